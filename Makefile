@@ -1,0 +1,61 @@
+# Every target sets up .venv on its own: from nothing, or from the state it is in.
+#
+#   make demo    argmax against the optimal rule, on data that come with scikit-learn
+#   make test    format, lint, types, layers, tests: what CI runs
+#   make lint    the same without the tests
+#   make format  let ruff rewrite what it can
+#   make docs    the documentation site, warnings are errors
+#   make bench   the benchmarks
+
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint format layers docs bench install constraints clean
+
+install: $(STAMP)
+
+# pip itself comes first, at its pinned version: the one that ships with Python may not know dependency groups.
+# No build isolation: the pinned setuptools of .venv builds the package, so two machines build with the same one.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip setuptools
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group dev --no-build-isolation -e '.[all]'
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/python -m metricwise.demo
+
+test: lint
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/run.py
+
+# New pins: the newest versions that pyproject.toml allows, from an environment that holds nothing else.
+constraints:
+	rm -rf .venv-constraints
+	$(PYTHON) -m venv .venv-constraints
+	.venv-constraints/bin/python -m pip install --quiet --upgrade pip setuptools
+	.venv-constraints/bin/python -m pip install --quiet --group dev --no-build-isolation -e '.[all]'
+	.venv-constraints/bin/python -m pip freeze --all --exclude-editable > constraints.txt
+	rm -rf .venv-constraints
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache docs/_build docs/api/generated

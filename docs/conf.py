@@ -1,0 +1,56 @@
+"""Sphinx configuration; `make docs` builds with warnings as errors."""
+
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "metricwise"
+author = "the metricwise developers"
+project_copyright = f"%Y, {author}"
+release = installed_version("metricwise")
+version = release
+
+extensions = [
+    "mathml",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+
+# Text
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+default_role = "literal"  # numpydoc writes parameters in single backticks
+
+# API
+autosummary_generate = True
+autodoc_inherit_docstrings = False  # what every metric has is documented once, in Metric
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # numpydoc says types and shapes in words
+numpydoc_class_members_toctree = False
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+numpydoc_validation_checks = set()
+
+# Site
+html_theme = "pydata_sphinx_theme"
+html_title = "metricwise"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "navbar_end": ["theme-switcher"],
+    "show_prev_next": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_sidebars = {"index": [], "mathematics": [], "errata": [], "changelog": []}

@@ -1,0 +1,38 @@
+"""metricwise: decisions that maximise the metric you are judged by.
+
+The public names are loaded on first use, so that ``import metricwise`` costs little.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ._version import __version__
+
+_HOME = {
+    "optimize": "front_door",
+    "metrics": None,
+    "solvers": None,
+    "theory": None,
+    "Solution": "solvers",
+    "WeightedRule": "rules",
+    "MixtureRule": "rules",
+    "load_rule": "rules",
+    "make_scorer": "estimators",
+}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'metricwise' has no attribute {name!r}")
+    home = _HOME[name]
+    value = import_module(f".{name}", __name__) if home is None else getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,148 @@
+"""Metrics as scikit-learn scorers.
+
+Owns the step from a metric to what ``scoring=`` takes. What a name means is settled in
+:mod:`metricwise.metrics.scorers`, for the kind of target that is being scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..inputs import is_two_dimensional, read_pair, read_sample_weight
+from ..metrics.base import Metric
+from ..metrics.scorers import KINDS, resolve
+
+__all__ = ["make_scorer"]
+
+_WHO = "make_scorer"
+
+
+@dataclass(frozen=True, eq=False)
+class LabelScore:
+    """A metric as a function of true and predicted labels, which can be pickled; see :func:`make_scorer`."""
+
+    metric: str | Metric | Callable[[NDArray[np.float64]], float]
+    average: str | None = None
+    classes: Any = None
+    output_weight: ArrayLike | None = None
+    missing: Any = None
+    zero_division: float = 0.0
+
+    @property
+    def __name__(self) -> str:
+        """What the scorer prints."""
+        if isinstance(self.metric, str):
+            return self.metric
+        return self.metric.name if isinstance(self.metric, Metric) else getattr(self.metric, "__name__", "function")
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the score."""
+        several = is_two_dimensional(y_true, _WHO)
+        classes = self._classes_of(y_true) if several else self.classes
+        true, _, names = read_pair(y_true, y_pred, classes, self.missing, _WHO)
+        resolved = resolve(self.metric, _kind(names, several), self.average, self.zero_division)
+        output_weight = self.output_weight
+        if resolved.support_weighted:
+            output_weight = _positives(true, output_weight, read_sample_weight(sample_weight, len(true), _WHO))
+        return resolved.metric.score(
+            y_true,
+            y_pred,
+            sample_weight=sample_weight,
+            average=resolved.average,
+            output_weight=output_weight,
+            classes=list(names) if several else names[0],
+            missing=self.missing,
+        )
+
+    def _classes_of(self, y_true: Any) -> Any:
+        """Repeat classes that all outputs share."""
+        if self.classes is None or np.ndim(self.classes[0]) == 1:
+            return self.classes
+        return [self.classes] * np.shape(y_true)[1]
+
+
+def make_scorer(
+    metric: str | Metric | Callable[[NDArray[np.float64]], float],
+    *,
+    average: str | None = None,
+    classes: Any = None,
+    output_weight: ArrayLike | None = None,
+    missing: Any = None,
+    zero_division: float = 0.0,
+) -> Any:
+    """Make a scikit-learn scorer of a metric, for ``scoring=`` in model selection.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable
+        One of our names, one of scikit-learn's scorer names, a metric, or f(C) of a (K, K) confusion matrix. A name is
+        read for the kind of target that is scored: see :func:`metricwise.metrics.resolve`.
+    average : {"micro", "macro", "instance"}, optional
+        Over outputs; micro unless a scikit-learn name fixes it.
+    classes : array-like, or list of M array-likes, optional
+        Labels in order. None takes the labels that occur among those scored, true or predicted, as scikit-learn does.
+        Give them where the number or the order of classes matters, as it does for ordered ones: a small fold may lack a
+        class, and labels that are words sort by spelling.
+    output_weight : array-like of shape (M,), optional
+    missing : scalar, optional
+        A code that stands for a missing label besides the usual ones.
+    zero_division : float, default=0.0
+        Value at 0/0 of a metric given by name.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y, sample_weight=None)``; greater is better.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> import metricwise as mw
+    >>> X, y = load_wine(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(random_state=0)
+    >>> search = GridSearchCV(tree, {"max_depth": [1, 4]}, scoring=mw.make_scorer("g_mean")).fit(X, y)
+    >>> search.best_params_
+    {'max_depth': 4}
+    """
+    from sklearn.metrics import make_scorer as wrap  # loaded when asked for: `import metricwise` stays light
+
+    _refuse_early(metric, average, zero_division)
+    score = LabelScore(metric, average, classes, output_weight, missing, zero_division)
+    return wrap(score, response_method="predict", greater_is_better=True)
+
+
+def _refuse_early(metric: Any, average: str | None, zero_division: float) -> None:
+    """Raise now what would be raised for every kind of target: model selection turns late errors into NaN."""
+    errors = []
+    for kind in KINDS:
+        try:
+            resolve(metric, kind, average, zero_division)
+        except (TypeError, ValueError) as error:
+            errors.append(error)
+    if len(errors) == len(KINDS):
+        raise errors[0]
+
+
+def _kind(names: tuple[NDArray[Any], ...], several: bool) -> str:
+    binary = max(len(labels) for labels in names) <= 2
+    if several:
+        return "multilabel" if binary else "multioutput"
+    return "binary" if binary else "multiclass"
+
+
+def _positives(
+    true: NDArray[Any], output_weight: ArrayLike | None, sample_weight: NDArray[np.float64] | None
+) -> ArrayLike | None:
+    """Weigh each output by its rows of the positive class, unless there is none at all."""
+    rows = np.ones(len(true)) if sample_weight is None else sample_weight
+    support = rows @ (true == 1)
+    if output_weight is not None:
+        support = support * np.asarray(output_weight, dtype=np.float64)
+    return support if support.any() else output_weight

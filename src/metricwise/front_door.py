@@ -1,0 +1,289 @@
+"""The front door: probabilities and a metric in, the best rule out.
+
+Owns the reading of arguments and the naming of the result. Must not know algorithms: those are chosen by what the
+metric is and what the data can say.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import inputs
+from ._version import __version__
+from .metrics.base import Metric
+from .metrics.scorers import resolve
+from .problem import Problem, Recipe, argmax, argmax_rule, fit
+from .selection import Choice, candidates, choose
+from .solvers import SOLVERS, Solution, Solver
+
+__all__ = ["optimize", "read_problem"]
+
+
+def optimize(
+    proba: Any,
+    y: ArrayLike | None,
+    metric: str | Metric | Callable[[NDArray[np.float64]], float],
+    *,
+    average: str | None = None,
+    sample_weight: ArrayLike | None = None,
+    output_weight: ArrayLike | None = None,
+    classes: Any = None,
+    missing: Any = None,
+    solver: str | Solver = "auto",
+    confusion: str = "auto",
+    recalibrate: bool | str = "auto",
+    prior: ArrayLike | None = None,
+    randomized: bool = False,
+    random_state: int | None = None,
+    tol: float | None = None,
+    normalize: bool = False,
+    zero_division: float = 0.0,
+) -> Solution:
+    """Find the decision rule that maximises a metric.
+
+    Parameters
+    ----------
+    proba : array-like
+        Class probabilities. With a 1-D y: (N,) or (N, 2) binary, or (N, K). With a 2-D y: (N, M) multilabel,
+        (N, M, K), or a list of M arrays (N, K_m), which is what scikit-learn's multioutput ``predict_proba`` returns.
+        Without y, a 2-D array is (N, K). Columns of data frames are matched to classes by name.
+    y : array-like of shape (N,) or (N, M), or None
+        Labels; NaN, None, NA and masked entries are missing. None: the probabilities are their own labels.
+    metric : str, Metric or callable
+        A name of ours, a scikit-learn scorer name, a metric object, or f(C) of a (K, K) confusion matrix.
+    average : {"micro", "macro", "instance"}, optional
+        Average over outputs; None means micro unless the name of the metric fixes it.
+    sample_weight : array-like of shape (N,), optional
+    output_weight : array-like of shape (M,), optional
+    classes : array-like, or list of M array-likes, optional
+        Labels in column order; None infers them from y.
+    missing : scalar, optional
+        A code that stands for a missing label besides the usual ones.
+    solver : str or Solver, default="auto"
+        "closed_form", "sweep", "path", "dinkelbach", "bisection", "frank_wolfe", "column_generation", "ascent", or a
+        solver object; "auto" picks by what the metric is.
+    confusion : {"auto", "labels", "expected", "blended"}, default="auto"
+        Count with the labels, with the probabilities in their place, or with half of each.
+    recalibrate : {"auto", True, False}, default="auto"
+        Fit a temperature and a bias per class to the labels first. Where this or `confusion` is "auto", the recipe is
+        chosen by cross-validation over the rows given, plain argmax among the candidates, and `Solution.gain`
+        estimates what the rule adds on new rows; fixing both switches that off.
+    prior : array-like of shape (K,) or (M, K), or list of M arrays, optional
+        Class priors of the rows that the rule is for, where they are known to differ.
+    randomized : bool, default=False
+        Allow a mixture of rules, where that is better than any one rule; else the best single rule is returned.
+    random_state : int, optional
+        Seed of folds, resamples, starts and of the draws of a mixture; None is 0, so that equal calls agree.
+    tol : float, optional
+        Tolerance of an iterative solver.
+    normalize : bool, default=False
+        Accept scores: divide each row by its sum.
+    zero_division : float, default=0.0
+        Value at 0/0 of the metrics given by name.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> proba = [[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.4, 0.3, 0.3], [0.5, 0.1, 0.4]]
+    >>> solution = mw.optimize(proba, ["a", "b", "b", "c"], "quadratic_kappa", confusion="labels", recalibrate=False)
+    >>> solution.rule.predict(proba).tolist()
+    ['a', 'b', 'b', 'b']
+    """
+    recipe = _read_recipe(confusion, recalibrate, y)
+    seed = _read_seed(random_state)
+    if not isinstance(randomized, (bool, np.bool_)):
+        raise ValueError(f"optimize: randomized must be True or False, got {randomized!r}.")
+    chosen_solver = _read_solver(solver, tol, bool(randomized), seed)
+    problem, name = read_problem(
+        proba,
+        y,
+        metric,
+        average=average,
+        sample_weight=sample_weight,
+        output_weight=output_weight,
+        classes=classes,
+        missing=missing,
+        prior=prior,
+        normalize=normalize,
+        zero_division=zero_division,
+    )
+    choice = None
+    if isinstance(recipe, list):
+        choice = choose(problem, recipe, solver=chosen_solver, seed=seed) if len(recipe) > 1 else None
+        recipe = recipe[0] if choice is None else choice.recipe
+    solution = (
+        _plain(problem) if recipe is None else fit(problem, recipe, chosen_solver, randomized=randomized, seed=seed)
+    )
+    facts = {
+        "metric": name,
+        "average": problem.average,
+        "recipe": "argmax" if recipe is None else str(recipe),
+        "rows": problem.proba.n_rows,
+        "value": solution.value,
+        "metricwise": __version__,
+    }
+    return replace(
+        solution,
+        rule=replace(solution.rule, facts=facts),
+        status=_status(solution, problem, choice),
+        gain=None if choice is None else choice.gain,
+    )
+
+
+def _plain(problem: Problem) -> Solution:
+    """The Solution of plain argmax."""
+    oracle = problem.oracle()
+    codes = argmax(problem)
+    value = problem.value_of(codes)
+    return Solution(
+        rule=argmax_rule(problem),
+        value=value,
+        baseline=value,
+        confusion=oracle.confusion_of(codes),
+        status="",
+        n_passes=1,
+        history=(value,),
+        value_on_labels=value,
+    )
+
+
+def read_problem(
+    proba: Any,
+    y: Any,
+    metric: Any,
+    *,
+    average: str | None = None,
+    sample_weight: Any = None,
+    output_weight: Any = None,
+    classes: Any = None,
+    missing: Any = None,
+    prior: Any = None,
+    normalize: bool = False,
+    zero_division: float = 0.0,
+    who: str = "optimize",
+) -> tuple[Problem, str]:
+    """Read and check everything but the recipe; see :func:`optimize`.
+
+    Returns
+    -------
+    problem : Problem
+    name : str
+        Name of the metric.
+    """
+    multioutput = None if y is None else inputs.is_two_dimensional(y, who)
+    classes = inputs.classes_from_columns(proba, y, classes, multioutput)
+    columns = list(y.columns) if multioutput and inputs.is_frame(y) else None
+    read = inputs.read_proba(
+        proba, multioutput=multioutput, classes=classes, columns=columns, normalize=normalize, who=who
+    )
+    labels = inputs.read_labels(y, read, classes, missing, who) if y is not None else None
+    names = labels.classes if labels is not None else inputs.name_classes(classes, read, who)
+    several = read.n_outputs > 1 if multioutput is None else multioutput
+    resolved = resolve(metric, _kind(read, several), average, zero_division)
+    if resolved.metric.degenerate:
+        warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
+    problem = Problem(
+        proba=read,
+        codes=None if labels is None else labels.codes,
+        classes=names,
+        metric=resolved.metric,
+        average=resolved.average,
+        support_weighted=resolved.support_weighted,
+        sample_weight=inputs.read_sample_weight(sample_weight, read.n_rows, who),
+        output_weight=inputs.read_output_weight(output_weight, read.n_outputs, who),
+        prior=None if prior is None else inputs.read_prior(prior, read.n_classes, who),
+        multioutput=several,
+        normalize=normalize,
+        output_names=None if columns is None else tuple(map(str, columns)),
+    )
+    _check_observed(problem, who)
+    return problem, resolved.name
+
+
+def _kind(proba: inputs.Probabilities, several: bool) -> str:
+    if several:
+        return "multilabel" if proba.width == 2 else "multioutput"
+    return "binary" if proba.width == 2 else "multiclass"
+
+
+def _check_observed(problem: Problem, who: str) -> None:
+    """Refuse weights that leave no observed label."""
+    if problem.codes is None:
+        return
+    seen = problem.codes >= 0
+    if problem.sample_weight is not None:
+        seen = seen & (problem.sample_weight > 0)[:, None]
+    if not seen[:, problem.output_weight > 0].any():
+        raise ValueError(f"{who}: no observed label has a positive weight; check sample_weight and output_weight.")
+
+
+def _read_recipe(confusion: str, recalibrate: Any, y: Any) -> Recipe | list[Recipe] | None:
+    """Return the one recipe that the arguments fix, or the candidates that they leave, the default first."""
+    if confusion not in ("auto", "labels", "expected", "blended"):
+        raise ValueError(f"optimize: confusion must be 'auto', 'labels', 'expected' or 'blended', got {confusion!r}.")
+    if not (isinstance(recalibrate, (bool, np.bool_)) or recalibrate == "auto"):
+        raise ValueError(f"optimize: recalibrate must be 'auto', True or False, got {recalibrate!r}.")
+    if y is None:
+        if confusion in ("labels", "blended"):
+            raise ValueError(f"optimize: confusion={confusion!r} needs y; without labels use 'expected' or 'auto'.")
+        if recalibrate is True:
+            raise ValueError("optimize: recalibrate=True needs y; without labels use False or 'auto'.")
+        return Recipe("expected")
+    if confusion != "auto" and recalibrate != "auto":
+        return Recipe(confusion, bool(recalibrate))  # type: ignore[arg-type]  # checked above
+    wanted = candidates(len(y) if hasattr(y, "__len__") else y.shape[0])
+    if confusion != "auto":
+        resamples = max(recipe.n_bootstrap for recipe in wanted)
+        wanted = [Recipe(confusion, value, resamples) for value in (True, False)]  # type: ignore[arg-type]  # checked
+    elif recalibrate != "auto":
+        wanted = list(dict.fromkeys(replace(recipe, recalibrate=bool(recalibrate)) for recipe in wanted))
+    return wanted
+
+
+def _read_seed(random_state: Any) -> int:
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
+        return int(random_state)
+    raise ValueError(f"optimize: random_state must be None or a non-negative integer, got {random_state!r}.")
+
+
+def _read_solver(solver: str | Solver, tol: float | None, randomized: bool, seed: int) -> Solver | None:
+    if not isinstance(solver, str):
+        if not hasattr(solver, "solve"):
+            raise TypeError(f"optimize: solver must be a name or a solver, got {type(solver).__name__}.")
+        return solver
+    if solver != "auto" and solver not in SOLVERS:
+        raise ValueError(f"optimize: solver must be 'auto' or one of {sorted(SOLVERS)}, got {solver!r}.")
+    if tol is not None and not tol > 0:
+        raise ValueError(f"optimize: tol must be a positive number, got {tol!r}.")
+    if solver == "auto":
+        return None
+    settings = {"tol": tol, "randomized": randomized, "seed": seed}
+    known = inspect.signature(SOLVERS[solver]).parameters
+    return SOLVERS[solver](**{name: v for name, v in settings.items() if name in known and v is not None})
+
+
+def _status(solution: Solution, problem: Problem, choice: Choice | None) -> str:
+    """Say what else the user should know."""
+    words = [part for part in (solution.status, choice.words() if choice else "") if part]
+    if problem.average == "instance":
+        words.append("The instance-average is optimised through its surrogate, the micro-average.")
+    kept = np.flatnonzero(problem.keeps_argmax())
+    if len(kept):
+        shown = ", ".join(map(str, kept[:10])) + (", ..." if len(kept) > 10 else "")
+        words.append(f"Outputs with no label or one class keep argmax: {shown}.")
+    if solution.value < solution.baseline:
+        words.append("Plain argmax does better on these rows: try recalibrate=True.")
+    return " ".join(words)

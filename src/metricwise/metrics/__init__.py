@@ -1,0 +1,74 @@
+"""Metrics: what to maximise.
+
+Families by file: :mod:`linear <metricwise.metrics.linear>`, :mod:`ratio <metricwise.metrics.ratio>`,
+:mod:`transforms <metricwise.metrics.transforms>`, :mod:`recall_means <metricwise.metrics.recall_means>` (concave),
+:mod:`smooth <metricwise.metrics.smooth>`; averages over classes in
+:mod:`class_average <metricwise.metrics.class_average>`, over outputs in :mod:`averages <metricwise.metrics.averages>`;
+names in :mod:`registry <metricwise.metrics.registry>` and :mod:`scorers <metricwise.metrics.scorers>`.
+"""
+
+from .base import FractionalLinear, FromFunction, Increasing, Linear, Metric, from_function
+from .class_average import ClassAverage
+from .linear import (
+    Accuracy,
+    BalancedAccuracy,
+    Cost,
+    Ordinal,
+    Recall,
+    Specificity,
+    SquaredOrdinal,
+    WeightedAccuracy,
+    WeightedExponential,
+)
+from .ratio import FBeta, Jaccard, Kappa, MicroF1, Precision
+from .recall_means import GMean, HMean, Minimum, MinimumOfLinear, MinRecall, QMean
+from .registry import get_metric, metric_names
+from .scorers import Resolved, resolve, scorer_names
+from .smooth import MCC, FowlkesMallows
+from .transforms import Decathlon, Polynomial
+
+__all__ = [
+    # the forms, for metrics of one's own
+    "Metric",
+    "Linear",
+    "FractionalLinear",
+    "Increasing",
+    "MinimumOfLinear",
+    "FromFunction",
+    "from_function",
+    # linear
+    "Accuracy",
+    "WeightedAccuracy",
+    "WeightedExponential",
+    "Ordinal",
+    "SquaredOrdinal",
+    "Cost",
+    "BalancedAccuracy",
+    "Recall",
+    "Specificity",
+    # fractional-linear
+    "FBeta",
+    "MicroF1",
+    "Jaccard",
+    "Precision",
+    "Kappa",
+    # increasing transforms
+    "Polynomial",
+    "Decathlon",
+    # concave
+    "GMean",
+    "HMean",
+    "QMean",
+    "MinRecall",
+    "Minimum",
+    # smooth
+    "MCC",
+    "FowlkesMallows",
+    "ClassAverage",
+    # names
+    "Resolved",
+    "get_metric",
+    "metric_names",
+    "resolve",
+    "scorer_names",
+]

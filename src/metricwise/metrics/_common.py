@@ -1,0 +1,137 @@
+"""What the metric families share: safe division, limits at known priors, and checks of their parameters.
+
+Must not know any one metric.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .base import _EMPTY as EMPTY
+
+FloatArray = NDArray[np.float64]
+
+__all__ = [
+    "EMPTY",
+    "FloatArray",
+    "as_shares",
+    "check_finite",
+    "check_zero_division",
+    "class_weights",
+    "diagonal",
+    "divide",
+    "find_class",
+    "on_diagonal",
+    "prior_limits",
+    "require",
+]
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise ValueError(message) unless the condition holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+def as_shares(priors: ArrayLike) -> FloatArray:
+    """Return priors as float64."""
+    return np.asarray(priors, dtype=np.float64)
+
+
+def divide(numerator: FloatArray, denominator: FloatArray, otherwise: float = 0.0) -> FloatArray:
+    """Divide, with `otherwise` where the denominator is an empty sum of shares (or the rounding left of one)."""
+    empty = np.abs(denominator) <= EMPTY
+    return np.where(empty, otherwise, numerator / np.where(empty, 1.0, denominator))
+
+
+def diagonal(confusion: FloatArray) -> FloatArray:
+    """Return the diagonal of each matrix of a stack, shape (..., K)."""
+    return np.diagonal(confusion, axis1=-2, axis2=-1)
+
+
+def on_diagonal(values: FloatArray) -> FloatArray:
+    """Return diagonal matrices (..., K, K) of values (..., K)."""
+    return values[..., None] * np.eye(values.shape[-1])
+
+
+def prior_limits(weights: FloatArray, priors: FloatArray) -> tuple[float, float]:
+    """Return the smallest and largest <A, C> over all C with these row sums: each row goes to one column."""
+    low = np.sum(priors * weights.min(axis=-1), axis=-1)
+    high = np.sum(priors * weights.max(axis=-1), axis=-1)
+    return (float(low.min()), float(high.max()))
+
+
+def check_zero_division(value: float, who: str) -> None:
+    """Refuse a value at 0/0 outside of [0, 1]; NaN would poison every average."""
+    require(0.0 <= value <= 1.0, f"{who}: zero_division must be a number in [0, 1], got {value!r}.")
+
+
+def find_class(who: str, n_classes: int, classes: Sequence[Any] | None, index: int | None, label: Any) -> int:
+    """Return the position of the class that `index` or `label` names; the positive class of a binary output without.
+
+    Raises
+    ------
+    ValueError
+        If both or, with more than two classes, none is given, or the class is not there.
+    """
+    if index is None and label is None:
+        require(
+            n_classes == 2,
+            f"{who}: with {n_classes} classes there is no positive class; name one with index= or label=, or average "
+            f"over the classes, as ClassAverage and names such as 'f1_macro' do.",
+        )
+        return 1
+    if index is None:
+        return _find_label(who, classes, label)
+    require(label is None, f"{who}: give index or label, not both (got index={index!r} and label={label!r}).")
+    require(
+        _is_index(index, n_classes),
+        f"{who}: index must be an integer in 0..{n_classes - 1}, got {index!r}.",
+    )
+    return int(index)
+
+
+def _is_index(value: Any, n_classes: int) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < n_classes)
+
+
+def _find_label(who: str, classes: Sequence[Any] | None, label: Any) -> int:
+    if classes is None:
+        raise ValueError(
+            f"{who}: label={label!r} can be found only where the class labels are known; give index= instead, or "
+            f"bind(priors, classes)."
+        )
+    known = list(classes)
+    require(label in known, f"{who}: label must be one of the classes {known}, got {label!r}.")
+    return known.index(label)
+
+
+def class_weights(
+    who: str, weights: ArrayLike | Mapping[Any, float], n_classes: int, classes: Sequence[Any] | None
+) -> FloatArray:
+    """Return one non-negative weight per class from an array of K numbers, or a mapping of labels (1 if not in it)."""
+    if isinstance(weights, Mapping):
+        array = np.ones(n_classes)
+        for label, weight in weights.items():
+            array[_find_label(who, classes, label)] = weight
+    else:
+        array = np.array(weights, dtype=np.float64)
+    require(
+        array.shape == (n_classes,),
+        f"{who}: class_weight must have one number per class, {n_classes} of them, got shape {array.shape}.",
+    )
+    good = bool(np.isfinite(array).all() and (array >= 0).all() and array.any())
+    require(good, f"{who}: class_weight must be finite, not negative and not all zero, got {array.tolist()}.")
+    return array
+
+
+def check_finite(value: float, who: str, parameter: str, *, above: float = -math.inf, closed: bool = False) -> None:
+    """Refuse a number that is not finite, or not above (with `closed`: below) a bound."""
+    good = math.isfinite(value) and (value >= above if closed else value > above)
+    bound = "" if above == -math.inf else f" {'not below' if closed else 'above'} {above:g}"
+    require(good, f"{who}: {parameter} must be a finite number{bound}, got {value!r}.")

@@ -1,0 +1,116 @@
+"""Averages over outputs: how M confusion matrices become one number.
+
+Owns micro-, macro- and instance-averaging as *groupings* of outputs. A group is a set of outputs that share one
+confusion matrix and therefore one loss: micro-averaging has one group of all outputs (the paper's shared loss),
+macro-averaging one group per output (the paper's decomposition). Solvers see groups only, so that both averages are
+the same algorithm. Must not know which metric is averaged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["AverageName", "Grouping", "check_average", "group_outputs"]
+
+AverageName = Literal["micro", "macro", "instance"]
+
+
+def check_average(average: str, who: str = "average") -> None:
+    """Raise a ValueError unless `average` is one of ours."""
+    if average not in get_args(AverageName):
+        raise ValueError(f"{who}: average must be 'micro', 'macro', 'instance' or None, got {average!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Which outputs share a confusion matrix, and with what weights.
+
+    Parameters
+    ----------
+    group : ndarray of shape (M,), int
+        Group of each output, -1 for an output that counts nowhere.
+    share : ndarray of shape (M,)
+        Weight of an output within its group; sums to 1 over a group.
+    weight : ndarray of shape (G,)
+        Weight of a group in the value; sums to 1.
+    n_classes : ndarray of shape (G,), int
+        Classes of each group.
+    """
+
+    group: NDArray[np.intp]
+    share: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    n_classes: NDArray[np.intp]
+
+    @property
+    def n_groups(self) -> int:
+        """G."""
+        return len(self.weight)
+
+    def pool(self, tensor: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Average whatever has shape (..., M, K, K) or (M, K) over the outputs of each group.
+
+        Parameters
+        ----------
+        tensor : ndarray whose axis 0 is the output
+
+        Returns
+        -------
+        ndarray whose axis 0 is the group
+        """
+        scaled = tensor * self.share.reshape((-1,) + (1,) * (tensor.ndim - 1))
+        if self.n_groups == 1:
+            return np.asarray(scaled.sum(axis=0, keepdims=True))
+        out = np.zeros((self.n_groups, *tensor.shape[1:]))
+        counted = self.group >= 0
+        out[self.group[counted]] = scaled[counted]
+        return out
+
+    def spread(self, values: NDArray[np.float64], fill: NDArray[np.float64] | float = 0.0) -> NDArray[np.float64]:
+        """Give each output what its group has; `fill` for outputs without a group."""
+        out = values[np.maximum(self.group, 0)]
+        out[self.group < 0] = fill
+        return out
+
+
+def group_outputs(
+    average: str, weight: NDArray[np.float64], n_classes: NDArray[np.intp], output_weight: NDArray[np.float64]
+) -> Grouping:
+    """Build the grouping of an average.
+
+    Parameters
+    ----------
+    average : {"micro", "macro", "instance"}
+        Instance-averaging is optimised as micro, its population value.
+    weight : ndarray of shape (M,)
+        n_m, the weight of the observed labels of each output.
+    n_classes : ndarray of shape (M,)
+        K_m.
+    output_weight : ndarray of shape (M,)
+        alpha_m.
+
+    Returns
+    -------
+    Grouping
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.metrics.averages import group_outputs
+    >>> grouping = group_outputs("micro", np.array([30.0, 10.0]), np.array([2, 2]), np.ones(2))
+    >>> grouping.share
+    array([0.75, 0.25])
+    """
+    check_average(average)
+    counted = (weight > 0) & (output_weight > 0)
+    if average == "macro":
+        group = np.where(counted, np.cumsum(counted) - 1, -1)
+        alpha = output_weight[counted]
+        return Grouping(group, counted.astype(float), alpha / alpha.sum(), n_classes[counted])
+    mass = np.where(counted, output_weight * weight, 0.0)
+    # Every output follows the shared loss, even one without a label of its own: the loss is right for all of them.
+    return Grouping(np.zeros(len(weight), dtype=np.intp), mass / mass.sum(), np.ones(1), n_classes.max(keepdims=True))

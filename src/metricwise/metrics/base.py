@@ -1,0 +1,414 @@
+"""What a metric is, and the forms that metrics take once the class priors are known.
+
+A metric psi is a function of one confusion matrix ``C`` (K, K), shares of weight that sum to 1, true class by row.
+No rule changes the row sums of C (the class priors pi), so a metric is first *bound* to them; many metrics that look
+hard are linear or fractional-linear once bound. Solvers ask the bound metric what it is and never which one it is.
+
+Every method takes stacks: C of shape (..., K, K) gives values of shape (...). Must not know data, rules or solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["FractionalLinear", "FromFunction", "Increasing", "Linear", "Metric", "from_function"]
+
+FloatArray = NDArray[np.float64]
+
+# A denominator this small beside the largest entry of B is an empty sum plus rounding.
+_EMPTY = 1e-14
+
+
+def inner(weights: FloatArray, confusion: FloatArray) -> FloatArray:
+    """Return <A, C> over the last two axes."""
+    return cast(FloatArray, np.sum(weights * confusion, axis=(-2, -1)))
+
+
+class Metric:
+    """Base class of all metrics; subclasses are frozen dataclasses.
+
+    A subclass implements :meth:`bind`, or overrides :meth:`value` and :meth:`gradient` if it is a bound form itself.
+
+    Attributes
+    ----------
+    name : str
+        The registry's name, or a description of a user's metric.
+    concave : bool
+        Whether the bound metric is a concave function of C.
+    smooth : bool
+        Whether its gradient exists wherever its value is not at the edge of its range.
+    """
+
+    name: ClassVar[str] = "metric"
+    family: ClassVar[str] = "other"
+    concave: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Smallest and largest value that the metric can take on any confusion matrix."""
+        return (0.0, 1.0)
+
+    @property
+    def degenerate(self) -> str | None:
+        """Why maximising this metric alone gives a rule that nobody wants, as a sentence; None for a sound aim."""
+        return None
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
+        """Fix the class priors, and with them the form of the metric.
+
+        Parameters
+        ----------
+        priors : array-like of shape (..., K)
+            Row sums of C.
+        classes : sequence of K labels, optional
+            What a class given by label refers to.
+
+        Returns
+        -------
+        Metric
+            A :class:`Linear`, :class:`FractionalLinear`, :class:`Increasing`, or a metric of its own form.
+        """
+        return self
+
+    def value(self, confusion: ArrayLike) -> FloatArray:
+        """Return psi(C) for each matrix of a stack of shape (..., K, K)."""
+        confusion = np.asarray(confusion, dtype=np.float64)
+        return self.bind(confusion.sum(axis=-1)).value(confusion)
+
+    def gradient(self, confusion: ArrayLike) -> FloatArray:
+        """Return d psi / d C at fixed class priors, shape (..., K, K); defined up to a constant per row."""
+        confusion = np.asarray(confusion, dtype=np.float64)
+        return self.bind(confusion.sum(axis=-1)).gradient(confusion)
+
+    def score(self, y_true: ArrayLike, y_pred: ArrayLike, **options: Any) -> float:
+        """Return the metric of true and predicted labels.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (N,) or (N, M)
+            Missing true labels add nothing.
+        **options
+            ``sample_weight``, ``average``, ``output_weight``, ``classes`` and ``missing``, as in
+            :func:`metricwise.metrics.scoring.score`.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import metricwise as mw
+        >>> mw.metrics.Accuracy().score(["a", "b", "b"], ["a", "b", "a"], sample_weight=[1, 1, 2])
+        0.5
+        """
+        from .scoring import score  # scoring joins metrics with averages, which are built on this class
+
+        return score(self, y_true, y_pred, **options)
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(cast(Any, self)) if f.compare)
+        return all(
+            np.array_equal(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a == b)
+            for a, b in pairs
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # some hold arrays; all compare by content
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(Metric):
+    """A linear metric, ``<A, C>``.
+
+    Range: the smallest to the largest entry of A, or `limits`. It has no 0/0.
+
+    Parameters
+    ----------
+    A : array-like of shape (K, K)
+        What a row of true class i predicted as j is worth.
+    limits : (float, float), optional
+        The range, where it is known to be narrower than the entries of A say.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> metric = mw.metrics.Linear([[1.0, 0.0], [-5.0, 1.0]])
+    >>> float(metric.value([[0.6, 0.1], [0.1, 0.2]]))
+    0.3
+    """
+
+    A: FloatArray
+    limits: tuple[float, float] | None = field(default=None, compare=False)
+
+    name: ClassVar[str] = "linear"
+    family: ClassVar[str] = "linear"
+    concave: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "A", _check_matrix(self.A, "Linear", "A"))
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self.limits or (float(self.A.min()), float(self.A.max()))
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
+        _check_size(self.A, np.shape(priors)[-1], "Linear", "A")
+        return self
+
+    def value(self, confusion: ArrayLike) -> FloatArray:
+        return inner(self.A, np.asarray(confusion, dtype=np.float64))
+
+    def gradient(self, confusion: ArrayLike) -> FloatArray:
+        return np.broadcast_to(self.A, np.broadcast_shapes(self.A.shape, np.shape(confusion))).copy()
+
+    def as_ratio(self) -> FractionalLinear:
+        """Return the same metric as a ratio whose denominator is 1."""
+        return FractionalLinear(self.A, np.ones_like(self.A), limits=self.range)
+
+
+@dataclass(frozen=True, eq=False)
+class FractionalLinear(Metric):
+    """A ratio of two linear functions, ``<A, C> / <B, C>``.
+
+    Parameters
+    ----------
+    A, B : array-like of shape (K, K)
+        Numerator and denominator.
+    zero_division : float, optional
+        The value at 0/0. None (the default) means that the denominator must be positive whatever is predicted, which
+        is checked when the class priors are known.
+    limits : (float, float), optional
+        The range, where it is known.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> f1 = mw.metrics.FractionalLinear([[0, 0], [0, 2]], [[0, 1], [1, 2]], zero_division=0.0)
+    >>> float(f1.value([[0.6, 0.1], [0.1, 0.2]]))
+    0.6666666666666666
+    """
+
+    A: FloatArray
+    B: FloatArray
+    zero_division: float | None = None
+    limits: tuple[float, float] | None = field(default=None, compare=False)
+
+    name: ClassVar[str] = "fractional_linear"
+    family: ClassVar[str] = "fractional-linear"
+
+    def __post_init__(self) -> None:
+        for part in ("A", "B"):
+            object.__setattr__(self, part, _check_matrix(getattr(self, part), "FractionalLinear", part))
+        if self.A.shape[-1] != self.B.shape[-1]:
+            raise ValueError(
+                f"FractionalLinear: A and B must have one shape (K, K), got {self.A.shape} and {self.B.shape}."
+            )
+
+    @property
+    def range(self) -> tuple[float, float]:
+        if self.limits is not None:
+            return self.limits
+        if not (self.B > 0).all():
+            return (-np.inf, np.inf)
+        ratios = self.A / self.B
+        return (float(ratios.min()), float(ratios.max()))
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
+        priors = np.asarray(priors, dtype=np.float64)
+        _check_size(self.A, priors.shape[-1], "FractionalLinear", "A and B")
+        if self.zero_division is not None and self.limits is not None:
+            return self
+        extremes = [
+            np.sum(priors * pick(part, axis=-1), axis=-1) for part in (self.A, self.B) for pick in (np.min, np.max)
+        ]
+        num_lo, num_hi, den_lo, den_hi = extremes
+        if self.zero_division is None and np.any(den_lo <= _EMPTY * np.abs(self.B).max()):
+            raise ValueError(
+                "FractionalLinear: the denominator <B, C> must be positive whatever is predicted, but with these class "
+                f"priors it can be as small as {float(np.min(den_lo)):.6g}; raise B, or give zero_division=."
+            )
+        if np.any(den_lo <= 0):
+            return self
+        corners = np.stack([num_lo / den_lo, num_lo / den_hi, num_hi / den_lo, num_hi / den_hi])
+        limits = (float(corners.min()), float(corners.max()))
+        return FractionalLinear(self.A, self.B, self.zero_division, limits)
+
+    def ratio(self, numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+        """Return numerator / denominator, and the stated value where the denominator is empty."""
+        empty = np.abs(denominator) <= _EMPTY * np.abs(self.B).max()
+        return cast(
+            FloatArray, np.where(empty, self.zero_division or 0.0, numerator / np.where(empty, 1.0, denominator))
+        )
+
+    def value(self, confusion: ArrayLike) -> FloatArray:
+        confusion = np.asarray(confusion, dtype=np.float64)
+        return self.ratio(inner(self.A, confusion), inner(self.B, confusion))
+
+    def gradient(self, confusion: ArrayLike) -> FloatArray:
+        confusion = np.asarray(confusion, dtype=np.float64)
+        value, denominator = self.value(confusion), inner(self.B, confusion)
+        empty = np.abs(denominator) <= _EMPTY * np.abs(self.B).max()
+        slope = (self.A - value[..., None, None] * self.B) / np.where(empty, 1.0, denominator)[..., None, None]
+        return np.where(empty[..., None, None], 0.0, slope)
+
+    def as_ratio(self) -> FractionalLinear:
+        """Return self: the twin of :meth:`Linear.as_ratio`."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Increasing(Metric):
+    """A non-decreasing transform of a metric: it has the same best rule.
+
+    Parameters
+    ----------
+    base : Metric
+        The bound metric inside.
+    transform, derivative : callable
+        Applied to arrays of values of `base`.
+    limits : (float, float)
+        The range of the transformed value.
+    """
+
+    base: Metric
+    transform: Callable[[FloatArray], FloatArray] = field(compare=False)
+    derivative: Callable[[FloatArray], FloatArray] = field(compare=False)
+    limits: tuple[float, float] = (0.0, 1.0)
+
+    name: ClassVar[str] = "increasing"
+    family: ClassVar[str] = "increasing transform"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self.limits
+
+    def value(self, confusion: ArrayLike) -> FloatArray:
+        return self.transform(self.base.value(confusion))
+
+    def gradient(self, confusion: ArrayLike) -> FloatArray:
+        slope = self.derivative(self.base.value(confusion))
+        return slope[..., None, None] * self.base.gradient(confusion)
+
+
+@dataclass(frozen=True, eq=False)
+class FromFunction(Metric):
+    """A metric given as a callable f(C) of one (K, K) matrix; see :func:`from_function`."""
+
+    function: Callable[[FloatArray], float]
+    derivative: Callable[[FloatArray], ArrayLike] | None = None
+    is_concave: bool = False
+    limits: tuple[float, float] = (-np.inf, np.inf)
+    step: float = 1e-6
+
+    name: ClassVar[str] = "function"
+    family: ClassVar[str] = "callable"
+
+    @property
+    def concave(self) -> bool:  # type: ignore[override]  # the user's word, not the class's
+        return self.is_concave
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self.limits
+
+    def value(self, confusion: ArrayLike) -> FloatArray:
+        confusion = np.asarray(confusion, dtype=np.float64)
+        flat = confusion.reshape(-1, *confusion.shape[-2:])
+        values = np.array([float(self.function(matrix)) for matrix in flat])
+        if not np.isfinite(values).all():
+            at = flat[int(np.flatnonzero(~np.isfinite(values))[0])]
+            raise ValueError(
+                f"from_function: the metric must return a finite number, got {self.function(at)!r} for the confusion "
+                f"matrix {at.tolist()}; give it a value there (a 0/0 is yours to define)."
+            )
+        return values.reshape(confusion.shape[:-2])
+
+    def gradient(self, confusion: ArrayLike) -> FloatArray:
+        confusion = np.asarray(confusion, dtype=np.float64)
+        flat = confusion.reshape(-1, *confusion.shape[-2:])
+        one = self._numerical if self.derivative is None else self.derivative
+        return np.array([np.asarray(one(matrix), dtype=np.float64) for matrix in flat]).reshape(confusion.shape)
+
+    def _numerical(self, matrix: FloatArray) -> FloatArray:
+        """Differences along moves of mass within a row, from its largest cell: those never leave the valid matrices."""
+        gradient = np.zeros_like(matrix)
+        for i, row in enumerate(matrix):
+            source = int(np.argmax(row))
+            step = min(self.step, 0.5 * row[source])
+            for j in range(len(row)):
+                if j == source or step <= 0:
+                    continue
+                moves = [step, -min(step, row[j])]
+                ends = []
+                for move in moves:
+                    shifted = matrix.copy()
+                    shifted[i, j] += move
+                    shifted[i, source] -= move
+                    ends.append(shifted)
+                high, low = self.value(np.array(ends))
+                gradient[i, j] = (high - low) / (moves[0] - moves[1])
+        return gradient
+
+
+def from_function(
+    function: Callable[[FloatArray], float],
+    gradient: Callable[[FloatArray], ArrayLike] | None = None,
+    *,
+    concave: bool = False,
+    range: tuple[float, float] = (-np.inf, np.inf),
+) -> FromFunction:
+    """Make a metric of any callable f(C).
+
+    Parameters
+    ----------
+    function : callable
+        Takes a (K, K) confusion matrix of shares (true class by row, sum 1), returns a finite number.
+    gradient : callable, optional
+        Returns the (K, K) gradient; differences within rows are used without it.
+    concave : bool, default=False
+        Your word that f is concave in C at fixed row sums: it buys a certificate of optimality.
+    range : (float, float), optional
+        Smallest and largest possible value.
+
+    Returns
+    -------
+    FromFunction
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> metric = mw.metrics.from_function(lambda C: float(np.sqrt(np.trace(C))))
+    >>> float(metric.value([[0.64, 0.2], [0.16, 0.0]]))
+    0.8
+    """
+    if not callable(function):
+        raise TypeError(f"from_function: function must be callable, got {type(function).__name__}.")
+    return FromFunction(function, gradient, concave, range)
+
+
+def _check_matrix(matrix: ArrayLike, who: str, parameter: str) -> FloatArray:
+    try:
+        array = np.array(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{who}: {parameter} must be a (K, K) array of numbers, got {matrix!r}.") from None
+    if array.ndim < 2 or array.shape[-1] != array.shape[-2]:
+        raise ValueError(f"{who}: {parameter} must have shape (K, K), got {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{who}: {parameter} must be finite, got NaN or infinity.")
+    return array
+
+
+def _check_size(matrix: FloatArray, n_classes: int, who: str, parameter: str) -> None:
+    if matrix.shape[-1] != n_classes:
+        raise ValueError(
+            f"{who}: {parameter} must have shape (K, K) with K = {n_classes}, the number of classes, "
+            f"got {matrix.shape[-2:]}."
+        )

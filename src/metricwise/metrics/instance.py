@@ -1,0 +1,94 @@
+"""Instance-averaging at sample level: the metric row by row, which is no function of the confusion tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import Metric
+
+__all__ = ["instance_value", "instance_values"]
+
+FloatArray = NDArray[np.float64]
+_CELLS = 1 << 20
+
+
+def instance_value(
+    metric: Metric,
+    true: NDArray[Any],
+    predicted: NDArray[Any],
+    n_classes: int,
+    output_weight: FloatArray,
+    sample_weight: FloatArray | None = None,
+    classes: Sequence[Any] | NDArray[Any] | None = None,
+) -> float:
+    """Return the weighted mean over rows of the metric of each row's own confusion over its outputs.
+
+    Rows without an observed label are left out. See :func:`instance_values` for the parameters.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.metrics import Accuracy
+    >>> from metricwise.metrics.instance import instance_value
+    >>> true, predicted = np.array([[0, 1], [1, 1]]), np.array([[0, 1], [1, 0]])
+    >>> instance_value(Accuracy(), true, predicted, 2, np.ones(2))
+    0.75
+    """
+    values, mass = instance_values(metric, true, predicted, n_classes, output_weight, sample_weight, classes)
+    return float(values @ mass)
+
+
+def instance_values(
+    metric: Metric,
+    true: NDArray[Any],
+    predicted: NDArray[Any],
+    n_classes: int,
+    output_weight: FloatArray,
+    sample_weight: FloatArray | None = None,
+    classes: Sequence[Any] | NDArray[Any] | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the metric of each row's own confusion over its outputs, and what the row weighs.
+
+    Parameters
+    ----------
+    metric : Metric
+    true, predicted : integer ndarray of shape (N, M)
+        Codes, -1 where the true label is missing.
+    n_classes : int
+        K.
+    output_weight : ndarray of shape (M,)
+    sample_weight : ndarray of shape (N,), optional
+    classes : sequence of K labels, optional
+        What a class given by label refers to.
+
+    Returns
+    -------
+    values : ndarray of shape (N,)
+        0 for a row without an observed label.
+    mass : ndarray of shape (N,)
+        Weights that sum to 1, 0 for such a row.
+    """
+    k, n = n_classes, len(true)
+    labels = None if classes is None else list(classes)
+    values, seen = np.zeros(n), np.zeros(n)
+    step = max(1, _CELLS // (k * k))
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        y, h = true[rows].astype(np.intp), predicted[rows]
+        weight = np.where(y >= 0, output_weight, 0.0)
+        cell = (np.arange(len(y))[:, None] * k + np.maximum(y, 0)) * k + h
+        C = np.bincount(cell.ravel(), weight.ravel(), minlength=len(y) * k * k).reshape(-1, k, k)
+        seen[rows] = weight.sum(axis=1)
+        some = seen[rows] > 0
+        shares = C[some] / seen[rows][some, None, None]
+        values[rows][some] = metric.bind(shares.sum(axis=-1), labels).value(shares)
+    mass = np.where(seen > 0, 1.0 if sample_weight is None else sample_weight, 0.0)
+    return values, mass / mass.sum()

@@ -1,0 +1,350 @@
+"""Linear metrics ``<A, C>``: each row of data is worth what its true and predicted class say.
+
+Some of them are linear only once bound to the class priors. The best rule has a closed form, the loss -A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._common import (
+    EMPTY,
+    FloatArray,
+    as_shares,
+    check_finite,
+    class_weights,
+    divide,
+    on_diagonal,
+    prior_limits,
+)
+from .base import Linear, Metric, _check_matrix, _check_size
+from .one_vs_rest import ClassRatio, Terms
+
+__all__ = [
+    "Accuracy",
+    "BalancedAccuracy",
+    "Cost",
+    "Ordinal",
+    "Recall",
+    "Specificity",
+    "SquaredOrdinal",
+    "WeightedAccuracy",
+    "WeightedExponential",
+]
+
+
+class _LinearMetric(Metric):
+    """Base of the linear metrics; subclasses say what A is at given priors."""
+
+    family: ClassVar[str] = "linear"
+    concave: ClassVar[bool] = True
+
+    def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
+        """Return A, of shape (K, K) or (..., K, K)."""
+        raise NotImplementedError
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
+        priors = as_shares(priors)
+        matrix = self.matrix(priors, classes)
+        return Linear(matrix, prior_limits(matrix, priors))
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy(_LinearMetric):
+    """Accuracy, ``sum_i C[i, i]``; averaged over the outputs of a multilabel problem, Hamming accuracy.
+
+    Range [0, 1]. It has no 0/0.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.Accuracy().value([[0.5, 0.25], [0.0, 0.25]]))
+    0.75
+    """
+
+    name: ClassVar[str] = "accuracy"
+
+    def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
+        return np.eye(priors.shape[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedAccuracy(_LinearMetric):
+    """Accuracy with a weight per class, ``sum_i w_i C[i, i]``.
+
+    Range [0, max w]. It has no 0/0. The weights are used as given: they are not scaled to sum to 1.
+
+    Parameters
+    ----------
+    class_weight : array-like of shape (K,) or dict
+        w by position, or by label (1 for a label that is not in the dict).
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.WeightedAccuracy([1.0, 3.0]).value([[0.5, 0.25], [0.0, 0.25]]))
+    1.25
+    """
+
+    class_weight: ArrayLike | Mapping[Any, float]
+
+    name: ClassVar[str] = "weighted_accuracy"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        weights = [1.0, *self.class_weight.values()] if isinstance(self.class_weight, Mapping) else self.class_weight
+        return (0.0, float(np.max(weights, initial=0.0)))
+
+    def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
+        return np.diag(class_weights("WeightedAccuracy", self.class_weight, priors.shape[-1], classes))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedExponential(_LinearMetric):
+    """Accuracy with weights that fall from class to class, ``sum_i e^(-gamma i) C[i, i]``, i = 1..K.
+
+    Range [0, e^(-gamma)] for gamma >= 0. It has no 0/0.
+
+    Parameters
+    ----------
+    gamma : float, default=0.5
+        How fast the weights fall.
+
+    References
+    ----------
+    .. [1] Wang et al. (2019), "Consistent Classification with Generalized Metrics".
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> round(float(mw.metrics.WeightedExponential().value([[0.5, 0.25], [0.0, 0.25]])), 6)
+    0.395235
+    """
+
+    gamma: float = 0.5
+
+    name: ClassVar[str] = "weighted_exponential"
+
+    def __post_init__(self) -> None:
+        check_finite(self.gamma, "WeightedExponential", "gamma")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (0.0, float(np.exp(-self.gamma)) if self.gamma >= 0 else np.inf)
+
+    def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
+        return np.diag(np.exp(-self.gamma * np.arange(1, priors.shape[-1] + 1)))
+
+
+def _distance(n_classes: int) -> FloatArray:
+    """Return |i - j| / (K - 1); all 0 for a single class."""
+    steps = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes)))
+    return np.asarray(steps / max(n_classes - 1, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Ordinal(_LinearMetric):
+    """Closeness on an ordered scale, ``sum_ij (1 - |i - j| / (K - 1)) C[i, j]``.
+
+    Range [0, 1]. It has no 0/0. One minus the mean absolute error in units of the scale.
+
+    References
+    ----------
+    .. [1] Narasimhan, Ramaswamy, Saha, Agarwal (2015), "Consistent Multiclass Algorithms for Complex Performance
+           Measures", ICML.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.Ordinal().value([[0.5, 0.25, 0.0], [0.0, 0.0, 0.0], [0.25, 0.0, 0.0]]))
+    0.625
+    """
+
+    name: ClassVar[str] = "ordinal"
+
+    def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
+        return 1 - _distance(priors.shape[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredOrdinal(_LinearMetric):
+    """Closeness on an ordered scale by squares, ``sum_ij (1 - (i - j)^2 / (K - 1)^2) C[i, j]``.
+
+    Range [0, 1]. It has no 0/0. One minus the mean squared error in units of the scale.
+
+    References
+    ----------
+    .. [1] Baccianella, Esuli, Sebastiani (2009), "Evaluation Measures for Ordinal Regression", ISDA.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.SquaredOrdinal().value([[0.5, 0.25, 0.0], [0.0, 0.0, 0.0], [0.25, 0.0, 0.0]]))
+    0.6875
+    """
+
+    name: ClassVar[str] = "squared_ordinal"
+
+    def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
+        return 1 - _distance(priors.shape[-1]) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class Cost(_LinearMetric):
+    """Minus the mean cost of a decision, ``-sum_ij cost[i, j] C[i, j]``.
+
+    Range: minus the largest to minus the smallest entry of the matrix. It has no 0/0.
+
+    Parameters
+    ----------
+    cost : array-like of shape (K, K)
+        What it costs to predict class j (column) where class i (row) is true. Negative entries are gains.
+
+    References
+    ----------
+    .. [1] Elkan (2001), "The Foundations of Cost-Sensitive Learning", IJCAI.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.Cost([[0, 1], [10, 0]]).value([[0.5, 0.25], [0.125, 0.125]]))
+    -1.5
+    """
+
+    cost: FloatArray
+
+    name: ClassVar[str] = "cost"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cost", _check_matrix(self.cost, "Cost", "cost"))
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (-float(self.cost.max()), -float(self.cost.min()))
+
+    def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
+        _check_size(self.cost, priors.shape[-1], "Cost", "cost")
+        return -self.cost
+
+
+@dataclass(frozen=True, eq=False)
+class BalancedAccuracy(_LinearMetric):
+    """Mean recall of the classes that occur, ``mean_i C[i, i] / pi_i``; linear once pi is known.
+
+    Range [0, 1]; adjusted, [-1, 1]. A class without rows is left out (as in scikit-learn); with no class at all, or
+    adjusted and a single one (0/0), the value is 0.
+
+    Parameters
+    ----------
+    adjusted : bool, default=False
+        Shift and scale so that guessing scores 0 and perfection 1.
+
+    References
+    ----------
+    .. [1] Brodersen, Ong, Stephan, Buhmann (2010), "The Balanced Accuracy and Its Posterior Distribution", ICPR.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.BalancedAccuracy().value([[0.75, 0.0], [0.125, 0.125]]))
+    0.75
+    """
+
+    adjusted: bool = False
+
+    name: ClassVar[str] = "balanced_accuracy"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (-1.0 if self.adjusted else 0.0, 1.0)
+
+    def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
+        n_present = np.sum(priors > EMPTY, axis=-1, keepdims=True).astype(np.float64)
+        share = divide(np.ones_like(n_present), n_present)
+        matrix = on_diagonal(divide(share, priors))
+        if not self.adjusted:
+            return matrix
+        return divide(matrix - share[..., None], np.where(n_present > 1, 1 - share, 0.0)[..., None])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Recall(ClassRatio):
+    """Recall of a class, ``C[k, k] / pi_k``; linear once pi is known.
+
+    Range [0, 1]; `zero_division` if the class has no rows. Alone it is a degenerate aim: always predicting the class
+    is optimal.
+
+    Parameters
+    ----------
+    index, label : optional
+        The class, by position or by label; the positive class of a binary output without.
+    zero_division : float, default=0.0
+        The value at 0/0.
+
+    References
+    ----------
+    .. [1] van Rijsbergen (1979), "Information Retrieval".
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.Recall().value([[0.5, 0.25], [0.125, 0.125]]))
+    0.5
+    """
+
+    name: ClassVar[str] = "recall"
+    family: ClassVar[str] = "linear"
+    concave: ClassVar[bool] = True
+    numerator = Terms(hit=1.0)
+    denominator = Terms(true=1.0)
+
+    @property
+    def degenerate(self) -> str:
+        return (
+            f"Recall of {self.describe_class()} alone is highest if that class is always predicted; aim at "
+            f"'balanced_accuracy', 'f1' or 'g_mean' instead."
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Specificity(ClassRatio):
+    """Share of the rows of other classes not predicted as the class, ``sum_(i, j != k) C[i, j] / (1 - pi_k)``.
+
+    Range [0, 1]; `zero_division` if there are no rows of other classes. Alone it is a degenerate aim: never
+    predicting the class is optimal.
+
+    Parameters
+    ----------
+    index, label : optional
+        The class, by position or by label; the positive class of a binary output without.
+    zero_division : float, default=0.0
+        The value at 0/0.
+
+    References
+    ----------
+    .. [1] Yerushalmy (1947), "Statistical Problems in Assessing Methods of Medical Diagnosis", Public Health Reports.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.Specificity().value([[0.5, 0.25], [0.125, 0.125]]))
+    0.6666666666666666
+    """
+
+    name: ClassVar[str] = "specificity"
+    family: ClassVar[str] = "linear"
+    concave: ClassVar[bool] = True
+    numerator = Terms(hit=1.0, true=-1.0, predicted=-1.0, total=1.0)
+    denominator = Terms(true=-1.0, total=1.0)
+
+    @property
+    def degenerate(self) -> str:
+        return (
+            f"Specificity for {self.describe_class()} alone is highest if that class is never predicted; aim at "
+            f"'balanced_accuracy', 'f1' or 'g_mean' instead."
+        )

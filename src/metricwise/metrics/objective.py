@@ -1,0 +1,261 @@
+"""What a solver maximises: a metric, averaged over outputs, bound to the class priors of the data.
+
+Owns the join of metric and average. An objective is a weighted sum over groups of ``psi_g(C_g)``, where ``C_g`` is the
+pooled confusion of the outputs of a group; groups never interact, so a solver may treat each by itself. Must not know
+data or solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..losses import Loss
+from .averages import Grouping
+from .base import FractionalLinear, Increasing, Linear, Metric
+from .recall_means import MinimumOfLinear
+
+__all__ = ["Objective", "Ratio", "make_objective"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """An objective in the form <A, C> / <B, C> for every group, padded to K classes.
+
+    Parameters
+    ----------
+    A, B : ndarray of shape (G, K, K)
+    low, high : ndarray of shape (G,)
+        Range of each ratio.
+    zero_division : float
+        Value at 0/0.
+    linear : bool
+        Whether every denominator is 1.
+    """
+
+    A: FloatArray
+    B: FloatArray
+    low: FloatArray
+    high: FloatArray
+    zero_division: float
+    linear: bool
+
+    def value(self, numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+        """Return the ratios of shape (..., G)."""
+        form = FractionalLinear(np.eye(1), np.full((1, 1), np.abs(self.B).max()), self.zero_division)
+        return form.ratio(numerator, denominator)
+
+    def at(self, C: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return numerators and denominators (G,) of pooled confusions (G, K, K)."""
+        return np.sum(self.A * C, axis=(-2, -1)), np.sum(self.B * C, axis=(-2, -1))
+
+    @cached_property
+    def line(self) -> tuple[Loss, Loss]:
+        """-A and B as losses of one structure, so that -A + g * B is the loss at g."""
+        a, b = Loss.from_tensor(-self.A), Loss.from_tensor(self.B)
+        if a.is_diagonal and b.is_diagonal:
+            return a, b
+        return Loss(full=-self.A), Loss(full=self.B)
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """A weighted sum over groups of a metric of the pooled confusion; build with :func:`make_objective`.
+
+    Parameters
+    ----------
+    metric : Metric
+        Not bound.
+    grouping : Grouping
+    priors : ndarray of shape (G, K)
+        Pooled class priors.
+    labels : tuple of G label tuples or None
+        What a class given by label refers to.
+    bound : tuple of (ndarray of int, Metric)
+        Groups with the same classes, and the metric bound to their priors as one stack.
+    n_classes : ndarray of shape (M,)
+    frozen : ndarray of shape (M,), bool
+        Outputs that keep argmax: they have no label or one class, and a group of their own.
+    """
+
+    metric: Metric
+    grouping: Grouping
+    priors: FloatArray
+    labels: tuple[tuple[Any, ...] | None, ...]
+    bound: tuple[tuple[IntArray, Metric], ...]
+    n_classes: IntArray
+    frozen: NDArray[np.bool_]
+
+    @property
+    def width(self) -> int:
+        """K."""
+        return int(self.n_classes.max())
+
+    def values(self, C: FloatArray) -> FloatArray:
+        """Return psi_g of pooled confusions of shape (..., G, K, K), as (..., G)."""
+        out = np.empty(C.shape[:-2])
+        for groups, metric in self.bound:
+            k = int(self.grouping.n_classes[groups[0]])
+            out[..., groups] = metric.value(C[..., groups, :k, :k])
+        return out
+
+    def value(self, C: FloatArray) -> float:
+        """Return the objective of a confusion tensor (M, K, K)."""
+        return self.total(self.values(self.grouping.pool(C)))
+
+    def total(self, values: FloatArray) -> float:
+        """Return the weighted sum of the values of the groups."""
+        return float(self.grouping.weight @ values)
+
+    def gradient(self, C: FloatArray) -> FloatArray:
+        """Return d psi_g / d C_g at pooled confusions (..., G, K, K), in that shape."""
+        out = np.zeros(C.shape)
+        for groups, metric in self.bound:
+            k = int(self.grouping.n_classes[groups[0]])
+            out[..., groups, :k, :k] = metric.gradient(C[..., groups, :k, :k])
+        return out
+
+    def group_metric(self, group: int) -> Metric:
+        """Return the metric of one group, bound to its priors alone."""
+        k = int(self.grouping.n_classes[group])
+        return self.metric.bind(self.priors[group, :k], self.labels[group])
+
+    def full_gradient(self, C: FloatArray, step: float = 1e-6) -> FloatArray:
+        """Return d psi_g / d C_g with the class priors free to move, by differences; pooled C of shape (G, K, K).
+
+        What a sampling error needs: samples differ in their class shares as well. The cells of a row that is empty get
+        0, for there the metric may jump.
+        """
+        out = np.zeros_like(C)
+        for g in range(len(C)):
+            k = int(self.grouping.n_classes[g])
+            own = C[g, :k, :k]
+            cells = np.eye(k * k).reshape(-1, k, k)
+            low = np.minimum(step, own.reshape(-1, 1, 1))
+            stack = np.concatenate([own + step * cells, own - low * cells])
+            stack = stack / stack.sum(axis=(-2, -1), keepdims=True)
+            high, back = np.split(self.metric.bind(stack.sum(axis=-1), self.labels[g]).value(stack), 2)
+            slope = (high - back) / (step + low[:, 0, 0])
+            out[g, :k, :k] = np.where(own.sum(axis=1, keepdims=True) > 0, slope.reshape(k, k), 0.0)
+        return out
+
+    @property
+    def concave(self) -> bool:
+        """Whether every group's metric is concave."""
+        return all(metric.concave for _, metric in self.bound)
+
+    @property
+    def family(self) -> str:
+        """The family of the bound metric, in words."""
+        return self.bound[0][1].family
+
+    @cached_property
+    def ratio(self) -> Ratio | None:
+        """The objective as ratios, or None if it is none; increasing transforms are looked through."""
+        shape = (self.grouping.n_groups, self.width, self.width)
+        A, B = np.zeros(shape), np.zeros(shape)
+        low, high = np.empty(shape[0]), np.empty(shape[0])
+        zero, linear = 0.0, True
+        for groups, metric in self.bound:
+            form = metric.base if isinstance(metric, Increasing) else metric
+            if not isinstance(form, (Linear, FractionalLinear)):
+                return None
+            linear = linear and isinstance(form, Linear)
+            ratio = form.as_ratio()
+            k = int(self.grouping.n_classes[groups[0]])
+            A[groups, :k, :k], B[groups, :k, :k] = ratio.A, ratio.B
+            low[groups], high[groups] = ratio.range
+            zero = ratio.zero_division or 0.0
+        return Ratio(A, B, low, high, zero, linear)
+
+    @cached_property
+    def parts(self) -> FloatArray | None:
+        """The linear parts (G, P, K, K) whose minimum each group's metric is, or None; fewer parts are repeated."""
+        found: dict[int, FloatArray] = {}
+        for groups, metric in self.bound:
+            if not isinstance(metric, MinimumOfLinear):
+                return None
+            stack = metric.parts if metric.parts.ndim == 4 else metric.parts[None]
+            found.update(zip(groups.tolist(), stack, strict=True))
+        most = max(len(own) for own in found.values())
+        out = np.zeros((len(found), most, self.width, self.width))
+        for g, own in found.items():
+            k = own.shape[-1]
+            out[g, :, :k, :k] = own[np.minimum(np.arange(most), len(own) - 1)]
+        return out
+
+    def from_ratios(self, ratios: FloatArray) -> float:
+        """Return the objective whose ratios are these, of shape (G,)."""
+        out = ratios.copy()
+        for groups, metric in self.bound:
+            if isinstance(metric, Increasing):
+                out[groups] = metric.transform(ratios[groups])
+        return self.total(out)
+
+    def spread(self, loss: Loss) -> Loss:
+        """Turn losses of groups into losses of outputs; outputs that keep argmax get its loss."""
+        grouping = self.grouping
+        keep = self.frozen | (grouping.group < 0)
+        if grouping.n_groups == 1 and not keep.any():
+            return loss
+        plain = Loss.argmax(self.width)
+        plain = plain if loss.is_diagonal else Loss(full=plain.tensor())
+
+        def expand(ours: FloatArray, argmax: FloatArray) -> FloatArray:
+            out = ours[np.maximum(grouping.group, 0)]
+            out[keep] = argmax[0]
+            return out
+
+        return loss.map(expand, plain)
+
+
+def make_objective(
+    metric: Metric,
+    grouping: Grouping,
+    priors: FloatArray,
+    n_classes: IntArray,
+    *,
+    classes: Sequence[Sequence[Any] | NDArray[Any]] | None = None,
+    frozen: NDArray[np.bool_] | None = None,
+) -> Objective:
+    """Bind a metric to the pooled priors of each group.
+
+    Parameters
+    ----------
+    metric : Metric
+    grouping : Grouping
+    priors : ndarray of shape (M, K)
+        Class priors of each output.
+    n_classes : ndarray of shape (M,)
+    classes : sequence of M label sequences, optional
+        What a class given by label refers to.
+    frozen : ndarray of shape (M,), bool, optional
+
+    Returns
+    -------
+    Objective
+    """
+    pooled = grouping.pool(priors)
+    first = {int(g): m for m, g in reversed(list(enumerate(grouping.group))) if g >= 0}
+    labels = tuple(
+        None if classes is None else tuple(np.asarray(classes[first[g]]).tolist()) for g in range(grouping.n_groups)
+    )
+    batches: dict[tuple[Any, ...], list[int]] = {}
+    for g in range(grouping.n_groups):
+        batches.setdefault((int(grouping.n_classes[g]), labels[g]), []).append(g)
+    bound = []
+    for (k, names), members in batches.items():
+        groups = np.array(members, dtype=np.intp)
+        # A single group is bound without the axis of a stack, so that a metric may reject what it can name.
+        stack = pooled[groups, :k] if len(groups) > 1 else pooled[groups[0], :k]
+        bound.append((groups, metric.bind(stack, names)))
+    frozen = np.zeros(len(n_classes), dtype=bool) if frozen is None else frozen
+    return Objective(metric, grouping, pooled, labels, tuple(bound), n_classes, frozen)

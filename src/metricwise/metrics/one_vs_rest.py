@@ -1,0 +1,215 @@
+"""Metrics of one class against the rest, and the form their averages over classes take.
+
+Such a metric depends on three shares of each class only: hit (C[k, k]), true (row sum) and predicted (column sum). So
+one class and the average over all K of them cost the same few operations on arrays of shape (..., K), and every
+gradient is diagonal plus a constant per column. Must not know the registry or which metrics exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._common import (
+    EMPTY,
+    FloatArray,
+    as_shares,
+    check_zero_division,
+    diagonal,
+    divide,
+    find_class,
+    on_diagonal,
+    prior_limits,
+)
+from .base import FractionalLinear, Linear, Metric
+
+__all__ = ["AverageOfClasses", "ClassRatio", "OneVsRest", "Profile", "Terms"]
+
+
+class Terms(NamedTuple):
+    """A linear function of a class's shares: ``hit * C[k, k] + true * pi_k + predicted * q_k + total``."""
+
+    hit: float = 0.0
+    true: float = 0.0
+    predicted: float = 0.0
+    total: float = 0.0
+
+    @property
+    def fixed(self) -> bool:
+        """Whether no prediction can change it once the priors are known."""
+        return self.hit == 0 and self.predicted == 0
+
+    def of(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> FloatArray:
+        """Return its value for each class, shape (..., K)."""
+        total = true.sum(axis=-1, keepdims=True)
+        return np.asarray(self.hit * hit + self.true * true + self.predicted * predicted + self.total * total)
+
+    def matrix(self, n_classes: int, k: int) -> FloatArray:
+        """Return A with <A, C> equal to its value for class k."""
+        matrix = np.full((n_classes, n_classes), self.total)
+        matrix[k, :] += self.true
+        matrix[:, k] += self.predicted
+        matrix[k, k] += self.hit
+        return matrix
+
+    def pooled(self, n_classes: int) -> FloatArray:
+        """Return A with <A, C> equal to the sum of its values over all classes."""
+        everywhere = self.true + self.predicted + n_classes * self.total
+        return self.hit * np.eye(n_classes) + everywhere
+
+
+class Profile(NamedTuple):
+    """Value of each class and its slopes in the shares that predictions change, each of shape (..., K)."""
+
+    value: FloatArray
+    by_hit: FloatArray
+    by_predicted: FloatArray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneVsRest(Metric):
+    """Base of the metrics of one class; subclasses implement :meth:`profile`.
+
+    Parameters
+    ----------
+    index : int, optional
+        The class by position.
+    label : object, optional
+        The class by label. With neither, the positive class (1) of a binary output; an error with more classes.
+    zero_division : float, default=0.0
+        The value at 0/0.
+    """
+
+    index: int | None = None
+    label: Any = None
+    zero_division: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_zero_division(self.zero_division, type(self).__name__)
+
+    def position(self, n_classes: int, classes: Sequence[Any] | None) -> int:
+        """Return the index of the class among `n_classes`."""
+        return find_class(type(self).__name__, n_classes, classes, self.index, self.label)
+
+    def describe_class(self) -> str:
+        """Return the class in words."""
+        if self.label is not None:
+            return f"class {self.label!r}"
+        return "the positive class" if self.index is None else f"class {self.index}"
+
+    def profile(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> Profile:
+        """Return the value of each class by its shares, arrays of shape (..., K), and the slopes."""
+        raise NotImplementedError
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
+        priors = as_shares(priors)
+        k = self.position(priors.shape[-1], classes)
+        return AverageOfClasses(self, np.eye(priors.shape[-1])[k], priors)
+
+    def average(self, weights: FloatArray, priors: FloatArray) -> Metric:
+        """Return the weighted mean over all classes as a bound metric."""
+        return AverageOfClasses(self, weights, priors)
+
+    def pool(self, n_classes: int) -> Metric:
+        """Return the metric of the shares summed over classes (the micro-average over classes)."""
+        raise ValueError(
+            f"ClassAverage: average='micro' needs a ratio of linear functions, and {self.name} is none; its hits, true "
+            f"and predicted shares summed over classes give 'accuracy'."
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassRatio(OneVsRest):
+    """Base of the metrics of one class that are ratios of two :class:`Terms`.
+
+    Where the denominator depends on the priors alone the bound metric is :class:`Linear`, else
+    :class:`FractionalLinear`; the same holds for averages over classes.
+    """
+
+    family: ClassVar[str] = "fractional-linear"
+
+    @property
+    def numerator(self) -> Terms:
+        """What is counted."""
+        raise NotImplementedError
+
+    @property
+    def denominator(self) -> Terms:
+        """Out of what."""
+        raise NotImplementedError
+
+    def profile(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> Profile:
+        above, below = self.numerator, self.denominator
+        denominator = below.of(hit, true, predicted)
+        value = divide(above.of(hit, true, predicted), denominator, self.zero_division)
+        by_hit = divide(above.hit - value * below.hit, denominator)
+        return Profile(value, by_hit, divide(above.predicted - value * below.predicted, denominator))
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear | FractionalLinear:
+        priors = as_shares(priors)
+        n_classes = priors.shape[-1]
+        k = self.position(n_classes, classes)
+        above, below = self.numerator.matrix(n_classes, k), self.denominator.matrix(n_classes, k)
+        if not self.denominator.fixed:
+            return FractionalLinear(above, below, self.zero_division, (0.0, 1.0))
+        denominator = np.sum(priors * below[:, 0], axis=-1)[..., None, None]
+        return _bound_linear(divide(above, denominator, self.zero_division), priors)
+
+    def average(self, weights: FloatArray, priors: FloatArray) -> Metric:
+        if not self.denominator.fixed:
+            return super().average(weights, priors)
+        denominator = self.denominator.of(priors, priors, priors)
+        scale = divide(weights, denominator)
+        constant = np.sum(np.where(np.abs(denominator) <= EMPTY, weights * self.zero_division, 0.0), axis=-1)
+        above = self.numerator
+        columns = above.predicted * scale + (above.total * scale.sum(axis=-1) + constant)[..., None]
+        matrix = on_diagonal(above.hit * scale) + above.true * scale[..., None] + columns[..., None, :]
+        return _bound_linear(matrix, priors)
+
+    def pool(self, n_classes: int) -> Metric:
+        above, below = self.numerator.pooled(n_classes), self.denominator.pooled(n_classes)
+        if self.denominator.hit != 0:
+            return FractionalLinear(above, below, self.zero_division, (0.0, 1.0))
+        # Shares of all classes sum to 1, so that without hits the denominator is the same whatever is predicted.
+        return Linear(divide(above, below, self.zero_division), (0.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class AverageOfClasses(Metric):
+    """A weighted mean over classes of a metric of one class, bound to the priors.
+
+    Parameters
+    ----------
+    base : OneVsRest
+        The metric of each class.
+    weights : ndarray of shape (..., K)
+        Weight of each class; sums to 1.
+    priors : ndarray of shape (..., K)
+        Row sums of C.
+    """
+
+    base: OneVsRest
+    weights: FloatArray
+    priors: FloatArray
+
+    name: ClassVar[str] = "average_of_classes"
+
+    def _profile(self, confusion: FloatArray) -> Profile:
+        hit, predicted = diagonal(confusion), confusion.sum(axis=-2)
+        return self.base.profile(hit, np.broadcast_to(self.priors, np.broadcast(hit, self.priors).shape), predicted)
+
+    def value(self, confusion: ArrayLike) -> FloatArray:
+        profile = self._profile(np.asarray(confusion, dtype=np.float64))
+        return np.asarray(np.sum(self.weights * profile.value, axis=-1))
+
+    def gradient(self, confusion: ArrayLike) -> FloatArray:
+        profile = self._profile(np.asarray(confusion, dtype=np.float64))
+        return on_diagonal(self.weights * profile.by_hit) + (self.weights * profile.by_predicted)[..., None, :]
+
+
+def _bound_linear(matrix: FloatArray, priors: FloatArray) -> Linear:
+    return Linear(matrix, prior_limits(matrix, priors))

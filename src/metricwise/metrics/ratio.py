@@ -1,0 +1,265 @@
+"""Fractional-linear metrics ``<A, C> / <B, C>``.
+
+F-measures, Jaccard and precision of a class, the paper's micro-F1, and, because the class priors are known, Cohen's
+kappa with any weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._common import (
+    EMPTY,
+    FloatArray,
+    as_shares,
+    check_finite,
+    check_zero_division,
+    divide,
+    find_class,
+    require,
+)
+from .base import FractionalLinear, Metric, _check_matrix, _check_size
+from .one_vs_rest import ClassRatio, Terms
+
+__all__ = ["FBeta", "Jaccard", "Kappa", "MicroF1", "Precision"]
+
+_NAMED_WEIGHTS = {None: "kappa", "linear": "linear_kappa", "quadratic": "quadratic_kappa"}
+_POWERS = {None: 0, "linear": 1, "quadratic": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class FBeta(ClassRatio):
+    """F-measure of a class, ``(1 + beta^2) C[k, k] / (beta^2 pi_k + q_k)`` with q_k its predicted share.
+
+    Range [0, 1]; `zero_division` if the class neither occurs nor is predicted.
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        How much more recall weighs than precision.
+    index, label : optional
+        The class, by position or by label; the positive class of a binary output without.
+    zero_division : float, default=0.0
+        The value at 0/0.
+
+    References
+    ----------
+    .. [1] van Rijsbergen (1979), "Information Retrieval".
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.FBeta().value([[0.5, 0.125], [0.125, 0.25]]))
+    0.6666666666666666
+    """
+
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_finite(self.beta, "FBeta", "beta", above=0.0, closed=True)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # depends on beta
+        return f"f{self.beta:g}"
+
+    @property
+    def numerator(self) -> Terms:
+        return Terms(hit=1.0 + self.beta**2)
+
+    @property
+    def denominator(self) -> Terms:
+        return Terms(true=self.beta**2, predicted=1.0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Jaccard(ClassRatio):
+    """Jaccard index of a class, ``C[k, k] / (pi_k + q_k - C[k, k])`` with q_k its predicted share.
+
+    Range [0, 1]; `zero_division` if the class neither occurs nor is predicted.
+
+    Parameters
+    ----------
+    index, label : optional
+        The class, by position or by label; the positive class of a binary output without.
+    zero_division : float, default=0.0
+        The value at 0/0.
+
+    References
+    ----------
+    .. [1] Jaccard (1901), "Étude comparative de la distribution florale dans une portion des Alpes et du Jura".
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.Jaccard().value([[0.5, 0.125], [0.125, 0.25]]))
+    0.5
+    """
+
+    name: ClassVar[str] = "jaccard"
+    numerator = Terms(hit=1.0)
+    denominator = Terms(hit=-1.0, true=1.0, predicted=1.0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Precision(ClassRatio):
+    """Precision of a class, ``C[k, k] / q_k`` with q_k its predicted share.
+
+    Range [0, 1]; `zero_division` if the class is not predicted. Alone it is a degenerate aim: predicting the class for
+    the surest row only is optimal.
+
+    Parameters
+    ----------
+    index, label : optional
+        The class, by position or by label; the positive class of a binary output without.
+    zero_division : float, default=0.0
+        The value at 0/0.
+
+    References
+    ----------
+    .. [1] van Rijsbergen (1979), "Information Retrieval".
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.Precision().value([[0.5, 0.0625], [0.25, 0.1875]]))
+    0.75
+    """
+
+    name: ClassVar[str] = "precision"
+    numerator = Terms(hit=1.0)
+    denominator = Terms(predicted=1.0)
+
+    @property
+    def degenerate(self) -> str:
+        return (
+            f"Precision of {self.describe_class()} alone is highest if that class is predicted for the surest rows "
+            f"only; aim at 'f1' or FBeta(beta=0.5) instead."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MicroF1(Metric):
+    """F1 pooled over all classes but a negative one, ``2 sum_(i != n) C[i, i] / (2 - pi_n - q_n)``.
+
+    This is the paper's Micro-F1, scikit-learn's `f1_score` with ``average="micro"`` and the negative class left out of
+    `labels`. (Over *all* classes micro-F1 is accuracy.) Range [0, 1]; `zero_division` if only the negative class
+    occurs and is predicted.
+
+    Parameters
+    ----------
+    negative_index : int, optional
+        The negative class n by position; the first class if neither this nor the label is given.
+    negative_label : object, optional
+        The negative class by label.
+    zero_division : float, default=0.0
+        The value at 0/0.
+
+    References
+    ----------
+    .. [1] Kim, Wang, Yamamoto (2013), "The Genia Event Extraction Shared Task, 2013 Edition", BioNLP.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.MicroF1().value([[0.5, 0.0, 0.0], [0.0, 0.25, 0.0], [0.125, 0.125, 0.0]]))
+    0.5714285714285714
+    """
+
+    negative_index: int | None = None
+    negative_label: Any = None
+    zero_division: float = 0.0
+
+    name: ClassVar[str] = "micro_f1"
+    family: ClassVar[str] = "fractional-linear"
+
+    def __post_init__(self) -> None:
+        check_zero_division(self.zero_division, "MicroF1")
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
+        n_classes = as_shares(priors).shape[-1]
+        first = 0 if self.negative_index is None and self.negative_label is None else self.negative_index
+        negative = find_class("MicroF1", n_classes, classes, first, self.negative_label)
+        counted = (np.arange(n_classes) != negative).astype(np.float64)
+        return FractionalLinear(2 * np.diag(counted), np.add.outer(counted, counted), self.zero_division, (0.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Kappa(Metric):
+    """Cohen's kappa, ``1 - <W, C> / <W, pi q^T>``, with q the predicted shares; fractional-linear once pi is known.
+
+    With pi fixed the chance disagreement ``<W, pi q^T> = <E, C>``, ``E[i, j] = sum_k W[k, j] pi_k``, is linear in C.
+
+    Range [-1, 1], (-inf, 1] for weights of one's own (finite once bound). At 0/0 (one class occurs, and only it is
+    predicted) the value is 0: no agreement beyond chance.
+
+    Parameters
+    ----------
+    weights : {"linear", "quadratic"} or array-like of shape (K, K), optional
+        W, what disagreement weighs: None for 1, "linear" for ``|i - j|``, "quadratic" for ``(i - j)^2``, or a
+        non-negative matrix with zero diagonal.
+
+    References
+    ----------
+    .. [1] Cohen (1960), "A Coefficient of Agreement for Nominal Scales".
+    .. [2] Cohen (1968), "Weighted Kappa: Nominal Scale Agreement with Provision for Scaled Disagreement".
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.Kappa().value([[0.5, 0.125], [0.125, 0.25]]))
+    0.4666666666666667
+    """
+
+    weights: str | ArrayLike | None = None
+
+    family: ClassVar[str] = "fractional-linear"
+
+    def __post_init__(self) -> None:
+        if self.weights is None or isinstance(self.weights, str):
+            require(
+                self.weights in _NAMED_WEIGHTS,
+                f"Kappa: weights must be None, 'linear', 'quadratic' or a (K, K) matrix, got {self.weights!r}.",
+            )
+            return
+        matrix = _check_matrix(self.weights, "Kappa", "weights")
+        require(
+            bool((matrix >= 0).all() and not np.diagonal(matrix, axis1=-2, axis2=-1).any()),
+            f"Kappa: weights must not be negative, and zero on the diagonal, got {matrix.tolist()}.",
+        )
+        object.__setattr__(self, "weights", matrix)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # depends on the weights
+        return "weighted_kappa" if isinstance(self.weights, np.ndarray) else _NAMED_WEIGHTS[self._scheme]
+
+    @property
+    def _scheme(self) -> str | None:
+        """The weights, where they are no matrix."""
+        return cast("str | None", self.weights)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (-np.inf if isinstance(self.weights, np.ndarray) else -1.0, 1.0)
+
+    def disagreement(self, n_classes: int) -> FloatArray:
+        """Return W."""
+        if isinstance(self.weights, np.ndarray):
+            _check_size(self.weights, n_classes, "Kappa", "weights")
+            return self.weights
+        steps = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes))).astype(np.float64)
+        return np.asarray(steps ** _POWERS[self._scheme] * (steps > 0))
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
+        priors = as_shares(priors)
+        weights = self.disagreement(priors.shape[-1])
+        chance = np.broadcast_to(priors[..., None, :] @ weights, (*priors.shape, priors.shape[-1]))
+        # A ratio of sums lies between the smallest and the largest ratio of their terms.
+        worst = np.max(np.where(priors[..., None] > EMPTY, divide(weights, chance), 1.0))
+        limits = (max(self.range[0], 1.0 - float(worst)), 1.0)
+        return FractionalLinear(chance - weights, chance, 0.0, limits)

@@ -1,0 +1,298 @@
+"""Concave metrics: means and the minimum of the recalls of all classes.
+
+A recall ``C[i, i] / pi_i`` is linear once the priors are known, so a concave function of recalls is concave in C. A
+class without rows has no recall and is left out; with no class at all the value is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._common import EMPTY, FloatArray, as_shares, diagonal, divide, on_diagonal, require
+from .base import Linear, Metric, inner
+
+__all__ = ["GMean", "HMean", "MinRecall", "Minimum", "MinimumOfLinear", "OfRecalls", "QMean", "RecallMean"]
+
+# Slopes at a recall below this are those at this recall: the geometric mean's is infinite at 0, and a solver that
+# starts there must still be told which way is up.
+_FLOOR = 1e-9
+
+
+class RecallMean(Metric):
+    """Base of the smooth concave means of recalls.
+
+    Subclasses implement :meth:`mean` and :meth:`slopes` for recalls and weights of shape (..., K); the weights are
+    equal over the classes that occur, 0 for the others, and sum to 1.
+    """
+
+    family: ClassVar[str] = "concave"
+    concave: ClassVar[bool] = True
+
+    def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
+        """Return the mean, shape (...)."""
+        raise NotImplementedError
+
+    def slopes(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
+        """Return its derivative by each recall, shape (..., K), always finite."""
+        raise NotImplementedError
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> OfRecalls:
+        return OfRecalls(self, as_shares(priors))
+
+
+@dataclass(frozen=True, eq=False)
+class OfRecalls(Metric):
+    """A mean of recalls, bound to the priors.
+
+    Parameters
+    ----------
+    of : RecallMean
+        Which mean.
+    priors : ndarray of shape (..., K)
+        Row sums of C.
+    """
+
+    of: RecallMean
+    priors: FloatArray
+
+    name: ClassVar[str] = "of_recalls"
+    family: ClassVar[str] = "concave"
+    concave: ClassVar[bool] = True
+
+    def _recalls(self, confusion: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return recalls and weights; an absent class has recall 1 (so that no logarithm fails) and weight 0."""
+        present = (self.priors > EMPTY).astype(np.float64)
+        return divide(diagonal(confusion), self.priors, 1.0), divide(present, present.sum(axis=-1, keepdims=True))
+
+    def value(self, confusion: ArrayLike) -> FloatArray:
+        recall, weight = self._recalls(np.asarray(confusion, dtype=np.float64))
+        return np.where(weight.any(axis=-1), self.of.mean(recall, weight), 0.0)
+
+    def gradient(self, confusion: ArrayLike) -> FloatArray:
+        recall, weight = self._recalls(np.asarray(confusion, dtype=np.float64))
+        return on_diagonal(divide(self.of.slopes(recall, weight), self.priors))
+
+
+@dataclass(frozen=True, eq=False)
+class GMean(RecallMean):
+    """Geometric mean of the recalls, ``(prod_i r_i)^(1/K)`` with ``r_i = C[i, i] / pi_i``.
+
+    Range [0, 1]. Classes without rows are left out. The gradient at a recall below 1e-9 is that at 1e-9: finite, and
+    pointing towards the class that is never hit.
+
+    References
+    ----------
+    .. [1] Kubat, Matwin (1997), "Addressing the Curse of Imbalanced Training Sets: One-Sided Selection", ICML.
+    .. [2] Sun, Kamel, Wang (2006), "Boosting for Learning Multiple Classes with Imbalanced Class Distribution", ICDM.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.GMean().value([[0.75, 0.0], [0.1875, 0.0625]]))
+    0.5
+    """
+
+    name: ClassVar[str] = "g_mean"
+
+    def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
+        zero = np.any((recall <= 0) & (weight > 0), axis=-1)
+        logs = np.log(np.where(recall > 0, recall, 1.0))
+        return np.where(zero, 0.0, np.exp(np.sum(weight * logs, axis=-1)))
+
+    def slopes(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
+        recall = np.maximum(recall, _FLOOR)
+        return weight * self.mean(recall, weight)[..., None] / recall
+
+
+@dataclass(frozen=True, eq=False)
+class HMean(RecallMean):
+    """Harmonic mean of the recalls, ``K / sum_i (1 / r_i)`` with ``r_i = C[i, i] / pi_i``.
+
+    Range [0, 1]; 0 if a recall is 0. Classes without rows are left out. The gradient at a recall below 1e-9 is that at
+    1e-9.
+
+    References
+    ----------
+    .. [1] Kennedy, Mac Namee, Delany (2009), "Learning without Default: A Study of One-Class Classification and the
+           Low-Default Portfolio Problem", AICS.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.HMean().value([[0.75, 0.0], [0.125, 0.125]]))
+    0.6666666666666666
+    """
+
+    name: ClassVar[str] = "h_mean"
+
+    def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
+        zero = np.any((recall <= 0) & (weight > 0), axis=-1)
+        total = np.sum(weight / np.where(recall > 0, recall, 1.0), axis=-1)
+        return np.where(zero, 0.0, divide(np.ones_like(total), total))
+
+    def slopes(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
+        recall = np.maximum(recall, _FLOOR)
+        return weight * (self.mean(recall, weight)[..., None] / recall) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class QMean(RecallMean):
+    """One minus the quadratic mean of the misses, ``1 - sqrt(mean_i (1 - r_i)^2)`` with ``r_i = C[i, i] / pi_i``.
+
+    Range [0, 1]. Classes without rows are left out. At perfect recall, the one point where it has no gradient, 0 is
+    given (a supergradient: it is the maximum).
+
+    References
+    ----------
+    .. [1] Lawrence, Burns, Back, Tsoi, Giles (1998), "Neural Network Classification and Prior Class Probabilities".
+    .. [2] Narasimhan, Ramaswamy, Saha, Agarwal (2015), "Consistent Multiclass Algorithms for Complex Performance
+           Measures", ICML.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.QMean().value([[0.375, 0.375], [0.125, 0.125]]))
+    0.5
+    """
+
+    name: ClassVar[str] = "q_mean"
+
+    def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
+        return np.asarray(1 - _root_mean_square(1 - recall, weight))
+
+    def slopes(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
+        return divide(weight * (1 - recall), _root_mean_square(1 - recall, weight)[..., None])
+
+
+def _root_mean_square(miss: FloatArray, weight: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.sum(weight * miss**2, axis=-1)))
+
+
+@dataclass(frozen=True, eq=False)
+class MinimumOfLinear(Metric):
+    """The smallest of P linear functions, ``min_p <parts[p], C>``: concave, not smooth.
+
+    The gradient is that of the smallest part (the first of equals), a supergradient.
+
+    Parameters
+    ----------
+    parts : ndarray of shape (P, K, K) or (..., P, K, K)
+        The linear functions; leading axes are those of stacked priors.
+    limits : (float, float)
+        The range.
+    """
+
+    parts: FloatArray
+    limits: tuple[float, float] = (0.0, 1.0)
+
+    name: ClassVar[str] = "minimum_of_linear"
+    family: ClassVar[str] = "concave"
+    concave: ClassVar[bool] = True
+    smooth: ClassVar[bool] = False
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self.limits
+
+    def values(self, confusion: ArrayLike) -> FloatArray:
+        """Return the value of each part, shape (..., P)."""
+        return inner(self.parts, np.asarray(confusion, dtype=np.float64)[..., None, :, :])
+
+    def value(self, confusion: ArrayLike) -> FloatArray:
+        return np.asarray(self.values(confusion).min(axis=-1))
+
+    def gradient(self, confusion: ArrayLike) -> FloatArray:
+        values = self.values(confusion)
+        smallest = values.argmin(axis=-1)[..., None, None, None]
+        parts = np.broadcast_to(self.parts, (*values.shape, *self.parts.shape[-2:]))
+        return np.take_along_axis(parts, smallest, axis=-3)[..., 0, :, :]
+
+
+@dataclass(frozen=True, eq=False)
+class MinRecall(Metric):
+    """Worst recall, ``min_i C[i, i] / pi_i``: the min-max metric.
+
+    Range [0, 1]. Classes without rows are left out. Not smooth: the gradient is that of the worst class.
+
+    References
+    ----------
+    .. [1] Poor (1994), "An Introduction to Signal Detection and Estimation".
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.MinRecall().value([[0.75, 0.0], [0.125, 0.125]]))
+    0.5
+    """
+
+    name: ClassVar[str] = "min_recall"
+    family: ClassVar[str] = "concave"
+    concave: ClassVar[bool] = True
+    smooth: ClassVar[bool] = False
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
+        priors = as_shares(priors)
+        n_classes = priors.shape[-1]
+        present = priors > EMPTY
+        occurs = np.flatnonzero(present.reshape(-1, n_classes).any(axis=0))
+        if len(occurs) == 0:
+            occurs = np.zeros(1, dtype=np.intp)
+        # Stacked priors need one number of parts: where a class is absent, the part of the first present is repeated.
+        which = np.where(present[..., occurs], occurs, present.argmax(axis=-1)[..., None])
+        one_hot = np.eye(n_classes)[which]
+        return MinimumOfLinear(on_diagonal(divide(one_hot, priors[..., None, :])))
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum(Metric):
+    """The smallest of several linear metrics, ``min_p psi_p(C)``: what must be good in every respect.
+
+    Range: from the smallest lower to the smallest upper end of theirs. Not smooth: the gradient is that of the
+    smallest (the first of equals).
+
+    Parameters
+    ----------
+    metrics : sequence of Metric
+        Each must be linear once bound to the priors.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> worst = mw.metrics.Minimum([mw.metrics.Accuracy(), mw.metrics.Recall(index=1)])
+    >>> float(worst.value([[0.75, 0.0], [0.125, 0.125]]))
+    0.5
+    """
+
+    metrics: Sequence[Metric]
+
+    name: ClassVar[str] = "minimum"
+    family: ClassVar[str] = "concave"
+    concave: ClassVar[bool] = True
+    smooth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        metrics = tuple(self.metrics)
+        good = len(metrics) > 0 and all(isinstance(metric, Metric) for metric in metrics)
+        require(good, f"Minimum: metrics must be a sequence of at least one Metric, got {self.metrics!r}.")
+        object.__setattr__(self, "metrics", metrics)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return _smallest([metric.range for metric in self.metrics])
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
+        bound = [metric.bind(priors, classes) for metric in self.metrics]
+        linear = [metric for metric in bound if isinstance(metric, Linear)]
+        bad = [f"{m.name} ({b.family})" for m, b in zip(self.metrics, bound, strict=True) if not isinstance(b, Linear)]
+        require(not bad, f"Minimum: every metric must be linear once the priors are known, and these are not: {bad}.")
+        parts = np.stack(np.broadcast_arrays(*(metric.A for metric in linear)), axis=-3)
+        return MinimumOfLinear(parts, _smallest([metric.range for metric in linear]))
+
+
+def _smallest(ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return (min(low for low, _ in ranges), min(high for _, high in ranges))

@@ -1,0 +1,252 @@
+"""What a user's word for a metric means: our names, scikit-learn's scorer names, metrics and callables.
+
+A scorer's name means what it means in scikit-learn for the kind of target. Names that are no function of the confusion
+matrix are refused with the reason. Knows scikit-learn's names, and must not import it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .averages import AverageName, check_average
+from .base import Metric, from_function
+from .class_average import ClassAverage
+from .linear import Recall
+from .one_vs_rest import OneVsRest
+from .ratio import FBeta, Jaccard, Precision
+from .registry import get_metric, metric_names, unknown_name
+
+__all__ = ["Resolved", "resolve", "scorer_names"]
+
+KINDS = ("binary", "multiclass", "multilabel", "multioutput")
+
+_OF_ONE_CLASS: dict[str, Callable[..., OneVsRest]] = {
+    "f1": FBeta,
+    "jaccard": Jaccard,
+    "precision": Precision,
+    "recall": Recall,
+}
+# On multilabel a suffix is the average over outputs, and whether that is weighted by support.
+_OVER_OUTPUTS: dict[str, tuple[AverageName, bool]] = {
+    "micro": ("micro", False),
+    "macro": ("macro", False),
+    "weighted": ("macro", True),
+    "samples": ("instance", False),
+}
+_ALIASES = {"matthews_corrcoef": "mcc"}
+
+_RANKING = "judges the order of the scores, not decisions; choose what the decisions are judged by, such as 'f1'"
+_PROBABILITY = (
+    "judges the probabilities themselves, not decisions; choose what the decisions are judged by, such as 'f1'"
+)
+_CLUSTERING = "compares clusterings, whatever their labels; for agreement of labels use 'kappa' or 'mcc'"
+_REGRESSION = "is for numbers, not classes; for ordered classes use 'ordinal', 'squared_ordinal' or 'quadratic_kappa'"
+
+_REFUSED = {
+    **dict.fromkeys(
+        ("average_precision", "roc_auc", "roc_auc_ovo", "roc_auc_ovo_weighted", "roc_auc_ovr", "roc_auc_ovr_weighted"),
+        _RANKING,
+    ),
+    "top_k_accuracy": "judges the k best classes of a row, not one decision; use 'accuracy'",
+    **dict.fromkeys(("d2_brier_score", "d2_log_loss_score", "neg_brier_score", "neg_log_loss"), _PROBABILITY),
+    "positive_likelihood_ratio": (
+        "has no maximum: it grows without bound as false positives vanish; use 'f1' or 'precision'"
+    ),
+    "neg_negative_likelihood_ratio": (
+        "is undefined where every row is predicted positive, right beside its maximum; use 'balanced_accuracy'"
+    ),
+    **dict.fromkeys(
+        (
+            "adjusted_mutual_info_score",
+            "adjusted_rand_score",
+            "completeness_score",
+            "homogeneity_score",
+            "mutual_info_score",
+            "normalized_mutual_info_score",
+            "rand_score",
+            "v_measure_score",
+        ),
+        _CLUSTERING,
+    ),
+    "fowlkes_mallows_score": (
+        "compares clusterings by pairs of rows; 'fowlkes_mallows' is the geometric mean of precision and recall"
+    ),
+    **dict.fromkeys(
+        (
+            "d2_absolute_error_score",
+            "explained_variance",
+            "max_error",
+            "neg_max_error",
+            "neg_mean_absolute_error",
+            "neg_mean_absolute_percentage_error",
+            "neg_mean_gamma_deviance",
+            "neg_mean_poisson_deviance",
+            "neg_mean_squared_error",
+            "neg_mean_squared_log_error",
+            "neg_median_absolute_error",
+            "neg_root_mean_squared_error",
+            "neg_root_mean_squared_log_error",
+            "r2",
+        ),
+        _REGRESSION,
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Resolved:
+    """What to maximise, and how it is averaged over outputs.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric of one confusion matrix.
+    average : {"micro", "macro", "instance"}
+        Over outputs.
+    support_weighted : bool
+        Whether macro weighs each output by the rows of its positive class (scikit-learn's "weighted" on multilabel).
+    name : str
+        What the user called it.
+    """
+
+    metric: Metric
+    average: AverageName
+    support_weighted: bool
+    name: str
+
+
+def scorer_names() -> list[str]:
+    """Return the scikit-learn scorer names that mean a metric here, for at least one kind of target."""
+    suffixed = [f"{base}_{suffix}" for base in _OF_ONE_CLASS for suffix in _OVER_OUTPUTS]
+    return sorted(["accuracy", "balanced_accuracy", *_OF_ONE_CLASS, *suffixed, *_ALIASES])
+
+
+def resolve(
+    metric: str | Metric | Callable[..., float], kind: str, average: str | None = None, zero_division: float = 0.0
+) -> Resolved:
+    """Find the metric and the average over outputs that a user means.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable
+        One of our names, one of scikit-learn's scorer names, a metric, or any f(C).
+    kind : {"binary", "multiclass", "multilabel", "multioutput"}
+        Of the target.
+    average : {"micro", "macro", "instance"}, optional
+        Over outputs; micro unless a scikit-learn name fixes it.
+    zero_division : float, default=0.0
+        The value at 0/0, for metrics given by name.
+
+    Returns
+    -------
+    Resolved
+
+    Raises
+    ------
+    ValueError
+        If the name is not known, is no function of the confusion matrix, or does not fit kind or average.
+
+    Examples
+    --------
+    >>> from metricwise.metrics.scorers import resolve
+    >>> resolve("f1_macro", "multilabel").average
+    'macro'
+    >>> resolve("f1_micro", "multiclass").metric.bind([0.2, 0.3, 0.5]).family
+    'linear'
+    """
+    if kind not in KINDS:
+        raise ValueError(f"resolve: kind must be one of {list(KINDS)}, got {kind!r}.")
+    if average is not None:
+        check_average(average, "metric")
+    if isinstance(metric, str):
+        return _resolve_name(metric, kind, average, zero_division)
+    found = metric if isinstance(metric, Metric) else _from_callable(metric)
+    return Resolved(found, _or_micro(average), False, found.name)
+
+
+def _or_micro(average: str | None) -> AverageName:
+    return "micro" if average is None else average  # type: ignore[return-value]  # checked by resolve
+
+
+def _from_callable(function: Any) -> Metric:
+    if isinstance(function, type) and issubclass(function, Metric):
+        raise TypeError(f"metric: give a metric, not its class: {function.__name__}(...).")
+    if not callable(function):
+        raise TypeError(
+            f"metric: must be a name, a Metric or a callable f(C) of the confusion matrix, got "
+            f"{type(function).__name__}."
+        )
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        raise TypeError(
+            "metric: a callable must take one argument, the (K, K) confusion matrix, and return a number; a function "
+            "of y_true and y_pred or a scikit-learn scorer is none: give its name instead."
+        ) from None
+    except ValueError:  # a builtin without a signature: it will speak for itself when called
+        pass
+    return from_function(function)
+
+
+def _resolve_name(name: str, kind: str, average: str | None, zero_division: float) -> Resolved:
+    if name in _REFUSED:
+        raise ValueError(f"metric: {name!r} is no function of the confusion matrix to maximise: it {_REFUSED[name]}.")
+    base, _, suffix = name.rpartition("_")
+    if base in _OF_ONE_CLASS and suffix in _OVER_OUTPUTS:
+        one = _OF_ONE_CLASS[base](zero_division=zero_division)
+        return (_over_outputs if kind == "multilabel" else _over_classes)(name, suffix, one, kind, average)
+    ours = _ALIASES.get(name, name)
+    if ours not in metric_names():
+        raise unknown_name(name, [*metric_names(), *scorer_names(), *_REFUSED])
+    metric = get_metric(ours, zero_division=zero_division)
+    _check_kind(name, metric, kind)
+    return Resolved(metric, _or_micro(average), False, name)
+
+
+def _over_outputs(name: str, suffix: str, one: OneVsRest, kind: str, average: str | None) -> Resolved:
+    fixed, support_weighted = _OVER_OUTPUTS[suffix]
+    if average not in (None, fixed):
+        raise ValueError(
+            f"metric: on {kind} {name!r} fixes average={fixed!r}, got average={average!r}; leave it out, or use "
+            f"{one.name!r} with the average you want."
+        )
+    return Resolved(one, fixed, support_weighted, name)
+
+
+def _over_classes(name: str, suffix: str, one: OneVsRest, kind: str, average: str | None) -> Resolved:
+    if suffix == "samples":
+        raise ValueError(
+            f"metric: {name!r} is for multilabel targets, and this one is {kind}; use '{one.name}_macro', "
+            f"'{one.name}_weighted' or '{one.name}_micro'."
+        )
+    return Resolved(ClassAverage(one, suffix), _or_micro(average), False, name)
+
+
+def _check_kind(name: str, metric: Metric, kind: str) -> None:
+    """Refuse our own names where their plain reading is not what the user will have meant."""
+    if kind == "multiclass" and isinstance(metric, OneVsRest):
+        raise ValueError(
+            f"metric: {name!r} is about one class, and a multiclass target has no positive one; use "
+            f"{_class_average_of(metric)!r}, or name the class: metrics.{type(metric).__name__}(index=...)."
+        )
+    if kind != "multilabel":
+        return
+    if name == "accuracy":
+        raise ValueError(
+            "metric: on multilabel scikit-learn's 'accuracy' is that of whole rows, which is no function of the "
+            "confusion matrices; use 'hamming_accuracy', the share of right decisions."
+        )
+    if isinstance(metric, ClassAverage):
+        raise ValueError(
+            f"metric: {name!r} averages over the classes of one output, which on multilabel are 0 and 1; use "
+            f"'{metric.base.name}_{metric.average}' for the average over labels, or give metrics.ClassAverage(...) if "
+            f"you mean both classes."
+        )
+
+
+def _class_average_of(metric: OneVsRest) -> str:
+    name = f"{metric.name}_macro"
+    return name if name in scorer_names() else f"metrics.ClassAverage(metrics.{type(metric).__name__}())"

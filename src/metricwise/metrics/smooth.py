@@ -1,0 +1,131 @@
+"""Smooth metrics with no easy form: neither concave nor a ratio of linear functions.
+
+A solver climbs them and cannot certify the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._common import EMPTY, FloatArray, as_shares, diagonal, divide
+from .base import Metric
+from .one_vs_rest import OneVsRest, Profile
+
+__all__ = ["MCC", "BoundMCC", "FowlkesMallows"]
+
+# Slopes at a predicted share (or spread of predictions) below this are those at this share: finite, not infinite.
+_FLOOR = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class MCC(Metric):
+    """Matthews correlation, ``(sum_i C[i, i] - pi.q) / sqrt((1 - pi.pi) (1 - q.q))`` with q the predicted shares.
+
+    Range [-1, 1]. At 0/0 (one class occurs, or one is predicted) the value is 0; the gradient there is that of nearly
+    constant predictions, so that a solver can leave.
+
+    References
+    ----------
+    .. [1] Matthews (1975), "Comparison of the Predicted and Observed Secondary Structure of T4 Phage Lysozyme".
+    .. [2] Gorodkin (2004), "Comparing Two K-Category Assignments by a K-Category Correlation Coefficient".
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.MCC().value([[0.375, 0.125], [0.125, 0.375]]))
+    0.5
+    """
+
+    name: ClassVar[str] = "mcc"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (-1.0, 1.0)
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> BoundMCC:
+        return BoundMCC(as_shares(priors))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundMCC(Metric):
+    """:class:`MCC`, bound to the priors.
+
+    Parameters
+    ----------
+    priors : ndarray of shape (..., K)
+        Row sums of C.
+    """
+
+    priors: FloatArray
+
+    name: ClassVar[str] = "bound_mcc"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (-1.0, 1.0)
+
+    def value(self, confusion: ArrayLike) -> FloatArray:
+        covariance, predicted = self._covariance(np.asarray(confusion, dtype=np.float64))
+        spread = _spread(predicted)
+        scale = np.sqrt(spread * _spread(self.priors))
+        return np.where(spread <= EMPTY, 0.0, divide(covariance, scale))
+
+    def gradient(self, confusion: ArrayLike) -> FloatArray:
+        confusion = np.asarray(confusion, dtype=np.float64)
+        covariance, predicted = self._covariance(confusion)
+        spread = np.maximum(_spread(predicted), _FLOOR)
+        scale = np.sqrt(spread * _spread(self.priors))
+        by_column = (covariance / spread)[..., None] * predicted - self.priors
+        slope = np.eye(confusion.shape[-1]) + by_column[..., None, :]
+        return divide(slope, scale[..., None, None])
+
+    def _covariance(self, confusion: FloatArray) -> tuple[FloatArray, FloatArray]:
+        predicted = confusion.sum(axis=-2)
+        return diagonal(confusion).sum(axis=-1) - np.sum(self.priors * predicted, axis=-1), predicted
+
+
+def _spread(share: FloatArray) -> FloatArray:
+    """Return 1 - sum of squares as a sum of products: no cancellation, and exactly 0 for a single class."""
+    before = np.cumsum(share, axis=-1)[..., :-1]
+    return np.asarray(2 * np.sum(share[..., 1:] * before, axis=-1))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FowlkesMallows(OneVsRest):
+    """Geometric mean of precision and recall of a class, ``C[k, k] / sqrt(pi_k q_k)`` with q_k its predicted share.
+
+    Range [0, 1]; 0 if the class occurs but is not predicted or the reverse, `zero_division` if neither. The gradient
+    at a predicted share below 1e-12 is that at 1e-12. (scikit-learn's `fowlkes_mallows_score` compares clusterings by
+    pairs of rows: another thing.)
+
+    Parameters
+    ----------
+    index, label : optional
+        The class, by position or by label; the positive class of a binary output without.
+    zero_division : float, default=0.0
+        The value at 0/0.
+
+    References
+    ----------
+    .. [1] Fowlkes, Mallows (1983), "A Method for Comparing Two Hierarchical Clusterings".
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.FowlkesMallows().value([[0.5, 0.125], [0.25, 0.125]]))
+    0.4082482904638631
+    """
+
+    name: ClassVar[str] = "fowlkes_mallows"
+
+    def profile(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> Profile:
+        neither = (true <= EMPTY) & (predicted <= EMPTY)
+        safe = np.maximum(predicted, _FLOOR)
+        by_hit = np.where(true <= EMPTY, 0.0, 1 / np.sqrt(np.maximum(true, EMPTY) * safe))
+        ratio = np.where(predicted <= EMPTY, 0.0, hit * by_hit)
+        return Profile(np.where(neither, self.zero_division, ratio), by_hit, -0.5 * ratio / safe)

@@ -1,0 +1,93 @@
+"""Increasing transforms of simpler metrics: the best rule is the simpler metric's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._common import FloatArray, as_shares, check_finite
+from .base import Increasing, Linear, Metric
+
+__all__ = ["Decathlon", "Polynomial"]
+
+# Below this headroom the slope of a root (gamma < 1) is taken as the slope here: finite instead of infinite.
+_FLOOR = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial(Metric):
+    """Power of the headroom below an error, ``max(0, max_error - E)^gamma`` with ``E = 1 - sum_i C[i, i]``.
+
+    Range [max(0, max_error - 1)^gamma, max_error^gamma]. It has no 0/0. (The paper prints ``(1 - diag C)^gamma``,
+    which is the error itself.)
+
+    Parameters
+    ----------
+    gamma : float, default=2.0
+        The power, above 0.
+    max_error : float, default=1.0
+        The error at which the score reaches 0, above 0.
+
+    References
+    ----------
+    .. [1] Rebuffi, Bilen, Vedaldi (2017), "Learning Multiple Visual Domains with Residual Adapters", NeurIPS.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.Polynomial().value([[0.5, 0.25], [0.0, 0.25]]))
+    0.5625
+    """
+
+    gamma: float = 2.0
+    max_error: float = 1.0
+
+    name: ClassVar[str] = "polynomial"
+    family: ClassVar[str] = "increasing transform"
+
+    def __post_init__(self) -> None:
+        for parameter in ("gamma", "max_error"):
+            check_finite(getattr(self, parameter), type(self).__name__, parameter, above=0.0)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (max(0.0, self.max_error - 1) ** self.gamma, self.max_error**self.gamma)
+
+    def transform(self, accuracy: FloatArray) -> FloatArray:
+        """Return the score of an accuracy."""
+        return np.asarray(np.maximum(0.0, self.max_error - 1 + accuracy) ** self.gamma)
+
+    def slope(self, accuracy: FloatArray) -> FloatArray:
+        """Return the derivative of the score by the accuracy; 0 beyond the error allowed."""
+        headroom = self.max_error - 1 + np.asarray(accuracy)
+        inside = self.gamma * np.maximum(headroom, _FLOOR) ** (self.gamma - 1)
+        return np.where(headroom < 0, 0.0, inside)
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Increasing:
+        accuracy = Linear(np.eye(as_shares(priors).shape[-1]), (0.0, 1.0))
+        return Increasing(accuracy, self.transform, self.slope, self.range)
+
+
+@dataclass(frozen=True, eq=False)
+class Decathlon(Polynomial):
+    """Score of one domain of the Visual Decathlon, up to its scale: :class:`Polynomial` with gamma = 2.
+
+    The challenge gives 1000 points for no error, ``1000 / max_error**2`` times this, and sums over domains: here, the
+    macro-average over outputs. Range and 0/0 as for :class:`Polynomial`.
+
+    References
+    ----------
+    .. [1] Rebuffi, Bilen, Vedaldi (2017), "Learning Multiple Visual Domains with Residual Adapters", NeurIPS.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.Decathlon(max_error=0.5).value([[0.5, 0.25], [0.0, 0.25]]))
+    0.0625
+    """
+
+    name: ClassVar[str] = "decathlon"

@@ -1,0 +1,11 @@
+"""Oracles: everything that touches rows, behind one small interface.
+
+Owns the answer to "give me a loss, I give you the confusion tensor of the rule that minimises it". An engine is one
+more module here. Must not know metrics or solvers.
+"""
+
+from .base import Oracle, Walk
+from .blended import BlendedOracle
+from .memory import MemoryOracle
+
+__all__ = ["BlendedOracle", "MemoryOracle", "Oracle", "Walk"]

@@ -1,0 +1,264 @@
+"""One problem, read and checked: probabilities, labels, weights, and the metric to maximise.
+
+Owns the step from what was read to what a solver takes: the link, the oracle and the objective of some rows under a
+recipe. Must not know how recipes are chosen, nor read user input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .inputs import Probabilities
+from .losses import Loss, average_loss
+from .metrics.averages import group_outputs
+from .metrics.base import Metric
+from .metrics.instance import instance_value
+from .metrics.objective import Objective, make_objective
+from .oracles import BlendedOracle, MemoryOracle, Oracle
+from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift
+from .solvers import SOLVERS, Solution, Solver
+from .solvers.base import settle
+
+__all__ = ["Problem", "Recipe", "argmax", "argmax_rule", "choose_solver", "fit", "solve"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a rule is fitted to rows.
+
+    Parameters
+    ----------
+    confusion : {"labels", "expected", "blended"}
+        What is counted: labels, probabilities in their place, or half of each.
+    recalibrate : bool
+        Whether a link is fitted to the labels first.
+    n_bootstrap : int
+        Average the losses of this many resamples of the rows; 0 fits the rows once.
+    """
+
+    confusion: Literal["labels", "expected", "blended"] = "labels"
+    recalibrate: bool = False
+    n_bootstrap: int = 0
+
+    def __str__(self) -> str:
+        return ("recalibrated + " if self.recalibrate else "") + self.confusion
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything a rule is fitted to.
+
+    Parameters
+    ----------
+    proba : Probabilities
+    codes : integer ndarray of shape (N, M), or None without labels
+    classes : tuple of M ndarrays
+    metric : Metric
+    average : {"micro", "macro", "instance"}
+    support_weighted : bool
+        Whether outputs weigh by their share of positives, as scikit-learn's "weighted" does on multilabel targets.
+    sample_weight : ndarray of shape (N,), or None
+    output_weight : ndarray of shape (M,)
+    prior : ndarray of shape (M, K), or None
+        Class priors of the rows that the rule is for.
+    multioutput : bool
+        Whether predictions are 2-D.
+    normalize : bool
+        Whether the rule takes scores and divides them by their sum.
+    output_names : tuple of str, or None
+    """
+
+    proba: Probabilities
+    codes: NDArray[Any] | None
+    classes: tuple[NDArray[Any], ...]
+    metric: Metric
+    average: str
+    support_weighted: bool
+    sample_weight: FloatArray | None
+    output_weight: FloatArray
+    prior: FloatArray | None = None
+    multioutput: bool = False
+    normalize: bool = False
+    output_names: tuple[str, ...] | None = None
+
+    def take(self, rows: Any) -> Problem:
+        """Return the problem of some of the rows."""
+        return replace(
+            self,
+            proba=self.proba.take(rows),
+            codes=None if self.codes is None else self.codes[rows],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+        )
+
+    def link(self, recalibrate: bool) -> Link | None:
+        """Fit the link, and shift it to the known class priors."""
+        link = None
+        if recalibrate:
+            assert self.codes is not None
+            link = fit_link(self.proba, self.codes, self.sample_weight)
+        if self.prior is not None:
+            seen = MemoryOracle(self.proba, self.codes, self.sample_weight, expected=self.codes is None)
+            link = prior_shift(link, seen.priors, self.prior)
+        return link
+
+    def oracle(self, confusion: str = "labels", link: Link | None = None) -> MemoryOracle | BlendedOracle:
+        """Return the oracle of these rows, behind a link."""
+        proba = self.proba if link is None else link.apply(self.proba)
+        labels = MemoryOracle(proba, self.codes, self.sample_weight, False, self.prior)
+        expected = replace(labels, expected=True)
+        if confusion == "blended":
+            return BlendedOracle(labels, expected)
+        return expected if confusion == "expected" else labels
+
+    def objective(self, oracle: Oracle) -> Objective:
+        """Bind the metric to the class priors that an oracle counts."""
+        n_classes, alpha = oracle.n_classes, self.output_weight
+        if self.support_weighted:
+            support = alpha * oracle.weight * oracle.priors[:, 1]
+            alpha = support if support.sum() > 0 else alpha
+        grouping = group_outputs(self.average, oracle.weight, n_classes, alpha)
+        return make_objective(
+            self.metric, grouping, oracle.priors, n_classes, classes=self.classes, frozen=self.keeps_argmax()
+        )
+
+    def keeps_argmax(self) -> NDArray[np.bool_]:
+        """Outputs that no label can tell a rule for: without any, or of one class, each by itself (macro)."""
+        none = np.zeros(self.proba.n_outputs, dtype=bool)
+        if self.codes is None or self.average != "macro" or self.proba.n_outputs == 1:
+            return none
+        codes = self.codes if self.sample_weight is None else self.codes[self.sample_weight > 0]
+        high = codes.max(axis=0)
+        low = np.where(codes >= 0, codes, np.iinfo(codes.dtype).max).min(axis=0)
+        return np.asarray(low >= high)
+
+    def resampled(self, rng: np.random.Generator) -> Problem:
+        """Return the problem with the rows drawn anew with replacement, as weights."""
+        n = self.proba.n_rows
+        counts = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
+        weight = counts if self.sample_weight is None else counts * self.sample_weight
+        return replace(self, sample_weight=weight) if weight.any() else self
+
+    def value_of_rule(self, rule: WeightedRule | MixtureRule) -> float:
+        """Return the metric of a rule counted with labels; of a mixture in expectation over its draws."""
+        if isinstance(rule, WeightedRule) or self.average == "instance":
+            return self.value_of(rule.decide(self.proba))
+        oracle = self.oracle()
+        shares = np.broadcast_to(rule.weights, (self.proba.n_outputs, len(rule.rules)))
+        tensors = np.stack([oracle.confusion_of(one.decide(self.proba)) for one in rule.rules])
+        return self.objective(oracle).value(np.einsum("mr,rmij->mij", shares, tensors))
+
+    def value_of(self, predicted: NDArray[Any]) -> float:
+        """Return the metric of decisions (codes) counted with labels; row by row for the instance-average."""
+        oracle = self.oracle()
+        if self.average == "instance":
+            assert self.codes is not None
+            return instance_value(
+                self.metric,
+                self.codes,
+                predicted,
+                self.proba.width,
+                self.output_weight,
+                self.sample_weight,
+                self.classes[0],
+            )
+        return self.objective(oracle).value(oracle.confusion_of(predicted))
+
+
+def choose_solver(oracle: Oracle, objective: Objective, *, randomized: bool = False, seed: int = 0) -> Solver:
+    """Pick the solver that is exact, or else best, for what the objective is and what the oracle counts."""
+    ratio = objective.ratio
+    if ratio is not None and ratio.linear and (oracle.certified or objective.width > 2):
+        return SOLVERS["closed_form"]()
+    # With probabilities the path is exact over all rules, also those that predict class 1 where it is less likely.
+    if ratio is not None and (oracle.certified or objective.width > 2):
+        return SOLVERS["path"]()
+    if objective.width == 2 and not (randomized and ratio is None):
+        return SOLVERS["sweep"]()
+    if objective.parts is not None:
+        return SOLVERS["column_generation"](randomized=randomized, seed=seed)
+    return SOLVERS["frank_wolfe" if objective.concave else "ascent"](randomized=randomized, seed=seed)
+
+
+def solve(
+    problem: Problem, recipe: Recipe, solver: Solver | None = None, *, randomized: bool = False, seed: int = 0
+) -> tuple[Solution, Link | None]:
+    """Fit a rule to a problem by a recipe, and nothing else.
+
+    Parameters
+    ----------
+    problem : Problem
+    recipe : Recipe
+    solver : Solver, optional
+        None picks one.
+    randomized : bool
+    seed : int
+
+    Returns
+    -------
+    solution : Solution
+        Its rule is over codes, without the link.
+    link : Link or None
+    """
+    link = problem.link(recipe.recalibrate)
+    oracle = problem.oracle(recipe.confusion, link)
+    objective = problem.objective(oracle)
+    chosen = solver or choose_solver(oracle, objective, randomized=randomized, seed=seed)
+    ratio = objective.ratio
+    if not recipe.n_bootstrap or recipe.confusion == "expected" or (ratio is not None and ratio.linear):
+        return chosen.solve(oracle, objective), link
+    rng = np.random.default_rng(seed)
+    losses = []
+    for _ in range(recipe.n_bootstrap):
+        resampled = problem.resampled(rng).oracle(recipe.confusion, link)
+        losses.append(chosen.solve(resampled, problem.objective(resampled)).rule)
+    loss = average_loss([rule.loss for rule in losses if isinstance(rule, WeightedRule)])
+    words = f"The mean of the rules of {recipe.n_bootstrap} resamples of the rows."
+    return settle(oracle, objective, loss, status=words, n_passes=recipe.n_bootstrap), link
+
+
+def fit(
+    problem: Problem, recipe: Recipe, solver: Solver | None = None, *, randomized: bool = False, seed: int = 0
+) -> Solution:
+    """Fit a rule to a problem by a recipe, and say how good it is; see :func:`solve`.
+
+    Returns
+    -------
+    Solution
+        Its rule has the user's labels; values are counted by the recipe, `value_on_labels` with labels.
+    """
+    solution, link = solve(problem, recipe, solver, randomized=randomized, seed=seed)
+    rule = solution.rule.named(problem.classes, problem.multioutput, link, problem.normalize, {}, problem.output_names)
+    oracle = problem.oracle(recipe.confusion, link)
+    objective = problem.objective(oracle)
+    plain = argmax(problem)
+    baseline = objective.value(oracle.confusion_of(plain))
+    if problem.codes is None:
+        return replace(solution, rule=rule, baseline=baseline)
+    on_labels = problem.value_of_rule(rule)
+    if recipe.confusion == "labels" and problem.average == "instance":
+        return replace(
+            solution,
+            rule=rule,
+            value=on_labels,
+            baseline=problem.value_of(plain),
+            value_on_labels=on_labels,
+            upper_bound=None,
+        )
+    return replace(solution, rule=rule, baseline=baseline, value_on_labels=on_labels)
+
+
+def argmax(problem: Problem) -> NDArray[np.intp]:
+    """Return the plain argmax decisions (codes) of a problem, before any link."""
+    return argmax_rule(problem).decide(problem.proba)
+
+
+def argmax_rule(problem: Problem) -> WeightedRule:
+    """Return the rule of plain argmax, in the user's labels."""
+    rule = anonymous_rule(Loss.argmax(problem.proba.width), problem.proba.n_classes)
+    return rule.named(problem.classes, problem.multioutput, None, problem.normalize, {}, problem.output_names)

@@ -1,0 +1,13 @@
+"""Decision rules: what to predict from probabilities.
+
+Owns the rules that solvers find (weighted, and mixtures of weighted ones), the link that recalibrates probabilities
+before them, and their JSON. Must not know metrics, oracles or solvers.
+"""
+
+from .fit import fit_link
+from .link import Link, prior_shift
+from .load import load_rule
+from .mixture import MixtureRule
+from .weighted import WeightedRule, anonymous_rule
+
+__all__ = ["Link", "MixtureRule", "WeightedRule", "anonymous_rule", "fit_link", "load_rule", "prior_shift"]

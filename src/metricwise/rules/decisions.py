@@ -1,0 +1,75 @@
+"""From a loss and probabilities to codes, and where binary decisions change.
+
+Owns the one way in which rules call the kernels, block by block. Must not know labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import kernels
+from ..inputs import Probabilities
+from ..losses import Loss
+from .link import Link
+
+__all__ = ["bisect_changes", "decide_loss", "row_chunks"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+# Entries recalibrated at a time: a rule never holds a second copy of the big array.
+_CHUNK = 1 << 20
+
+
+def row_chunks(proba: Probabilities) -> Iterator[slice]:
+    """Yield slices of rows, few enough that a recalibrated copy of them is no second copy of the big array."""
+    step = max(1, _CHUNK // (proba.n_outputs * proba.width))
+    for start in range(0, max(proba.n_rows, 1), step):
+        yield slice(start, start + step)
+
+
+def decide_loss(loss: Loss, proba: Probabilities) -> IntArray:
+    """Codes (N, M) of least expected loss."""
+    codes = []
+    for block, span in proba.outputs():
+        width = 2 if block.ndim == 2 else min(int(block.shape[2]), loss.n_classes)
+        real = block if block.ndim == 2 else block[:, :, :width]  # what lies beyond is padding
+        codes.append(kernels.decide(real, proba.n_classes[span], _cut(loss, span, width)))
+    return codes[0] if len(codes) == 1 else np.concatenate(codes, axis=1)
+
+
+def _cut(loss: Loss, span: Any, width: int) -> tuple[FloatArray, ...]:
+    """Bare arrays of the loss for some outputs and the first classes."""
+    arrays = (a if len(a) == 1 else a[span] for a in loss.arrays)
+    if loss.is_diagonal:
+        return tuple(a[:, :width] for a in arrays)
+    return tuple(a[:, :width, :width] for a in arrays)
+
+
+def bisect_changes(loss: Loss, link: Link | None, outputs: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Decisions at p = 0 and p = 1 of binary outputs, and the last p decided as p = 0 is.
+
+    The difference of two scores is monotone in p, so that one change at most lies between p = 0 and p = 1. Positive
+    floats are ordered like their bits: halving those reaches neighbouring floats in 62 steps.
+    """
+    arrays, two = _cut(loss, outputs, 2), np.full(len(outputs), 2, dtype=np.intp)
+    link = None if link is None else link.take(outputs)
+
+    def decide(p: FloatArray) -> IntArray:
+        eta: NDArray[Any] = p[None, :]
+        if link is not None:
+            eta = kernels.recalibrate(eta, two, link.temperature, link.bias[:, :2], link.floor)
+        return kernels.decide(eta, two, arrays).reshape(-1)
+
+    low = np.zeros(len(outputs), dtype=np.int64)
+    high = np.ones(len(outputs)).view(np.int64)
+    at_zero, at_one = decide(low.view(np.float64)), decide(high.view(np.float64))
+    while (high - low > 1).any():
+        middle = low + (high - low) // 2
+        changed = decide(middle.view(np.float64)) != at_zero
+        low, high = np.where(changed, low, middle), np.where(changed, middle, high)
+    return at_zero, at_one, np.where(at_zero == at_one, np.nan, low.view(np.float64))

@@ -1,0 +1,238 @@
+"""Fitting the link: temperature and bias of each output by penalised maximum likelihood.
+
+Owns one damped Newton method, batched over outputs of equally many classes. Must not know losses or metrics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs import Probabilities
+from .link import Link
+
+__all__ = ["fit_link"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+# One row's worth. In 13 synthetic worlds (2, 4 and 10 classes; calibrated, class-balanced, over- and underconfident,
+# noisy; 30 to 2,000 rows) strengths from 0.03 to 10, for t and c apart, were compared by the excess held-out log-loss.
+# 1 for both was within 3 % of the best mean at every size. A tenth of it for c overfits rare classes (60 % more excess
+# at 30 rows, 30 % at 100), three times as much holds back the undoing of class weights.
+SHRINKAGE = 1.0
+_MIN_TEMPERATURE = 0.05
+_BATCH = 1 << 17  # numbers per batch of outputs: what one Newton step reads stays in cache
+_MAX_STEPS = 50
+_TOL = 1e-9  # nats of penalised likelihood left to gain, of all rows together
+
+
+def fit_link(
+    proba: Probabilities,
+    codes: NDArray[Any],
+    sample_weight: FloatArray | None = None,
+    *,
+    shrinkage: float = SHRINKAGE,
+    max_rows: int = 100_000,
+) -> Link:
+    """Fit a temperature and biases that make probabilities agree with labels.
+
+    For each output the minimum over t and c of
+
+        sum_n w_n * (log sum_k exp(t z_nk + c_k) - t z_ny - c_y)  +  shrinkage / 2 * ((t - 1)^2 + sum_k c_k^2)
+
+    with z = log(max(eta, floor)): convex, and shrunk towards leaving the probabilities as they are. The shrinkage is in
+    units of rows: it holds back outputs of few rows and classes that hardly occur, and vanishes with many. Weights
+    are scaled to sum to their effective number of rows, ``(sum w)^2 / sum w^2``.
+
+    Parameters
+    ----------
+    proba : Probabilities
+    codes : integer ndarray of shape (N, M)
+        -1 where the label is missing.
+    sample_weight : ndarray of shape (N,), optional
+    shrinkage : float, default=1.0
+        Strength of the penalty, positive.
+    max_rows : int, default=100_000
+        Of more rows a random subsample is used, always the same: the few parameters are long since exact.
+
+    Returns
+    -------
+    Link
+        With biases of mean 0 over the classes of each output. An output without labels, or with one class only,
+        keeps its probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.inputs import read_proba
+    >>> from metricwise.rules import fit_link
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.random(20_000)
+    >>> labels = (rng.random(20_000) < truth).astype(int)
+    >>> overconfident = truth**2 / (truth**2 + (1 - truth) ** 2)  # doubles the log-odds
+    >>> fit_link(read_proba(overconfident), labels[:, None]).temperature.round(1)
+    array([0.5])
+    """
+    if not (np.isfinite(shrinkage) and shrinkage > 0):
+        raise ValueError(f"fit_link: shrinkage must be positive, got {shrinkage!r}.")
+    if max_rows < 1:
+        raise ValueError(f"fit_link: max_rows must be at least 1, got {max_rows!r}.")
+    if codes.shape != (proba.n_rows, proba.n_outputs):
+        raise ValueError(
+            f"fit_link: codes must have shape ({proba.n_rows}, {proba.n_outputs}), as proba has, got {codes.shape}."
+        )
+    proba, codes, sample_weight = _subsample(proba, codes, sample_weight, max_rows)
+    link = Link.identity(proba.n_outputs, proba.width)
+    for block, span in proba.outputs():
+        counts = proba.n_classes[span]
+        for k in np.unique(counts):
+            for chosen in _batches(np.flatnonzero(counts == k), len(block), int(k)):
+                problem = _Problem.read(block, codes[:, span], sample_weight, chosen, int(k), link.floor, shrinkage)
+                temperature, bias = _newton(problem)
+                link.temperature[span.start + chosen] = temperature
+                link.bias[span.start + chosen, :k] = bias
+    return link
+
+
+def _subsample(
+    proba: Probabilities, codes: NDArray[Any], weight: FloatArray | None, max_rows: int
+) -> tuple[Probabilities, NDArray[Any], FloatArray | None]:
+    if proba.n_rows <= max_rows:
+        return proba, codes, weight
+    # Random, not every n-th row: strides alias with data laid out in periods.
+    rows = np.sort(np.random.default_rng(0).choice(proba.n_rows, max_rows, replace=False))
+    return proba.take(rows), codes[rows], None if weight is None else weight[rows]
+
+
+def _batches(outputs: IntArray, n_rows: int, k: int) -> list[IntArray]:
+    size = max(1, _BATCH // (n_rows * (k - 1)))
+    return [outputs[start : start + size] for start in range(0, len(outputs), size)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The penalised likelihood of B outputs of k classes, with logits relative to class 0.
+
+    logits : (B, k - 1, N); weight : (B, N); counts : (B, k - 1), weight of each class but class 0; slope : (B,), the
+    weighted sum of the logits of the true classes; fixed : (B,), outputs with nothing to learn from.
+    """
+
+    logits: FloatArray
+    weight: FloatArray
+    counts: FloatArray
+    slope: FloatArray
+    fixed: NDArray[np.bool_]
+    shrinkage: float
+
+    @classmethod
+    def read(
+        cls,
+        block: NDArray[Any],
+        codes: NDArray[Any],
+        sample_weight: FloatArray | None,
+        outputs: IntArray,
+        k: int,
+        floor: float,
+        shrinkage: float,
+    ) -> _Problem:
+        logits = _relative_logits(block, outputs, k, floor)
+        true = codes[:, outputs].T
+        weight = (true >= 0).astype(np.float64)
+        if sample_weight is not None:
+            weight *= sample_weight
+            # In effective rows; an output whose observed rows all weigh nothing has none.
+            total, squares = weight.sum(axis=1), (weight**2).sum(axis=1)
+            weight *= np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)[:, None]
+        counts = np.stack([(weight * (true == j)).sum(axis=1) for j in range(k)], axis=1)
+        slope = sum((weight * (true == j) * logits[:, j - 1]).sum(axis=1) for j in range(1, k))
+        return cls(logits, weight, counts[:, 1:], np.asarray(slope), (counts > 0).sum(axis=1) < 2, shrinkage)
+
+    def evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return value (B,), gradient (B, k) and Hessian (B, k, k) at theta = (t, b_1, ..., b_{k-1})."""
+        t, bias = theta[:, 0], theta[:, 1:]
+        score = self.logits * t[:, None, None]
+        score += bias[:, :, None]
+        top = np.maximum(score.max(axis=1), 0.0)
+        score -= top[:, None]
+        np.exp(score, out=score)
+        total = score.sum(axis=1) + np.exp(-top)
+        value = (self.weight * (top + np.log(total))).sum(axis=1) - t * self.slope - (bias * self.counts).sum(axis=1)
+        score /= total[:, None]
+        p = score
+        mean = (p * self.logits).sum(axis=1)
+        weighted = p * self.weight[:, None]
+        mass = weighted.sum(axis=2)
+        spread = weighted * (self.logits - mean[:, None])
+        gradient = np.concatenate(
+            [((self.weight * mean).sum(axis=1) - self.slope)[:, None], mass - self.counts], axis=1
+        )
+        hessian = np.empty((len(theta), theta.shape[1], theta.shape[1]))
+        hessian[:, 0, 0] = (spread * self.logits).sum(axis=(1, 2))
+        hessian[:, 0, 1:] = hessian[:, 1:, 0] = spread.sum(axis=2)
+        hessian[:, 1:, 1:] = -weighted @ p.transpose(0, 2, 1)
+        hessian[:, np.arange(1, theta.shape[1]), np.arange(1, theta.shape[1])] += mass
+        penalty = self._penalty(theta.shape[1])
+        away = theta - np.eye(1, theta.shape[1])
+        value += 0.5 * np.einsum("bi,ij,bj->b", away, penalty, away)
+        return value, gradient + away @ penalty, hessian + penalty
+
+    def _penalty(self, k: int) -> FloatArray:
+        """sum_k c_k^2 of the centred biases c, as a quadratic form in b_k = c_k - c_0; and (t - 1)^2."""
+        penalty = np.eye(k) - 1.0 / k
+        penalty[0] = penalty[:, 0] = 0.0
+        penalty[0, 0] = 1.0
+        return self.shrinkage * penalty
+
+
+def _relative_logits(block: NDArray[Any], outputs: IntArray, k: int, floor: float) -> FloatArray:
+    """log(eta_j / eta_0) for j = 1..k-1, of shape (B, k - 1, N)."""
+    if block.ndim == 2:
+        positive = block[:, outputs].T.astype(np.float64)[:, None]
+        return np.log(np.maximum(positive, floor)) - np.log(np.maximum(1.0 - positive, floor))
+    eta = np.ascontiguousarray(np.moveaxis(block[:, outputs, :k], 0, 2), dtype=np.float64)
+    np.log(np.maximum(eta, floor, out=eta), out=eta)
+    return eta[:, 1:] - eta[:, :1]
+
+
+def _newton(problem: _Problem) -> tuple[FloatArray, FloatArray]:
+    """Minimise by damped Newton steps; return temperature (B,) and centred bias (B, k)."""
+    n_outputs, n_others = problem.counts.shape
+    theta = np.zeros((n_outputs, n_others + 1))
+    theta[:, 0] = 1.0
+    value, gradient, hessian = problem.evaluate(theta)
+    done = problem.fixed.copy()
+    for _ in range(_MAX_STEPS):
+        step = _step(theta, gradient, hessian)
+        gain = -(gradient * step).sum(axis=1)
+        size = np.where(done, 0.0, 1.0)
+        done |= gain <= 2 * _TOL
+        while True:
+            # Flattened by at most one bound, the path from theta to the trial point stays one of descent.
+            trial = theta + size[:, None] * step
+            np.maximum(trial[:, 0], _MIN_TEMPERATURE, out=trial[:, 0])
+            new = problem.evaluate(trial)
+            worse = new[0] > value - 1e-4 * size * gain + 1e-12 * np.abs(value)
+            worse &= (size > 1e-6) & ~done
+            if not worse.any():
+                break
+            size[worse] /= 2
+        theta, (value, gradient, hessian) = trial, new
+        if done.all():
+            break
+    bias = np.concatenate([np.zeros((n_outputs, 1)), theta[:, 1:]], axis=1)
+    return theta[:, 0], bias - bias.mean(axis=1, keepdims=True)
+
+
+def _step(theta: FloatArray, gradient: FloatArray, hessian: FloatArray) -> FloatArray:
+    """Newton's step; a temperature at its bound that would go below stays there while the biases move on."""
+    held = (theta[:, 0] <= _MIN_TEMPERATURE) & (gradient[:, 0] > 0)
+    if held.any():
+        gradient, hessian = gradient.copy(), hessian.copy()
+        gradient[held, 0] = 0.0
+        hessian[held, 0, :] = hessian[held, :, 0] = 0.0
+        hessian[held, 0, 0] = 1.0
+    return np.asarray(-np.linalg.solve(hessian, gradient[..., None])[..., 0], dtype=np.float64)

@@ -1,0 +1,180 @@
+"""The link: recalibrated probabilities ``eta' = softmax(t * log(eta) + c)``.
+
+Owns the map itself and its change under a known shift of the class priors; how t and c are fitted is in ``fit``.
+Must not know losses, metrics or labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import kernels
+from ..inputs import Probabilities
+
+__all__ = ["Link", "prior_shift"]
+
+FloatArray = NDArray[np.float64]
+
+_FLOOR = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """Temperature and bias per class that turn the probabilities of a model into better calibrated ones.
+
+    ``eta' = softmax(t * log(max(eta, floor)) + c)`` for each output.
+
+    Parameters
+    ----------
+    temperature : ndarray of shape (M,)
+        t, positive. Below 1 the probabilities become less extreme, above 1 more so.
+    bias : ndarray of shape (M, K)
+        c; only differences between the classes of an output matter.
+    floor : float, default=1e-6
+        Smaller probabilities count as this: the logarithm of 0 must not decide alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.inputs import read_proba
+    >>> from metricwise.rules import Link
+    >>> link = Link(temperature=np.array([1.0]), bias=np.array([[0.0, np.log(4.0)]]))
+    >>> link.apply(read_proba(np.array([[0.5, 0.5]]))).blocks[0]
+    array([[[0.2, 0.8]]])
+    """
+
+    temperature: FloatArray
+    bias: FloatArray
+    floor: float = _FLOOR
+
+    def __post_init__(self) -> None:
+        temperature = np.asarray(self.temperature, dtype=np.float64)
+        bias = np.asarray(self.bias, dtype=np.float64)
+        if temperature.ndim != 1 or bias.ndim != 2 or len(bias) != len(temperature):
+            raise ValueError(
+                f"Link: temperature must have shape (M,) and bias (M, K), got {temperature.shape} and {bias.shape}."
+            )
+        if not (np.isfinite(temperature).all() and (temperature > 0).all()):
+            raise ValueError(f"Link: temperature must be positive and finite, got {temperature.min():.6g}.")
+        if not np.isfinite(bias).all():
+            raise ValueError("Link: bias must be finite, got NaN or infinity.")
+        if not 0 < self.floor < 0.5:
+            raise ValueError(f"Link: floor must lie between 0 and 0.5, got {self.floor!r}.")
+        object.__setattr__(self, "temperature", temperature)
+        object.__setattr__(self, "bias", bias)
+        object.__setattr__(self, "floor", float(self.floor))
+
+    @classmethod
+    def identity(cls, n_outputs: int, n_classes: int) -> Link:
+        """Return the link that leaves probabilities as they are, but for the floor."""
+        return cls(np.ones(n_outputs), np.zeros((n_outputs, n_classes)))
+
+    @property
+    def n_outputs(self) -> int:
+        """M."""
+        return len(self.temperature)
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return int(self.bias.shape[1])
+
+    def take(self, outputs: Any) -> Link:
+        """Return the link of some of the outputs."""
+        return Link(self.temperature[outputs], self.bias[outputs], self.floor)
+
+    def apply(self, proba: Probabilities) -> Probabilities:
+        """Recalibrate.
+
+        Parameters
+        ----------
+        proba : Probabilities
+            Of M outputs.
+
+        Returns
+        -------
+        Probabilities
+            New blocks of the same shapes and dtypes; a padding class keeps probability 0.
+        """
+        if proba.n_outputs != self.n_outputs or proba.width > self.n_classes:
+            raise ValueError(
+                f"Link.apply: proba must have {self.n_outputs} outputs of at most {self.n_classes} classes, got "
+                f"{proba.n_outputs} of {proba.width}."
+            )
+        blocks = []
+        for block, span in proba.outputs():
+            bias = self.bias[span, : 2 if block.ndim == 2 else block.shape[2]]
+            # A padded block may be wider than the widest output: its last columns are zero whatever the bias.
+            short = (2 if block.ndim == 2 else block.shape[2]) - bias.shape[1]
+            bias = np.pad(bias, ((0, 0), (0, short))) if short else bias
+            blocks.append(kernels.recalibrate(block, proba.n_classes[span], self.temperature[span], bias, self.floor))
+        return Probabilities(tuple(blocks), proba.n_classes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Link):
+            return NotImplemented
+        return (
+            self.floor == other.floor
+            and np.array_equal(self.temperature, other.temperature)
+            and np.array_equal(self.bias, other.bias)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
+
+
+def prior_shift(link: Link | None, source: ArrayLike, target: ArrayLike, *, floor: float = _FLOOR) -> Link:
+    """Move a link to rows whose class priors are known to differ from those it was fitted on.
+
+    Under a shift of the priors alone (the rows of each class look as before), Bayes' rule multiplies the probability
+    of class j by ``target_j / source_j``: the bias grows by the logarithm.
+
+    Parameters
+    ----------
+    link : Link or None
+        What to shift; None is the identity.
+    source, target : array-like of shape (K,) or (M, K)
+        Class priors of the rows behind the probabilities (or behind `link`), and of the rows to come; each output sums
+        to 1, padding classes are 0.
+    floor : float, default=1e-6
+        A target prior of 0 counts as this, which is as good as never; infinite biases are no JSON. A class whose source
+        prior is 0 keeps its bias: the data say nothing of how its probability was scaled.
+
+    Returns
+    -------
+    Link
+
+    Examples
+    --------
+    >>> from metricwise.rules import prior_shift
+    >>> prior_shift(None, source=[0.5, 0.5], target=[0.9, 0.1]).bias.round(4)
+    array([[ 1.0986, -1.0986]])
+    """
+    source, target = _priors(source, "source"), _priors(target, "target")
+    if source.shape != target.shape:
+        raise ValueError(f"prior_shift: target must have the shape of source, {source.shape}, got {target.shape}.")
+    if link is None:
+        link = Link.identity(*source.shape)
+    if link.bias.shape != source.shape:
+        raise ValueError(f"prior_shift: source must have the shape of the link, {link.bias.shape}, got {source.shape}.")
+    known = source > 0
+    shift = np.log(np.maximum(target, floor) / np.maximum(source, floor), where=known, out=np.zeros_like(source))
+    # Only differences matter: centred over the classes that exist, the numbers stay readable.
+    shift -= np.where(known, shift.sum(axis=1, keepdims=True) / known.sum(axis=1, keepdims=True), 0.0)
+    return Link(link.temperature, link.bias + shift, link.floor)
+
+
+def _priors(values: ArrayLike, name: str) -> FloatArray:
+    array = np.array(values, dtype=np.float64, ndmin=2)
+    if array.ndim != 2:
+        raise ValueError(f"prior_shift: {name} must have shape (K,) or (M, K), got {array.shape}.")
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(f"prior_shift: {name} must be non-negative and finite, got {array.min():.6g}.")
+    total = array.sum(axis=1)
+    if (np.abs(total - 1) > 1e-6).any():
+        worst = total[np.argmax(np.abs(total - 1))]
+        raise ValueError(f"prior_shift: {name} must sum to 1 over the classes, got {worst:.6g}.")
+    return array

@@ -1,0 +1,41 @@
+"""Reading a rule of whichever kind from a file.
+
+Owns the choice of the class; each class checks its own fields.
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import serialize
+from .mixture import MixtureRule
+from .weighted import WeightedRule
+
+__all__ = ["load_rule"]
+
+
+def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule:
+    """Read a rule that `to_json` wrote.
+
+    Parameters
+    ----------
+    path : path, or JSON text
+
+    Returns
+    -------
+    WeightedRule or MixtureRule
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> from metricwise.losses import Loss
+    >>> text = mw.WeightedRule(Loss.argmax(2), (np.array(["no", "yes"]),)).to_json()
+    >>> mw.load_rule(text).predict([0.6])
+    array(['yes'], dtype='<U3')
+    """
+    who = "load_rule"
+    document = serialize.read_object(serialize.parse(serialize.read_text(path, who), who), who, "the rule")
+    if document.get("format") == serialize.FORMAT and document.get("kind") not in ("weighted", "mixture"):
+        raise ValueError(f"{who}: kind must be 'weighted' or 'mixture', got {document.get('kind')!r}.")
+    return MixtureRule.from_dict(document) if document.get("kind") == "mixture" else WeightedRule.from_dict(document)

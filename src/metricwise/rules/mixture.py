@@ -1,0 +1,323 @@
+"""Randomised rules: for each row and output, one of several weighted rules is drawn.
+
+Owns the draw, which depends on the seed, the row's position and the output only, and the exact class distribution.
+Must not know why a mixture is wanted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs import Probabilities, decode
+from . import serialize
+from .decisions import decide_loss, row_chunks
+from .link import Link
+from .weighted import (
+    WeightedRule,
+    decision_to_dict,
+    rule_from_fields,
+    same_classes,
+    shared_from_dict,
+    shared_to_dict,
+)
+from .words import describe_mixture
+
+__all__ = ["MixtureRule", "uniforms"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_FIELDS = ("classes", "multioutput", "normalize", "output_names", "rules", "weights", "seed", "facts")
+_SUM_TOL = 1e-9
+
+# SplitMix64 (Steele, Lea, Flood 2014): an odd step of full period, and a mixer that passes BigCrush.
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+
+
+def _mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    state = (state ^ (state >> np.uint64(30))) * _FIRST
+    state = (state ^ (state >> np.uint64(27))) * _SECOND
+    return state ^ (state >> np.uint64(31))
+
+
+def uniforms(seed: int, start: int, n_rows: int, n_outputs: int) -> FloatArray:
+    """Return a number in [0, 1) for each row and output, a function of (seed, start + row, output) alone.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_outputs)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.rules.mixture import uniforms
+    >>> np.array_equal(uniforms(7, 2, 3, 2), uniforms(7, 0, 5, 2)[2:])
+    True
+    """
+    # The state of the generator is a hash of the seed, moved on by the row, hashed, moved on by the output, hashed.
+    # Array arithmetic on uint64 wraps silently, which is what is meant.
+    origin = _mixed(np.array([seed], dtype=np.uint64) + _STEP)
+    rows = _mixed(origin + np.arange(start, start + n_rows, dtype=np.uint64) * _STEP)
+    bits = _mixed(rows[:, None] + np.arange(1, n_outputs + 1, dtype=np.uint64) * _STEP)
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureRule:
+    """Draw one of several weighted rules for each row and output, and predict what it predicts.
+
+    Equality compares what the rule decides, not `facts`.
+
+    Parameters
+    ----------
+    rules : tuple of R WeightedRule
+        Of the same outputs and classes.
+    weights : ndarray of shape (R,) or (M, R)
+        Probabilities of the rules, for all outputs or for each.
+    seed : int, default=0
+        From 0 to 2**64 - 1. The draw depends on the seed, the row's position and the output only.
+    facts : mapping
+        As in WeightedRule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> from metricwise.losses import Loss
+    >>> from metricwise.rules import anonymous_rule
+    >>> never, always = [[0, 1], [0, 1]], [[1, 0], [1, 0]]
+    >>> never, always = (anonymous_rule(Loss.from_tensor(loss), np.array([2])) for loss in (never, always))
+    >>> rule = mw.MixtureRule((never, always), np.array([0.75, 0.25]))
+    >>> rule.distribution([0.3, 0.9])
+    array([[0.75, 0.25],
+           [0.75, 0.25]])
+    >>> rule.predict([0.3, 0.9, 0.5, 0.1, 0.2])
+    array([0, 0, 0, 0, 1])
+    """
+
+    rules: tuple[WeightedRule, ...]
+    weights: FloatArray
+    seed: int = 0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", tuple(self.rules))
+        object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64))
+        object.__setattr__(self, "facts", dict(self.facts))
+        _check_rules(self.rules)
+        _check_weights(self.weights, self.rules[0].n_outputs, len(self.rules))
+        if not _is_whole(self.seed) or not 0 <= self.seed < 2**64:
+            raise ValueError(f"MixtureRule: seed must be an integer from 0 to 2**64 - 1, got {self.seed!r}.")
+        object.__setattr__(self, "seed", int(self.seed))
+
+    # ------------------------------------------------------------------------------------------------- shapes
+
+    @property
+    def classes(self) -> tuple[NDArray[Any], ...]:
+        """Label of each class of each output."""
+        return self.rules[0].classes
+
+    @property
+    def multioutput(self) -> bool:
+        """Whether predictions are 2-D."""
+        return self.rules[0].multioutput
+
+    @property
+    def n_classes(self) -> IntArray:
+        """K_m of each output, of shape (M,)."""
+        return self.rules[0].n_classes
+
+    @property
+    def n_outputs(self) -> int:
+        """M."""
+        return self.rules[0].n_outputs
+
+    @property
+    def width(self) -> int:
+        """K, the largest K_m."""
+        return self.rules[0].width
+
+    # ---------------------------------------------------------------------------------------------- decisions
+
+    def predict(self, proba: Any, start: int = 0) -> NDArray[Any]:
+        """Draw and predict labels.
+
+        Parameters
+        ----------
+        proba : array-like
+            As in WeightedRule.predict.
+        start : int, default=0
+            Position of the first row: rows predicted in chunks get the draws they would get together.
+
+        Returns
+        -------
+        ndarray of shape (N,), or (N, M) if `multioutput`
+        """
+        read = self.rules[0].read(proba, "MixtureRule.predict")
+        labels = decode(self.decide(read, start), self.classes)
+        return labels if self.multioutput else labels[:, 0]
+
+    def distribution(self, proba: Any) -> FloatArray:
+        """Return the exact probability with which each class is predicted; nothing is drawn.
+
+        Parameters
+        ----------
+        proba : array-like
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (N, K), or (N, M, K) if `multioutput`
+        """
+        read = self.rules[0].read(proba, "MixtureRule.distribution")
+        result = np.zeros((read.n_rows, self.n_outputs, self.width))
+        weights = np.atleast_2d(self.weights)
+        for rows in row_chunks(read):
+            part = result[rows]
+            row, output = np.ogrid[: len(part), : self.n_outputs]
+            for r, codes in enumerate(self._component_codes(read.take(rows))):
+                part[row, output, codes] += weights[:, r]
+        return result if self.multioutput else result[:, 0]
+
+    def decide(self, proba: Probabilities, start: int = 0) -> IntArray:
+        """Draw and predict codes of shape (N, M) for probabilities that have been read already."""
+        if not _is_whole(start) or start < 0:
+            raise ValueError(f"MixtureRule.predict: start must be a row position from 0, got {start!r}.")
+        result = np.empty((proba.n_rows, self.n_outputs), dtype=np.intp)
+        for rows in row_chunks(proba):
+            part = result[rows]
+            choice = self._choices(int(start) + rows.start, len(part))
+            for r, codes in enumerate(self._component_codes(proba.take(rows))):
+                np.copyto(part, codes, where=choice == r)
+        return result
+
+    def _component_codes(self, proba: Probabilities) -> Iterator[IntArray]:
+        """Decisions of each rule; rules that share a link, as they usually do, share its work."""
+        link, linked = None, proba
+        for rule in self.rules:
+            if rule.link != link:
+                link, linked = rule.link, proba if rule.link is None else rule.link.apply(proba)
+            yield decide_loss(rule.loss, linked)
+
+    def _choices(self, start: int, n_rows: int) -> NDArray[Any]:
+        """Index of the rule drawn for each row and output."""
+        weights = np.atleast_2d(self.weights)
+        edges = np.cumsum(weights, axis=1)
+        # Rounding must not leave a sliver at the end to rules of weight zero.
+        left = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+        edges[:, :-1][left[:, 1:] == 0] = 1.0
+        drawn = uniforms(self.seed, start, n_rows, self.n_outputs)
+        choice = np.zeros(drawn.shape, dtype=np.min_scalar_type(len(self.rules)))
+        for r in range(len(self.rules) - 1):
+            choice += drawn >= edges[:, r]
+        return choice
+
+    def describe(self) -> str:
+        """Say in a few plain lines what the rule does."""
+        return describe_mixture(self.rules, self.weights, self.facts)
+
+    # ---------------------------------------------------------------------------------------- copies and files
+
+    def named(
+        self,
+        classes: tuple[NDArray[Any], ...],
+        multioutput: bool,
+        link: Link | None,
+        normalize: bool,
+        facts: Mapping[str, Any],
+        output_names: tuple[str, ...] | None = None,
+    ) -> MixtureRule:
+        """Return a copy in the user's labels: solvers build rules whose labels are codes."""
+        rules = tuple(rule.named(classes, multioutput, link, normalize, {}, output_names) for rule in self.rules)
+        return MixtureRule(rules, self.weights, self.seed, facts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as JSON types; `from_dict` gives it back exactly."""
+        who = "MixtureRule.to_dict"
+        return {
+            "format": serialize.FORMAT,
+            "version": serialize.VERSION,
+            "kind": "mixture",
+            **shared_to_dict(self.rules[0], who),
+            "rules": [decision_to_dict(rule, who) for rule in self.rules],
+            "weights": serialize.plain(self.weights, who, "weights"),
+            "seed": self.seed,
+            "facts": serialize.plain(self.facts, who, "facts"),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> MixtureRule:
+        """Return the rule of a document, every field of which is checked."""
+        who = "MixtureRule.from_dict"
+        read = serialize.read_object(document, who, "the rule")
+        serialize.check_fields(read, "mixture", _FIELDS, who)
+        shared = shared_from_dict(read, who)
+        parts = serialize.read_list(read["rules"], who, "rules")
+        for r, part in enumerate(parts):
+            serialize.check_keys(serialize.read_object(part, who, f"rules[{r}]"), ("loss", "link"), who, f"rules[{r}]")
+        rules = tuple(rule_from_fields(shared, part, {}, who) for part in parts)
+        value = serialize.read_list(read["weights"], who, "weights")
+        weights = serialize.read_numbers(value, who, "weights", 2 if isinstance(value[0], list) else 1)
+        seed = serialize.read_int(read["seed"], who, "seed")
+        return cls(rules, weights, seed, serialize.read_facts(read["facts"], who))
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the rule as JSON text; with `path`, also write it there, whole or not at all."""
+        return serialize.dump(self.to_dict(), path)
+
+    @classmethod
+    def from_json(cls, path_or_text: str | os.PathLike[str]) -> MixtureRule:
+        """Read a rule from a JSON file, or from JSON text. Nothing in it is run."""
+        who = "MixtureRule.from_json"
+        document = serialize.parse(serialize.read_text(path_or_text, who), who)
+        return cls.from_dict(serialize.read_object(document, who, "the rule"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MixtureRule):
+            return NotImplemented
+        return self.seed == other.seed and np.array_equal(self.weights, other.weights) and self.rules == other.rules
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _check_rules(rules: tuple[WeightedRule, ...]) -> None:
+    who = "MixtureRule"
+    if not rules or not all(isinstance(rule, WeightedRule) for rule in rules):
+        raise ValueError(f"{who}: rules must hold at least one WeightedRule, got {[type(r).__name__ for r in rules]}.")
+    first = rules[0]
+    for r, rule in enumerate(rules[1:], start=1):
+        if not same_classes(rule.classes, first.classes):
+            raise ValueError(f"{who}: rules must share their classes, got others in rules[{r}] than in rules[0].")
+        for name in ("multioutput", "normalize", "output_names"):
+            if getattr(rule, name) != getattr(first, name):
+                raise ValueError(
+                    f"{who}: rules must share {name}, got {getattr(first, name)!r} in rules[0] and "
+                    f"{getattr(rule, name)!r} in rules[{r}]."
+                )
+
+
+def _check_weights(weights: FloatArray, n_outputs: int, n_rules: int) -> None:
+    who = "MixtureRule"
+    if weights.shape not in ((n_rules,), (n_outputs, n_rules)):
+        raise ValueError(
+            f"{who}: weights must have shape ({n_rules},) or ({n_outputs}, {n_rules}), one per rule or one per output "
+            f"and rule, got {weights.shape}."
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError(f"{who}: weights must be non-negative and finite, got {weights.min():.6g}.")
+    total = weights.sum(axis=-1)
+    if (np.abs(total - 1) > _SUM_TOL).any():
+        worst = float(total.ravel()[np.abs(total - 1).argmax()])
+        raise ValueError(f"{who}: weights must sum to 1, got {worst:.10g}.")

@@ -1,0 +1,283 @@
+"""Rules as JSON: the envelope, strict readers of fields, and a write that leaves no half file.
+
+Owns the text. Knows JSON, labels and arrays; each rule says which fields it has. Nothing that is read is ever run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "check_fields",
+    "check_keys",
+    "dump",
+    "label_array",
+    "parse",
+    "plain",
+    "plain_labels",
+    "python_labels",
+    "read_bool",
+    "read_facts",
+    "read_int",
+    "read_labels",
+    "read_list",
+    "read_names",
+    "read_numbers",
+    "read_object",
+    "read_text",
+]
+
+FORMAT = "metricwise-rule"
+VERSION = 1
+_ENVELOPE = ("format", "version", "kind")
+
+Label = str | int | float | bool
+
+
+# ------------------------------------------------------------------------------------------------------- write
+
+
+def python_labels(labels: NDArray[Any]) -> list[Any]:
+    """Return labels as Python's own types, out of object arrays too."""
+    return [label.item() if isinstance(label, np.generic) else label for label in labels.tolist()]
+
+
+def plain_labels(labels: NDArray[Any], who: str) -> list[Label]:
+    """Return labels as the JSON types that keep them apart: text, integers, floats and booleans."""
+    values = python_labels(labels)
+    for value in values:
+        if type(value) not in (str, int, float, bool):
+            raise TypeError(
+                f"{who}: classes must be text, integers, floats or booleans to be written as JSON, got {value!r} "
+                f"({type(value).__name__}); convert the labels, for instance with str()."
+            )
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{who}: classes must be finite to be written as JSON, got {value!r}.")
+    return values
+
+
+def plain(value: Any, who: str, field: str) -> Any:
+    """Return `value` in JSON's own types, or refuse it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        raise ValueError(f"{who}: {field} must be finite to be written as JSON, got {value!r}.")
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist(), who, field)
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: plain(item, who, f"{field}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item, who, field) for item in value]
+    raise TypeError(f"{who}: {field} must hold JSON values under text keys, got {type(value).__name__}.")
+
+
+def dump(document: Mapping[str, Any], path: str | os.PathLike[str] | None) -> str:
+    """Return the JSON text of a rule; with `path`, also write it there, whole or not at all."""
+    text = _json_text(document)
+    if path is not None:
+        _write_whole(Path(os.path.realpath(path)), text)
+    return text
+
+
+def _json_text(document: Mapping[str, Any]) -> str:
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half a character, which only an escape can carry
+        text = json.dumps(document, indent=2, allow_nan=False)
+    # Rows of numbers on one line are for the reader. A line break is never inside a JSON text, so this touches none.
+    return re.sub(r"\[\n\s*([^\[\]{}\"]*?)\n\s*\]", lambda row: f"[{' '.join(row[1].split())}]", text) + "\n"
+
+
+def _write_whole(path: Path, text: str) -> None:
+    # A reader sees the old file or the new one: renaming within a directory is atomic.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+# -------------------------------------------------------------------------------------------------------- read
+
+
+def read_text(source: str | os.PathLike[str], who: str) -> str:
+    """Return `source` if it is JSON text, else the content of the file it names."""
+    if isinstance(source, str) and source.lstrip().startswith(("{", "[")):
+        return source
+    if not isinstance(source, (str, os.PathLike)):
+        raise TypeError(f"{who}: the rule must be a path or JSON text, got {type(source).__name__}.")
+    try:
+        return Path(source).read_text(encoding="utf-8-sig")  # editors may add a mark
+    except UnicodeDecodeError:
+        raise ValueError(f"{who}: {os.fspath(source)} must be a JSON file in UTF-8, got other bytes.") from None
+
+
+def parse(text: str, who: str) -> Any:
+    """Parse JSON strictly: no NaN, no infinity, no key twice."""
+
+    def refuse_constant(name: str) -> NoReturn:
+        raise _RefusedError(f"numbers must be finite, got {name}.")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise _RefusedError(f"each field must be given once, got {key!r} twice.")
+            found[key] = value
+        return found
+
+    try:
+        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
+    except _RefusedError as error:
+        raise ValueError(f"{who}: {error}") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{who}: the rule must be JSON, got text that breaks off or goes wrong at line {error.lineno}, column "
+            f"{error.colno} ({error.msg})."
+        ) from None
+    except (RecursionError, ValueError):  # nested without end, or an integer of thousands of digits
+        raise ValueError(f"{who}: the rule must be JSON of sensible depth and numbers, got neither.") from None
+
+
+class _RefusedError(Exception):
+    """Valid JSON for Python, but not for a rule."""
+
+
+def read_object(value: Any, who: str, field: str) -> dict[str, Any]:
+    """Check that a field is a JSON object."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        _refuse(who, field, "an object", value)
+    return dict(value)
+
+
+def check_fields(document: dict[str, Any], kind: str, required: Iterable[str], who: str) -> None:
+    """Check the envelope of a document and that it has exactly the fields of its kind."""
+    if document.get("format") != FORMAT:
+        _refuse(who, "format", repr(FORMAT), document.get("format"))
+    version = document.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        _refuse(who, "version", f"an integer from 1 to {VERSION}", version)
+    if version > VERSION:
+        raise ValueError(
+            f"{who}: version must be at most {VERSION}, got {version}; the rule was written by a newer metricwise: "
+            "upgrade this one."
+        )
+    if document.get("kind") != kind:
+        _refuse(who, "kind", repr(kind), document.get("kind"))
+    check_keys(document, (*_ENVELOPE, *required), who, "the rule")
+
+
+def check_keys(document: dict[str, Any], names: Sequence[str], who: str, field: str) -> None:
+    """Check that an object has exactly these fields."""
+    for name in names:
+        if name not in document:
+            raise ValueError(f"{who}: {field} must have the field {name!r}, got {_shown(sorted(document))}.")
+    unknown = sorted(set(document) - set(names))
+    if unknown:
+        raise ValueError(f"{who}: {field} must have only the fields {list(names)}, got {unknown[0]!r} besides.")
+
+
+def read_bool(value: Any, who: str, field: str) -> bool:
+    """Check that a field is true or false."""
+    if not isinstance(value, bool):
+        _refuse(who, field, "true or false", value)
+    return value
+
+
+def read_int(value: Any, who: str, field: str) -> int:
+    """Check that a field is an integer."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        _refuse(who, field, "an integer", value)
+    return value
+
+
+def read_list(value: Any, who: str, field: str) -> list[Any]:
+    """Check that a field is a list that is not empty."""
+    if not isinstance(value, list) or not value:
+        _refuse(who, field, "a list that is not empty", value)
+    return value
+
+
+def read_numbers(value: Any, who: str, field: str, ndim: int) -> NDArray[np.float64]:
+    """Read nested lists of finite numbers as an array of `ndim` dimensions."""
+    _check_nested(value, who, field, ndim)
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (ValueError, OverflowError):
+        _refuse(who, field, f"a regular array of {ndim} dimensions", value)
+    if not np.isfinite(array).all():  # 1e999 is valid JSON
+        raise ValueError(f"{who}: {field} must be finite, got NaN or infinity.")
+    return array
+
+
+def _check_nested(value: Any, who: str, field: str, ndim: int) -> None:
+    if ndim == 0:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            _refuse(who, field, "made of numbers", value)
+        return
+    for item in read_list(value, who, field):
+        _check_nested(item, who, field, ndim - 1)
+
+
+def read_labels(value: Any, who: str, field: str) -> NDArray[Any]:
+    """Read the labels of one output; mixed types stay apart."""
+    labels = read_list(value, who, field)
+    for label in labels:
+        if not isinstance(label, (str, int, float)) or (isinstance(label, float) and not math.isfinite(label)):
+            _refuse(who, field, "made of text, finite numbers or booleans", label)
+    return label_array(labels)
+
+
+def label_array(labels: list[Any]) -> NDArray[Any]:
+    """Labels as a 1-D array; an object array where NumPy would change the type of one of them."""
+    if len({type(label) for label in labels}) == 1:
+        array = np.array(labels)
+        # NumPy cuts trailing NULs off text and turns some pairs of integers into floats.
+        if array.tolist() == labels and all(type(a) is type(b) for a, b in zip(array.tolist(), labels, strict=True)):
+            return array
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def read_names(value: Any, who: str, field: str) -> tuple[str, ...]:
+    """Check that a field is a list of distinct texts."""
+    names = read_list(value, who, field)
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        _refuse(who, field, "a list of distinct texts", value)
+    return tuple(names)
+
+
+def read_facts(value: Any, who: str, field: str = "facts") -> dict[str, Any]:
+    """Read the facts of a rule: any JSON object of finite numbers."""
+    return dict(plain(read_object(value, who, field), who, field))
+
+
+def _refuse(who: str, field: str, expected: str, value: Any) -> NoReturn:
+    raise ValueError(f"{who}: {field} must be {expected}, got {_shown(value)}.")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,450 @@
+"""The weighted rule: predict the class of least expected loss.
+
+Owns how a loss, optionally behind a link, becomes decisions in the user's labels, and what the rule is in other words:
+a threshold, class weights. Must not know metrics, solvers, or where the loss comes from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs import Probabilities, decode, read_proba
+from ..losses import Loss
+from . import serialize
+from .decisions import bisect_changes, decide_loss, row_chunks
+from .link import Link
+from .words import describe_rule
+
+__all__ = ["WeightedRule", "anonymous_rule"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_FIELDS = ("loss", "classes", "multioutput", "normalize", "link", "output_names", "facts")
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRule:
+    """Predict, for each output, the class of least expected loss ``argmin_j sum_i L[i, j] * eta_i``.
+
+    Ties go to the lowest class. Equality compares what the rule decides, not `facts`: two equal rules may have been
+    fitted on different days.
+
+    Parameters
+    ----------
+    loss : Loss
+        Of leading size 1 (shared by all outputs) or M.
+    classes : tuple of M ndarrays
+        Label of each class, in column order.
+    link : Link, optional
+        Recalibrates the probabilities first.
+    multioutput : bool, default=False
+        Whether predictions are 2-D, as y was.
+    normalize : bool, default=False
+        Whether `predict` takes scores and divides each row by its sum.
+    facts : mapping
+        Metric, average, versions, time of creation: whatever JSON can hold.
+    output_names : tuple of str, optional
+        Names of the outputs, which the columns of a multilabel data frame are matched to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> from metricwise.losses import Loss
+    >>> loss = Loss.from_tensor([[0.0, 1.0], [3.0, 0.0]])  # missing a 'yes' costs three times a false alarm
+    >>> rule = mw.WeightedRule(loss, classes=(np.array(["no", "yes"]),))
+    >>> rule.predict([0.2, 0.3])
+    array(['no', 'yes'], dtype='<U3')
+    >>> round(rule.threshold, 12)
+    0.25
+    >>> print(rule.describe())
+    Predict 'yes' when its probability exceeds 0.25, else 'no'.
+    >>> mw.WeightedRule.from_json(rule.to_json()) == rule
+    True
+    """
+
+    loss: Loss
+    classes: tuple[NDArray[Any], ...]
+    link: Link | None = None
+    multioutput: bool = False
+    normalize: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    output_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", tuple(np.asarray(labels) for labels in self.classes))
+        object.__setattr__(self, "facts", dict(self.facts))
+        if self.output_names is not None:
+            object.__setattr__(self, "output_names", tuple(self.output_names))
+        _check(self)
+
+    # ------------------------------------------------------------------------------------------------- shapes
+
+    @cached_property
+    def n_classes(self) -> IntArray:
+        """K_m of each output, of shape (M,)."""
+        return np.array([len(labels) for labels in self.classes], dtype=np.intp)
+
+    @property
+    def n_outputs(self) -> int:
+        """M."""
+        return len(self.classes)
+
+    @property
+    def width(self) -> int:
+        """K, the largest K_m."""
+        return int(self.n_classes.max())
+
+    # ---------------------------------------------------------------------------------------------- decisions
+
+    def predict(self, proba: Any) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        proba : array-like
+            In any shape that the rule was fitted on: (N,) or (N, K) for one output; (N, M), (N, M, K) or a list of M
+            arrays (N, K_m) for several. The columns of a data frame are matched by name.
+
+        Returns
+        -------
+        ndarray of shape (N,), or (N, M) if `multioutput`
+        """
+        labels = decode(self.decide(self.read(proba, "WeightedRule.predict")), self.classes)
+        return labels if self.multioutput else labels[:, 0]
+
+    def distribution(self, proba: Any) -> FloatArray:
+        """Return the probability with which each class is predicted: 1 for the decision, 0 for the others.
+
+        Parameters
+        ----------
+        proba : array-like
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (N, K), or (N, M, K) if `multioutput`
+        """
+        codes = self.decide(self.read(proba, "WeightedRule.distribution"))
+        result = np.zeros((*codes.shape, self.width))
+        np.put_along_axis(result, codes[:, :, None], 1.0, axis=2)
+        return result if self.multioutput else result[:, 0]
+
+    def read(self, proba: Any, who: str) -> Probabilities:
+        """Read probabilities for this rule, and check that they are of its outputs and classes."""
+        _check_outputs(proba, self, who)
+        result = read_proba(
+            proba,
+            multioutput=self.multioutput,
+            classes=self.classes if self.multioutput else self.classes[0],
+            columns=self.output_names,
+            normalize=self.normalize,
+            who=who,
+        )
+        if not np.array_equal(result.n_classes, self.n_classes):
+            raise ValueError(
+                f"{who}: proba must have {_counts(self.n_classes)}, as the rule has, got {_counts(result.n_classes)}."
+            )
+        return result
+
+    def decide(self, proba: Probabilities) -> IntArray:
+        """Predict codes of shape (N, M) for probabilities that have been read already."""
+        if self.link is None:
+            return decide_loss(self.loss, proba)
+        return np.concatenate([decide_loss(self.loss, self.link.apply(proba.take(rows))) for rows in row_chunks(proba)])
+
+    # ------------------------------------------------------------------------------------- in other words
+
+    @cached_property
+    def changes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Where binary outputs change their decision: three arrays of shape (M,), NaN for other outputs.
+
+        The decision at probability 0 of class 1, the decision at probability 1, and the largest probability that is
+        still decided as 0 is. Found with the kernel that predicts: for float64 probabilities of class 1 it is exact to
+        the last bit where both diagonal entries are negative and there is no link, else within rounding.
+        """
+        result = (np.full(self.n_outputs, np.nan), np.full(self.n_outputs, np.nan), np.full(self.n_outputs, np.nan))
+        binary = np.flatnonzero(self.n_classes == 2)
+        if len(binary):
+            for array, values in zip(result, bisect_changes(self.loss, self.link, binary), strict=True):
+                array[binary] = values
+        return result
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """For each output, t such that class 1 is predicted iff its raw probability exceeds t; of shape (M,).
+
+        -inf where class 1 is always predicted, inf where it never is, NaN where there is no such t: more than two
+        classes, or class 1 predicted *below* some probability.
+        """
+        at_zero, at_one, last = self.changes
+        constant = np.where(at_one == 1, -np.inf, np.where(at_one == 0, np.inf, np.nan))
+        return np.where(at_zero == at_one, constant, np.where(at_zero == 0, last, np.nan))
+
+    @property
+    def threshold(self) -> float | FloatArray | None:
+        """The threshold on the raw probability of class 1, which is predicted above it, not at it.
+
+        A float for a single binary output, an array of shape (M,) for several, with -inf, inf and NaN as in
+        `thresholds`. None where no output has one.
+        """
+        return self._public(self.thresholds)
+
+    @property
+    def sklearn_threshold(self) -> float | FloatArray | None:
+        """The same for scikit-learn's FixedThresholdClassifier, which predicts class 1 *at* its threshold too."""
+        return self._public(np.nextafter(self.thresholds, np.inf))
+
+    def _public(self, thresholds: FloatArray) -> float | FloatArray | None:
+        if np.isnan(thresholds).all():
+            return None
+        return thresholds if self.multioutput else float(thresholds[0])
+
+    @property
+    def class_weight(self) -> FloatArray | None:
+        """Weights w such that the rule is ``argmax_j w_j * eta_j``, of shape (K,), or (M, K) if `multioutput`.
+
+        A bias of the link multiplies them (but for probabilities below its floor). None where the rule has no such
+        form: a full loss, an offset that differs between classes, a temperature other than 1. Padding has weight 0.
+        """
+        if not self.loss.is_diagonal or (self.link is not None and (self.link.temperature != 1).any()):
+            return None
+        diagonal, offset = (np.broadcast_to(a, (self.n_outputs, self.width)) for a in self.loss.arrays)
+        real = np.arange(self.width) < self.n_classes[:, None]
+        if (np.where(real, offset, offset[:, :1]) != offset[:, :1]).any():
+            return None
+        weight = np.where(real, -diagonal, 0.0)
+        if self.link is not None:
+            weight = weight * np.exp(self.link.bias)
+        return weight if self.multioutput else weight[0]
+
+    def describe(self) -> str:
+        """Say in a few plain lines what the rule does."""
+        return describe_rule(self)
+
+    # ---------------------------------------------------------------------------------------- copies and files
+
+    def named(
+        self,
+        classes: tuple[NDArray[Any], ...],
+        multioutput: bool,
+        link: Link | None,
+        normalize: bool,
+        facts: Mapping[str, Any],
+        output_names: tuple[str, ...] | None = None,
+    ) -> WeightedRule:
+        """Return a copy in the user's labels: solvers build rules whose labels are codes."""
+        return WeightedRule(self.loss, tuple(classes), link, multioutput, normalize, facts, output_names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as JSON types; `from_dict` gives it back exactly."""
+        who = "WeightedRule.to_dict"
+        return {
+            "format": serialize.FORMAT,
+            "version": serialize.VERSION,
+            "kind": "weighted",
+            **shared_to_dict(self, who),
+            **decision_to_dict(self, who),
+            "facts": serialize.plain(self.facts, who, "facts"),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> WeightedRule:
+        """Return the rule of a document, every field of which is checked."""
+        who = "WeightedRule.from_dict"
+        read = serialize.read_object(document, who, "the rule")
+        serialize.check_fields(read, "weighted", _FIELDS, who)
+        facts = serialize.read_facts(read["facts"], who)
+        return rule_from_fields(shared_from_dict(read, who), read, facts, who)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the rule as JSON text; with `path`, also write it there, whole or not at all."""
+        return serialize.dump(self.to_dict(), path)
+
+    @classmethod
+    def from_json(cls, path_or_text: str | os.PathLike[str]) -> WeightedRule:
+        """Read a rule from a JSON file, or from JSON text. Nothing in it is run."""
+        who = "WeightedRule.from_json"
+        document = serialize.parse(serialize.read_text(path_or_text, who), who)
+        return cls.from_dict(serialize.read_object(document, who, "the rule"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WeightedRule):
+            return NotImplemented
+        return (
+            self.loss == other.loss
+            and self.link == other.link
+            and self.multioutput == other.multioutput
+            and self.normalize == other.normalize
+            and self.output_names == other.output_names
+            and same_classes(self.classes, other.classes)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
+
+
+def anonymous_rule(loss: Loss, n_classes: NDArray[Any]) -> WeightedRule:
+    """Return the rule of a loss with codes as labels, which is what solvers build.
+
+    Parameters
+    ----------
+    loss : Loss
+    n_classes : integer ndarray of shape (M,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.losses import Loss
+    >>> from metricwise.rules import anonymous_rule
+    >>> anonymous_rule(Loss.argmax(3), np.array([3])).predict([[0.2, 0.5, 0.3]])
+    array([1])
+    """
+    ranges = {int(k): np.arange(k) for k in np.unique(n_classes)}
+    return WeightedRule(loss, tuple(ranges[int(k)] for k in n_classes), multioutput=len(n_classes) > 1)
+
+
+# ------------------------------------------------------------------------------------------------------ checks
+
+
+def _check(rule: WeightedRule) -> None:
+    who, loss, link = "WeightedRule", rule.loss, rule.link
+    if not rule.classes or any(labels.ndim != 1 or len(labels) < 2 for labels in rule.classes):
+        raise ValueError(f"{who}: classes must hold one array of at least 2 labels per output.")
+    for labels in {id(labels): labels for labels in rule.classes}.values():
+        if len(set(labels.tolist())) < len(labels):
+            raise ValueError(f"{who}: classes must be distinct within an output, got {labels.tolist()}.")
+    if not rule.multioutput and rule.n_outputs > 1:
+        raise ValueError(f"{who}: multioutput must be True for several outputs, got {rule.n_outputs} and False.")
+    if loss.n_outputs not in (1, rule.n_outputs) or loss.n_classes != rule.width:
+        raise ValueError(
+            f"{who}: loss must be of {rule.n_outputs} outputs (or 1, shared) and {rule.width} classes, as classes is, "
+            f"got {loss.n_outputs} and {loss.n_classes}."
+        )
+    if link is not None and link.bias.shape != (rule.n_outputs, rule.width):
+        raise ValueError(
+            f"{who}: link must be of {rule.n_outputs} outputs and {rule.width} classes, as classes is, got "
+            f"{link.n_outputs} and {link.n_classes}."
+        )
+    if rule.output_names is not None and len(rule.output_names) != rule.n_outputs:
+        raise ValueError(
+            f"{who}: output_names must have one name per output, {rule.n_outputs}, got {len(rule.output_names)}."
+        )
+
+
+def _check_outputs(proba: Any, rule: WeightedRule, who: str) -> None:
+    """Refuse another number of outputs before anything is matched to the classes of an output that is not there."""
+    if not rule.multioutput:
+        return
+    if isinstance(proba, (list, tuple)):
+        arrays = len(proba) > 0 and len(getattr(proba[0], "shape", ())) == 2
+        found = len(proba) if arrays else rule.n_outputs
+    else:
+        shape: tuple[int, ...] = getattr(proba, "shape", ())
+        found = shape[1] if len(shape) > 1 else rule.n_outputs
+    if found != rule.n_outputs:
+        raise ValueError(f"{who}: proba must have {rule.n_outputs} outputs, as the rule has, got {found}.")
+
+
+def _counts(n_classes: IntArray) -> str:
+    if len(n_classes) == 1:
+        return f"{n_classes[0]} classes"
+    shown = n_classes.tolist() if len(n_classes) <= 10 else [*n_classes[:10].tolist(), "..."]
+    return f"{len(n_classes)} outputs of {shown} classes"
+
+
+def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ...]) -> bool:
+    """Whether the labels of all outputs agree in value and type (1, 1.0 and True are three labels)."""
+    if len(these) != len(others):
+        return False
+    for these_labels, other_labels in zip(these, others, strict=True):
+        if these_labels is other_labels:
+            continue
+        a, b = serialize.python_labels(these_labels), serialize.python_labels(other_labels)
+        if a != b or any(type(x) is not type(y) for x, y in zip(a, b, strict=True)):
+            return False
+    return True
+
+
+# -------------------------------------------------------------------------------------- fields of a document
+
+
+def shared_to_dict(rule: WeightedRule, who: str) -> dict[str, Any]:
+    """Fields that the components of a mixture share."""
+    return {
+        "classes": [serialize.plain_labels(labels, who) for labels in rule.classes],
+        "multioutput": rule.multioutput,
+        "normalize": rule.normalize,
+        "output_names": None if rule.output_names is None else serialize.plain(rule.output_names, who, "output_names"),
+    }
+
+
+def decision_to_dict(rule: WeightedRule, who: str) -> dict[str, Any]:
+    """Fields that make the decision: loss and link."""
+    names = ("diagonal", "offset") if rule.loss.is_diagonal else ("full",)
+    arrays = zip(names, rule.loss.arrays, strict=True)
+    link = rule.link
+    return {
+        "loss": {name: serialize.plain(array, who, f"loss.{name}") for name, array in arrays},
+        "link": None
+        if link is None
+        else {"temperature": link.temperature.tolist(), "bias": link.bias.tolist(), "floor": link.floor},
+    }
+
+
+def shared_from_dict(document: Mapping[str, Any], who: str) -> dict[str, Any]:
+    """Check and read what `shared_to_dict` writes."""
+    classes = serialize.read_list(document["classes"], who, "classes")
+    names = document["output_names"]
+    return {
+        "classes": tuple(serialize.read_labels(labels, who, f"classes[{m}]") for m, labels in enumerate(classes)),
+        "multioutput": serialize.read_bool(document["multioutput"], who, "multioutput"),
+        "normalize": serialize.read_bool(document["normalize"], who, "normalize"),
+        "output_names": None if names is None else serialize.read_names(names, who, "output_names"),
+    }
+
+
+def rule_from_fields(
+    shared: Mapping[str, Any], document: Mapping[str, Any], facts: Mapping[str, Any], who: str
+) -> WeightedRule:
+    """Build a rule from shared fields and the loss and link of `document`."""
+    return WeightedRule(
+        _read_loss(document["loss"], who), link=_read_link(document["link"], who), facts=facts, **shared
+    )
+
+
+def _read_loss(value: Any, who: str) -> Loss:
+    document = serialize.read_object(value, who, "loss")
+    if "full" in document:
+        serialize.check_keys(document, ("full",), who, "loss")
+        full = serialize.read_numbers(document["full"], who, "loss.full", 3)
+        if full.shape[1] != full.shape[2]:
+            raise ValueError(f"{who}: loss.full must have square matrices, got shape {full.shape}.")
+        return Loss(full=full)
+    serialize.check_keys(document, ("diagonal", "offset"), who, "loss")
+    diagonal = serialize.read_numbers(document["diagonal"], who, "loss.diagonal", 2)
+    offset = serialize.read_numbers(document["offset"], who, "loss.offset", 2)
+    if diagonal.shape != offset.shape:
+        raise ValueError(
+            f"{who}: loss.offset must have the shape of loss.diagonal, {diagonal.shape}, got {offset.shape}."
+        )
+    return Loss(diagonal=diagonal, offset=offset)
+
+
+def _read_link(value: Any, who: str) -> Link | None:
+    if value is None:
+        return None
+    document = serialize.read_object(value, who, "link")
+    serialize.check_keys(document, ("temperature", "bias", "floor"), who, "link")
+    return Link(
+        serialize.read_numbers(document["temperature"], who, "link.temperature", 1),
+        serialize.read_numbers(document["bias"], who, "link.bias", 2),
+        float(serialize.read_numbers(document["floor"], who, "link.floor", 0)),
+    )

@@ -1,0 +1,180 @@
+"""Rules in plain words.
+
+Owns the sentences of ``describe()``. Reads rules through their public names only, and decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .weighted import WeightedRule
+
+__all__ = ["describe_mixture", "describe_rule", "headline"]
+
+FloatArray = NDArray[np.float64]
+
+_MANY_OUTPUTS = 8  # more than these are summarised
+_MANY_CLASSES = 12
+
+
+def describe_rule(rule: WeightedRule) -> str:
+    """Return a few lines: what the rule is for, what it predicts when, what the link does before."""
+    return "\n".join([*headline(rule.facts), *_decision_lines(rule)])
+
+
+def describe_mixture(rules: tuple[WeightedRule, ...], weights: FloatArray, facts: Any) -> str:
+    """Return the components of a randomised rule with their shares."""
+    lines = [*headline(facts), f"For each row one of {len(rules)} rules is drawn, reproducibly:"]
+    for r, rule in enumerate(rules):
+        share = weights[..., r]
+        low, high = float(share.min()), float(share.max())
+        shown = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}, by output"
+        lines += [f"- with probability {shown}:", *("  " + line for line in _decision_lines(rule))]
+    return "\n".join(lines)
+
+
+def headline(facts: Any) -> list[str]:
+    """Say which metric the rule was made for, where the facts know it."""
+    if not isinstance(facts.get("metric"), str):
+        return []
+    average = facts.get("average")
+    return [f"Rule for {facts['metric']}{f', {average} average' if isinstance(average, str) else ''}."]
+
+
+def _decision_lines(rule: WeightedRule) -> list[str]:
+    if rule.n_outputs == 1:
+        return [*_output_lines(rule, 0), *_link_lines(rule, 0)]
+    if rule.link is None and rule.loss.n_outputs == 1 and _same_labels(rule):
+        return [f"The same for each of {rule.n_outputs} outputs:", *_output_lines(rule, 0)]
+    if rule.n_outputs <= _MANY_OUTPUTS:
+        lines = []
+        for m in range(rule.n_outputs):
+            name = rule.output_names[m] if rule.output_names is not None else m
+            first, *rest = [*_output_lines(rule, m), *_link_lines(rule, m)]
+            lines += [f"Output {name}: {first}", *("  " + line for line in rest)]
+        return lines
+    return _summary_lines(rule)
+
+
+def _same_labels(rule: WeightedRule) -> bool:
+    first = rule.classes[0]
+    return all(labels is first or labels.tolist() == first.tolist() for labels in rule.classes)
+
+
+def _output_lines(rule: WeightedRule, m: int) -> list[str]:
+    labels = [repr(label) for label in rule.classes[m].tolist()]
+    if len(labels) == 2:
+        return [_binary_sentence(rule, m, *labels)]
+    k = len(labels)
+    if rule.loss.is_diagonal:
+        diagonal, offset = (a[m if len(a) > 1 else 0, :k] for a in rule.loss.arrays)
+        return _weight_lines(labels, -diagonal, -offset)
+    full = rule.loss.tensor()[m if rule.loss.n_outputs > 1 else 0, :k, :k]
+    return _table_lines(labels, full)
+
+
+def _binary_sentence(rule: WeightedRule, m: int, negative: str, positive: str) -> str:
+    threshold = rule.thresholds[m]
+    if np.isnan(threshold):
+        below = np.nextafter(rule.changes[2][m], np.inf)
+        return (
+            f"Predict {positive} when its probability is below {below:.4g} (inverted: low, not high), else {negative}."
+        )
+    if np.isinf(threshold):
+        return f"Always predict {positive if threshold < 0 else negative}."
+    return f"Predict {positive} when its probability exceeds {threshold:.4g}, else {negative}."
+
+
+def _weight_lines(labels: list[str], weight: FloatArray, bonus: FloatArray) -> list[str]:
+    bonus = bonus - bonus.min()
+    if (weight > 0).all():
+        bonus, weight = bonus / weight.min(), weight / weight.min()
+    if not bonus.any():
+        if (weight == 1).all():
+            return ["Predict the most probable class."]
+        return ["Predict the class with the largest weight * probability. Weights: " + _listed(labels, weight) + "."]
+    return [
+        "Predict the class with the largest weight * probability + bonus.",
+        f"Weights: {_listed(labels, weight)}.",
+        f"Bonuses: {_listed(labels, bonus)}.",
+    ]
+
+
+def _listed(labels: list[str], values: FloatArray) -> str:
+    pairs = [f"{label} {value:.4g}" for label, value in zip(labels, values, strict=True)]
+    if len(pairs) > _MANY_CLASSES:
+        pairs = [*pairs[:_MANY_CLASSES], f"and {len(pairs) - _MANY_CLASSES} more"]
+    return ", ".join(pairs)
+
+
+def _table_lines(labels: list[str], full: FloatArray) -> list[str]:
+    if len(labels) > _MANY_CLASSES:
+        return [f"Predict the class of least expected loss, by a table of {len(labels)} x {len(labels)} losses."]
+    # Row constants change no decision: each row is shown against its least loss.
+    cells = [[f"{value:.4g}" for value in row - row.min()] for row in full]
+    first = max(len(label) for label in ["true", *labels])
+    widths = [max(len(label), *(len(row[j]) for row in cells)) for j, label in enumerate(labels)]
+    rows = [["true", *labels], *([label, *row] for label, row in zip(labels, cells, strict=True))]
+    table = [
+        "  ".join([head.ljust(first), *(c.rjust(w) for c, w in zip(row, widths, strict=True))]) for head, *row in rows
+    ]
+    return ["Predict the class of least expected loss. Losses of predicting each column:", *table]
+
+
+def _link_lines(rule: WeightedRule, m: int) -> list[str]:
+    if rule.link is None:
+        return []
+    t = float(rule.link.temperature[m])
+    labels = [repr(label) for label in rule.classes[m].tolist()]
+    bias = rule.link.bias[m, : len(labels)]
+    if t == 1 and not (bias - bias[0]).any():
+        return []
+    effect = "as extreme as they were" if t == 1 else "less extreme" if t < 1 else "more extreme"
+    odds = np.exp(bias - bias.mean())
+    if len(labels) == 2:
+        where = "The probability meant is the model's own: recalibration is inside the threshold"
+        factor = f"odds of {labels[1]} times {odds[1] / odds[0]:.4g}"
+    else:
+        where = "Probabilities are recalibrated first"
+        factor = "factors " + _listed(labels, odds)
+    return [f"{where} (temperature {t:.4g}, {effect}; {factor})."]
+
+
+def _summary_lines(rule: WeightedRule) -> list[str]:
+    lines = []
+    binary = rule.n_classes == 2
+    if binary.any():
+        lines += _threshold_summary(rule.thresholds[binary], int(binary.sum()))
+    if not binary.all():
+        shared = "one table of losses" if rule.loss.n_outputs == 1 else "a table of losses each"
+        form = shared.replace("table of losses", "set of class weights") if rule.loss.is_diagonal else shared
+        lines.append(f"{int((~binary).sum())} outputs of more than two classes: least expected loss, {form}.")
+    if rule.link is not None:
+        t = rule.link.temperature
+        lines.append(
+            f"Probabilities are recalibrated for each output: temperatures {t.min():.4g} to {t.max():.4g}, median "
+            f"{np.median(t):.4g}; thresholds are on the model's own probabilities."
+        )
+    return lines
+
+
+def _threshold_summary(thresholds: FloatArray, count: int) -> list[str]:
+    finite = thresholds[np.isfinite(thresholds)]
+    lines = []
+    if len(finite):
+        lines.append(
+            f"{count} binary outputs: predict class 1 when its probability exceeds a threshold, {finite.min():.4g} to "
+            f"{finite.max():.4g}, median {np.median(finite):.4g}."
+        )
+    for found, words in (
+        (thresholds == np.inf, "never predict class 1"),
+        (thresholds == -np.inf, "always predict class 1"),
+        (np.isnan(thresholds), "predict class 1 when its probability is low"),
+    ):
+        if found.any():
+            lines.append(f"{int(found.sum())} of {count} binary outputs {words}.")
+    return lines

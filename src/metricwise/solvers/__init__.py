@@ -1,0 +1,43 @@
+"""Solvers: ways to walk the set of reachable confusions, one file per algorithm.
+
+Each is a frozen dataclass of settings with ``solve(oracle, objective) -> Solution``. A solver asks the objective what
+form it has, never which metric it is, and sees rows only through the oracle. Solvers do not import one another.
+"""
+
+from collections.abc import Callable
+
+from .ascent import Ascent
+from .base import Gain, Solution, Solver
+from .bisection import Bisection
+from .closed_form import ClosedForm
+from .column_generation import ColumnGeneration
+from .dinkelbach import Dinkelbach
+from .frank_wolfe import FrankWolfe
+from .path import Path
+from .sweep import Sweep
+
+__all__ = [
+    "SOLVERS",
+    "Ascent",
+    "Bisection",
+    "ClosedForm",
+    "ColumnGeneration",
+    "Dinkelbach",
+    "FrankWolfe",
+    "Gain",
+    "Path",
+    "Solution",
+    "Solver",
+    "Sweep",
+]
+
+SOLVERS: dict[str, Callable[..., Solver]] = {
+    "closed_form": ClosedForm,
+    "sweep": Sweep,
+    "bisection": Bisection,
+    "dinkelbach": Dinkelbach,
+    "path": Path,
+    "frank_wolfe": FrankWolfe,
+    "column_generation": ColumnGeneration,
+    "ascent": Ascent,
+}

@@ -1,0 +1,156 @@
+"""Everything else: ascent in confusion space from several starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..losses import Loss
+from ..metrics.objective import Objective
+from ..oracles.base import Oracle
+from .base import FloatArray, Solution, run
+from .hull import Hull, ask, conclude, line_search, pick, starting_losses
+
+__all__ = ["Ascent"]
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    losses: tuple[tuple[Loss, ...], ...]  # T passes of S starts
+    vertices: FloatArray  # (T, S, G, K, K)
+    weights: FloatArray  # (T, S, G)
+    moved: bool
+    history: tuple[float, ...]
+
+    @property
+    def points(self) -> FloatArray:
+        return np.asarray(np.einsum("tsg,tsgij->sgij", self.weights, self.vertices))
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """Maximise any metric by following its gradient from several starts.
+
+    Each step linearises the metric at the confusions of all starts, asks the oracle for the vertices that are best for
+    the tangents (all in one pass), and searches the segments to them. The starts are argmax, argmax weighted by inverse
+    priors and by their roots, and random class weights.
+
+    Guarantee: none globally. The rule returned is the best one visited, and no small change of its loss improves it
+    much. Use Frank-Wolfe for concave metrics, the path for ratios, the sweep for binary outputs: those are exact.
+
+    Parameters
+    ----------
+    tol : float, default=1e-6
+        Stop where no start gains more than this.
+    max_iter : int, default=30
+    n_random : int, default=5
+        Random starts.
+    randomized : bool, default=False
+        Return a mixture of rules where it is better than one rule by more than `tol`.
+    seed : int, default=0
+        Of the random starts, and of the draws of a mixture.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> proba = [[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.6, 0.1, 0.3], [0.4, 0.4, 0.2]]
+    >>> solution = mw.optimize(proba, None, "macro_f1", solver="ascent", confusion="expected", recalibrate=False)
+    >>> solution.value > solution.baseline, solution.gap is None
+    (True, True)
+    """
+
+    tol: float = 1e-6
+    max_iter: int = 30
+    n_random: int = 5
+    randomized: bool = False
+    seed: int = 0
+
+    def init(self, oracle: Oracle, objective: Objective) -> _State:
+        losses = (*starting_losses(objective), *self._random_losses(objective))
+        vertices = ask(oracle, objective, losses)[None]
+        best = objective.total(objective.values(vertices[0]).max(axis=0))
+        return _State((losses,), vertices, np.ones(vertices.shape[:3]), True, (best,))
+
+    def _random_losses(self, objective: Objective) -> list[Loss]:
+        rng = np.random.default_rng(self.seed)
+        base = starting_losses(objective)[1].arrays[0]
+        zero = np.zeros_like(base)
+        # Powers of the inverse priors, each class off by a factor of about 2.
+        return [
+            Loss(
+                diagonal=-(np.maximum(-base, 1e-12) ** rng.uniform(0, 1)) * np.exp(rng.normal(0, 0.7, base.shape)),
+                offset=zero,
+            )
+            for _ in range(self.n_random)
+        ]
+
+    def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
+        points = state.points
+        losses = tuple(Loss.from_tensor(-slope) for slope in objective.gradient(points))
+        vertices = ask(oracle, objective, losses)
+        move = vertices - points
+        length = line_search(objective, points, move, np.ones(points.shape[:2]))
+        before = objective.values(points)
+        after = objective.values(points + length[..., None, None] * move)
+        length = np.where(after > before, length, 0.0)
+        weights = np.concatenate([state.weights * (1 - length), length[None]])
+        best = np.maximum(after, before).max(axis=0)
+        return _State(
+            (*state.losses, losses),
+            np.concatenate([state.vertices, vertices[None]]),
+            weights,
+            bool(np.any(after - before > self.tol)),
+            (*state.history, objective.total(best)),
+        )
+
+    def done(self, state: _State) -> bool:
+        return not state.moved or len(state.losses) > self.max_iter
+
+    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+        """Return the best rule visited."""
+        state = run(self, oracle, objective)
+        hull, passes = self._polish(oracle, objective, self._best_hull(objective, state))
+        settled = "Settled" if not state.moved else f"Still rising after {self.max_iter} steps (raise max_iter)"
+        return conclude(
+            oracle,
+            objective,
+            hull,
+            randomized=self.randomized,
+            seed=self.seed,
+            tol=self.tol,
+            status=f"{settled} from {len(state.losses[0])} starts. No certificate: this metric may have better rules.",
+            n_passes=len(state.losses) + passes,
+            history=state.history,
+            upper_bound=None,
+        )
+
+    def _best_hull(self, objective: Objective, state: _State) -> Hull:
+        """For each group, the vertices of the start that rose highest, then the best single vertex of any start."""
+        groups = np.arange(state.vertices.shape[2])
+        start = objective.values(state.points).argmax(axis=0)
+        n_steps = len(state.losses)
+        losses = [pick(at, start) for at in state.losses]
+        vertices = state.vertices[:, start, groups]
+        weights = state.weights[:, start, groups]
+        values = objective.values(state.vertices).reshape(-1, len(groups))
+        which = values.argmax(axis=0)
+        flat = state.vertices.reshape(-1, *state.vertices.shape[2:])
+        best = pick([loss for at in state.losses for loss in at], which)
+        assert len(losses) == n_steps
+        return Hull(tuple(losses), vertices, weights).add(best, flat[which, groups])
+
+    def _polish(self, oracle: Oracle, objective: Objective, hull: Hull) -> tuple[Hull, int]:
+        """Replace the best vertex by the one its own tangent points to, while that is better."""
+        passes = 0
+        for _ in range(self.max_iter):
+            vertex = hull.vertices[-1]
+            loss = Loss.from_tensor(-objective.gradient(vertex))
+            following = ask(oracle, objective, [loss])[0]
+            passes += 1
+            better = objective.values(following) > objective.values(vertex) + self.tol
+            if not better.any():
+                break
+            which = np.where(better, 1, 0)
+            hull = hull.add(pick([hull.losses[-1], loss], which), np.where(better[:, None, None], following, vertex))
+        return hull, passes

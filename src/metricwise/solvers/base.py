@@ -1,0 +1,190 @@
+"""What every solver shares: the problem, the loop, and the Solution.
+
+Owns the contract of a solver: a frozen dataclass of settings with ``solve(oracle, objective) -> Solution``. Iterative
+solvers implement ``init``, ``step`` and ``done`` on a state of their own, and :func:`run` owns the loop. Must not know
+any one algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..losses import Loss
+from ..metrics.objective import Objective
+from ..oracles.base import Oracle
+from ..rules import MixtureRule, WeightedRule, anonymous_rule
+
+__all__ = ["Gain", "Iterative", "Solution", "Solver", "best_of", "concave_bound", "finish", "run", "settle"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """An honest estimate of what a rule adds to argmax on rows it has not seen.
+
+    Parameters
+    ----------
+    estimate : float
+        Mean difference in the metric.
+    low, high : float
+        A 95 % interval.
+    """
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver found.
+
+    Parameters
+    ----------
+    rule : WeightedRule or MixtureRule
+        What to predict with.
+    value : float
+        The metric of the rule, as the solver counted it.
+    baseline : float
+        The metric of plain argmax, counted alike.
+    confusion : ndarray of shape (M, K, K)
+        The confusion tensor of the rule, counted alike.
+    value_on_labels : float or None
+        The metric of the rule counted with labels; None without labels.
+    upper_bound : float or None
+        No rule is better than this. With expected confusion a certificate over all rules, randomised ones included;
+        with labels only for the sweep and the path, over their own family of rules; else None.
+    gap : float or None
+        ``upper_bound - value``.
+    gain : Gain or None
+        The honest estimate for unseen rows, where one was asked for.
+    alternative : float or None
+        What the other kind of rule would give: the best mixture found where one rule is returned, the best single rule
+        where a mixture is. None where the solver did not look.
+    status : str
+        What happened, in words, with a remedy where one is due.
+    n_passes : int
+        Passes over the rows.
+    history : tuple of float
+        The value after each pass.
+    """
+
+    rule: WeightedRule | MixtureRule
+    value: float
+    baseline: float
+    confusion: FloatArray
+    status: str
+    n_passes: int
+    history: tuple[float, ...] = ()
+    value_on_labels: float | None = None
+    upper_bound: float | None = None
+    gain: Gain | None = None
+    alternative: float | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float | None:
+        """How far the value may be from the best one; None where nothing is known."""
+        return None if self.upper_bound is None else max(0.0, self.upper_bound - self.value)
+
+    def __repr__(self) -> str:
+        parts = [f"value={self.value:.6g}", f"baseline={self.baseline:.6g}"]
+        if self.gap is not None:
+            parts.append(f"gap={self.gap:.2g}")
+        return f"Solution({', '.join(parts)}, n_passes={self.n_passes}, status={self.status!r})"
+
+
+class Solver(Protocol):
+    """Anything that maximises an objective with the help of an oracle."""
+
+    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+        """Return the best rule found."""
+        ...
+
+
+State = TypeVar("State")
+
+
+class Iterative(Protocol[State]):
+    """A solver that goes step by step."""
+
+    def init(self, oracle: Oracle, objective: Objective) -> State: ...
+
+    def step(self, oracle: Oracle, objective: Objective, state: State) -> State: ...
+
+    def done(self, state: State) -> bool: ...
+
+
+def run(solver: Iterative[State], oracle: Oracle, objective: Objective) -> State:
+    """Drive an iterative solver to its end."""
+    state = solver.init(oracle, objective)
+    while not solver.done(state):
+        state = solver.step(oracle, objective, state)
+    return state
+
+
+def concave_bound(oracle: Oracle, objective: Objective, C: FloatArray) -> float:
+    """Bound a concave objective from above by its tangent at C: psi(C') <= psi(C) + <grad, C' - C> for all C'.
+
+    Parameters
+    ----------
+    C : ndarray of shape (M, K, K)
+        Any reachable confusion. Costs one pass; a certificate if the oracle is certified.
+    """
+    pooled = objective.grouping.pool(C)
+    slope = objective.gradient(pooled)
+    best = objective.grouping.pool(oracle.confusions([objective.spread(Loss.from_tensor(-slope))])[0])
+    rise = np.maximum(np.sum(slope * (best - pooled), axis=(-2, -1)), 0.0)
+    return objective.total(objective.values(pooled) + rise)
+
+
+def best_of(oracle: Oracle, objective: Objective, losses: Sequence[Loss]) -> NDArray[np.intp]:
+    """Count several losses in one pass and return, for each group, which is best; the first wins ties.
+
+    Groups do not interact, so the losses of all groups are tried side by side.
+    """
+    tensors = oracle.confusions([objective.spread(loss) for loss in losses])
+    values = np.stack([objective.values(objective.grouping.pool(C)) for C in tensors])
+    return np.asarray(np.argmax(values, axis=0))
+
+
+def finish(
+    oracle: Oracle,
+    objective: Objective,
+    loss: Loss,
+    *,
+    status: str,
+    n_passes: int,
+    history: Sequence[float] = (),
+    upper_bound: float | None = None,
+    extra: dict[str, Any] | None = None,
+) -> Solution:
+    """Count the rule of the losses of groups beside argmax, and pack the Solution."""
+    solution = settle(oracle, objective, objective.spread(loss), status=status, n_passes=n_passes)
+    return replace(
+        solution,
+        history=(*history, solution.value),
+        upper_bound=None if upper_bound is None else max(upper_bound, solution.value),
+        extra=extra or {},
+    )
+
+
+def settle(oracle: Oracle, objective: Objective, loss: Loss, *, status: str, n_passes: int) -> Solution:
+    """Count the rule of the losses of outputs with the kernel that predicts, beside argmax."""
+    C, plain = oracle.confusions([loss, Loss.argmax(objective.width)])
+    value = objective.value(C)
+    return Solution(
+        rule=anonymous_rule(loss, oracle.n_classes),
+        value=value,
+        baseline=objective.value(plain),
+        confusion=C,
+        status=status,
+        n_passes=n_passes + 1,
+        history=(value,),
+    )

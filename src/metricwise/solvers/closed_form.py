@@ -1,0 +1,45 @@
+"""Linear metrics: the best rule is known without looking at a single row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..losses import Loss
+from ..metrics.objective import Objective
+from ..oracles.base import Oracle
+from .base import Solution, finish
+from .ratios import need_ratio
+
+__all__ = ["ClosedForm"]
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """Maximise ``<A, C>`` (or an increasing transform of it) by the loss ``L = -A``.
+
+    Guarantee: no rule, randomised or not, has a larger expected value under the given probabilities. Nothing is fitted
+    but the class priors where the metric needs them, so nothing overfits. Not for metrics with a denominator.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([[0.4, 0.6], [0.9, 0.1]], [0, 1], mw.metrics.Cost([[0, 1], [4, 0]]),
+    ...                        solver="closed_form", confusion="labels", recalibrate=False)
+    >>> solution.rule.threshold
+    0.2
+    """
+
+    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+        """Return the rule of the loss -A."""
+        ratio = need_ratio(objective, "ClosedForm")
+        if not ratio.linear:
+            name = type(objective.metric).__name__
+            raise ValueError(f"ClosedForm needs a linear metric. {name} is fractional-linear: use solver='path'.")
+        solution = finish(
+            oracle,
+            objective,
+            Loss.from_tensor(-ratio.A),
+            status="Optimal: the metric is linear in the confusion, the loss is its negative.",
+            n_passes=0,
+        )
+        return replace(solution, upper_bound=solution.value) if oracle.certified else solution

@@ -1,0 +1,204 @@
+"""Worst cases: column generation for the minimum of linear metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..losses import Loss
+from ..metrics.objective import Objective
+from ..oracles.base import Oracle
+from .base import FloatArray, Solution, run
+from .hull import Hull, ask, conclude, starting_losses
+
+__all__ = ["ColumnGeneration"]
+
+_MEMORY = 6  # past steps that the equalising iteration learns from
+_FIRST_STEP = 4.0  # recalls move by about a quarter per unit of log weight
+_LONGEST = 1.0
+_ENOUGH = 1e-4  # parts as equal as this: the linear programme does the rest
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    hull: Hull
+    dual: FloatArray  # (G, P): weights of the parts, where the next vertex is asked for
+    center: FloatArray  # (G, P): the weights with the least bound so far
+    bounds: FloatArray  # (G,)
+    trail: tuple[tuple[FloatArray, FloatArray], ...]  # log weights and parts, while equalising
+    gap: float
+    passes: int
+    history: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ColumnGeneration:
+    """Maximise ``min_p <parts_p, C>`` over all rules, randomised ones included.
+
+    Weights on the parts (the dual) turn the minimum into one linear metric, which the oracle answers with a vertex. A
+    linear programme over the vertices found gives the best mixture, and its dual the next weights. Cutting planes alone
+    are slow with many classes, so the first steps equalise the parts instead, and later ones ask between the
+    programme's dual and the best weights so far.
+
+    Guarantee: with expected confusion the value is within the reported gap of the best over all randomised rules; the
+    mixture has at most as many rules as there are parts. With labels there is no certificate.
+
+    Parameters
+    ----------
+    tol : float, default=1e-6
+        Gap to stop at.
+    max_iter : int, default=200
+    equalize : int, default=25
+        Steps of the equalising iteration at most.
+    randomized : bool, default=False
+        Return a mixture of rules where it is better than one rule by more than `tol`.
+    seed : int, default=0
+        Of the draws of a mixture.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> proba = [[0.6, 0.4], [0.6, 0.4], [0.6, 0.4]]  # three rows that no single rule tells apart
+    >>> solution = mw.optimize(proba, None, "min_recall", solver="column_generation", confusion="expected",
+    ...                        recalibrate=False, randomized=True)
+    >>> round(solution.value, 6), round(solution.alternative, 6)
+    (0.5, 0.0)
+    """
+
+    tol: float = 1e-6
+    max_iter: int = 200
+    equalize: int = 25
+    randomized: bool = False
+    seed: int = 0
+
+    def init(self, oracle: Oracle, objective: Objective) -> _State:
+        parts = _parts(objective)
+        hull = Hull.start(oracle, objective, starting_losses(objective))
+        dual = np.full(parts.shape[:2], 1.0 / parts.shape[1])
+        value = objective.total(objective.values(hull.point))
+        return _State(hull, dual, dual, np.full(len(parts), np.inf), (), np.inf, 1, (value,))
+
+    def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
+        parts = _parts(objective)
+        loss = Loss.from_tensor(-np.einsum("gp,gpij->gij", state.dual, parts))
+        vertex = ask(oracle, objective, [loss])[0]
+        reached = np.einsum("gpij,gij->gp", parts, vertex)
+        bounds = np.sum(state.dual * reached, axis=1)
+        better = bounds < state.bounds
+        center = np.where(better[:, None], state.dual, state.center)
+        state = replace(
+            state,
+            hull=state.hull.add(loss, vertex),
+            center=center,
+            bounds=np.minimum(bounds, state.bounds),
+            passes=state.passes + 1,
+        )
+        trail = (*state.trail, (np.log(np.maximum(state.dual, 1e-12)), reached))
+        spread = float(np.max(reached.max(axis=1) - reached.min(axis=1)))
+        if state.passes <= self.equalize and spread > _ENOUGH:
+            return replace(state, dual=_equalized(trail), trail=trail, history=(*state.history, state.history[-1]))
+        return self._master(oracle, objective, parts, state)
+
+    def _master(self, oracle: Oracle, objective: Objective, parts: FloatArray, state: _State) -> _State:
+        """Solve the linear programmes; ask next between their duals and the centers."""
+        weights, duals = np.empty_like(state.hull.weights), np.empty_like(state.dual)
+        for g in range(len(parts)):
+            rows = np.einsum("pij,tij->tp", parts[g], state.hull.vertices[:, g])
+            weights[:, g], duals[g] = _programme(rows)
+        hull = replace(state.hull, weights=weights)
+        values = objective.values(hull.point)
+        value = objective.total(values)
+        gap = objective.total(np.maximum(state.bounds - values, 0.0))
+        if not oracle.certified and value <= state.history[-1] + self.tol and state.trail == ():
+            gap = 0.0  # labels: nothing is proved, what counts is that the last vertex did not help
+        # A step halfway to the center is safer far from the end; every third one goes all the way, so that the
+        # programme's own certificate is reached.
+        share = 0.0 if state.passes % 3 == 0 else 0.5
+        dual = share * state.center + (1 - share) * duals
+        return replace(state, hull=hull, dual=dual, trail=(), gap=gap, history=(*state.history, value))
+
+    def done(self, state: _State) -> bool:
+        return state.gap <= self.tol or state.passes > self.max_iter
+
+    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+        """Return the best rule, or the best mixture."""
+        state = run(self, oracle, objective)
+        if not oracle.certified:
+            words = f"Stopped after {state.passes} passes, where another vertex no longer helped."
+        elif state.gap <= self.tol:
+            words = f"Optimal over all randomised rules to {self.tol:g} after {state.passes} passes."
+        else:
+            words = f"Gap {state.gap:.2g} after {state.passes} passes: raise max_iter or tol."
+        return conclude(
+            oracle,
+            objective,
+            state.hull,
+            randomized=self.randomized,
+            seed=self.seed,
+            tol=self.tol,
+            status=words,
+            n_passes=state.passes,
+            history=state.history,
+            upper_bound=objective.total(state.bounds) if oracle.certified else None,
+        )
+
+
+def _parts(objective: Objective) -> FloatArray:
+    """The linear parts (G, P, K, K) of the minimum."""
+    if objective.parts is None:
+        name = type(objective.metric).__name__
+        raise ValueError(
+            f"ColumnGeneration needs a minimum of linear metrics. {name} is {objective.family}: use solver='auto'."
+        )
+    return objective.parts
+
+
+def _programme(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Maximise the least part of a mixture of vertices.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (T, P)
+        Parts of each vertex.
+
+    Returns
+    -------
+    weights : ndarray of shape (T,)
+        A basic solution: at most P of them are not zero.
+    dual : ndarray of shape (P,)
+    """
+    from scipy.optimize import linprog  # a tenth of a second to import: only who needs it pays
+
+    n, p = rows.shape
+    cost = np.append(np.zeros(n), -1.0)
+    result = linprog(
+        cost,
+        A_ub=np.hstack([-rows.T, np.ones((p, 1))]),
+        b_ub=np.zeros(p),
+        A_eq=np.append(np.ones(n), 0.0)[None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * n + [(None, None)],
+        method="highs-ds",
+    )
+    weights = np.maximum(result.x[:n], 0.0)
+    dual = np.maximum(-result.ineqlin.marginals, 0.0)
+    return weights / weights.sum(), dual / dual.sum()
+
+
+def _equalized(trail: tuple[tuple[FloatArray, FloatArray], ...]) -> FloatArray:
+    """Next weights of an iteration that raises the weight of parts below their mean; Anderson's acceleration."""
+    out = np.empty_like(trail[-1][0])
+    for g in range(len(out)):
+        points = np.array([weights[g] for weights, _ in trail[-_MEMORY:]])
+        below = np.array([_FIRST_STEP * (reached[g].mean() - reached[g]) for _, reached in trail[-_MEMORY:]])
+        following = points[-1] + below[-1]
+        if len(points) > 1:
+            changes = np.diff(below, axis=0).T
+            mix = np.linalg.lstsq(changes, below[-1], rcond=1e-8)[0]
+            following = following - (np.diff(points, axis=0).T + changes) @ mix
+        step = np.clip(following - points[-1], -_LONGEST, _LONGEST)
+        log = points[-1] + step
+        weight = np.exp(np.clip(log - log.max(), -12.0, 0.0))
+        out[g] = weight / weight.sum()
+    return out

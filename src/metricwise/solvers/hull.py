@@ -1,0 +1,240 @@
+"""Points among the vertices found: what the solvers of concave and general metrics share.
+
+A vertex is the confusion of one weighted rule; a convex combination of vertices is the confusion of a mixture of
+rules. Everything here is algebra on those few matrices; rows are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..losses import Loss
+from ..metrics.objective import Objective
+from ..oracles.base import Oracle
+from ..rules import MixtureRule, anonymous_rule
+from .base import FloatArray, Solution, finish
+
+__all__ = ["Hull", "conclude", "correct", "line_search", "starting_losses"]
+
+_GRID = np.linspace(0.0, 1.0, 17)
+_ROUNDS = 5  # each narrows the step eightfold
+_NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """Vertices of every group, and one point among them.
+
+    Parameters
+    ----------
+    losses : tuple of T Loss
+        Each with the losses of all G groups.
+    vertices : ndarray of shape (T, G, K, K)
+        Pooled confusions of their rules.
+    weights : ndarray of shape (T, G)
+        The point as a combination of the vertices; sums to 1 over T.
+    """
+
+    losses: tuple[Loss, ...]
+    vertices: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def start(cls, oracle: Oracle, objective: Objective, losses: Sequence[Loss]) -> Hull:
+        """Ask for the first vertices in one pass; the point is the best of them."""
+        vertices = ask(oracle, objective, losses)
+        best = np.argmax(objective.values(vertices), axis=0)
+        weights = (np.arange(len(losses))[:, None] == best).astype(np.float64)
+        return cls(tuple(losses), vertices, weights)
+
+    @property
+    def point(self) -> FloatArray:
+        """The confusions (G, K, K) of the point."""
+        return np.asarray(np.einsum("tg,tgij->gij", self.weights, self.vertices))
+
+    def add(self, loss: Loss, vertex: FloatArray) -> Hull:
+        """Return the hull with one more vertex per group, of weight 0."""
+        return Hull(
+            (*self.losses, loss),
+            np.concatenate([self.vertices, vertex[None]]),
+            np.concatenate([self.weights, np.zeros((1, self.weights.shape[1]))]),
+        )
+
+    def best(self, objective: Objective) -> tuple[Loss, FloatArray]:
+        """Return the losses of the best single vertex of every group, and their values."""
+        values = objective.values(self.vertices)
+        which = np.argmax(values, axis=0)
+        return pick(self.losses, which), values.max(axis=0)
+
+
+def ask(oracle: Oracle, objective: Objective, losses: Sequence[Loss]) -> FloatArray:
+    """Return the pooled confusions (R, G, K, K) of losses of groups, in one pass."""
+    tensors = oracle.confusions([objective.spread(loss) for loss in losses])
+    return np.stack([objective.grouping.pool(C) for C in tensors])
+
+
+def pick(losses: Sequence[Loss], which: np.ndarray) -> Loss:
+    """Take, for each group g, its loss from ``losses[which[g]]``."""
+    if not all(loss.is_diagonal for loss in losses):
+        losses = [loss if not loss.is_diagonal else Loss(full=loss.tensor()) for loss in losses]
+    groups = np.arange(len(which))
+
+    def take(*arrays: FloatArray) -> FloatArray:
+        stack = np.stack([np.broadcast_to(a, (len(which), *a.shape[1:])) for a in arrays])
+        return np.asarray(stack[which, groups])
+
+    return losses[0].map(take, *losses[1:])
+
+
+def starting_losses(objective: Objective) -> list[Loss]:
+    """Return argmax, and argmax weighted by inverse priors and by their roots."""
+    priors = objective.priors
+    weights = [np.where(priors > 0, np.maximum(priors, 1e-300) ** power, 0.0) for power in (0.0, -1.0, -0.5)]
+    zero = np.zeros_like(priors)
+    return [Loss(diagonal=-w / np.maximum(w.max(axis=1, keepdims=True), 1e-300), offset=zero) for w in weights]
+
+
+def line_search(objective: Objective, start: FloatArray, step: FloatArray, longest: FloatArray) -> FloatArray:
+    """Maximise the objective of every group along a segment.
+
+    Parameters
+    ----------
+    start, step : ndarray of shape (..., G, K, K)
+    longest : ndarray of shape (..., G)
+
+    Returns
+    -------
+    ndarray of shape (..., G)
+        Lengths in [0, longest]; exact to a few parts in 10^5 of it where the objective has one maximum there.
+    """
+    low, high = np.zeros_like(longest), longest
+    grid = _GRID.reshape((-1,) + (1,) * longest.ndim)
+    for _ in range(_ROUNDS):
+        lengths = low + grid * (high - low)
+        values = objective.values(start + lengths[..., None, None] * step)
+        # Of equal values the longest step wins: it drops a vertex where it can.
+        best = len(_GRID) - 1 - np.argmax(values[::-1], axis=0)
+        chosen = np.take_along_axis(lengths, best[None], axis=0)[0]
+        width = (high - low) / (len(_GRID) - 1)
+        low, high = np.maximum(low, chosen - width), np.minimum(high, chosen + width)
+    return np.asarray(chosen)
+
+
+def correct(objective: Objective, hull: Hull, tol: float, max_iter: int = 200) -> Hull:
+    """Maximise a concave objective over the hull of the vertices, by pairwise steps with line search.
+
+    Parameters
+    ----------
+    tol : float
+        Stop where no exchange of weight between two vertices promises more than this.
+    """
+    weights, point = hull.weights.copy(), hull.point
+    groups = np.arange(weights.shape[1])
+    for _ in range(max_iter):
+        slope = objective.gradient(point)
+        promise = np.einsum("gij,tgij->tg", slope, hull.vertices)
+        to = promise.argmax(axis=0)
+        source = np.where(weights > 0, promise, np.inf).argmin(axis=0)
+        if np.all(promise[to, groups] - promise[source, groups] <= tol):
+            break
+        step = hull.vertices[to, groups] - hull.vertices[source, groups]
+        length = line_search(objective, point, step, weights[source, groups])
+        if not length.any():
+            break
+        point = point + length[:, None, None] * step
+        weights[source, groups] -= length
+        weights[to, groups] += length
+    weights[weights < _NEGLIGIBLE] = 0.0
+    return replace(hull, weights=weights / weights.sum(axis=0))
+
+
+# ------------------------------------------------------------------------------------------------- conclusions
+
+
+def conclude(
+    oracle: Oracle,
+    objective: Objective,
+    hull: Hull,
+    *,
+    randomized: bool,
+    seed: int,
+    tol: float,
+    status: str,
+    n_passes: int,
+    history: Sequence[float],
+    upper_bound: float | None,
+) -> Solution:
+    """Return the best single rule, or the mixture that the point is; either way say what the other would give."""
+    loss, single = hull.best(objective)
+    mixed = objective.total(objective.values(hull.point))
+    solution = finish(
+        oracle, objective, loss, status=status, n_passes=n_passes, history=history, upper_bound=upper_bound
+    )
+    advantage = mixed - objective.total(single)
+    if advantage <= tol:
+        words = "No mixture of rules found does better than one rule."
+        return replace(solution, status=f"{status} {words}", alternative=max(mixed, solution.value))
+    if not randomized:
+        words = f"A mixture of rules would add {advantage:.3g}: randomized=True returns it."
+        return replace(solution, status=f"{status} {words}", alternative=mixed)
+    return _mixture(oracle, objective, thin(objective, hull, tol), solution, seed)
+
+
+def thin(objective: Objective, hull: Hull, tol: float) -> Hull:
+    """Express the point by as few vertices as keep its value within `tol`, group by group: greedily, lightest first."""
+    target = objective.values(hull.point)
+    weights = hull.weights.copy()
+    while True:
+        count = (weights > 0).sum(axis=0)
+        trial = weights.copy()
+        lightest = np.where(weights > 0, weights, np.inf).argmin(axis=0)
+        trial[lightest, np.arange(len(lightest))] = 0.0
+        trial[:, count <= 1] = weights[:, count <= 1]
+        trial = trial / trial.sum(axis=0)
+        fewer = _refit(objective, replace(hull, weights=trial), tol)
+        kept = objective.values(fewer.point) >= target - tol
+        shrunk = kept & ((fewer.weights > 0).sum(axis=0) < count)
+        if not shrunk.any():
+            return replace(hull, weights=weights)
+        weights[:, shrunk] = fewer.weights[:, shrunk]
+
+
+def _refit(objective: Objective, hull: Hull, tol: float) -> Hull:
+    """Improve the point without bringing back a vertex that every group has dropped or that is not its own."""
+    used = np.flatnonzero((hull.weights > 0).any(axis=1))
+    part = Hull(tuple(hull.losses[t] for t in used), hull.vertices[used].copy(), hull.weights[used])
+    # A vertex that a group does not use stands where its point is: moving weight there gains nothing.
+    unused = part.weights <= 0
+    part.vertices[unused] = np.broadcast_to(part.point, part.vertices.shape)[unused]
+    better = correct(objective, part, tol / 10)
+    weights = np.zeros_like(hull.weights)
+    weights[used] = np.where(unused, 0.0, better.weights)
+    return replace(hull, weights=weights / weights.sum(axis=0))
+
+
+def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: Solution, seed: int) -> Solution:
+    """Pack the point as a mixture; the r-th rule of every output is the r-th that its group uses."""
+    order = np.argsort(-hull.weights, axis=0, kind="stable")
+    n_rules = int((hull.weights > 0).sum(axis=0).max())
+    weights = np.take_along_axis(hull.weights, order, axis=0)[:n_rules]
+    losses = [objective.spread(pick(hull.losses, order[r])) for r in range(n_rules)]
+    shares = np.stack([objective.grouping.spread(w, fill=float(r == 0)) for r, w in enumerate(weights)], axis=1)
+    shares = shares / shares.sum(axis=1, keepdims=True)
+    C = np.einsum("mr,rmij->mij", shares, oracle.confusions(losses))
+    value = objective.value(C)
+    rules = tuple(anonymous_rule(loss, oracle.n_classes) for loss in losses)
+    same = bool((shares == shares[0]).all())
+    words = f"A mixture of {n_rules} rules; the best single rule has {single.value:.6g}."
+    return replace(
+        single,
+        rule=MixtureRule(rules, shares[0] if same else shares, seed=seed),
+        value=value,
+        confusion=C,
+        status=f"{single.status} {words}",
+        n_passes=single.n_passes + 1,
+        upper_bound=None if single.upper_bound is None else max(single.upper_bound, value),
+        alternative=single.value,
+    )

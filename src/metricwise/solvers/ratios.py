@@ -1,0 +1,65 @@
+"""What the ratio solvers share: the line of losses ``g B - A``, and the bound that a point on it proves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..losses import Loss
+from ..metrics.objective import Objective, Ratio
+from ..oracles.base import Oracle
+from .base import FloatArray, Solution
+
+__all__ = ["certify", "loss_at", "need_ratio", "ratio_bound"]
+
+
+def need_ratio(objective: Objective, who: str) -> Ratio:
+    """Return the objective as ratios, or say why there are none."""
+    ratio = objective.ratio
+    if ratio is None:
+        name = type(objective.metric).__name__
+        other = "frank_wolfe" if objective.concave else "ascent"
+        raise ValueError(
+            f"{who} needs a linear or fractional-linear metric. {name} is {objective.family}: use solver={other!r} "
+            "or 'auto'."
+        )
+    return ratio
+
+
+def ratio_bound(oracle: Oracle, ratio: Ratio, objective: Objective, g: FloatArray) -> FloatArray | None:
+    """Bound each ratio from above: psi* - g <= max_C <A - g B, C> / min_C <B, C>.
+
+    Parameters
+    ----------
+    g : ndarray of shape (G,)
+        Any numbers; the nearer to the best ratios, the tighter the bound. Costs one pass: the oracle is asked again, so
+        that the bound holds whatever rule a solver has found.
+
+    Returns
+    -------
+    ndarray of shape (G,), or None if the denominator can vanish while something is left to gain
+    """
+    top, least = oracle.confusions([objective.spread(loss_at(ratio.line, g)), objective.spread(ratio.line[1])])
+    numerator, denominator = ratio.at(objective.grouping.pool(top))
+    excess = np.maximum(numerator - g * denominator, 0.0)
+    if ratio.linear:
+        return g + excess
+    floor = ratio.at(objective.grouping.pool(least))[1]
+    if np.any((floor <= 0) & (excess > 0)):
+        return None
+    return g + np.where(excess > 0, excess / np.where(floor > 0, floor, 1.0), 0.0)
+
+
+def loss_at(line: tuple[Loss, Loss], g: FloatArray) -> Loss:
+    """Return the losses ``-A + g B`` of all groups for g of shape (G,)."""
+    return line[0].map(lambda a, b: a + g.reshape((-1,) + (1,) * (a.ndim - 1)) * b, line[1])
+
+
+def certify(solution: Solution, oracle: Oracle, objective: Objective, ratio: Ratio, g: FloatArray) -> Solution:
+    """Attach the upper bound that the loss at g proves, where the oracle can prove anything."""
+    if not oracle.certified:
+        return solution
+    bounds = ratio_bound(oracle, ratio, objective, g)
+    upper = None if bounds is None else max(solution.value, objective.from_ratios(bounds))
+    return replace(solution, upper_bound=upper, n_passes=solution.n_passes + 1)

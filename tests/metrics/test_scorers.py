@@ -1,0 +1,177 @@
+"""What a name means for each kind of target, and what is refused."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score, get_scorer, get_scorer_names
+
+from metrics.cases import NAMES, NEEDED
+from metricwise import metrics
+from metricwise.metrics import resolve, scorer_names
+
+KINDS = ["binary", "multiclass", "multilabel", "multioutput"]
+PRIORS = {"binary": [0.4, 0.6], "multiclass": [0.2, 0.3, 0.5], "multilabel": [0.4, 0.6], "multioutput": [0.2, 0.3, 0.5]}
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_every_scorer_name_is_resolved_or_refused_with_a_reason(name):
+    if name in scorer_names():
+        found = False
+        for kind in KINDS:
+            try:
+                resolved = resolve(name, kind)
+            except ValueError as error:
+                assert "use " in str(error)  # noqa: PT017 - some kinds resolve, and those that do not must help
+                continue
+            assert isinstance(resolved.metric, metrics.Metric)
+            assert resolved.name == name
+            found = True
+        assert found
+        return
+    for kind in KINDS:
+        with pytest.raises(ValueError, match=rf"'{name}' is no function of the confusion matrix.*(use|choose|is) "):
+            resolve(name, kind)
+
+
+def test_no_scorer_name_is_invented():
+    assert set(scorer_names()) <= set(get_scorer_names())
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_our_names_resolve_or_say_what_to_use(name, kind):
+    try:
+        resolved = resolve(name, kind)
+    except ValueError as error:
+        assert "use " in str(error) or "give the metric instead of its name" in str(error)  # noqa: PT017
+    else:
+        assert name not in NEEDED
+        assert resolved.metric == metrics.get_metric(name)
+        assert resolved.average == "micro"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "average", "support_weighted"),
+    [
+        ("f1_micro", "multilabel", "micro", False),
+        ("f1_macro", "multilabel", "macro", False),
+        ("jaccard_samples", "multilabel", "instance", False),
+        ("precision_weighted", "multilabel", "macro", True),
+        ("recall", "multilabel", "micro", False),
+        ("balanced_accuracy", "multilabel", "micro", False),
+        ("f1_macro", "multiclass", "micro", False),
+        ("f1_weighted", "multioutput", "micro", False),
+        ("matthews_corrcoef", "binary", "micro", False),
+    ],
+)
+def test_names_fix_the_average(name, kind, average, support_weighted):
+    resolved = resolve(name, kind)
+    assert (resolved.average, resolved.support_weighted) == (average, support_weighted)
+
+
+def test_on_multilabel_a_suffix_leaves_the_metric_of_the_positive_class():
+    for suffix in ("micro", "macro", "weighted", "samples"):
+        assert resolve(f"f1_{suffix}", "multilabel").metric == metrics.FBeta()
+
+
+def test_elsewhere_a_suffix_is_the_average_over_classes():
+    for kind in ("binary", "multiclass", "multioutput"):
+        assert resolve("f1_macro", kind, "macro").metric == metrics.ClassAverage(metrics.FBeta(), "macro")
+    assert resolve("f1_macro", "multioutput", "macro").average == "macro"
+
+
+@pytest.mark.parametrize("name", ["f1_micro", "precision_micro", "recall_micro", "recall_weighted"])
+def test_on_multiclass_these_are_accuracy(name):
+    bound = resolve(name, "multiclass").metric.bind([0.2, 0.3, 0.5])
+    assert isinstance(bound, metrics.Linear)
+    np.testing.assert_allclose(bound.A, np.eye(3), atol=1e-15)
+
+
+def test_the_papers_micro_f1_is_another_metric():
+    assert resolve("micro_f1", "multiclass").metric == metrics.MicroF1()
+    confusion = np.full((3, 3), 1 / 9)
+    assert resolve("micro_f1", "multiclass").metric.value(confusion) != resolve("f1_micro", "multiclass").metric.value(
+        confusion
+    )
+
+
+def test_the_positive_class_alone_on_multilabel_is_the_papers_micro_f1():
+    confusion = np.array([[0.5, 0.1], [0.1, 0.3]])
+    expected = resolve("f1", "multilabel").metric.value(confusion)
+    assert resolve("micro_f1", "multilabel").metric.value(confusion) == pytest.approx(expected)
+
+
+def test_metrics_and_callables_pass_through():
+    metric = metrics.GMean()
+    assert resolve(metric, "multiclass").metric is metric
+    assert resolve(metric, "multiclass").name == "g_mean"
+    assert resolve(metric, "multilabel", "macro").average == "macro"
+    # An object says exactly what it is, where its name would be ambiguous.
+    both = metrics.ClassAverage(metrics.FBeta())
+    assert resolve(both, "multilabel").metric is both
+    own = resolve(lambda C: float(np.trace(C)) ** 2, "multiclass")
+    assert own.metric.value(np.eye(2) / 2) == 1
+    assert own.name == "function"
+
+
+def test_zero_division_reaches_metrics_given_by_name():
+    assert resolve("f1", "binary", zero_division=1.0).metric.zero_division == 1
+    assert resolve("f1_macro", "multiclass", zero_division=1.0).metric.base.zero_division == 1
+    assert resolve("macro_f1", "multiclass", zero_division=1.0).metric.base.zero_division == 1
+    assert resolve("accuracy", "multiclass", zero_division=1.0).metric == metrics.Accuracy()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "average", "message"),
+    [
+        ("f1_macro", "multilabel", "micro", "on multilabel 'f1_macro' fixes average='macro', got average='micro'"),
+        ("f1_samples", "multilabel", "macro", "fixes average='instance'"),
+        ("f1_samples", "multiclass", None, "'f1_samples' is for multilabel targets.*'f1_macro'"),
+        ("jaccard_samples", "multioutput", None, "is for multilabel targets"),
+        ("f1", "multiclass", None, r"no positive one; use 'f1_macro', or name the class: metrics.FBeta\(index=...\)"),
+        ("specificity", "multiclass", None, r"ClassAverage\(metrics.Specificity\(\)\)"),
+        ("accuracy", "multilabel", None, "whole rows.*use 'hamming_accuracy'"),
+        ("macro_f1", "multilabel", None, "use 'f1_macro' for the average over labels"),
+        ("weighted_f1", "multilabel", None, "use 'f1_weighted' for the average over labels"),
+        ("roc_auc", "binary", None, "judges the order of the scores"),
+        ("neg_log_loss", "binary", None, "judges the probabilities themselves"),
+        ("top_k_accuracy", "multiclass", None, "k best classes"),
+        ("rand_score", "multiclass", None, "compares clusterings"),
+        ("r2", "multiclass", None, "for ordered classes use 'ordinal'"),
+        ("positive_likelihood_ratio", "binary", None, "has no maximum"),
+        ("f1_marco", "multiclass", None, "'f1_marco' is not known; did you mean 'f1_macro'"),
+        ("QWK", "multiclass", None, "did you mean 'quadratic_kappa'"),
+        ("gmean", "multiclass", None, "did you mean 'g_mean'"),
+        ("zzzzzz", "multiclass", None, r"see metrics.metric_names\(\)"),
+        ("cost", "multiclass", None, r"'cost' needs cost; give the metric instead of its name: metrics.Cost\("),
+        ("weighted_accuracy", "multiclass", None, r"needs class_weight.*WeightedAccuracy\(class_weight="),
+        ("fbeta", "binary", None, r"needs beta.*FBeta\(beta=2\)"),
+        ("accuracy", "regression", None, "kind must be one of"),
+        ("accuracy", "multiclass", "samples", "average must be 'micro', 'macro', 'instance' or None, got 'samples'"),
+    ],
+)
+def test_refusals_say_why_and_what_instead(name, kind, average, message):
+    with pytest.raises(ValueError, match=message):
+        resolve(name, kind, average)
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        (metrics.GMean, r"give a metric, not its class: GMean\(...\)"),
+        (3, "a callable f.C. of the confusion matrix, got int"),
+        (f1_score, "must take one argument"),
+        (get_scorer("f1"), "must take one argument"),
+    ],
+)
+def test_what_is_no_metric_is_refused(metric, message):
+    with pytest.raises(TypeError, match=message):
+        resolve(metric, "binary")
+
+
+def test_get_metric_names_its_parameters():
+    assert metrics.get_metric("fbeta", beta=0.5) == metrics.FBeta(0.5)
+    assert metrics.get_metric("macro_f1", class_weight=[1, 2]).class_weight == [1, 2]
+    with pytest.raises(TypeError, match=r"'g_mean' has the parameters \[\], got \['beta'\]"):
+        metrics.get_metric("g_mean", beta=2)
+    with pytest.raises(ValueError, match="'f1_macro' is not known; did you mean 'macro_f1'"):
+        metrics.get_metric("f1_macro")

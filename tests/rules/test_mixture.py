@@ -1,0 +1,207 @@
+"""MixtureRule: its distribution is exact, its draws follow it and do not depend on chunks."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from metricwise.inputs import read_proba
+from metricwise.losses import Loss
+from metricwise.rules import Link, MixtureRule, WeightedRule, anonymous_rule
+from metricwise.rules.mixture import uniforms
+
+
+def random_rules(rng, n_rules, n_outputs, k, link=None):
+    classes = (np.arange(k),) * n_outputs
+    return tuple(
+        WeightedRule(Loss(full=rng.random((n_outputs, k, k))), classes, link, multioutput=True) for _ in range(n_rules)
+    )
+
+
+def constant_rules(k):
+    """Rule j always predicts class j."""
+    return tuple(anonymous_rule(Loss.from_tensor(1.0 - np.eye(k)[[j] * k]), np.array([k])) for j in range(k))
+
+
+@pytest.mark.parametrize("per_output", [True, False])
+def test_distribution_is_the_weighted_sum_of_the_components(per_output):
+    rng = np.random.default_rng(0)
+    rules = random_rules(rng, 3, 2, 4)
+    weights = rng.dirichlet(np.ones(3), 2) if per_output else rng.dirichlet(np.ones(3))
+    eta = rng.dirichlet(np.ones(4), (60, 2))
+    distribution = MixtureRule(rules, weights).distribution(eta)
+    expected = np.zeros((60, 2, 4))
+    for n in range(60):
+        for m in range(2):
+            for r, rule in enumerate(rules):
+                j = rule.predict(eta[n : n + 1])[0, m]
+                expected[n, m, j] += weights[m, r] if per_output else weights[r]
+    np.testing.assert_allclose(distribution, expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(distribution.sum(axis=2), 1, rtol=0, atol=1e-12)
+
+
+def test_draws_follow_the_distribution():
+    n = 40_000
+    weights = np.array([0.5, 0.3, 0.15, 0.05])
+    rule = MixtureRule(constant_rules(4), weights, seed=3)
+    eta = np.full((n, 4), 0.25)
+    np.testing.assert_allclose(rule.distribution(eta[:3]), [weights] * 3)
+    counts = np.bincount(rule.predict(eta), minlength=4)
+    assert stats.chisquare(counts, weights * n).pvalue > 1e-3
+
+
+def test_draws_of_each_output_follow_its_own_weights():
+    n, weights = 20_000, np.array([[1.0, 0.0], [0.25, 0.75], [0.0, 1.0]])
+    never, always = [[0.0, 1.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]
+    rules = tuple(anonymous_rule(Loss.from_tensor(tensor), np.array([2, 2, 2])) for tensor in (never, always))
+    share = MixtureRule(rules, weights).predict(np.full((n, 3), 0.5)).mean(axis=0)
+    assert share[[0, 2]].tolist() == [0, 1]
+    assert stats.binomtest(round(share[1] * n), n, 0.75).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 12345, 2**64 - 1])
+def test_uniforms_are_uniform_and_independent(seed):
+    drawn = uniforms(seed, 0, 4000, 5)
+    assert drawn.min() >= 0
+    assert drawn.max() < 1
+    assert len(np.unique(drawn)) == drawn.size
+    assert stats.kstest(drawn.ravel(), "uniform").pvalue > 1e-3
+    pairs = [(drawn[:-1], drawn[1:]), (drawn[:, :-1], drawn[:, 1:]), (drawn, uniforms(seed ^ 1, 0, 4000, 5))]
+    for one, other in pairs:
+        table = np.histogram2d(one.ravel(), other.ravel(), bins=8, range=[[0, 1]] * 2)[0]
+        assert stats.chisquare(table.ravel()).pvalue > 1e-3
+
+
+def test_uniforms_are_the_published_splitmix64():
+    """One step of the reference generator, in Python integers."""
+
+    def mixed(z):
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        return z ^ (z >> 31)
+
+    step = 0x9E3779B97F4A7C15
+    assert mixed(step) == 0xE220A8397B1DCDAF  # first output for seed 0
+    for seed, row, output in [(0, 0, 0), (7, 123, 4), (2**64 - 1, 10**12, 1)]:
+        state = mixed((mixed((seed + step) % 2**64) + row * step) % 2**64)
+        expected = (mixed((state + (output + 1) * step) % 2**64) >> 11) / 2**53
+        assert uniforms(seed, row, 1, output + 1)[0, output] == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("linked", [True, False])
+def test_chunks_draw_what_the_whole_does(dtype, linked, monkeypatch):
+    rng = np.random.default_rng(1)
+    link = Link(np.array([0.6, 1.3]), rng.normal(0, 0.4, (2, 3))) if linked else None
+    rule = MixtureRule(random_rules(rng, 3, 2, 3, link), np.array([0.2, 0.5, 0.3]), seed=11)
+    eta = np.asarray(rng.dirichlet(np.ones(3), (400, 2)), dtype=dtype, order="F")[::2]
+    whole, exact = rule.predict(eta), rule.distribution(eta)
+    for size in (1, 7, 64):
+        parts = [rule.predict(eta[start : start + size], start=start) for start in range(0, 200, size)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+    monkeypatch.setattr("metricwise.rules.decisions._CHUNK", 32)
+    np.testing.assert_array_equal(rule.predict(eta), whole)
+    np.testing.assert_array_equal(rule.distribution(eta), exact)
+    assert (np.take_along_axis(exact, whole[:, :, None], axis=2) > 0).all()
+
+
+def test_components_may_have_links_of_their_own():
+    rng = np.random.default_rng(2)
+    links = [None, Link(np.array([0.5]), np.zeros((1, 3))), None, Link(np.array([2.0]), np.array([[0.0, 1.0, 0.0]]))]
+    loss = Loss(full=rng.random((1, 3, 3)))
+    rules = tuple(WeightedRule(loss, (np.arange(3),), link) for link in links)
+    weights = np.array([0.1, 0.2, 0.3, 0.4])
+    eta = rng.dirichlet(np.ones(3), 100)
+    expected = sum(w * rule.distribution(eta) for w, rule in zip(weights, rules, strict=True))
+    np.testing.assert_allclose(MixtureRule(rules, weights).distribution(eta), expected, atol=1e-15)
+
+
+def test_seed_decides_the_draw():
+    eta = np.full((200, 4), 0.25)
+    rules, weights = constant_rules(4), np.full(4, 0.25)
+    one, again, other = (MixtureRule(rules, weights, seed).predict(eta) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).mean() > 0.5
+
+
+def test_rules_of_weight_zero_are_never_drawn(monkeypatch):
+    rules = constant_rules(4)
+    third = 1 / 3
+    rule = MixtureRule(rules, np.array([third, third, 1 - 2 * third, 0.0]))
+    edge = np.nextafter(1.0, 0.0)
+    monkeypatch.setattr("metricwise.rules.mixture.uniforms", lambda *a: np.array([[0.0], [edge]]))
+    assert rule.predict(np.full((2, 4), 0.25)).tolist() == [0, 2]
+    behind = MixtureRule(rules, np.array([0.0, 1.0, 0.0, 0.0]))
+    assert behind.predict(np.full((2, 4), 0.25)).tolist() == [1, 1]
+
+
+def test_labels_names_and_shapes():
+    rules = constant_rules(2)
+    rule = MixtureRule(rules, np.array([0.5, 0.5]), seed=5)
+    named = rule.named((np.array(["no", "yes"]),), False, Link.identity(1, 2), False, {"metric": "min_recall"})
+    assert isinstance(named, MixtureRule)
+    assert set(named.predict(np.full(100, 0.5))) == {"no", "yes"}
+    assert named.seed == 5
+    assert named.facts == {"metric": "min_recall"}
+    assert all(component.link == Link.identity(1, 2) for component in named.rules)
+    assert (named.n_outputs, named.width, named.n_classes.tolist(), named.multioutput) == (1, 2, [2], False)
+    text = named.describe()
+    assert text.startswith("Rule for min_recall.\nFor each row one of 2 rules is drawn")
+    assert "- with probability 0.5:\n  Always predict 'no'." in text
+    by_output = MixtureRule(random_rules(np.random.default_rng(0), 2, 2, 3), np.array([[0.1, 0.9], [0.4, 0.6]]))
+    assert "with probability 0.1 to 0.4, by output" in by_output.describe()
+
+
+def test_equality():
+    rules, weights = constant_rules(2), np.array([0.5, 0.5])
+    rule = MixtureRule(rules, weights)
+    assert rule == MixtureRule(constant_rules(2), weights.tolist(), facts={"a": 1})
+    assert rule != MixtureRule(rules, weights, seed=1)
+    assert rule != MixtureRule(rules, np.array([0.4, 0.6]))
+    assert rule != MixtureRule(rules[::-1], weights)
+    assert rule != rules[0]
+
+
+def test_low_level_decisions_are_codes():
+    rng = np.random.default_rng(3)
+    rule = MixtureRule(random_rules(rng, 2, 2, 3), np.array([0.5, 0.5]))
+    eta = rng.dirichlet(np.ones(3), (30, 2))
+    np.testing.assert_array_equal(rule.decide(read_proba(eta, multioutput=True), start=4), rule.predict(eta, start=4))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rules": ()}, "rules must hold at least one WeightedRule, got"),
+        ({"rules": ("rule", "rule")}, r"rules must hold at least one WeightedRule, got \['str', 'str'\]"),
+        ({"weights": [1.0]}, r"weights must have shape \(2,\) or \(1, 2\), .* got \(1,\)"),
+        ({"weights": [0.5, 0.6]}, r"weights must sum to 1, got 1\.1"),
+        ({"weights": [-0.5, 1.5]}, "weights must be non-negative and finite, got -0.5"),
+        ({"weights": [np.nan, 1.0]}, "weights must be non-negative and finite, got nan"),
+        ({"seed": -1}, r"seed must be an integer from 0 to 2\*\*64 - 1, got -1"),
+        ({"seed": 2**64}, "seed must be an integer"),
+        ({"seed": 0.5}, "seed must be an integer"),
+        ({"seed": True}, "seed must be an integer"),
+        (
+            {"rules": (constant_rules(2)[0], WeightedRule(Loss.argmax(2), (np.array(["a", "b"]),)))},
+            r"rules must share their classes, got others in rules\[1\]",
+        ),
+        (
+            {"rules": (constant_rules(2)[0], WeightedRule(Loss.argmax(2), (np.arange(2),), normalize=True))},
+            r"rules must share normalize, got False in rules\[0\] and True in rules\[1\]",
+        ),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=f"^MixtureRule: {message}"):
+        MixtureRule(**{"rules": constant_rules(2), "weights": [0.5, 0.5], **arguments})
+
+
+@pytest.mark.parametrize("start", [-1, 0.5, True, None])
+def test_start_is_a_row_position(start):
+    with pytest.raises(ValueError, match="start must be a row position from 0"):
+        MixtureRule(constant_rules(2), np.array([0.5, 0.5])).predict([0.5], start=start)
+
+
+def test_errors_name_the_mixture():
+    with pytest.raises(ValueError, match=r"^MixtureRule\.predict: proba must be finite"):
+        MixtureRule(constant_rules(2), np.array([0.5, 0.5])).predict([np.nan])
