@@ -6,6 +6,7 @@
 #   make format  let ruff rewrite what it can
 #   make docs    the documentation site, warnings are errors
 #   make bench   the benchmarks
+#   make reproduce  the paper's experiments, continued where they stopped; results in docs/reproduction
 
 PYTHON ?= python3
 WORKERS ?= 2
@@ -13,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint format layers docs bench install constraints clean
+.PHONY: demo test lint format layers docs bench reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -46,7 +47,10 @@ docs: $(STAMP)
 	@echo "docs/_build/html/index.html"
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/tuning_speed.py
+
+reproduce: $(STAMP)
+	$(BIN)/python -m metricwise reproduce all --jobs $(WORKERS) --output docs/reproduction
 
 # New pins: the newest versions that pyproject.toml allows, from an environment that holds nothing else.
 constraints:

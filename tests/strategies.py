@@ -335,7 +335,7 @@ def decide(row, g):
 def undecidable(problem, name, average):
     """Whether two classes that the metric tells apart have one line in some row: a tie at every g.
 
-    Rounding breaks it one way or the other. The exact family is then no more than an idealisation of the rules that floating point can express.
+    Rounding breaks it one way or the other: the exact family is then an idealisation of what floats can express.
     """
     for A, B, output in families(problem, name, average):
         columns = list(zip(zip(*A, strict=True), zip(*B, strict=True), strict=True))

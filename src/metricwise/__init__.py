@@ -15,11 +15,16 @@ _HOME = {
     "metrics": None,
     "solvers": None,
     "theory": None,
+    "geometry": None,
     "Solution": "solvers",
     "WeightedRule": "rules",
     "MixtureRule": "rules",
     "load_rule": "rules",
     "make_scorer": "estimators",
+    "MetricOptimalClassifierCV": "estimators",
+    "FixedRuleClassifier": "estimators",
+    "CostSensitiveClassifier": "estimators",
+    "MetricWeightedClassifier": "estimators",
 }
 
 __all__ = ["__version__", *_HOME]

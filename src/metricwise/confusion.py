@@ -59,7 +59,7 @@ def expected_confusion(
     proba: Probabilities,
     predicted: NDArray[Any],
     sample_weight: FloatArray | None = None,
-    observed: NDArray[np.bool_] | None = None,
+    observed: NDArray[Any] | None = None,
 ) -> FloatArray:
     """Sum the probabilities of the true class against predicted codes.
 
@@ -68,8 +68,8 @@ def expected_confusion(
     proba : Probabilities
     predicted : integer ndarray of shape (N, M)
     sample_weight : ndarray of shape (N,), optional
-    observed : bool ndarray of shape (N, M), optional
-        Entries that count.
+    observed : bool or float ndarray of shape (N, M), optional
+        Entries that count, or what they count for.
 
     Returns
     -------

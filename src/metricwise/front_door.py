@@ -6,7 +6,6 @@ metric is and what the data can say.
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from . import inputs
 from ._version import __version__
 from .metrics.base import Metric
-from .metrics.scorers import resolve
-from .problem import Problem, Recipe, argmax, argmax_rule, fit
+from .metrics.scorers import resolve, target_kind
+from .problem import Problem, Recipe, Settings, argmax, argmax_rule, fit
 from .selection import Choice, candidates, choose
-from .solvers import SOLVERS, Solution, Solver
+from .solvers import SOLVERS, Solution, Solver, make_solver
 
 __all__ = ["optimize", "read_problem"]
 
@@ -104,7 +103,7 @@ def optimize(
     seed = _read_seed(random_state)
     if not isinstance(randomized, (bool, np.bool_)):
         raise ValueError(f"optimize: randomized must be True or False, got {randomized!r}.")
-    chosen_solver = _read_solver(solver, tol, bool(randomized), seed)
+    chosen_solver = _read_solver(solver, Settings(bool(randomized), seed, tol))
     problem, name = read_problem(
         proba,
         y,
@@ -120,11 +119,9 @@ def optimize(
     )
     choice = None
     if isinstance(recipe, list):
-        choice = choose(problem, recipe, solver=chosen_solver, seed=seed) if len(recipe) > 1 else None
-        recipe = recipe[0] if choice is None else choice.recipe
-    solution = (
-        _plain(problem) if recipe is None else fit(problem, recipe, chosen_solver, randomized=randomized, seed=seed)
-    )
+        choice = choose(problem, recipe, chosen_solver, seed=seed)
+        recipe = choice.recipe
+    solution = _plain(problem) if recipe is None else fit(problem, recipe, chosen_solver)
     facts = {
         "metric": name,
         "average": problem.average,
@@ -138,6 +135,7 @@ def optimize(
         rule=replace(solution.rule, facts=facts),
         status=_status(solution, problem, choice),
         gain=None if choice is None else choice.gain,
+        extra=solution.extra if choice is None else {**solution.extra, "candidates": choice.table},
     )
 
 
@@ -181,8 +179,10 @@ def read_problem(
     name : str
         Name of the metric.
     """
+    if not isinstance(normalize, (bool, np.bool_)):
+        raise ValueError(f"{who}: normalize must be True or False, got {normalize!r}.")
     multioutput = None if y is None else inputs.is_two_dimensional(y, who)
-    classes = inputs.classes_from_columns(proba, y, classes, multioutput)
+    classes = inputs.classes_from_columns(proba, y, classes, multioutput, missing)
     columns = list(y.columns) if multioutput and inputs.is_frame(y) else None
     read = inputs.read_proba(
         proba, multioutput=multioutput, classes=classes, columns=columns, normalize=normalize, who=who
@@ -190,7 +190,9 @@ def read_problem(
     labels = inputs.read_labels(y, read, classes, missing, who) if y is not None else None
     names = labels.classes if labels is not None else inputs.name_classes(classes, read, who)
     several = read.n_outputs > 1 if multioutput is None else multioutput
-    resolved = resolve(metric, _kind(read, several), average, zero_division)
+    if not (_is_number(zero_division) and 0 <= zero_division <= 1):
+        raise ValueError(f"{who}: zero_division must be a number in [0, 1], got {zero_division!r}.")
+    resolved = resolve(metric, target_kind(read.width, several), average, zero_division)
     if resolved.metric.degenerate:
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
     problem = Problem(
@@ -211,12 +213,6 @@ def read_problem(
     return problem, resolved.name
 
 
-def _kind(proba: inputs.Probabilities, several: bool) -> str:
-    if several:
-        return "multilabel" if proba.width == 2 else "multioutput"
-    return "binary" if proba.width == 2 else "multiclass"
-
-
 def _check_observed(problem: Problem, who: str) -> None:
     """Refuse weights that leave no observed label."""
     if problem.codes is None:
@@ -226,6 +222,8 @@ def _check_observed(problem: Problem, who: str) -> None:
         seen = seen & (problem.sample_weight > 0)[:, None]
     if not seen[:, problem.output_weight > 0].any():
         raise ValueError(f"{who}: no observed label has a positive weight; check sample_weight and output_weight.")
+    if problem.proba.n_outputs == 1 and len(np.unique(problem.codes[seen])) < 2:
+        raise ValueError(f"{who}: sample_weight must leave rows of at least two classes, got one.")
 
 
 def _read_recipe(confusion: str, recalibrate: Any, y: Any) -> Recipe | list[Recipe] | None:
@@ -242,13 +240,25 @@ def _read_recipe(confusion: str, recalibrate: Any, y: Any) -> Recipe | list[Reci
         return Recipe("expected")
     if confusion != "auto" and recalibrate != "auto":
         return Recipe(confusion, bool(recalibrate))  # type: ignore[arg-type]  # checked above
-    wanted = candidates(len(y) if hasattr(y, "__len__") else y.shape[0])
+    wanted = candidates(_row_count(y))
     if confusion != "auto":
         resamples = max(recipe.n_bootstrap for recipe in wanted)
         wanted = [Recipe(confusion, value, resamples) for value in (True, False)]  # type: ignore[arg-type]  # checked
     elif recalibrate != "auto":
         wanted = list(dict.fromkeys(replace(recipe, recalibrate=bool(recalibrate)) for recipe in wanted))
     return wanted
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number))
+
+
+def _row_count(y: Any) -> int:
+    """N before y has been read; 0 for what will turn out to be no labels."""
+    shape = getattr(y, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else 0
+    return len(y) if hasattr(y, "__len__") else 0
 
 
 def _read_seed(random_state: Any) -> int:
@@ -259,20 +269,19 @@ def _read_seed(random_state: Any) -> int:
     raise ValueError(f"optimize: random_state must be None or a non-negative integer, got {random_state!r}.")
 
 
-def _read_solver(solver: str | Solver, tol: float | None, randomized: bool, seed: int) -> Solver | None:
+def _read_solver(solver: str | Solver, settings: Settings) -> Solver | Settings:
+    if settings.tol is not None and not (_is_number(settings.tol) and 0 < settings.tol < np.inf):
+        raise ValueError(f"optimize: tol must be a positive number, got {settings.tol!r}.")
     if not isinstance(solver, str):
-        if not hasattr(solver, "solve"):
-            raise TypeError(f"optimize: solver must be a name or a solver, got {type(solver).__name__}.")
+        if isinstance(solver, type) or not hasattr(solver, "solve"):
+            got = f"the class {solver.__name__}" if isinstance(solver, type) else type(solver).__name__
+            raise TypeError(f"optimize: solver must be a name or a solver such as solvers.Path(), got {got}.")
         return solver
-    if solver != "auto" and solver not in SOLVERS:
-        raise ValueError(f"optimize: solver must be 'auto' or one of {sorted(SOLVERS)}, got {solver!r}.")
-    if tol is not None and not tol > 0:
-        raise ValueError(f"optimize: tol must be a positive number, got {tol!r}.")
     if solver == "auto":
-        return None
-    settings = {"tol": tol, "randomized": randomized, "seed": seed}
-    known = inspect.signature(SOLVERS[solver]).parameters
-    return SOLVERS[solver](**{name: v for name, v in settings.items() if name in known and v is not None})
+        return settings
+    if solver not in SOLVERS:
+        raise ValueError(f"optimize: solver must be 'auto' or one of {sorted(SOLVERS)}, got {solver!r}.")
+    return make_solver(solver, **vars(settings))
 
 
 def _status(solution: Solution, problem: Problem, choice: Choice | None) -> str:

@@ -20,12 +20,15 @@ from .metrics.instance import instance_value
 from .metrics.objective import Objective, make_objective
 from .oracles import BlendedOracle, MemoryOracle, Oracle
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift
-from .solvers import SOLVERS, Solution, Solver
+from .solvers import Solution, Solver, make_solver
 from .solvers.base import settle
 
-__all__ = ["Problem", "Recipe", "argmax", "argmax_rule", "choose_solver", "fit", "solve"]
+__all__ = ["Problem", "Recipe", "Settings", "argmax", "argmax_rule", "choose_solver", "fit", "solve"]
 
 FloatArray = NDArray[np.float64]
+
+_MAX_SHIFTS = 100
+_SHIFT_TOL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -102,9 +105,18 @@ class Problem:
         if recalibrate:
             assert self.codes is not None
             link = fit_link(self.proba, self.codes, self.sample_weight)
-        if self.prior is not None:
-            seen = MemoryOracle(self.proba, self.codes, self.sample_weight, expected=self.codes is None)
-            link = prior_shift(link, seen.priors, self.prior)
+        if self.prior is None:
+            return link
+        if self.codes is not None:
+            return prior_shift(link, MemoryOracle(self.proba, self.codes, self.sample_weight).priors, self.prior)
+        # Without labels the rows themselves have the new priors, and those of training are not known: the shift is
+        # right where the mean of the shifted probabilities is the prior (Sinkhorn's iteration, which converges fast).
+        for _ in range(_MAX_SHIFTS):
+            proba = self.proba if link is None else link.apply(self.proba)
+            seen = MemoryOracle(proba, None, self.sample_weight, expected=True).priors
+            if link is not None and np.abs(seen - self.prior).max() < _SHIFT_TOL:
+                break
+            link = prior_shift(link, seen, self.prior)
         return link
 
     def oracle(self, confusion: str = "labels", link: Link | None = None) -> MemoryOracle | BlendedOracle:
@@ -170,34 +182,49 @@ class Problem:
         return self.objective(oracle).value(oracle.confusion_of(predicted))
 
 
-def choose_solver(oracle: Oracle, objective: Objective, *, randomized: bool = False, seed: int = 0) -> Solver:
-    """Pick the solver that is exact, or else best, for what the objective is and what the oracle counts."""
+@dataclass(frozen=True)
+class Settings:
+    """What the user says to whichever solver fits the metric.
+
+    Parameters
+    ----------
+    randomized : bool
+    seed : int
+    tol : float or None
+    """
+
+    randomized: bool = False
+    seed: int = 0
+    tol: float | None = None
+
+    def make(self, oracle: Oracle, objective: Objective) -> Solver:
+        """Return the solver that fits."""
+        name = choose_solver(oracle, objective, self.randomized)
+        return make_solver(name, randomized=self.randomized, seed=self.seed, tol=self.tol)
+
+
+def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False) -> str:
+    """Name the solver that is exact, or else best, for what the objective is and what the oracle counts."""
     ratio = objective.ratio
-    if ratio is not None and ratio.linear and (oracle.certified or objective.width > 2):
-        return SOLVERS["closed_form"]()
     # With probabilities the path is exact over all rules, also those that predict class 1 where it is less likely.
     if ratio is not None and (oracle.certified or objective.width > 2):
-        return SOLVERS["path"]()
+        return "closed_form" if ratio.linear else "path"
     if objective.width == 2 and not (randomized and ratio is None):
-        return SOLVERS["sweep"]()
+        return "sweep"
     if objective.parts is not None:
-        return SOLVERS["column_generation"](randomized=randomized, seed=seed)
-    return SOLVERS["frank_wolfe" if objective.concave else "ascent"](randomized=randomized, seed=seed)
+        return "column_generation"
+    return "frank_wolfe" if objective.concave else "ascent"
 
 
-def solve(
-    problem: Problem, recipe: Recipe, solver: Solver | None = None, *, randomized: bool = False, seed: int = 0
-) -> tuple[Solution, Link | None]:
+def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> tuple[Solution, Link | None]:
     """Fit a rule to a problem by a recipe, and nothing else.
 
     Parameters
     ----------
     problem : Problem
     recipe : Recipe
-    solver : Solver, optional
-        None picks one.
-    randomized : bool
-    seed : int
+    solver : Solver or Settings
+        Settings pick one for the metric.
 
     Returns
     -------
@@ -208,23 +235,23 @@ def solve(
     link = problem.link(recipe.recalibrate)
     oracle = problem.oracle(recipe.confusion, link)
     objective = problem.objective(oracle)
-    chosen = solver or choose_solver(oracle, objective, randomized=randomized, seed=seed)
+    chosen = solver.make(oracle, objective) if isinstance(solver, Settings) else solver
     ratio = objective.ratio
-    if not recipe.n_bootstrap or recipe.confusion == "expected" or (ratio is not None and ratio.linear):
+    fixed = recipe.confusion == "expected" or (ratio is not None and ratio.linear)  # labels are not counted
+    if not recipe.n_bootstrap or fixed or getattr(chosen, "randomized", False):
         return chosen.solve(oracle, objective), link
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     losses = []
     for _ in range(recipe.n_bootstrap):
         resampled = problem.resampled(rng).oracle(recipe.confusion, link)
-        losses.append(chosen.solve(resampled, problem.objective(resampled)).rule)
-    loss = average_loss([rule.loss for rule in losses if isinstance(rule, WeightedRule)])
+        rule = chosen.solve(resampled, problem.objective(resampled)).rule
+        assert isinstance(rule, WeightedRule)  # only randomised solvers mix
+        losses.append(rule.loss)
     words = f"The mean of the rules of {recipe.n_bootstrap} resamples of the rows."
-    return settle(oracle, objective, loss, status=words, n_passes=recipe.n_bootstrap), link
+    return settle(oracle, objective, average_loss(losses), status=words, n_passes=recipe.n_bootstrap), link
 
 
-def fit(
-    problem: Problem, recipe: Recipe, solver: Solver | None = None, *, randomized: bool = False, seed: int = 0
-) -> Solution:
+def fit(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> Solution:
     """Fit a rule to a problem by a recipe, and say how good it is; see :func:`solve`.
 
     Returns
@@ -232,10 +259,12 @@ def fit(
     Solution
         Its rule has the user's labels; values are counted by the recipe, `value_on_labels` with labels.
     """
-    solution, link = solve(problem, recipe, solver, randomized=randomized, seed=seed)
+    solution, link = solve(problem, recipe, solver)
     rule = solution.rule.named(problem.classes, problem.multioutput, link, problem.normalize, {}, problem.output_names)
     oracle = problem.oracle(recipe.confusion, link)
     objective = problem.objective(oracle)
+    if objective.frozen.any():
+        solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
     plain = argmax(problem)
     baseline = objective.value(oracle.confusion_of(plain))
     if problem.codes is None:

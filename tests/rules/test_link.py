@@ -141,16 +141,39 @@ def test_fit_is_the_minimum_of_its_objective(k, n, shrinkage):
     assert objective(np.r_[link.temperature, link.bias[0]], *data) <= objective(expected, *data) + 1e-8
 
 
-def test_many_outputs_at_once_are_each_alone():
+def test_a_few_outputs_at_once_are_each_alone():
     rng = np.random.default_rng(5)
-    p = rng.random((300, 40))
+    p = rng.random((300, 4))
     y = (rng.random(p.shape) < p**1.5).astype(int)
     y[rng.random(p.shape) < 0.3] = -1
     together = fit_link(read_proba(p, multioutput=True), y)
-    for m in range(40):
+    for m in range(4):
         alone = fit_link(read_proba(p[:, m]), y[:, m : m + 1])
         np.testing.assert_allclose(together.temperature[m], alone.temperature[0], rtol=1e-7)
         np.testing.assert_allclose(together.bias[m], alone.bias[0], rtol=1e-6, atol=1e-8)
+
+
+def test_many_outputs_borrow_strength():
+    # One distortion for all: with few rows each, the outputs together know it better than any of them alone.
+    rng = np.random.default_rng(5)
+    truth = rng.beta(1, 4, (60, 200))
+    y = (rng.random(truth.shape) < truth).astype(int)
+    p = distorted(np.stack([1 - truth, truth], axis=-1), 2.0, np.array([0.0, 1.0]))[..., 1]
+    together = fit_link(read_proba(p, multioutput=True), y)
+    alone = [fit_link(read_proba(p[:, m]), y[:, m : m + 1]) for m in range(200)]
+    error = np.abs(together.temperature - 2.0).mean()
+    assert error < 0.6 * np.mean([abs(link.temperature[0] - 2.0) for link in alone])
+
+
+def test_an_output_with_many_rows_keeps_its_own_link():
+    rng = np.random.default_rng(6)
+    truth = rng.random((20_000, 6))
+    y = (rng.random(truth.shape) < truth).astype(int)
+    p = truth.copy()
+    p[:, 0] = truth[:, 0] ** 2 / (truth[:, 0] ** 2 + (1 - truth[:, 0]) ** 2)
+    link = fit_link(read_proba(p, multioutput=True), y)
+    assert link.temperature[0] == pytest.approx(0.5, abs=0.03)
+    np.testing.assert_allclose(link.temperature[1:], 1.0, atol=0.06)
 
 
 def test_unequal_numbers_of_classes_padded_or_not():

@@ -306,9 +306,7 @@ def test_words_for_binary_rules():
     rule = WeightedRule(
         Loss.from_tensor([[0.0, 0.31], [0.69, 0.0]]), YES_NO, facts={"metric": "f1", "average": "micro"}
     )
-    assert rule.describe() == (
-        "Rule for f1, micro average.\nPredict 'yes' when its probability exceeds 0.31, else 'no'."
-    )
+    assert rule.describe() == ("Rule for f1.\nPredict 'yes' when its probability exceeds 0.31, else 'no'.")
     linked = rule.named(YES_NO, False, Link(np.array([0.5]), np.array([[0.0, np.log(3)]])), False, {})
     assert "temperature 0.5, less extreme; odds of 'yes' times 3)" in linked.describe()
     inverted = WeightedRule(Loss.from_tensor([[1.0, 0.0], [0.0, 3.0]]), YES_NO)
@@ -319,9 +317,9 @@ def test_words_for_weights_offsets_and_tables():
     classes = (np.array(["a", "b", "c"]),)
     assert WeightedRule(Loss.argmax(3), classes).describe() == "Predict the most probable class."
     weighted = WeightedRule(Loss(diagonal=-np.array([[2.0, 1.0, 5.0]]), offset=np.zeros((1, 3))), classes)
-    assert weighted.describe().endswith("Weights: 'a' 2, 'b' 1, 'c' 5.")
+    assert weighted.describe().endswith("Weights: 'a': 2, 'b': 1, 'c': 5.")
     offset = WeightedRule(Loss(diagonal=-np.ones((1, 3)), offset=np.array([[0.0, 0.1, 0.2]])), classes)
-    assert offset.describe().endswith("Bonuses: 'a' 0.2, 'b' 0.1, 'c' 0.")
+    assert offset.describe().endswith("Bonuses: 'a': 0.2, 'b': 0.1, 'c': 0.")
     full = WeightedRule(Loss(full=np.array([[[0.0, 1.0, 4.0], [1.0, 0.0, 1.0], [4.0, 1.0, 0.0]]])), classes)
     assert full.describe().splitlines()[1:] == [
         "true  'a'  'b'  'c'",
@@ -332,7 +330,7 @@ def test_words_for_weights_offsets_and_tables():
     many = WeightedRule(Loss(full=np.random.default_rng(0).random((1, 30, 30))), (np.arange(30),))
     assert "30 x 30 losses" in many.describe()
     linked = WeightedRule(Loss.argmax(3), classes, Link(np.array([2.0]), np.log([[1.0, 2.0, 4.0]])))
-    assert "recalibrated first (temperature 2, more extreme; factors 'a' 0.5, 'b' 1, 'c' 2)" in linked.describe()
+    assert "recalibrated first (temperature 2, more extreme; factors 'a': 0.5, 'b': 1, 'c': 2)" in linked.describe()
 
 
 def test_words_for_several_outputs():

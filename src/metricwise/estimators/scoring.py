@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..inputs import is_two_dimensional, read_pair, read_sample_weight
 from ..metrics.base import Metric
-from ..metrics.scorers import KINDS, resolve
+from ..metrics.scorers import KINDS, resolve, target_kind
 
 __all__ = ["make_scorer"]
 
@@ -43,9 +43,8 @@ class LabelScore:
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the score."""
         several = is_two_dimensional(y_true, _WHO)
-        classes = self._classes_of(y_true) if several else self.classes
-        true, _, names = read_pair(y_true, y_pred, classes, self.missing, _WHO)
-        resolved = resolve(self.metric, _kind(names, several), self.average, self.zero_division)
+        true, _, names = read_pair(y_true, y_pred, self.classes, self.missing, _WHO)
+        resolved = resolve(self.metric, target_kind(max(map(len, names)), several), self.average, self.zero_division)
         output_weight = self.output_weight
         if resolved.support_weighted:
             output_weight = _positives(true, output_weight, read_sample_weight(sample_weight, len(true), _WHO))
@@ -58,12 +57,6 @@ class LabelScore:
             classes=list(names) if several else names[0],
             missing=self.missing,
         )
-
-    def _classes_of(self, y_true: Any) -> Any:
-        """Repeat classes that all outputs share."""
-        if self.classes is None or np.ndim(self.classes[0]) == 1:
-            return self.classes
-        return [self.classes] * np.shape(y_true)[1]
 
 
 def make_scorer(
@@ -128,13 +121,6 @@ def _refuse_early(metric: Any, average: str | None, zero_division: float) -> Non
             errors.append(error)
     if len(errors) == len(KINDS):
         raise errors[0]
-
-
-def _kind(names: tuple[NDArray[Any], ...], several: bool) -> str:
-    binary = max(len(labels) for labels in names) <= 2
-    if several:
-        return "multilabel" if binary else "multioutput"
-    return "binary" if binary else "multiclass"
 
 
 def _positives(

@@ -120,7 +120,7 @@ def count_labels(
 
 def count_expected(
     eta: NDArray[Any],
-    observed: NDArray[np.bool_] | None,
+    observed: NDArray[Any] | None,
     weight: FloatArray | None,
     n_classes: IntArray,
     losses: Sequence[LossArrays],
@@ -129,8 +129,8 @@ def count_expected(
 
     Parameters
     ----------
-    observed : ndarray of shape (N, M), or None
-        Entries that count; None means all.
+    observed : bool or float ndarray of shape (N, M), or None
+        Entries that count, or what they count for; None means all alike.
 
     Returns
     -------

@@ -28,6 +28,7 @@ __all__ = [
     "find_class",
     "on_diagonal",
     "prior_limits",
+    "ranks",
     "require",
 ]
 
@@ -109,6 +110,29 @@ def _find_label(who: str, classes: Sequence[Any] | None, label: Any) -> int:
     known = list(classes)
     require(label in known, f"{who}: label must be one of the classes {known}, got {label!r}.")
     return known.index(label)
+
+
+def ranks(who: str, order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | None) -> FloatArray:
+    """Return the place 0..K-1 of each class on its scale: its position, or that of its label in `order`.
+
+    Words sort by the alphabet, so that ordered classes rarely come in their order: scikit-learn's columns are "high",
+    "low", "medium".
+    """
+    if order is None:
+        return np.arange(n_classes, dtype=np.float64)
+    scale = list(order)
+    require(
+        classes is not None,
+        f"{who}: order={scale!r} needs the labels of the classes: use score(y_true, y_pred) or bind(priors, classes).",
+    )
+    require(
+        len(scale) == n_classes and len(set(scale)) == n_classes,
+        f"{who}: order must hold each of the {n_classes} classes once, got {scale}.",
+    )
+    out = np.empty(n_classes)
+    for place, label in enumerate(scale):
+        out[_find_label(who, classes, label)] = place
+    return out
 
 
 def class_weights(

@@ -234,6 +234,11 @@ class FractionalLinear(Metric):
                 "FractionalLinear: the denominator <B, C> must be positive whatever is predicted, but with these class "
                 f"priors it can be as small as {float(np.min(den_lo)):.6g}; raise B, or give zero_division=."
             )
+        if np.any(den_lo < -_EMPTY * np.abs(self.B).max()):
+            raise ValueError(
+                "FractionalLinear: the denominator <B, C> must not be negative, but with these class priors it can be "
+                f"as small as {float(np.min(den_lo)):.6g}; raise B."
+            )
         if np.any(den_lo <= 0):
             return self
         corners = np.stack([num_lo / den_lo, num_lo / den_hi, num_hi / den_lo, num_hi / den_hi])
@@ -321,7 +326,7 @@ class FromFunction(Metric):
     def value(self, confusion: ArrayLike) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
         flat = confusion.reshape(-1, *confusion.shape[-2:])
-        values = np.array([float(self.function(matrix)) for matrix in flat])
+        values = np.array([self._one(matrix) for matrix in flat])
         if not np.isfinite(values).all():
             at = flat[int(np.flatnonzero(~np.isfinite(values))[0])]
             raise ValueError(
@@ -329,6 +334,13 @@ class FromFunction(Metric):
                 f"matrix {at.tolist()}; give it a value there (a 0/0 is yours to define)."
             )
         return values.reshape(confusion.shape[:-2])
+
+    def _one(self, matrix: FloatArray) -> float:
+        found = self.function(matrix)
+        try:
+            return float(found)
+        except (TypeError, ValueError):
+            raise TypeError(f"from_function: the metric must return a number, got {found!r}.") from None
 
     def gradient(self, confusion: ArrayLike) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)

@@ -21,6 +21,7 @@ from ._common import (
     divide,
     on_diagonal,
     prior_limits,
+    ranks,
 )
 from .base import Linear, Metric, _check_matrix, _check_size
 from .one_vs_rest import ClassRatio, Terms
@@ -114,6 +115,8 @@ class WeightedExponential(_LinearMetric):
     ----------
     gamma : float, default=0.5
         How fast the weights fall.
+    order : sequence of K labels, optional
+        The classes from one end of the scale to the other; None takes them as the columns come.
 
     References
     ----------
@@ -127,6 +130,7 @@ class WeightedExponential(_LinearMetric):
     """
 
     gamma: float = 0.5
+    order: Sequence[Any] | None = None
 
     name: ClassVar[str] = "weighted_exponential"
 
@@ -138,13 +142,13 @@ class WeightedExponential(_LinearMetric):
         return (0.0, float(np.exp(-self.gamma)) if self.gamma >= 0 else np.inf)
 
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        return np.diag(np.exp(-self.gamma * np.arange(1, priors.shape[-1] + 1)))
+        places = ranks("WeightedExponential", self.order, priors.shape[-1], classes)
+        return np.diag(np.exp(-self.gamma * (places + 1)))
 
 
-def _distance(n_classes: int) -> FloatArray:
-    """Return |i - j| / (K - 1); all 0 for a single class."""
-    steps = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes)))
-    return np.asarray(steps / max(n_classes - 1, 1))
+def _distance(places: FloatArray) -> FloatArray:
+    """Return |i - j| / (K - 1) for the places of the classes on their scale; all 0 for a single class."""
+    return np.asarray(np.abs(np.subtract.outer(places, places)) / max(len(places) - 1, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +156,11 @@ class Ordinal(_LinearMetric):
     """Closeness on an ordered scale, ``sum_ij (1 - |i - j| / (K - 1)) C[i, j]``.
 
     Range [0, 1]. It has no 0/0. One minus the mean absolute error in units of the scale.
+
+    Parameters
+    ----------
+    order : sequence of K labels, optional
+        The classes from one end of the scale to the other; None takes them as the columns come.
 
     References
     ----------
@@ -165,10 +174,12 @@ class Ordinal(_LinearMetric):
     0.625
     """
 
+    order: Sequence[Any] | None = None
+
     name: ClassVar[str] = "ordinal"
 
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        return 1 - _distance(priors.shape[-1])
+        return 1 - _distance(ranks("Ordinal", self.order, priors.shape[-1], classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +187,11 @@ class SquaredOrdinal(_LinearMetric):
     """Closeness on an ordered scale by squares, ``sum_ij (1 - (i - j)^2 / (K - 1)^2) C[i, j]``.
 
     Range [0, 1]. It has no 0/0. One minus the mean squared error in units of the scale.
+
+    Parameters
+    ----------
+    order : sequence of K labels, optional
+        The classes from one end of the scale to the other; None takes them as the columns come.
 
     References
     ----------
@@ -188,10 +204,12 @@ class SquaredOrdinal(_LinearMetric):
     0.6875
     """
 
+    order: Sequence[Any] | None = None
+
     name: ClassVar[str] = "squared_ordinal"
 
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        return 1 - _distance(priors.shape[-1]) ** 2
+        return 1 - _distance(ranks("SquaredOrdinal", self.order, priors.shape[-1], classes)) ** 2
 
 
 @dataclass(frozen=True, eq=False)

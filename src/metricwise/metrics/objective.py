@@ -257,5 +257,21 @@ def make_objective(
         # A single group is bound without the axis of a stack, so that a metric may reject what it can name.
         stack = pooled[groups, :k] if len(groups) > 1 else pooled[groups[0], :k]
         bound.append((groups, metric.bind(stack, names)))
+    if classes is not None and grouping.n_groups < len(grouping.group):
+        _check_shared_labels(metric, grouping, pooled, classes)
     frozen = np.zeros(len(n_classes), dtype=bool) if frozen is None else frozen
     return Objective(metric, grouping, pooled, labels, tuple(bound), n_classes, frozen)
+
+
+def _check_shared_labels(
+    metric: Metric, grouping: Grouping, pooled: FloatArray, classes: Sequence[Sequence[Any] | NDArray[Any]]
+) -> None:
+    """Refuse a class given by label that is not the same class, by position, in all outputs of a group."""
+    full = int(grouping.n_classes[0])
+    known = {tuple(np.asarray(labels).tolist()): None for labels in classes if len(labels) == full}
+    forms = [metric.bind(pooled[0, :full], labels) for labels in known]
+    if any(form != forms[0] for form in forms[1:]):
+        raise ValueError(
+            f"{type(metric).__name__}: a class given by label must stand at the same position in all outputs that are "
+            "averaged by micro or instance; give it by index, or use average='macro'."
+        )

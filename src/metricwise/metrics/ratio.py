@@ -21,6 +21,7 @@ from ._common import (
     check_zero_division,
     divide,
     find_class,
+    ranks,
     require,
 )
 from .base import FractionalLinear, Metric, _check_matrix, _check_size
@@ -203,6 +204,9 @@ class Kappa(Metric):
     weights : {"linear", "quadratic"} or array-like of shape (K, K), optional
         W, what disagreement weighs: None for 1, "linear" for ``|i - j|``, "quadratic" for ``(i - j)^2``, or a
         non-negative matrix with zero diagonal.
+    order : sequence of K labels, optional
+        The classes from one end of the scale to the other, for "linear" and "quadratic"; None takes them as the columns
+        come, which for words is the alphabet's order.
 
     References
     ----------
@@ -214,9 +218,13 @@ class Kappa(Metric):
     >>> import metricwise as mw
     >>> float(mw.metrics.Kappa().value([[0.5, 0.125], [0.125, 0.25]]))
     0.4666666666666667
+    >>> grades = mw.metrics.Kappa("quadratic", order=["low", "mid", "high"])
+    >>> round(grades.score(["low", "mid", "high", "high"], ["low", "high", "high", "mid"]), 6)
+    0.636364
     """
 
     weights: str | ArrayLike | None = None
+    order: Sequence[Any] | None = None
 
     family: ClassVar[str] = "fractional-linear"
 
@@ -247,17 +255,18 @@ class Kappa(Metric):
     def range(self) -> tuple[float, float]:
         return (-np.inf if isinstance(self.weights, np.ndarray) else -1.0, 1.0)
 
-    def disagreement(self, n_classes: int) -> FloatArray:
+    def disagreement(self, n_classes: int, classes: Sequence[Any] | None = None) -> FloatArray:
         """Return W."""
         if isinstance(self.weights, np.ndarray):
             _check_size(self.weights, n_classes, "Kappa", "weights")
             return self.weights
-        steps = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes))).astype(np.float64)
+        places = ranks("Kappa", self.order, n_classes, classes)
+        steps = np.abs(np.subtract.outer(places, places))
         return np.asarray(steps ** _POWERS[self._scheme] * (steps > 0))
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
         priors = as_shares(priors)
-        weights = self.disagreement(priors.shape[-1])
+        weights = self.disagreement(priors.shape[-1], classes)
         chance = np.broadcast_to(priors[..., None, :] @ weights, (*priors.shape, priors.shape[-1]))
         # A ratio of sums lies between the smallest and the largest ratio of their terms.
         worst = np.max(np.where(priors[..., None] > EMPTY, divide(weights, chance), 1.0))

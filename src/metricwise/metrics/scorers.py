@@ -19,7 +19,7 @@ from .one_vs_rest import OneVsRest
 from .ratio import FBeta, Jaccard, Precision
 from .registry import get_metric, metric_names, unknown_name
 
-__all__ = ["Resolved", "resolve", "scorer_names"]
+__all__ = ["Resolved", "resolve", "scorer_names", "target_kind"]
 
 KINDS = ("binary", "multiclass", "multilabel", "multioutput")
 
@@ -116,6 +116,20 @@ class Resolved:
     average: AverageName
     support_weighted: bool
     name: str
+
+
+def target_kind(n_classes: int, several: bool) -> str:
+    """Return the kind of a target of at most `n_classes` classes, over several outputs or one.
+
+    Examples
+    --------
+    >>> from metricwise.metrics.scorers import target_kind
+    >>> target_kind(2, True), target_kind(5, False)
+    ('multilabel', 'multiclass')
+    """
+    if several:
+        return "multilabel" if n_classes <= 2 else "multioutput"
+    return "binary" if n_classes <= 2 else "multiclass"
 
 
 def scorer_names() -> list[str]:

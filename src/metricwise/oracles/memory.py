@@ -18,6 +18,8 @@ from .base import FloatArray, IntArray, Walk, merge_events
 
 __all__ = ["MemoryOracle"]
 
+_LEAST_PRIOR = 1e-6  # as the shift of the probabilities has it: a class may not be shifted away for good
+
 
 @dataclass(frozen=True, eq=False)
 class MemoryOracle:
@@ -32,8 +34,8 @@ class MemoryOracle:
     expected : bool, default=False
         Count probabilities of the true class instead of labels, over the entries whose label is observed.
     target_priors : ndarray of shape (M, K), optional
-        Count as if the classes had these shares: labelled rows weigh by true class. Without effect on expected
-        confusion, whose probabilities are to be shifted instead.
+        Count as if the classes had these shares, where labels say what shares the rows have: labelled rows weigh by
+        true class; with `expected`, rows weigh by how much more frequent they are, and `proba` has been shifted.
 
     Examples
     --------
@@ -68,9 +70,23 @@ class MemoryOracle:
         return None if observed.all() else observed
 
     @cached_property
+    def _mass(self) -> NDArray[Any] | None:
+        """What each entry (N, M) counts for in the expected confusion; None where all count alike."""
+        if self.target_priors is None or self.codes is None:
+            return self._observed
+        # Shifted probabilities are eta_j w_j / S with w the ratio of the priors, and the row is S times as frequent.
+        labelled = MemoryOracle(self.proba, self.codes, self.sample_weight).priors
+        back = np.where(labelled > 0, labelled / np.maximum(self.target_priors, _LEAST_PRIOR), 1.0)
+        mass = np.empty(self.codes.shape)
+        for m in range(self.proba.n_outputs):
+            eta = _distributions(self.proba.output(m)[:, 0])
+            mass[:, m] = 1.0 / (eta @ back[m, : eta.shape[1]])
+        return mass if self._observed is None else mass * self._observed
+
+    @cached_property
     def _row_sums(self) -> FloatArray:
         """Weight of each true class of each output, shape (M, K)."""
-        zero = np.zeros((self.proba.n_rows, self.proba.n_outputs), dtype=np.intp)
+        zero = np.broadcast_to(np.intp(0), (self.proba.n_rows, self.proba.n_outputs))
         return self.count(zero)[:, :, 0]
 
     @cached_property
@@ -96,7 +112,7 @@ class MemoryOracle:
     def count(self, predicted: NDArray[Any]) -> FloatArray:
         """Sum weights of given decisions, codes of shape (N, M), to (M, K, K); not divided by anything."""
         if self.expected:
-            return expected_confusion(self.proba, predicted, self.sample_weight, self._observed)
+            return expected_confusion(self.proba, predicted, self.sample_weight, self._mass)
         assert self.codes is not None
         return from_predictions(self.codes, predicted, self.proba.width, self.sample_weight)
 
@@ -112,8 +128,8 @@ class MemoryOracle:
             arrays = [_part(loss, span, width) for loss in losses]
             args = (self.sample_weight, self.n_classes[span], arrays)
             if self.expected:
-                observed = None if self._observed is None else self._observed[:, span]
-                sums = kernels.count_expected(block, observed, *args)
+                mass = None if self._mass is None else self._mass[:, span]
+                sums = kernels.count_expected(block, mass, *args)
             else:
                 assert self.codes is not None
                 sums = kernels.count_labels(block, self.codes[:, span], *args)
@@ -150,13 +166,12 @@ class MemoryOracle:
     def _worth(self, m: int, rows: IntArray, value: FloatArray, predicted: IntArray) -> FloatArray:
         """What each row adds to each functional if it is decided so, shape (len(rows), F)."""
         if self.expected:
-            eta = self.proba.output(m)[rows, 0].astype(np.float64)
-            eta = np.stack([1.0 - eta, eta], axis=1) if eta.ndim == 1 else eta[:, : value.shape[1]]
+            eta = _distributions(self.proba.output(m)[rows, 0])
             worth = np.zeros((len(rows), len(value)))
             for i in range(value.shape[1]):
                 worth += eta[:, i, None] * value[:, i, predicted].T
-            if self._observed is not None:
-                worth *= self._observed[rows, m, None]
+            if self._mass is not None:
+                worth *= self._mass[rows, m, None]
         else:
             assert self.codes is not None
             true = self.codes[rows, m].astype(np.intp)
@@ -164,6 +179,12 @@ class MemoryOracle:
         if self.sample_weight is not None:
             worth = worth * self.sample_weight[rows, None]
         return worth
+
+
+def _distributions(eta: NDArray[Any]) -> FloatArray:
+    """Rows of one output as float64 of shape (n, K), the probability of class 0 written out."""
+    eta = eta.astype(np.float64)
+    return np.stack([1.0 - eta, eta], axis=1) if eta.ndim == 1 else eta
 
 
 def _part(loss: Loss, span: slice, width: int) -> tuple[FloatArray, ...]:

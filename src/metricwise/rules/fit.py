@@ -24,6 +24,13 @@ IntArray = NDArray[np.intp]
 # 1 for both was within 3 % of the best mean at every size. A tenth of it for c overfits rare classes (60 % more excess
 # at 30 rows, 30 % at 100), three times as much holds back the undoing of class weights.
 SHRINKAGE = 1.0
+# From this many outputs on they are shrunk towards the link that fits all of them together, five times as strongly.
+# With 100 labels of 0.3 to 10 % positives and 500 or 2,000 rows, the macro-F1 of the rules was then as good as or
+# better than with the output's own shrinkage, whether the probabilities were calibrated, overconfident or
+# class-balanced (by at most 0.003, at 500 rows).
+_SHARING = 5
+_SHARED_STRENGTH = 5.0
+_POOL = 100_000  # entries that the common link is fitted to
 _MIN_TEMPERATURE = 0.05
 _BATCH = 1 << 17  # numbers per batch of outputs: what one Newton step reads stays in cache
 _MAX_STEPS = 50
@@ -45,8 +52,9 @@ def fit_link(
         sum_n w_n * (log sum_k exp(t z_nk + c_k) - t z_ny - c_y)  +  shrinkage / 2 * ((t - 1)^2 + sum_k c_k^2)
 
     with z = log(max(eta, floor)): convex, and shrunk towards leaving the probabilities as they are. The shrinkage is in
-    units of rows: it holds back outputs of few rows and classes that hardly occur, and vanishes with many. Weights
-    are scaled to sum to their effective number of rows, ``(sum w)^2 / sum w^2``.
+    units of rows: it holds back outputs of few rows and classes that hardly occur, and vanishes with many. Five or more
+    outputs with equally many classes are shrunk towards the link that fits all of them together instead, so that rare
+    ones borrow strength. Weights are scaled to sum to their effective number of rows, ``(sum w)^2 / sum w^2``.
 
     Parameters
     ----------
@@ -87,11 +95,13 @@ def fit_link(
         )
     proba, codes, sample_weight = _subsample(proba, codes, sample_weight, max_rows)
     link = Link.identity(proba.n_outputs, proba.width)
+    penalties = {int(k): _penalty(proba, codes, sample_weight, int(k), shrinkage) for k in np.unique(proba.n_classes)}
     for block, span in proba.outputs():
         counts = proba.n_classes[span]
         for k in np.unique(counts):
+            penalty = penalties[int(k)]
             for chosen in _batches(np.flatnonzero(counts == k), len(block), int(k)):
-                problem = _Problem.read(block, codes[:, span], sample_weight, chosen, int(k), link.floor, shrinkage)
+                problem = _Problem.read(block, codes[:, span], sample_weight, chosen, link.floor, penalty)
                 temperature, bias = _newton(problem)
                 link.temperature[span.start + chosen] = temperature
                 link.bias[span.start + chosen, :k] = bias
@@ -106,6 +116,42 @@ def _subsample(
     # Random, not every n-th row: strides alias with data laid out in periods.
     rows = np.sort(np.random.default_rng(0).choice(proba.n_rows, max_rows, replace=False))
     return proba.take(rows), codes[rows], None if weight is None else weight[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class _Penalty:
+    """What the parameters theta = (t, b_1, ..., b_{k-1}), b_j = c_j - c_0, are shrunk towards, and how strongly."""
+
+    center: FloatArray
+    strength: float
+
+    def matrix(self) -> FloatArray:
+        """(t - t_0)^2 and sum_k of the squared centred biases, as a quadratic form in theta - center."""
+        k = len(self.center)
+        form = np.eye(k) - 1.0 / k
+        form[0] = form[:, 0] = 0.0
+        form[0, 0] = 1.0
+        return self.strength * form
+
+
+def _penalty(
+    proba: Probabilities, codes: NDArray[Any], weight: FloatArray | None, k: int, shrinkage: float
+) -> _Penalty:
+    """Shrink towards no change; where many outputs have k classes, towards the link that fits them all together."""
+    outputs = np.flatnonzero(proba.n_classes == k)
+    if len(outputs) < _SHARING:
+        return _Penalty(np.eye(1, k)[0], shrinkage)
+    rows = np.arange(proba.n_rows)
+    if len(rows) * len(outputs) > _POOL:
+        size = max(1, _POOL // len(outputs))
+        rows = np.sort(np.random.default_rng(0).choice(proba.n_rows, min(size, proba.n_rows), replace=False))
+    parts = [proba.output(m)[rows] for m in outputs[:_POOL]]
+    parts = [part if part.ndim == 2 else part[:, :, :k] for part in parts]
+    together = Probabilities((np.concatenate(parts),), np.array([k], dtype=np.intp))
+    true = np.concatenate([codes[rows, m] for m in outputs[:_POOL]])[:, None]
+    link = fit_link(together, true, None if weight is None else np.tile(weight[rows], len(parts)), shrinkage=shrinkage)
+    bias = link.bias[0, 1:k] - link.bias[0, 0]
+    return _Penalty(np.append(link.temperature, bias), shrinkage * _SHARED_STRENGTH)
 
 
 def _batches(outputs: IntArray, n_rows: int, k: int) -> list[IntArray]:
@@ -126,7 +172,7 @@ class _Problem:
     counts: FloatArray
     slope: FloatArray
     fixed: NDArray[np.bool_]
-    shrinkage: float
+    penalty: _Penalty
 
     @classmethod
     def read(
@@ -135,10 +181,10 @@ class _Problem:
         codes: NDArray[Any],
         sample_weight: FloatArray | None,
         outputs: IntArray,
-        k: int,
         floor: float,
-        shrinkage: float,
+        penalty: _Penalty,
     ) -> _Problem:
+        k = len(penalty.center)
         logits = _relative_logits(block, outputs, k, floor)
         true = codes[:, outputs].T
         weight = (true >= 0).astype(np.float64)
@@ -149,7 +195,7 @@ class _Problem:
             weight *= np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)[:, None]
         counts = np.stack([(weight * (true == j)).sum(axis=1) for j in range(k)], axis=1)
         slope = sum((weight * (true == j) * logits[:, j - 1]).sum(axis=1) for j in range(1, k))
-        return cls(logits, weight, counts[:, 1:], np.asarray(slope), (counts > 0).sum(axis=1) < 2, shrinkage)
+        return cls(logits, weight, counts[:, 1:], np.asarray(slope), (counts > 0).sum(axis=1) < 2, penalty)
 
     def evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value (B,), gradient (B, k) and Hessian (B, k, k) at theta = (t, b_1, ..., b_{k-1})."""
@@ -175,17 +221,10 @@ class _Problem:
         hessian[:, 0, 1:] = hessian[:, 1:, 0] = spread.sum(axis=2)
         hessian[:, 1:, 1:] = -weighted @ p.transpose(0, 2, 1)
         hessian[:, np.arange(1, theta.shape[1]), np.arange(1, theta.shape[1])] += mass
-        penalty = self._penalty(theta.shape[1])
-        away = theta - np.eye(1, theta.shape[1])
+        penalty = self.penalty.matrix()
+        away = theta - self.penalty.center
         value += 0.5 * np.einsum("bi,ij,bj->b", away, penalty, away)
         return value, gradient + away @ penalty, hessian + penalty
-
-    def _penalty(self, k: int) -> FloatArray:
-        """sum_k c_k^2 of the centred biases c, as a quadratic form in b_k = c_k - c_0; and (t - 1)^2."""
-        penalty = np.eye(k) - 1.0 / k
-        penalty[0] = penalty[:, 0] = 0.0
-        penalty[0, 0] = 1.0
-        return self.shrinkage * penalty
 
 
 def _relative_logits(block: NDArray[Any], outputs: IntArray, k: int, floor: float) -> FloatArray:
@@ -202,7 +241,8 @@ def _newton(problem: _Problem) -> tuple[FloatArray, FloatArray]:
     """Minimise by damped Newton steps; return temperature (B,) and centred bias (B, k)."""
     n_outputs, n_others = problem.counts.shape
     theta = np.zeros((n_outputs, n_others + 1))
-    theta[:, 0] = 1.0
+    theta[:, 0] = 1.0  # where outputs with nothing to learn from stay
+    theta[~problem.fixed] = problem.penalty.center
     value, gradient, hessian = problem.evaluate(theta)
     done = problem.fixed.copy()
     for _ in range(_MAX_STEPS):

@@ -23,12 +23,15 @@ _MANY_CLASSES = 12
 
 def describe_rule(rule: WeightedRule) -> str:
     """Return a few lines: what the rule is for, what it predicts when, what the link does before."""
-    return "\n".join([*headline(rule.facts), *_decision_lines(rule)])
+    return "\n".join([*headline(rule.facts, rule.n_outputs > 1), *_decision_lines(rule)])
 
 
 def describe_mixture(rules: tuple[WeightedRule, ...], weights: FloatArray, facts: Any) -> str:
     """Return the components of a randomised rule with their shares."""
-    lines = [*headline(facts), f"For each row one of {len(rules)} rules is drawn, reproducibly:"]
+    lines = [
+        *headline(facts, rules[0].n_outputs > 1),
+        f"For each row one of {len(rules)} rules is drawn, reproducibly:",
+    ]
     for r, rule in enumerate(rules):
         share = weights[..., r]
         low, high = float(share.min()), float(share.max())
@@ -37,19 +40,23 @@ def describe_mixture(rules: tuple[WeightedRule, ...], weights: FloatArray, facts
     return "\n".join(lines)
 
 
-def headline(facts: Any) -> list[str]:
+def headline(facts: Any, several: bool) -> list[str]:
     """Say which metric the rule was made for, where the facts know it."""
     if not isinstance(facts.get("metric"), str):
         return []
     average = facts.get("average")
-    return [f"Rule for {facts['metric']}{f', {average} average' if isinstance(average, str) else ''}."]
+    words = f", {average} average over the outputs" if several and isinstance(average, str) else ""
+    return [f"Rule for {facts['metric']}{words}."]
 
 
 def _decision_lines(rule: WeightedRule) -> list[str]:
     if rule.n_outputs == 1:
         return [*_output_lines(rule, 0), *_link_lines(rule, 0)]
-    if rule.link is None and rule.loss.n_outputs == 1 and _same_labels(rule):
-        return [f"The same for each of {rule.n_outputs} outputs:", *_output_lines(rule, 0)]
+    shared = rule.loss.n_outputs == 1 and _same_labels(rule)
+    # Behind links a shared loss means other thresholds on the model's own probabilities, output by output.
+    if shared and (rule.link is None or rule.width > 2):
+        lines = [f"The same for each of {rule.n_outputs} outputs:", *_output_lines(rule, 0)]
+        return lines if rule.link is None else [*lines, *_link_summary(rule)]
     if rule.n_outputs <= _MANY_OUTPUTS:
         lines = []
         for m in range(rule.n_outputs):
@@ -105,7 +112,8 @@ def _weight_lines(labels: list[str], weight: FloatArray, bonus: FloatArray) -> l
 
 
 def _listed(labels: list[str], values: FloatArray) -> str:
-    pairs = [f"{label} {value:.4g}" for label, value in zip(labels, values, strict=True)]
+    # Adding 0 turns -0 into 0.
+    pairs = [f"{label}: {value + 0.0:.4g}" for label, value in zip(labels, values, strict=True)]
     if len(pairs) > _MANY_CLASSES:
         pairs = [*pairs[:_MANY_CLASSES], f"and {len(pairs) - _MANY_CLASSES} more"]
     return ", ".join(pairs)
@@ -153,13 +161,18 @@ def _summary_lines(rule: WeightedRule) -> list[str]:
         shared = "one table of losses" if rule.loss.n_outputs == 1 else "a table of losses each"
         form = shared.replace("table of losses", "set of class weights") if rule.loss.is_diagonal else shared
         lines.append(f"{int((~binary).sum())} outputs of more than two classes: least expected loss, {form}.")
-    if rule.link is not None:
-        t = rule.link.temperature
-        lines.append(
-            f"Probabilities are recalibrated for each output: temperatures {t.min():.4g} to {t.max():.4g}, median "
-            f"{np.median(t):.4g}; thresholds are on the model's own probabilities."
-        )
-    return lines
+    return [*lines, *_link_summary(rule)]
+
+
+def _link_summary(rule: WeightedRule) -> list[str]:
+    if rule.link is None:
+        return []
+    t = rule.link.temperature
+    words = "; thresholds are on the model's own probabilities" if (rule.n_classes == 2).any() else ""
+    return [
+        f"Probabilities are recalibrated first, for each output: temperatures {t.min():.4g} to {t.max():.4g}, median "
+        f"{np.median(t):.4g}{words}."
+    ]
 
 
 def _threshold_summary(thresholds: FloatArray, count: int) -> list[str]:

@@ -4,7 +4,9 @@ Each is a frozen dataclass of settings with ``solve(oracle, objective) -> Soluti
 form it has, never which metric it is, and sees rows only through the oracle. Solvers do not import one another.
 """
 
+import inspect
 from collections.abc import Callable
+from typing import Any
 
 from .ascent import Ascent
 from .base import Gain, Solution, Solver
@@ -29,6 +31,7 @@ __all__ = [
     "Solution",
     "Solver",
     "Sweep",
+    "make_solver",
 ]
 
 SOLVERS: dict[str, Callable[..., Solver]] = {
@@ -41,3 +44,16 @@ SOLVERS: dict[str, Callable[..., Solver]] = {
     "column_generation": ColumnGeneration,
     "ascent": Ascent,
 }
+
+
+def make_solver(name: str, **settings: Any) -> Solver:
+    """Return the solver of a name with those of the settings that it has; None is its default.
+
+    Examples
+    --------
+    >>> from metricwise.solvers import make_solver
+    >>> make_solver("bisection", tol=1e-6, seed=3)
+    Bisection(tol=1e-06, max_iter=60)
+    """
+    known = inspect.signature(SOLVERS[name]).parameters
+    return SOLVERS[name](**{key: value for key, value in settings.items() if key in known and value is not None})

@@ -19,8 +19,11 @@ __all__ = ["Dinkelbach"]
 
 @dataclass(frozen=True, eq=False)
 class _State:
+    """g : where the last rules were taken; reached : where to go next; sound : last g whose rule was not empty."""
+
     g: FloatArray
     reached: FloatArray
+    sound: FloatArray
     passes: int
     history: tuple[float, ...]
 
@@ -34,8 +37,9 @@ class Dinkelbach:
 
     Guarantee: with expected confusion the ratio never falls and ends at the best over all rules. With labels it ends at
     a point that reproduces itself within `tol`, where it need not settle further; the last iterate is returned, not the
-    best one seen, because it generalises better. Where the rule at the best g has an empty denominator (precision), g
-    is lowered by `tol`, and so is the guarantee. Not for badly calibrated probabilities, with which it does harm.
+    best one seen, because it generalises better. Where rules near the best g have an empty denominator (precision),
+    it halves its way back and ends within `tol` below it. Not for badly calibrated probabilities, with which it does
+    harm.
 
     Parameters
     ----------
@@ -60,41 +64,46 @@ class Dinkelbach:
         ratio = need_ratio(objective, "Dinkelbach")
         C = oracle.confusions([Loss.argmax(objective.width)])[0]
         g = ratio.value(*ratio.at(objective.grouping.pool(C)))
-        return _State(g, np.full_like(g, np.inf), 1, (objective.value(C),))
+        sound = np.minimum(np.where(np.isfinite(ratio.low), ratio.low, g - 1.0), g)
+        return _State(g, np.full_like(g, np.inf), sound, 1, (objective.value(C),))
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
         ratio = need_ratio(objective, "Dinkelbach")
         g = state.g if np.isinf(state.reached).all() else state.reached
         C = oracle.confusions([objective.spread(loss_at(ratio.line, g))])[0]
         pooled = objective.grouping.pool(C)
-        # A 0/0 below g (precision without a prediction) is the end of the way up, not a value to start again from.
-        reached = np.where(_lost(ratio, pooled, g), g, ratio.value(*ratio.at(pooled)))
-        return _State(g, reached, state.passes + 1, (*state.history, objective.value(C)))
+        # A 0/0 below g (precision without a prediction) is no value to go on from: halve the way back instead.
+        empty = _is_empty(ratio, pooled, g)
+        reached = np.where(empty, state.sound + (g - state.sound) / 2, ratio.value(*ratio.at(pooled)))
+        sound = np.where(empty, state.sound, g)
+        return _State(g, reached, sound, state.passes + 1, (*state.history, objective.value(C)))
 
     def done(self, state: _State) -> bool:
-        return state.passes > self.max_iter or bool(np.all(np.abs(state.reached - state.g) <= self.tol))
+        return state.passes > self.max_iter or self._settled(state)
+
+    def _settled(self, state: _State) -> bool:
+        return bool(np.all(np.abs(state.reached - state.g) <= self.tol))
 
     def solve(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the rule at the last g."""
         ratio = need_ratio(objective, "Dinkelbach")
         state = run(self, oracle, objective)
-        settled = bool(np.all(np.abs(state.reached - state.g) <= self.tol))
         status = (
             f"Settled after {state.passes} passes."
-            if settled
+            if self._settled(state)
             else f"Did not settle to {self.tol:g} in {self.max_iter} passes: raise tol, or use solver='path'."
         )
-        # With expected confusion the ratio only rises: its last value is the better g.
-        g = np.maximum(state.reached, state.g) if oracle.certified else state.g
         facts: dict[str, Any] = {"status": status, "n_passes": state.passes, "history": state.history}
+        # With expected confusion the ratio only rises: its last value is the better g, unless it is one too far.
+        g = np.maximum(state.reached, state.sound) if oracle.certified else state.sound
         solution = finish(oracle, objective, loss_at(ratio.line, g), **facts)
-        lost = _lost(ratio, objective.grouping.pool(solution.confusion), g)
-        if lost.any():
-            solution = finish(oracle, objective, loss_at(ratio.line, np.where(lost, g - self.tol, g)), **facts)
+        empty = _is_empty(ratio, objective.grouping.pool(solution.confusion), g)
+        if empty.any():
+            solution = finish(oracle, objective, loss_at(ratio.line, np.where(empty, state.sound, g)), **facts)
         return certify(solution, oracle, objective, ratio, g)
 
 
-def _lost(ratio: Ratio, pooled: FloatArray, g: FloatArray) -> NDArray[np.bool_]:
+def _is_empty(ratio: Ratio, pooled: FloatArray, g: FloatArray) -> NDArray[np.bool_]:
     """Groups where the rule at g has an empty denominator, and with it a value below g."""
     numerator, denominator = ratio.at(pooled)
     empty = np.abs(denominator) <= 1e-14 * np.abs(ratio.B).max()

@@ -79,7 +79,8 @@ class FrankWolfe:
         return _State(hull, gap, bound, state.passes + 1, (*state.history, value))
 
     def done(self, state: _State) -> bool:
-        return state.gap <= self.tol or state.passes > self.max_iter
+        # Half of the tolerance is left for a mixture of fewer rules.
+        return state.gap <= self.tol / 2 or state.passes > self.max_iter
 
     def solve(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the best rule, or the best mixture."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..losses import Loss
 from ..metrics.objective import Objective
@@ -123,31 +124,51 @@ def line_search(objective: Objective, start: FloatArray, step: FloatArray, longe
     return np.asarray(chosen)
 
 
-def correct(objective: Objective, hull: Hull, tol: float, max_iter: int = 200) -> Hull:
+def correct(
+    objective: Objective, hull: Hull, tol: float, max_iter: int = 200, allowed: NDArray[np.bool_] | None = None
+) -> Hull:
     """Maximise a concave objective over the hull of the vertices, by pairwise steps with line search.
 
     Parameters
     ----------
     tol : float
         Stop where no exchange of weight between two vertices promises more than this.
+    allowed : ndarray of shape (T, G), optional
+        Vertices that may be given weight; at least those that have some.
     """
     weights, point = hull.weights.copy(), hull.point
     groups = np.arange(weights.shape[1])
+    center = None
     for _ in range(max_iter):
         slope = objective.gradient(point)
         promise = np.einsum("gij,tgij->tg", slope, hull.vertices)
-        to = promise.argmax(axis=0)
+        to = (promise if allowed is None else np.where(allowed, promise, -np.inf)).argmax(axis=0)
         source = np.where(weights > 0, promise, np.inf).argmin(axis=0)
-        if np.all(promise[to, groups] - promise[source, groups] <= tol):
+        promising = promise[to, groups] - promise[source, groups] > tol
+        if not promising.any():
             break
         step = hull.vertices[to, groups] - hull.vertices[source, groups]
         length = line_search(objective, point, step, weights[source, groups])
-        if not length.any():
-            break
+        before = objective.values(point)
+        length = np.where(objective.values(point + length[:, None, None] * step) > before, length, 0.0)
         point = point + length[:, None, None] * step
         weights[source, groups] -= length
         weights[to, groups] += length
+        if center is None and np.any(promising & (length == 0)):
+            # A product of recalls is flat, at 0, between vertices that miss different classes; amid all it may rise.
+            center = _center(hull, allowed)
+            stuck = promising & (length == 0) & (objective.values(center.point) >= before)
+            weights = np.where(stuck, center.weights, weights)
+            point = np.where(stuck[:, None, None], center.point, point)
+        elif not length.any():
+            break
     weights[weights < _NEGLIGIBLE] = 0.0
+    return replace(hull, weights=weights / weights.sum(axis=0))
+
+
+def _center(hull: Hull, allowed: NDArray[np.bool_] | None) -> Hull:
+    """Return the hull with its point amid all (allowed) vertices."""
+    weights = np.ones_like(hull.weights) if allowed is None else allowed.astype(np.float64)
     return replace(hull, weights=weights / weights.sum(axis=0))
 
 
@@ -178,9 +199,11 @@ def conclude(
         words = "No mixture of rules found does better than one rule."
         return replace(solution, status=f"{status} {words}", alternative=max(mixed, solution.value))
     if not randomized:
-        words = f"A mixture of rules would add {advantage:.3g}: randomized=True returns it."
-        return replace(solution, status=f"{status} {words}", alternative=mixed)
-    return _mixture(oracle, objective, thin(objective, hull, tol), solution, seed)
+        words = f"The best single rule found; a mixture of rules would add {advantage:.3g}: randomized=True returns it."
+        return replace(solution, status=f"{words} The mixture: {status[0].lower()}{status[1:]}", alternative=mixed)
+    # Fewer rules may cost what the tolerance has left, no more: the gap stays what the status says.
+    slack = tol if upper_bound is None else min(max(tol - (upper_bound - mixed), 0.0), tol)
+    return _mixture(oracle, objective, thin(objective, hull, slack), solution, seed)
 
 
 def thin(objective: Objective, hull: Hull, tol: float) -> Hull:
@@ -194,25 +217,12 @@ def thin(objective: Objective, hull: Hull, tol: float) -> Hull:
         trial[lightest, np.arange(len(lightest))] = 0.0
         trial[:, count <= 1] = weights[:, count <= 1]
         trial = trial / trial.sum(axis=0)
-        fewer = _refit(objective, replace(hull, weights=trial), tol)
+        fewer = correct(objective, replace(hull, weights=trial), max(tol / 10, 1e-12), allowed=trial > 0)
         kept = objective.values(fewer.point) >= target - tol
         shrunk = kept & ((fewer.weights > 0).sum(axis=0) < count)
         if not shrunk.any():
             return replace(hull, weights=weights)
         weights[:, shrunk] = fewer.weights[:, shrunk]
-
-
-def _refit(objective: Objective, hull: Hull, tol: float) -> Hull:
-    """Improve the point without bringing back a vertex that every group has dropped or that is not its own."""
-    used = np.flatnonzero((hull.weights > 0).any(axis=1))
-    part = Hull(tuple(hull.losses[t] for t in used), hull.vertices[used].copy(), hull.weights[used])
-    # A vertex that a group does not use stands where its point is: moving weight there gains nothing.
-    unused = part.weights <= 0
-    part.vertices[unused] = np.broadcast_to(part.point, part.vertices.shape)[unused]
-    better = correct(objective, part, tol / 10)
-    weights = np.zeros_like(hull.weights)
-    weights[used] = np.where(unused, 0.0, better.weights)
-    return replace(hull, weights=weights / weights.sum(axis=0))
 
 
 def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: Solution, seed: int) -> Solution:

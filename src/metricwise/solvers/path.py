@@ -67,8 +67,11 @@ class Path:
         """Points inside the best intervals of one group, best first, repeated to n_candidates."""
         grouping = objective.grouping
         outputs = np.flatnonzero((grouping.group == group) & (grouping.share > 0))
-        line = tuple(loss.output(group) for loss in ratio.line)
+        constant, slope = (loss.output(group) for loss in ratio.line)
+        # Columns of B that differ by rounding alone have one slope: their lines would cross at some g near infinity.
+        noise = 1e-13 * np.abs(ratio.B[group]).max()
+        slope = slope.map(lambda a: np.where(np.abs(a) <= noise, 0.0, a))
         functionals = np.stack([ratio.A[group], ratio.B[group]])
-        walk = oracle.walk(outputs, grouping.share[outputs], (line[0], line[1]), functionals, tol=1e-12)
+        walk = oracle.walk(outputs, grouping.share[outputs], (constant, slope), functionals, tol=1e-12)
         values = ratio.value(walk.values[:, 0], walk.values[:, 1])
         return walk.interior(walk.best(values, self.n_candidates))

@@ -82,7 +82,8 @@ class Sweep:
             return certify(solution, oracle, objective, ratio, reached)
         if objective.concave:
             bound = max(solution.value, concave_bound(oracle, objective, solution.confusion))
-            return replace(solution, upper_bound=bound, n_passes=solution.n_passes + 1)
+            words = f"{solution.status} A mixture could add at most {bound - solution.value:.2g}."
+            return replace(solution, upper_bound=bound, status=words, n_passes=solution.n_passes + 1)
         return solution
 
     def _candidates(self, oracle: Oracle, objective: Objective, group: int) -> FloatArray:

@@ -1,0 +1,210 @@
+"""The sets: features, classes in their natural order as codes 0..K-1, and how many rows are for training.
+
+Real files are read from a folder given by METRICWISE_DATA or --data; nothing is downloaded or stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SETS", "WORLDS", "Rows", "Split", "load", "split_of"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A set: features and class codes."""
+
+    X: FloatArray
+    y: IntArray
+    n_train: int | None = None  # None: two thirds
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows for training (and for the rule) and held-out rows."""
+
+    X: FloatArray
+    y: IntArray
+    X_test: FloatArray
+    y_test: IntArray
+
+
+def load(name: str, folder: Path | None) -> Rows:
+    """Return a real set by name."""
+    return SETS[name](folder)
+
+
+def split_of(name: str, seed: int, folder: Path | None) -> Split:
+    """Return one random split of a real set, or one draw of a synthetic world."""
+    if name in WORLDS:
+        rng = np.random.default_rng([sorted(WORLDS).index(name), seed])
+        n_train, n_test, draw = WORLDS[name]
+        return Split(*draw(rng, n_train), *draw(rng, n_test))
+    from sklearn.model_selection import train_test_split
+
+    rows = load(name, folder)
+    n_train = rows.n_train or round(2 * len(rows.y) / 3)
+    X, X_test, y, y_test = train_test_split(rows.X, rows.y, train_size=n_train, stratify=rows.y, random_state=seed)
+    return Split(X, y, X_test, y_test)
+
+
+# ------------------------------------------------------------------------------------------------- built-in sets
+
+
+def _built_in(name: str, positive: int | None = None, n_train: int | None = None) -> Callable[[Path | None], Rows]:
+    def read(_folder: Path | None) -> Rows:
+        from sklearn import datasets
+
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        return Rows(np.asarray(X, dtype=float), _codes(y, positive), n_train)
+
+    return read
+
+
+def _codes(y: Any, positive: int | None) -> IntArray:
+    y = np.asarray(y, dtype=np.intp)
+    return y if positive is None else (y == positive).astype(np.intp)
+
+
+# ----------------------------------------------------------------------------------------------------- real sets
+
+
+def _table(folder: Path | None, path: str, **options: Any) -> Any:
+    import pandas as pd
+
+    if folder is None:
+        raise SystemExit(f"{path} is needed: set METRICWISE_DATA or --data to the folder that holds it.")
+    return pd.read_csv(folder / path, **options)
+
+
+def _features(table: Any) -> FloatArray:
+    """One-hot columns for words; numbers as they are, gaps filled with the median."""
+    import pandas as pd
+
+    table = table.fillna(table.median(numeric_only=True))
+    return pd.get_dummies(table, dtype=float).to_numpy(dtype=float)
+
+
+def _ranks(column: Any, order: list[Any]) -> IntArray:
+    return np.asarray(column.map({name: code for code, name in enumerate(order)}), dtype=np.intp)
+
+
+def car(folder: Path | None) -> Rows:
+    """Car evaluation: unacc < acc < good < vgood."""
+    table = _table(folder, "car/car.data", header=None, dtype=str)
+    return Rows(_features(table.iloc[:, :-1]), _ranks(table.iloc[:, -1], ["unacc", "acc", "good", "vgood"]))
+
+
+def car_good(folder: Path | None) -> Rows:
+    """Car evaluation, binary: good or better (8 %)."""
+    rows = car(folder)
+    return Rows(rows.X, (rows.y >= 2).astype(np.intp))
+
+
+def nursery(folder: Path | None) -> Rows:
+    """Nursery: the two rows of class "recommend" are dropped; 2,000 rows for training, the rest held out."""
+    table = _table(folder, "nursery/nursery.data", header=None, dtype=str)
+    table = table[table.iloc[:, -1] != "recommend"]
+    y = _ranks(table.iloc[:, -1], ["not_recom", "very_recom", "priority", "spec_prior"])
+    return Rows(_features(table.iloc[:, :-1]), y, 2_000)
+
+
+def nursery_rare(folder: Path | None) -> Rows:
+    """Nursery, binary: class "very_recom" (2.5 %)."""
+    rows = nursery(folder)
+    return Rows(rows.X, (rows.y == 1).astype(np.intp), 2_000)
+
+
+def cmc(folder: Path | None) -> Rows:
+    """Contraceptive method choice: three methods, in the order of the file's codes."""
+    table = _table(folder, "cmc/cmc.data", header=None)
+    table = table.astype({6: str})  # the husband's occupation has no order
+    return Rows(_features(table.iloc[:, :-1]), np.asarray(table.iloc[:, -1], dtype=np.intp) - 1)
+
+
+def phishing(folder: Path | None) -> Rows:
+    """Website phishing: -1, 0, 1."""
+    if folder is None:
+        raise SystemExit("phishing/PhishingData.arff is needed: set METRICWISE_DATA or --data.")
+    lines = (folder / "phishing/PhishingData.arff").read_text().splitlines()
+    body = [line for line in lines if line.strip() and not line.startswith(("@", "%"))]
+    values = np.array([line.split(",") for line in body], dtype=float)
+    return Rows(values[:, :-1], values[:, -1].astype(np.intp) + 1)
+
+
+def phishing_suspicious(folder: Path | None) -> Rows:
+    """Website phishing, binary: class 0 (8 %)."""
+    rows = phishing(folder)
+    return Rows(rows.X, (rows.y == 1).astype(np.intp))
+
+
+def student_grade(folder: Path | None) -> Rows:
+    """Final grade in Portuguese, cut at 10, 12, 14 and 16 points; the two earlier grades are left out."""
+    table = _table(folder, "student/student-por.csv", sep=";")
+    y = np.digitize(np.asarray(table["G3"], dtype=float), [10, 12, 14, 16])
+    return Rows(_features(table.drop(columns=["G1", "G2", "G3"])), y.astype(np.intp))
+
+
+def wiki4he(folder: Path | None) -> Rows:
+    """Teachers on Wikipedia: item Use3 (I recommend my students to use it), 1 to 5; rows without an answer dropped."""
+    table = _table(folder, "wiki4he/wiki4HE.csv", sep=";", na_values="?")
+    table = table[table["Use3"].notna()]
+    asked = [c for c in table.columns if not c.startswith(("Use", "BI")) and not c.endswith(("POSITION", "STATUS"))]
+    return Rows(_features(table[asked]), np.asarray(table["Use3"], dtype=np.intp) - 1)
+
+
+SETS: dict[str, Callable[[Path | None], Rows]] = {
+    "breast_cancer": _built_in("breast_cancer"),
+    "iris": _built_in("iris"),
+    "wine": _built_in("wine"),
+    "digits": _built_in("digits", n_train=600),
+    "digits_eight": _built_in("digits", positive=8, n_train=600),
+    "car": car,
+    "car_good": car_good,
+    "nursery": nursery,
+    "nursery_rare": nursery_rare,
+    "cmc": cmc,
+    "phishing": phishing,
+    "phishing_suspicious": phishing_suspicious,
+    "student_grade": student_grade,
+    "wiki4he": wiki4he,
+}
+
+
+# ---------------------------------------------------------------------------------------------- synthetic worlds
+
+
+def _features_of_world(rng: np.random.Generator, n: int) -> tuple[FloatArray, FloatArray]:
+    X = rng.normal(size=(n, 6))
+    bent = np.column_stack([X[:, 0] * X[:, 1], np.abs(X[:, 2]) - 0.8])
+    return X, bent
+
+
+def _rare_classes(rng: np.random.Generator, n: int) -> tuple[FloatArray, IntArray]:
+    """Three classes of about 83, 12 and 5 %, neither linear nor separable."""
+    X, bent = _features_of_world(rng, n)
+    scores = np.column_stack([np.full(n, 2.4), X[:, 0] + 0.8 * bent[:, 0], 0.9 * X[:, 1] - 0.9 + 0.8 * bent[:, 1]])
+    return X, np.argmax(scores + rng.gumbel(size=(n, 3)), axis=1)
+
+
+def _rare_positives(rng: np.random.Generator, n: int) -> tuple[FloatArray, IntArray]:
+    """Two classes, some 8 % positive."""
+    X, bent = _features_of_world(rng, n)
+    score = 1.1 * X[:, 0] + 0.7 * X[:, 1] + 0.6 * bent[:, 0] - 3.2
+    return X, (score + rng.logistic(size=n) > 0).astype(np.intp)
+
+
+Draw = Callable[[np.random.Generator, int], tuple[FloatArray, IntArray]]
+WORLDS: dict[str, tuple[int, int, Draw]] = {
+    "world_rare": (1_000, 20_000, _rare_classes),
+    "world_binary": (800, 20_000, _rare_positives),
+}

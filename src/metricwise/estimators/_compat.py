@@ -1,0 +1,22 @@
+"""The private parts of scikit-learn that are used here: the one file to look at when scikit-learn moves them."""
+
+from __future__ import annotations
+
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils import _safe_indexing as take_rows
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
+from sklearn.utils.validation import _check_method_params as params_of_rows
+from sklearn.utils.validation import _num_samples as count_rows
+
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "RealNotInt",
+    "StrOptions",
+    "count_rows",
+    "fit_context",
+    "params_of_rows",
+    "routing_enabled",
+    "take_rows",
+]

@@ -1,0 +1,284 @@
+"""Probabilities of rows that a model has not seen, aligned with the classes of the whole target.
+
+Owns how an estimator is made to fit a target of any kind (calibrated, output by output), the folds, and the pooling of
+what the folds predict. Must not know metrics or rules.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.parallel import Parallel, delayed
+
+from ._compat import count_rows, params_of_rows, take_rows
+from ._per_output import PerOutputClassifier
+from ._targets import Target
+
+__all__ = ["Pool", "aligned_proba", "known_classes", "make_splits", "make_trainable", "out_of_fold", "train"]
+
+_FOLDS = 5
+
+
+# ------------------------------------------------------------------------------------------------------ models
+
+
+def make_trainable(
+    estimator: Any, target: Target, calibration: str | None = None, n_jobs: int | None = None, who: str = "fit"
+) -> Any:
+    """Return an unfitted estimator that can fit the target: as it is, calibrated, or one per output.
+
+    Estimators that take all outputs at once do so where every label is observed; a calibrator and a missing label need
+    one estimator per output.
+    """
+    if calibration is not None and target.several and isinstance(estimator, FrozenEstimator):
+        raise ValueError(
+            f"{who}: calibration={calibration!r} needs a 1-D y where the estimator is fitted already; leave it None, "
+            "and let recalibrate be True."
+        )
+    native = calibration is None and (not target.several or _takes_all(estimator, target))
+    one = clone(estimator)
+    if calibration is not None:
+        one = CalibratedClassifierCV(one, method=calibration, cv=CalibrationFolds())
+    return one if native or not target.several else PerOutputClassifier(one, n_jobs=n_jobs)
+
+
+def _takes_all(estimator: Any, target: Target) -> bool:
+    if isinstance(estimator, FrozenEstimator):
+        return True
+    tags = get_tags(estimator)
+    every = tags.target_tags.multi_output
+    labels = every or (tags.classifier_tags is not None and tags.classifier_tags.multi_label)
+    return target.n_outputs > 1 and target.complete and target.alike() and (labels if target.indicator else every)
+
+
+def train(model: Any, X: Any, target: Target, rows: NDArray[Any] | None, params: dict[str, Any]) -> Any:
+    """Fit a model to some of the rows, all of them if None; those without weight are left out."""
+    rows = _weighted_rows(rows, params)
+    if rows is not None:
+        X, target, params = take_rows(X, rows), target.take(rows), params_of_rows(X, params, indices=rows)
+    if isinstance(model, PerOutputClassifier):
+        return model.fit_target(X, target, **params)
+    return model.fit(X, target.whole(), **params)
+
+
+def _weighted_rows(rows: NDArray[Any] | None, params: dict[str, Any]) -> NDArray[Any] | None:
+    weight = params.get("sample_weight")
+    if weight is None or np.all(weight):
+        return rows
+    some = np.flatnonzero(weight)
+    return some if rows is None else np.asarray(rows)[np.isin(rows, some)]
+
+
+def known_classes(model: Any, target: Target) -> tuple[NDArray[Any], ...]:
+    """Return what the columns of a fitted model's probabilities stand for, as labels of the target where it can."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return target.classes
+    if not target.several:
+        return (_plain(classes),)
+    nested = isinstance(classes, (list, tuple)) and len(classes) == target.n_outputs and np.ndim(classes[0]) == 1
+    return tuple(map(_plain, classes)) if nested else tuple(np.array([0, 1]) for _ in range(target.n_outputs))
+
+
+def _plain(labels: Any) -> NDArray[Any]:
+    """Labels of one type as an array of that type: estimators often keep strings as objects."""
+    array = np.asarray(labels)
+    return np.array(array.tolist()) if len(set(map(type, array.tolist()))) == 1 else array
+
+
+def aligned_proba(model: Any, X: Any, target: Target, who: str) -> list[NDArray[Any]]:
+    """Return a model's probabilities as one array (N, K_m) per output, columns in the order of the target's classes."""
+    proba = model.predict_proba(X)
+    if not target.several:
+        blocks = [np.asarray(proba)]
+    elif isinstance(proba, (list, tuple)):
+        blocks = [np.asarray(block) for block in proba]
+    else:
+        blocks = _unstacked(np.asarray(proba), target, who)
+    if len(blocks) != target.n_outputs:
+        raise ValueError(f"{who}: the estimator must have {target.n_outputs} outputs, as y has, got {len(blocks)}.")
+    seen = known_classes(model, target)
+    return [_aligned(block, seen[m], target, m, who) for m, block in enumerate(blocks)]
+
+
+def _unstacked(proba: NDArray[Any], target: Target, who: str) -> list[NDArray[Any]]:
+    """Read (N, M) probabilities of class 1, or (N, M, K)."""
+    if proba.ndim == 3:
+        return [proba[:, m, : len(labels)] for m, labels in enumerate(target.classes)]
+    if any(len(labels) != 2 for labels in target.classes):
+        raise ValueError(
+            f"{who}: the estimator's predict_proba must return a list of one array per output where outputs have more "
+            f"than two classes, got an array of shape {proba.shape}."
+        )
+    return [np.stack([1 - column, column], axis=1) for column in proba.T]
+
+
+def _aligned(block: NDArray[Any], seen: NDArray[Any], target: Target, m: int, who: str) -> NDArray[Any]:
+    """Put the columns of one output in order; classes that a fold lacks get 0, rows without any probability 1/K."""
+    wanted = target.named(m)
+    if block.ndim != 2 or block.shape[1] != len(seen):
+        raise ValueError(
+            f"{who}: the estimator's predict_proba must have one column per class, {len(seen)}, got shape "
+            f"{block.shape}."
+        )
+    if len(seen) == len(wanted) and np.array_equal(seen, wanted):
+        return block
+    place = {label: k for k, label in enumerate(wanted.tolist())}
+    unknown = [label for label in seen.tolist() if label not in place]
+    if unknown:
+        raise ValueError(f"{who}: the estimator's classes must be among {list(place)}, got {unknown} as well.")
+    out = np.zeros((len(block), len(wanted)), dtype=block.dtype if block.dtype.kind == "f" else np.float64)
+    out[:, [place[label] for label in seen.tolist()]] = block
+    out[~out.any(axis=1)] = 1.0 / len(wanted)
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------- folds
+
+
+def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """Return the (train, test) rows of each fold.
+
+    None and integers are stratified where they can be: by the classes of one output, by the combinations of classes of
+    several. A float is the share of rows that are tested in a single split; the odd row is trained on.
+    """
+    n = count_rows(X)
+    strata = _strata(target)
+    if isinstance(cv, Real) and not isinstance(cv, Integral):
+        return list(_one_split(float(cv), n, strata, random_state).split(np.zeros(n), strata))
+    if cv is None or isinstance(cv, Integral):
+        folds = _FOLDS if cv is None else int(cv)
+        can = np.bincount(strata).max() >= folds
+        splitter = StratifiedKFold(folds) if can else KFold(folds)
+        with warnings.catch_warnings():
+            # Folds that lack a class are aligned: no need to warn of them.
+            warnings.filterwarnings("ignore", message="The least populated class in y", category=UserWarning)
+            return list(splitter.split(np.zeros(n), strata))
+    y = target.whole() if target.complete and target.alike() else strata
+    return list(check_cv(cv, y, classifier=True).split(X, y, **params))
+
+
+class CalibrationFolds(BaseEstimator):
+    """Stratified folds inside a fold, as many as its rarest class allows: at most 5, at least 2."""
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Any:
+        """Yield (train, test) rows."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The least populated class in y", category=UserWarning)
+            yield from StratifiedKFold(self.get_n_splits(X, y)).split(X, y)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        rarest = _FOLDS if y is None else int(np.unique(y, return_counts=True)[1].min())
+        return min(max(rarest, 2), _FOLDS)
+
+
+def _strata(target: Target) -> NDArray[Any]:
+    """Return the code of each row's class, or combination of classes."""
+    if target.n_outputs == 1:
+        return np.unique(target.codes[:, 0], return_inverse=True)[1].reshape(-1)
+    return np.unique(target.codes, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _one_split(share: float, n: int, strata: NDArray[Any], random_state: Any) -> Any:
+    n_test = int(np.floor(share * n + 1e-9))  # 0.29 * 100 is 28.999...
+    if not 0 < n_test < n:
+        raise ValueError(f"cv={share} leaves no row on one side of the split of {n} rows.")
+    counts = np.bincount(strata)
+    can = counts.min() >= 2 and min(n_test, n - n_test) >= len(counts)
+    splitter = StratifiedShuffleSplit if can else ShuffleSplit
+    return splitter(1, test_size=n_test, random_state=random_state)
+
+
+# -------------------------------------------------------------------------------------------------- out of fold
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Probabilities of rows by models that have not seen them.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Rows that at least one fold tested.
+    proba : ndarray of shape (n, K) or (n, M, K), or list of M arrays (n, K_m)
+        In the shape that `optimize` takes; the mean where several folds tested a row.
+    models : list
+        The models of the folds, where they were to be kept.
+    """
+
+    rows: NDArray[Any]
+    proba: Any
+    models: list[Any]
+
+
+def out_of_fold(
+    model: Any,
+    X: Any,
+    target: Target,
+    splits: Sequence[tuple[Any, Any]],
+    params: dict[str, Any],
+    *,
+    keep: bool = False,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    who: str = "fit",
+) -> Pool:
+    """Fit a model on each fold, in parallel, and predict the rows that the fold left out.
+
+    Parameters
+    ----------
+    model : estimator
+        From :func:`make_trainable`; cloned for each fold.
+    splits : sequence of (train, test)
+    params : dict
+        Of the estimator's fit; what has one entry per row is cut to the fold.
+    keep : bool, default=False
+        Whether to return the models.
+
+    Returns
+    -------
+    Pool
+    """
+    results = Parallel(n_jobs=n_jobs, verbose=verbose)(
+        delayed(_fit_and_predict)(clone(model), X, target, fit_rows, test_rows, params, who)
+        for fit_rows, test_rows in splits
+    )
+    n, first = len(target.codes), results[0][1]
+    sums = [np.zeros((n, block.shape[1]), dtype=block.dtype) for block in first]
+    counts = np.zeros(n, dtype=np.intp)
+    for (_, test_rows), (_, blocks) in zip(splits, results, strict=True):
+        np.add.at(counts, test_rows, 1)
+        for total, block in zip(sums, blocks, strict=True):
+            total[test_rows] += block
+    rows = np.flatnonzero(counts)
+    if len(rows) < n or counts.max() > 1:
+        sums = [total[rows] / counts[rows, None].astype(total.dtype) for total in sums]
+    return Pool(rows, pack(sums, target), [model for model, _ in results] if keep else [])
+
+
+def _fit_and_predict(
+    model: Any, X: Any, target: Target, fit_rows: Any, test_rows: Any, params: dict[str, Any], who: str
+) -> tuple[Any, list[NDArray[Any]]]:
+    model = train(model, X, target, fit_rows, params)
+    return model, aligned_proba(model, take_rows(X, test_rows), target, who)
+
+
+def pack(blocks: list[NDArray[Any]], target: Target) -> Any:
+    """Return the arrays of the outputs in a shape that `optimize` and rules take, one array where widths agree."""
+    if not target.several:
+        return blocks[0]
+    if len({block.shape[1] for block in blocks}) == 1:
+        return np.stack(blocks, axis=1)
+    return blocks

@@ -1,0 +1,55 @@
+"""The score of an estimator by a metric, and what becomes of sample weights."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import has_fit_parameter
+
+from ..inputs import observed_labels
+from .scoring import LabelScore
+
+__all__ = ["score_labels", "weight_for_fit"]
+
+
+def score_labels(
+    classes: tuple[NDArray[Any], ...],
+    y: Any,
+    predicted: NDArray[Any],
+    sample_weight: Any,
+    metric: Any,
+    average: str | None = None,
+    output_weight: Any = None,
+) -> float:
+    """Return a metric of labels and predictions over the classes that a model knows and those that occur in y."""
+    true = observed_labels(y, who="score")
+    if len(true.classes) != len(classes) or true.multioutput != (predicted.ndim == 2):
+        raise ValueError(f"score: y must have the shape of the predictions, {predicted.shape}, got {np.shape(y)}.")
+    every = [_joined(known, seen) for known, seen in zip(classes, true.classes, strict=True)]
+    scorer = LabelScore(metric, average, every if true.multioutput else every[0], output_weight)
+    return scorer(y, predicted, sample_weight=sample_weight)
+
+
+def _joined(known: NDArray[Any], seen: NDArray[Any]) -> NDArray[Any]:
+    """Classes of the model, and those that it has never seen among them in order."""
+    if set(seen.tolist()) <= set(known.tolist()):
+        return known
+    return observed_labels([*known.tolist(), *seen.tolist()]).classes[0]
+
+
+def weight_for_fit(estimator: Any, sample_weight: Any, who: str, calibrated: bool = False) -> dict[str, Any]:
+    """Return the weights as parameters of an estimator's fit, or warn that it does not take them."""
+    if sample_weight is None:
+        return {}
+    if calibrated or has_fit_parameter(estimator, "sample_weight"):
+        return {"sample_weight": sample_weight}
+    warnings.warn(
+        f"{who}: {type(estimator).__name__} does not take sample_weight, which therefore weighs the metric only. A "
+        "Pipeline takes it with metadata routing enabled.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return {}

@@ -1,0 +1,168 @@
+"""What y is: kinds of labels, classes of each output, and what estimators are given of it.
+
+Owns the reading of y for estimators, on top of :mod:`metricwise.inputs`. Must not know models or rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..inputs import observed_labels
+
+__all__ = ["Target", "read_target"]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Labels of M outputs.
+
+    Parameters
+    ----------
+    codes : integer ndarray of shape (N, M)
+        -1 where the label is missing.
+    classes : tuple of M ndarrays
+    several : bool
+        Whether y is 2-D.
+    """
+
+    codes: NDArray[Any]
+    classes: tuple[NDArray[Any], ...]
+    several: bool
+
+    @property
+    def n_outputs(self) -> int:
+        """M."""
+        return len(self.classes)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every label is observed, and every output has two classes or more among its labels."""
+        return bool((self.codes >= 0).all()) and all(len(np.unique(column)) > 1 for column in self.codes.T)
+
+    @property
+    def indicator(self) -> bool:
+        """Whether y is a multilabel indicator: several outputs of the classes 0 and 1."""
+        return self.several and all(labels.tolist() == [0, 1] for labels in self.classes)
+
+    @property
+    def kind(self) -> str:
+        """What names of metrics are read for: "binary", "multiclass", "multilabel" or "multioutput"."""
+        two = max(len(labels) for labels in self.classes) == 2
+        return ("multilabel" if two else "multioutput") if self.several else ("binary" if two else "multiclass")
+
+    @property
+    def public_classes(self) -> Any:
+        """Classes as scikit-learn has them: an array for a 1-D y, a list of arrays for a 2-D one."""
+        return list(self.classes) if self.several else self.classes[0]
+
+    def take(self, rows: Any) -> Target:
+        """Return the target of some of the rows."""
+        return replace(self, codes=self.codes[rows])
+
+    def column(self, m: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the rows of output m that are observed, and what an estimator is given for them."""
+        rows = np.flatnonzero(self.codes[:, m] >= 0)
+        return rows, self.named(m)[self.codes[rows, m]]
+
+    def named(self, m: int) -> NDArray[Any]:
+        """Return what an estimator calls the classes of output m: labels, or codes for labels of mixed types."""
+        labels = self.classes[m]
+        return np.arange(len(labels)) if labels.dtype.kind == "O" else labels
+
+    def whole(self) -> NDArray[Any]:
+        """Return all of y as an estimator is given it, for a target that is complete."""
+        columns = [self.named(m)[self.codes[:, m]] for m in range(self.n_outputs)]
+        if not self.several:
+            return columns[0]
+        return np.stack(columns, axis=1)
+
+    def alike(self) -> bool:
+        """Whether the labels of all outputs fit into one array of a plain type."""
+        return len({self.named(m).dtype.kind for m in range(self.n_outputs)}) == 1
+
+    def of_classes(self, classes: tuple[NDArray[Any], ...], who: str) -> Target:
+        """Return the target in terms of other classes, which must hold all that occur."""
+        for m, (own, wanted) in enumerate(zip(self.classes, classes, strict=True)):
+            seen = own[np.unique(self.codes[self.codes[:, m] >= 0, m])]
+            unknown = sorted(set(seen.tolist()) - set(wanted.tolist()), key=str)
+            if unknown:
+                where = f"output {m} of y" if self.several else "y"
+                raise ValueError(
+                    f"{who}: {where} must hold only the classes that are known, {wanted.tolist()}, got {unknown}."
+                )
+        return replace(self, codes=_recoded(self.codes, self.classes, classes), classes=classes)
+
+
+def read_target(y: Any, who: str) -> Target:
+    """Read y, and check that it is one of classification.
+
+    Parameters
+    ----------
+    y : array-like of shape (N,) or (N, M), or sparse indicator matrix
+        Labels of a 2-D y may be missing: NaN, None, NA or masked.
+    who : str
+        Name for messages.
+
+    Returns
+    -------
+    Target
+    """
+    if y is None:
+        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+    labels = observed_labels(y, who=who)
+    if not (labels.codes >= 0).any():
+        raise ValueError(f"{who}: y must have an observed label, got {labels.codes.size} missing ones (NaN, None).")
+    if not labels.multioutput and (labels.codes < 0).any():
+        raise ValueError(
+            f"{who}: y must not have missing labels (NaN, None) where there is one output, got "
+            f"{int((labels.codes < 0).sum())}; drop those rows."
+        )
+    target = Target(labels.codes, _shared(_completed(labels.classes, who)), labels.multioutput)
+    target = replace(target, codes=_recoded(labels.codes, labels.classes, target.classes))
+    for m in range(target.n_outputs):
+        # Of the labels once each, repeated so that they do not look like numbers that hardly ever repeat.
+        check_classification_targets(np.repeat(target.named(m), 3))
+    return target
+
+
+def _completed(classes: tuple[NDArray[Any], ...], who: str) -> tuple[NDArray[Any], ...]:
+    """Give an output of no class or one the classes of the first other output that has them, or else those of all."""
+    if len(classes) == 1 and len(classes[0]) < 2:
+        raise ValueError(f"{who}: y must have at least two classes, got one class: {classes[0].tolist()}.")
+    if all(set(labels.tolist()) <= {0, 1} for labels in classes):
+        kind = next(labels.dtype for labels in classes if len(labels))
+        return tuple(np.array([0, 1]).astype(labels.dtype if len(labels) else kind) for labels in classes)
+    every = observed_labels([label for labels in classes for label in labels.tolist()]).classes[0]
+    if len(every) < 2:
+        raise ValueError(f"{who}: y must have at least two classes, got one class: {every.tolist()}.")
+    proper = [labels for labels in classes if len(labels) > 1]
+
+    def complete(labels: NDArray[Any]) -> NDArray[Any]:
+        if len(labels) > 1:
+            return labels
+        wanted = set(labels.tolist())
+        return next((other for other in proper if wanted <= set(other.tolist())), every)
+
+    return tuple(map(complete, classes))
+
+
+def _shared(classes: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
+    """Let outputs of equal classes hold one array."""
+    found: dict[Any, NDArray[Any]] = {}
+    return tuple(found.setdefault((labels.dtype.str, tuple(labels.tolist())), labels) for labels in classes)
+
+
+def _recoded(codes: NDArray[Any], old: tuple[NDArray[Any], ...], new: tuple[NDArray[Any], ...]) -> NDArray[Any]:
+    """Turn codes of some classes into codes of others; a class that is not there becomes -1, as a missing label is."""
+    out = codes.copy()
+    for m, (before, after) in enumerate(zip(old, new, strict=True)):
+        if before is not after:
+            place = {label: code for code, label in enumerate(after.tolist())}
+            moved = np.array([place.get(label, -1) for label in before.tolist()] + [-1], dtype=np.intp)
+            out[:, m] = moved[codes[:, m]]  # the code -1 is the last entry
+    return out

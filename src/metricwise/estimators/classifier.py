@@ -1,0 +1,344 @@
+"""The estimator that most users will touch: any classifier, decided by the rule that maximises a metric.
+
+Owns cross-fitting: the rule is fitted on probabilities of rows that the model has not seen. Rules and metrics are
+found by :func:`metricwise.optimize`.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Bunch, check_random_state, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
+
+from ..front_door import optimize
+from ..inputs import read_sample_weight
+from ..metrics.scorers import resolve
+from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled, take_rows
+from ._decisions import RuleClassifier
+from ._probabilities import (
+    Pool,
+    aligned_proba,
+    known_classes,
+    make_splits,
+    make_trainable,
+    out_of_fold,
+    pack,
+    train,
+)
+from ._scores import score_labels, weight_for_fit
+from ._targets import Target, read_target
+
+__all__ = ["MetricOptimalClassifierCV"]
+
+
+class MetricOptimalClassifierCV(RuleClassifier):
+    """Classifier whose decisions maximise a metric, on top of any classifier with probabilities.
+
+    The estimator is fitted on folds, the rule is found on the probabilities of the rows that each fold left out
+    (:func:`metricwise.optimize`), and the estimator is fitted again on all rows. Where no rule promises a gain on new
+    rows, plain argmax is kept.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with `predict_proba`; with `calibration`, one with `decision_function` will do. A 2-D y is fitted
+        at once by estimators that can, else one clone per output is fitted on the rows whose label is observed.
+    metric : str, Metric or callable, default="balanced_accuracy"
+        What to maximise: a name of ours, a scorer name of scikit-learn, a metric, or f(C) of a (K, K) confusion matrix.
+    average : {"micro", "macro", "instance"}, optional
+        Average over outputs; None means micro unless the name of the metric fixes it.
+    solver : str or Solver, default="auto"
+        As in :func:`metricwise.optimize`.
+    confusion : {"auto", "labels", "expected", "blended"}, default="auto"
+        Count with the labels, with the probabilities in their place, or with half of each.
+    recalibrate : {"auto", True, False}, default="auto"
+        Fit a temperature and a bias per class first. Where this or `confusion` is "auto", the recipe is chosen by
+        cross-validation over the out-of-fold rows, and `gain_` estimates what the rule adds on new rows.
+    cv : int, float, splitter, iterable or "prefit", optional
+        Who predicts the rows that the rule is fitted on.
+
+        - None: 5 folds, stratified by the classes of one output or the combinations of several where these repeat.
+        - int: that number of folds, likewise.
+        - float in (0, 1): one split at random, this share of the rows for the rule and the others, the odd row with
+          them, for the model; with 0.5 the two halves of the paper's Algorithm 1.
+        - a splitter or an iterable of (train, test) rows. Rows that are never tested do not take part in the rule;
+          those tested several times count once, with the mean of their probabilities.
+        - "prefit": the estimator is fitted already, and not on the rows given. A
+          :class:`~sklearn.frozen.FrozenEstimator` means the same, whatever `cv` is.
+    refit : bool, default=True
+        Fit the estimator on all rows in the end. False keeps the model of the only split and needs one: a float.
+        Nothing is refitted where the estimator is fitted already.
+    calibration : {"sigmoid", "isotonic", "temperature"}, optional
+        Wrap the estimator in :class:`~sklearn.calibration.CalibratedClassifierCV` inside each fold.
+    randomized : bool, default=False
+        Allow a mixture of rules, where that is better than any one rule.
+    output_weight : array-like of shape (n_outputs,), optional
+        What each output counts for.
+    n_jobs : int, optional
+        Folds, or outputs where there is one fold, fitted at a time.
+    random_state : int, RandomState instance or None, default=None
+        Of the split where `cv` is a float, and of the search for the rule, which is always reproducible.
+    verbose : int, default=0
+        Verbosity of the fits.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted estimator.
+    rule_ : WeightedRule or MixtureRule
+        What predicts from its probabilities; ``rule_.describe()`` says it in words.
+    solution_ : Solution
+        What :func:`metricwise.optimize` found, with its status in words.
+    classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
+    best_score_ : float
+        The metric of the rule on the out-of-fold rows that it was fitted on.
+    gain_ : Gain or None
+        What the rule adds to argmax on new rows, with a 95 % interval; None where the recipe is fixed.
+    cv_results_ : dict or None
+        The candidates that cross-validation compared: "recipe", its cross-validated "score", its "gain" over argmax,
+        and the "std_error" of that. None where the recipe is fixed.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    See Also
+    --------
+    FixedRuleClassifier : Applies a rule that is known.
+    CostSensitiveClassifier : Trains on a loss matrix instead.
+    sklearn.model_selection.TunedThresholdClassifierCV : The threshold of a binary classifier.
+
+    Notes
+    -----
+    Rows that belong together (`groups`) are kept together by a splitter that knows groups, but the interval of `gain_`
+    takes rows as independent.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import train_test_split
+    >>> import metricwise as mw
+    >>> X, y = make_classification(2000, n_informative=4, n_classes=3, weights=[0.8, 0.15], random_state=0)
+    >>> X, X_new, y, y_new = train_test_split(X, y, random_state=0)
+    >>> model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="g_mean").fit(X, y)
+    >>> plain = mw.metrics.GMean().score(y_new, LogisticRegression().fit(X, y).predict(X_new))
+    >>> print(f"{plain:.2f}, with the rule {model.score(X_new, y_new):.2f}")
+    0.59, with the rule 0.7...
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])],
+        "metric": [str, HasMethods(["bind", "value"]), callable],
+        "average": [StrOptions({"micro", "macro", "instance"}), None],
+        "solver": [str, HasMethods(["solve"])],
+        "confusion": [StrOptions({"auto", "labels", "expected", "blended"})],
+        "recalibrate": ["boolean", StrOptions({"auto"})],
+        "cv": ["cv_object", StrOptions({"prefit"}), Interval(RealNotInt, 0.0, 1.0, closed="neither")],
+        "refit": ["boolean"],
+        "calibration": [StrOptions({"sigmoid", "isotonic", "temperature"}), None],
+        "randomized": ["boolean"],
+        "output_weight": ["array-like", None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        metric: Any = "balanced_accuracy",
+        average: str | None = None,
+        solver: Any = "auto",
+        confusion: str = "auto",
+        recalibrate: bool | str = "auto",
+        cv: Any = None,
+        refit: bool = True,
+        calibration: str | None = None,
+        randomized: bool = False,
+        output_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.average = average
+        self.solver = solver
+        self.confusion = confusion
+        self.recalibrate = recalibrate
+        self.cv = cv
+        self.refit = refit
+        self.calibration = calibration
+        self.randomized = randomized
+        self.output_weight = output_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MetricOptimalClassifierCV:
+        """Fit the estimator and the rule.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or sparse indicator matrix
+            Labels of a 2-D y may be missing: NaN, None or NA.
+        sample_weight : array-like of shape (n_samples,), optional
+            For the metric, and for the estimator if it takes weights.
+        **params
+            For the estimator's fit; `groups` for the splitter. With metadata routing enabled, whoever asks for them.
+
+        Returns
+        -------
+        self : object
+        """
+        who = type(self).__name__
+        X, y = indexable(X, y)
+        target = read_target(y, who)
+        sample_weight = read_sample_weight(sample_weight, count_rows(X), who)
+        routed = self._route(sample_weight, params)
+        if self._frozen() and self.calibration is None:
+            target, pool = self._apply_frozen(X, target)
+        else:
+            resolve(self.metric, target.kind, self.average)  # a metric that is refused must not cost any fits
+            pool = self._cross_fit(X, target, routed)
+        self.solution_ = optimize(
+            pool.proba,
+            y if len(pool.rows) == count_rows(X) else take_rows(y, pool.rows),
+            self.metric,
+            average=self.average,
+            sample_weight=None if sample_weight is None else sample_weight[pool.rows],
+            output_weight=self.output_weight,
+            classes=target.public_classes,
+            solver=self.solver,
+            confusion=self.confusion,
+            recalibrate=self.recalibrate,
+            randomized=self.randomized,
+            random_state=self._seed(),
+        )
+        self.rule_ = self.solution_.rule
+        self.classes_ = target.public_classes
+        self.best_score_ = self.solution_.value_on_labels
+        self.gain_ = self.solution_.gain
+        self.cv_results_ = _table(self.solution_.extra.get("candidates"))
+        self._copy_features()
+        return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the chosen metric of the predictions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        predicted = self.predict(X)
+        return score_labels(
+            self.rule_.classes, y, predicted, sample_weight, self.metric, self.average, self.output_weight
+        )
+
+    # ------------------------------------------------------------------------------------------------- fitting
+
+    def _frozen(self) -> bool:
+        """Whether the estimator is fitted already."""
+        prefit = isinstance(self.cv, str)
+        if prefit or isinstance(self.estimator, FrozenEstimator):
+            try:
+                check_is_fitted(self.estimator)
+            except NotFittedError as error:
+                raise NotFittedError(
+                    f"{type(self).__name__}: cv='prefit' and FrozenEstimator need an estimator that is fitted."
+                ) from error
+            return True
+        return False
+
+    def _apply_frozen(self, X: Any, target: Target) -> tuple[Target, Pool]:
+        """Predict all rows by the fitted estimator, whose classes are those of the rule."""
+        who = type(self).__name__
+        self._need_probabilities()
+        self.estimator_ = self.estimator
+        target = target.of_classes(known_classes(self.estimator, target), who)
+        blocks = aligned_proba(self.estimator, X, target, who)
+        return target, Pool(np.arange(count_rows(X)), pack(blocks, target), [])
+
+    def _cross_fit(self, X: Any, target: Target, routed: Bunch) -> Pool:
+        """Fit on folds and, if wanted, on all rows; return the out-of-fold probabilities."""
+        who, params = type(self).__name__, routed.estimator.fit
+        self._need_probabilities()
+        frozen = self._frozen()
+        estimator = FrozenEstimator(self.estimator) if isinstance(self.cv, str) else self.estimator
+        cv = None if isinstance(self.cv, str) else self.cv
+        splits = make_splits(cv, X, target, self.random_state, routed.splitter.split)
+        if not self.refit and len(splits) > 1 and not frozen:
+            raise ValueError(
+                f"{who}: refit=False needs a single split, got {len(splits)}; give cv a float such as 0.5, or let "
+                "refit be True."
+            )
+        keep = not self.refit and len(splits) == 1
+        outer, inner = (self.n_jobs, None) if len(splits) > 1 else (None, self.n_jobs)
+        model = make_trainable(estimator, target, self.calibration, inner, who)
+        pool = out_of_fold(model, X, target, splits, params, keep=keep, n_jobs=outer, verbose=self.verbose, who=who)
+        if keep:
+            self.estimator_ = pool.models[0]
+        else:
+            whole = make_trainable(estimator, target, self.calibration, self.n_jobs, who)
+            self.estimator_ = train(whole, X, target, None, params)
+        return pool
+
+    def _need_probabilities(self) -> None:
+        if self.calibration is None and not hasattr(self.estimator, "predict_proba"):
+            raise ValueError(
+                f"{type(self).__name__}: estimator must have predict_proba, and {type(self.estimator).__name__} has "
+                "not; give calibration='sigmoid' to make probabilities of its decision_function."
+            )
+
+    def _seed(self) -> int | None:
+        """Return a seed for the search of the rule."""
+        if self.random_state is None:
+            return None  # which is 0: the rule does not change from fit to fit
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    # ------------------------------------------------------------------------------------------------- routing
+
+    def _route(self, sample_weight: Any, params: dict[str, Any]) -> Bunch:
+        """Return what the estimator's fit and the splitter's split are given."""
+        if routing_enabled():
+            return process_routing(self, "fit", sample_weight=sample_weight, **params)
+        who, groups = type(self).__name__, params.pop("groups", None)
+        given = {**params, **weight_for_fit(self.estimator, sample_weight, who, self.calibration is not None)}
+        return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={} if groups is None else {"groups": groups}))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return who takes which metadata: `sample_weight` here, the rest the estimator and the splitter.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        )
+
+
+def _table(candidates: Any) -> dict[str, Any] | None:
+    if candidates is None:
+        return None
+    names, scores, gains, errors = zip(*candidates, strict=True)
+    return {"recipe": list(names), "score": np.array(scores), "gain": np.array(gains), "std_error": np.array(errors)}

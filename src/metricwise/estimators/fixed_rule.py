@@ -1,0 +1,180 @@
+"""A saved rule on top of any estimator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import Bunch, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
+
+from ..inputs import read_sample_weight
+from ..losses import Loss
+from ..metrics.linear import Accuracy
+from ..rules import MixtureRule, WeightedRule, load_rule
+from ._compat import HasMethods, count_rows, fit_context, routing_enabled
+from ._decisions import RuleClassifier
+from ._probabilities import known_classes, make_trainable, train
+from ._scores import score_labels, weight_for_fit
+from ._targets import Target, read_target
+
+__all__ = ["FixedRuleClassifier"]
+
+Rule = WeightedRule | MixtureRule
+
+
+class FixedRuleClassifier(RuleClassifier):
+    """Classifier that decides by a rule that is known.
+
+    `fit` fits the estimator only. An estimator that is fitted already can predict at once.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with `predict_proba`.
+    rule : WeightedRule, MixtureRule, path, str, dict or None
+        A rule, a JSON file or text that `to_json` wrote, or a document from `to_dict`. None is plain argmax. Its
+        classes must be those of the estimator, in whatever order.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+    rule_ : WeightedRule or MixtureRule
+    classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
+        In the order of the rule.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    See Also
+    --------
+    MetricOptimalClassifierCV : Finds the rule.
+    sklearn.model_selection.FixedThresholdClassifier : A threshold for a binary classifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import metricwise as mw
+    >>> X, y = load_iris(return_X_y=True)
+    >>> rule = mw.MetricOptimalClassifierCV(LogisticRegression(max_iter=1000), metric="g_mean").fit(X, y).rule_
+    >>> saved = rule.to_json()
+    >>> model = mw.FixedRuleClassifier(LogisticRegression(max_iter=1000), saved).fit(X, y)
+    >>> bool(model.rule_ == rule)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "rule": [WeightedRule, MixtureRule, str, os.PathLike, Mapping, None],
+    }
+
+    def __init__(self, estimator: Any, rule: Any) -> None:
+        self.estimator = estimator
+        self.rule = rule
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> FixedRuleClassifier:
+        """Fit the estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+        **params
+            For the estimator's fit.
+
+        Returns
+        -------
+        self : object
+        """
+        who = type(self).__name__
+        X, y = indexable(X, y)
+        target = read_target(y, who)
+        sample_weight = read_sample_weight(sample_weight, count_rows(X), who)
+        rule = _argmax_rule(target) if self.rule is None else self._read_rule()
+        if rule.multioutput != target.several or rule.n_outputs != target.n_outputs:
+            raise ValueError(
+                f"{who}: y must have {rule.n_outputs} outputs{', in a 2-D array' if rule.multioutput else ''}, as the "
+                f"rule has, got shape {np.shape(y)}."
+            )
+        target = target.of_classes(rule.classes, who)
+        if routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+        else:
+            routed = Bunch(estimator=Bunch(fit={**params, **weight_for_fit(self.estimator, sample_weight, who)}))
+        model = make_trainable(self.estimator, target, who=who)
+        self.estimator_ = train(model, X, target, None, routed.estimator.fit)
+        self.rule_ = rule
+        self._copy_features()
+        return self
+
+    @property
+    def classes_(self) -> Any:
+        """Class labels in the order of the rule."""
+        rule = self._fitted()[1]
+        return list(rule.classes) if rule.multioutput else rule.classes[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of right decisions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        predicted = self.predict(X)
+        return score_labels(self._fitted()[1].classes, y, predicted, sample_weight, Accuracy())
+
+    def _fitted(self) -> tuple[Any, Rule]:
+        if hasattr(self, "estimator_"):
+            return self.estimator_, self.rule_
+        check_is_fitted(self.estimator)
+        return self.estimator, _argmax_of(self.estimator) if self.rule is None else self._read_rule()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_") or _is_fitted(self.estimator)
+
+    def _read_rule(self) -> Rule:
+        if isinstance(self.rule, Mapping):
+            return (MixtureRule if self.rule.get("kind") == "mixture" else WeightedRule).from_dict(self.rule)
+        return self.rule if isinstance(self.rule, (WeightedRule, MixtureRule)) else load_rule(self.rule)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return who takes which metadata: all of it goes to the estimator.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        return MetadataRouter(owner=self).add(
+            estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        )
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except Exception:  # scikit-learn's NotFittedError, or a TypeError for what is no estimator
+        return False
+    return True
+
+
+def _argmax_rule(target: Target) -> WeightedRule:
+    width = max(len(labels) for labels in target.classes)
+    return WeightedRule(Loss.argmax(width), target.classes, multioutput=target.several)
+
+
+def _argmax_of(estimator: Any) -> WeightedRule:
+    several = isinstance(estimator.classes_, list)
+    outputs = estimator.classes_ if several else [estimator.classes_]
+    unknown = Target(np.empty((0, len(outputs)), dtype=np.intp), tuple(map(np.asarray, outputs)), several)
+    return _argmax_rule(Target(unknown.codes, known_classes(estimator, unknown), several))

@@ -1,0 +1,107 @@
+"""What questions to the feasible set are answered with: values that hold their own evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..losses import Loss
+from ..rules import MixtureRule, WeightedRule, anonymous_rule
+
+__all__ = ["Decomposition", "Exit", "Membership", "Part"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What was found for one output: a loss (K_m, K_m), and a mixture of the rules of losses."""
+
+    loss: FloatArray
+    losses: tuple[FloatArray, ...] = ()
+    weights: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """A confusion tensor as a mixture of the confusions of weighted rules.
+
+    Parameters
+    ----------
+    losses : tuple of R Loss
+        Each with a loss for every output.
+    weights : ndarray of shape (M, R)
+        Of each output, heaviest first; 0 for a rule that an output does not need.
+    confusion : ndarray of shape (M, K, K)
+        What the mixture reaches.
+    n_classes : ndarray of shape (M,), int
+    """
+
+    losses: tuple[Loss, ...]
+    weights: FloatArray
+    confusion: FloatArray
+    n_classes: NDArray[np.intp]
+
+    @property
+    def n_rules(self) -> int:
+        """R, the most rules that an output needs."""
+        return len(self.losses)
+
+    def rule(self, seed: int = 0) -> WeightedRule | MixtureRule:
+        """Return the rule that reaches the confusion, with codes as labels."""
+        rules = tuple(anonymous_rule(loss, self.n_classes) for loss in self.losses)
+        if len(rules) == 1:
+            return rules[0]
+        return MixtureRule(rules, self.weights[0] if len(self.weights) == 1 else self.weights, seed=seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Whether a confusion tensor can be reached; ``bool()`` of it is the answer.
+
+    Parameters
+    ----------
+    inside : bool
+        In the set or on its boundary, to the tolerance asked for.
+    decomposition : Decomposition or None
+        The proof if inside: a mixture of weighted rules that reaches the tensor, of each output at most the dimension
+        of its set plus one.
+    loss : Loss or None
+        The proof if outside, of Frobenius norm 1: ``<loss, C>`` is less than all that rules reach.
+    margin : float
+        By how much, a lower bound of the distance to the set; 0 if inside.
+    """
+
+    inside: bool
+    decomposition: Decomposition | None
+    loss: Loss | None
+    margin: float
+
+    def __bool__(self) -> bool:
+        return self.inside
+
+    def __repr__(self) -> str:
+        if self.decomposition is not None:
+            return f"Membership(inside=True, n_rules={self.decomposition.n_rules})"
+        return f"Membership(inside=False, margin={self.margin:.6g})"
+
+
+@dataclass(frozen=True, eq=False)
+class Exit:
+    """Where a ray leaves the set.
+
+    Parameters
+    ----------
+    length : float
+        The largest t for which ``start + t * direction`` can be reached.
+    confusion : ndarray of shape (M, K, K)
+        The point there.
+    loss : Loss
+        It supports the set there, modulo row constants; 0 for outputs that the ray has not stopped in.
+    """
+
+    length: float
+    confusion: FloatArray
+    loss: Loss

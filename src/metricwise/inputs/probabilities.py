@@ -1,0 +1,288 @@
+"""Probabilities, in any of the shapes that people have them in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Probabilities", "is_frame", "per_output", "read_proba", "sum_tolerance"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_CHECK_ROWS = 1 << 14
+
+
+def sum_tolerance(n_classes: int) -> float:
+    """How far a row of probabilities may be from summing to 1: rounding to two decimals is accepted, more is not."""
+    return min(0.005 * n_classes + 1e-6, 0.05)
+
+
+@dataclass(frozen=True, eq=False)
+class Probabilities:
+    """Class probabilities of M outputs, as views of what the user gave.
+
+    Parameters
+    ----------
+    blocks : tuple of ndarray
+        Each of shape (N, M_b, K_b), or (N, M_b) with the probability of class 1; the outputs in order, block by block.
+    n_classes : ndarray of shape (M,), int
+        K_m of each output.
+    """
+
+    blocks: tuple[NDArray[Any], ...]
+    n_classes: IntArray
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return len(self.blocks[0])
+
+    @property
+    def n_outputs(self) -> int:
+        """M."""
+        return len(self.n_classes)
+
+    @property
+    def width(self) -> int:
+        """K, the largest K_m."""
+        return int(self.n_classes.max())
+
+    def outputs(self) -> Iterator[tuple[NDArray[Any], slice]]:
+        """Yield each block with the slice of outputs that it holds."""
+        start = 0
+        for block in self.blocks:
+            yield block, slice(start, start + block.shape[1])
+            start += block.shape[1]
+
+    def output(self, m: int) -> NDArray[Any]:
+        """Return output m alone, of shape (N, 1, K_b) or (N, 1)."""
+        for block, span in self.outputs():
+            if m < span.stop:
+                return block[:, m - span.start : m - span.start + 1]
+        raise IndexError(m)
+
+    def take(self, rows: Any) -> Probabilities:
+        """Return some of the rows."""
+        return Probabilities(tuple(block[rows] for block in self.blocks), self.n_classes)
+
+
+def is_frame(values: Any) -> bool:
+    """Whether `values` is a pandas or polars data frame."""
+    return hasattr(values, "columns") and hasattr(values, "to_numpy")
+
+
+def per_output(classes: Any, n_outputs: int, who: str) -> list[Any]:
+    """Class labels of each output, or None; labels given once are those of every output."""
+    if classes is None:
+        return [None] * n_outputs
+    if isinstance(classes, (str, bytes, set, frozenset, dict)) or not hasattr(classes, "__len__"):
+        raise TypeError(
+            f"{who}: classes must be a list of labels in column order, or one such list per output, got {classes!r}."
+        )
+    items = list(classes)
+    nested = len(items) > 0 and hasattr(items[0], "__len__") and not isinstance(items[0], (str, bytes))
+    if nested and len(items) != n_outputs:
+        raise ValueError(f"{who}: classes must hold the labels of each of {n_outputs} outputs, got {len(items)} lists.")
+    return items if nested else [items] * n_outputs
+
+
+def read_proba(
+    proba: Any,
+    *,
+    multioutput: bool | None = None,
+    classes: Any = None,
+    columns: Sequence[Any] | None = None,
+    normalize: bool = False,
+    who: str = "optimize",
+) -> Probabilities:
+    """Read probabilities in any of the accepted shapes.
+
+    Parameters
+    ----------
+    proba : array-like
+        (N,) binary, (N, K), (N, M) multilabel, (N, M, K), or a list of M arrays (N, K_m).
+    multioutput : bool, optional
+        Whether y is 2-D; None if there is no y, when a 2-D array is (N, K).
+    classes : array-like or list of array-likes, optional
+        Labels that the columns of a data frame are matched to, and that say K_m of a padded (N, M, K) array.
+    columns : sequence, optional
+        Names of the outputs, which the columns of a multilabel data frame are matched to.
+    normalize : bool, default=False
+        Accept non-negative scores and divide each row by its sum.
+    who : str
+        Name for messages.
+
+    Returns
+    -------
+    Probabilities
+    """
+    if hasattr(proba, "tocsr"):
+        raise TypeError(f"{who}: proba must be a dense array, got a sparse matrix; pass proba.toarray().")
+    if isinstance(proba, (list, tuple)) and len(proba) and np.ndim(_peek(proba[0])) >= 1 and multioutput is not False:
+        blocks = _read_list(proba, classes, who)
+    else:
+        blocks = [_read_array(proba, multioutput, classes, columns, who)]
+    if normalize:
+        blocks = [_normalized(block, who) for block in blocks]
+    if len({len(block) for block in blocks}) != 1:
+        raise ValueError(
+            f"{who}: the arrays of proba must have equally many rows, got {[len(block) for block in blocks]}."
+        )
+    result = Probabilities(tuple(blocks), _class_counts(blocks, classes, who))
+    _check_values(result, who)
+    return result
+
+
+def _peek(first: Any) -> Any:
+    """A list of arrays is one array per output; a list of lists of numbers is one array."""
+    is_array = hasattr(first, "shape") or is_frame(first)
+    return first if is_array and np.ndim(first) == 2 else 0.0
+
+
+def _float_array(values: Any, who: str) -> NDArray[Any]:
+    if np.ma.isMaskedArray(values):
+        raise TypeError(f"{who}: proba must not be a masked array: every row needs its probabilities.")
+    try:
+        array = np.asarray(values.to_numpy() if is_frame(values) else values)
+        if array.dtype.kind not in "fiubO":
+            raise TypeError
+        if array.dtype.kind != "f" or array.dtype.itemsize > 8:
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{who}: proba must be an array of numbers, got {_kind_of(values)}.") from None
+    if array.ndim == 0:
+        raise ValueError(f"{who}: proba must be an array of probabilities, got {values!r}.")
+    if len(array) == 0:
+        raise ValueError(f"{who}: proba must have at least one row, got shape {array.shape}.")
+    return array
+
+
+def _kind_of(values: Any) -> str:
+    """What was given instead of numbers, in a word or two."""
+    if isinstance(values, (list, tuple)) and len(values) and hasattr(values[0], "shape"):
+        return f"a {type(values).__name__} of arrays of shapes {[np.shape(item) for item in values[:3]]}"
+    dtype = getattr(values, "dtype", None)
+    return type(values).__name__ if dtype is None else f"{type(values).__name__} of {dtype}"
+
+
+def _read_list(proba: Sequence[Any], classes: Any, who: str) -> list[NDArray[Any]]:
+    blocks = []
+    names = per_output(classes, len(proba), who)
+    for m, item in enumerate(proba):
+        array = _float_array(_match_columns(item, names[m], who), who)
+        if array.ndim != 2:
+            raise ValueError(
+                f"{who}: proba given as a list must hold arrays of shape (N, K_m), got {array.shape} for output {m}."
+            )
+        blocks.append(array[:, None, :])
+    return blocks
+
+
+def _read_array(
+    proba: Any, multioutput: bool | None, classes: Any, columns: Sequence[Any] | None, who: str
+) -> NDArray[Any]:
+    if is_frame(proba):
+        if multioutput:
+            proba = _match_columns(proba, columns, who)
+        else:
+            proba = _match_columns(proba, per_output(classes, 1, who)[0], who)
+    array = _float_array(proba, who)
+    if array.ndim == 1:
+        if multioutput:
+            raise ValueError(f"{who}: proba must be 2-D or 3-D where y is 2-D, got shape {array.shape}.")
+        return array[:, None]
+    if array.ndim == 2:
+        return array if multioutput else (array if array.shape[1] == 1 else array[:, None, :])
+    if array.ndim == 3 and multioutput is not False:
+        return array
+    expected = "(N,) or (N, K) where y is 1-D" if multioutput is False else "1-D, 2-D or 3-D"
+    raise ValueError(f"{who}: proba must have shape {expected}, got {array.shape}.")
+
+
+def _match_columns(frame: Any, names: Any, who: str) -> Any:
+    """Put the columns of a data frame in the order of `names`."""
+    if not is_frame(frame):
+        return frame
+    columns = list(frame.columns)
+    if names is None or columns == list(range(len(columns))) or len(columns) == 1:
+        return frame
+    if len(set(map(str, columns))) < len(columns):
+        raise ValueError(f"{who}: the columns of proba must have distinct names, got {columns}.")
+    wanted = [name.item() if isinstance(name, np.generic) else name for name in names]
+    for have, want in ((columns, wanted), (list(map(str, columns)), list(map(str, wanted)))):
+        if len(set(have)) == len(have) and set(have) == set(want):
+            order = [have.index(name) for name in want]
+            return frame if order == list(range(len(order))) else frame.to_numpy()[:, order]
+    raise ValueError(
+        f"{who}: the columns of proba must be named like the classes {wanted}, got {columns}; pass "
+        "proba.to_numpy() to take the columns by position."
+    )
+
+
+def _normalized(block: NDArray[Any], who: str) -> NDArray[Any]:
+    if block.ndim == 2:
+        raise ValueError(
+            f"{who}: normalize=True needs a score for every class, shape (N, K) or (N, M, K); got the scores of the "
+            "positive class alone."
+        )
+    total = block[..., :1].astype(np.float64)
+    for k in range(1, block.shape[-1]):  # in order, whatever the layout: a chunk must give what the whole gives
+        total += block[..., k : k + 1]
+    if not (np.isfinite(total).all() and (block >= 0).all() and (total > 0).all()):
+        raise ValueError(f"{who}: with normalize=True, scores must be finite, non-negative and not all zero in a row.")
+    return np.asarray(block / total, dtype=block.dtype)
+
+
+def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> IntArray:
+    """K_m of each output: the width of its block, less the padding that `classes` reveals."""
+    widths = np.concatenate([np.full(b.shape[1], 2 if b.ndim == 2 else b.shape[2]) for b in blocks]).astype(np.intp)
+    if classes is None or len(widths) == 1 or blocks[0].ndim == 2:
+        return widths
+    given = np.array([len(names) for names in per_output(classes, len(widths), who)], dtype=np.intp)
+    if (given > widths).any():
+        m = int(np.argmax(given > widths))
+        raise ValueError(f"{who}: classes of output {m} has {given[m]} labels, proba only {widths[m]} columns.")
+    return given
+
+
+def _check_values(proba: Probabilities, who: str) -> None:
+    n_classes = proba.n_classes
+    for block, span in proba.outputs():
+        counts = n_classes[span]
+        if (counts < 2).any():
+            raise ValueError(f"{who}: proba must have at least 2 classes per output, got {int(counts.min())}.")
+        for start in range(0, len(block), _CHECK_ROWS):
+            _check_rows(block[start : start + _CHECK_ROWS], counts, start, who)
+
+
+def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, who: str) -> None:
+    low, high = rows.min(), rows.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        at = start + int(np.argwhere(~np.isfinite(rows))[0][0])
+        raise ValueError(f"{who}: proba must be finite, got NaN or infinity in row {at}.")
+    if low < 0:
+        at = start + int(np.argwhere(rows < 0)[0][0])
+        raise ValueError(
+            f"{who}: proba must be non-negative, got {low} in row {at}; turn scores into probabilities first."
+        )
+    if rows.ndim == 2:
+        if high > 1:
+            raise ValueError(f"{who}: proba must be at most 1, got {high}.")
+        return
+    tolerance = sum_tolerance(rows.shape[2])
+    total = rows.sum(axis=2, dtype=np.float64)
+    off = np.abs(total - 1) > tolerance
+    if off.any():
+        where = tuple(int(i) for i in np.argwhere(off)[0])
+        raise ValueError(
+            f"{who}: proba must sum to 1 over the classes (within {tolerance:.3g}), got {total[where]:.6g} in row "
+            f"{start + where[0]}; pass normalize=True to divide scores by their sum."
+        )
+    for m in np.flatnonzero(counts < rows.shape[2]):
+        if (rows[:, m, counts[m] :] != 0).any():
+            raise ValueError(f"{who}: proba of output {m} must be 0 beyond its {counts[m]} classes.")

@@ -1,0 +1,75 @@
+"""Weights of rows and of outputs, and priors of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["read_output_weight", "read_prior", "read_sample_weight"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+def _read_weight(weight: Any, size: int, who: str, parameter: str, what: str) -> FloatArray:
+    try:
+        array = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{who}: {parameter} must be an array of numbers, got {type(weight).__name__}.") from None
+    if array.shape != (size,):
+        raise ValueError(f"{who}: {parameter} must have shape ({size},), one per {what}, got {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{who}: {parameter} must be finite, got NaN or infinity.")
+    if (array < 0).any():
+        raise ValueError(f"{who}: {parameter} must be non-negative, got {array.min():.6g}.")
+    if not (array > 0).any():
+        raise ValueError(f"{who}: {parameter} must not be all zero.")
+    return array
+
+
+def read_sample_weight(sample_weight: Any, n_rows: int, who: str = "optimize") -> FloatArray | None:
+    """Check the weights of rows; None stays None."""
+    return None if sample_weight is None else _read_weight(sample_weight, n_rows, who, "sample_weight", "row")
+
+
+def read_output_weight(output_weight: Any, n_outputs: int, who: str = "optimize") -> FloatArray:
+    """Check the weights of outputs; None is ones."""
+    if output_weight is None:
+        return np.ones(n_outputs)
+    return _read_weight(output_weight, n_outputs, who, "output_weight", "output")
+
+
+def read_prior(prior: Any, n_classes: IntArray, who: str = "optimize") -> FloatArray:
+    """Read class priors as an array of shape (M, K), padded with zeros.
+
+    Parameters
+    ----------
+    prior : float, array-like of shape (K,) or (M, K), or list of M arrays
+        A single number is the share of class 1 of a binary output.
+    n_classes : ndarray of shape (M,)
+    """
+    n_outputs, width = len(n_classes), int(n_classes.max())
+    if isinstance(prior, (int, float, np.number)):
+        rows: list[Any] = [[1.0 - float(prior), float(prior)]] * n_outputs
+    elif isinstance(prior, (list, tuple, np.ndarray)) and len(prior):
+        rows = list(prior) if np.ndim(prior[0]) else [prior] * n_outputs
+    else:
+        raise TypeError(f"{who}: prior must be a list of the shares of the classes in column order, got {prior!r}.")
+    if len(rows) != n_outputs:
+        raise ValueError(f"{who}: prior must be given once or for each of {n_outputs} outputs, got {len(rows)} rows.")
+    out = np.zeros((n_outputs, width))
+    for m, row in enumerate(rows):
+        try:
+            values = np.asarray(row, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{who}: prior must hold numbers, got {row!r} for output {m}.") from None
+        if values.shape != (n_classes[m],):
+            raise ValueError(
+                f"{who}: prior must have one share per class, {n_classes[m]} for output {m}, got shape {values.shape}."
+            )
+        if not np.isfinite(values).all() or (values < 0).any() or abs(values.sum() - 1) > 1e-6:
+            raise ValueError(f"{who}: prior must be non-negative and sum to 1, got {values.tolist()} for output {m}.")
+        out[m, : n_classes[m]] = values
+    return out

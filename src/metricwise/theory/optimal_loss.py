@@ -1,0 +1,123 @@
+"""The weighted loss at an optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import inputs
+from ..confusion import normalize
+from ..metrics.averages import group_outputs
+from ..metrics.base import Metric
+from ..metrics.objective import make_objective
+from ..metrics.scorers import Resolved, resolve, target_kind
+from ._checks import FloatArray, MetricLike, read_sizes, read_tensor
+
+__all__ = ["loss_from_gradient"]
+
+
+def loss_from_gradient(
+    metric: MetricLike | ArrayLike,
+    confusion: ArrayLike | None = None,
+    *,
+    average: str | None = None,
+    output_weight: ArrayLike | None = None,
+    n_classes: ArrayLike | None = None,
+    zero_division: float = 0.0,
+) -> FloatArray:
+    """Return the weighted loss ``-grad psi(C)``, scaled and shifted to [0, 1].
+
+    If C maximises psi over all confusions that can be reached, then it minimises <L, C> for this loss L, and the
+    weighted rule of L is optimal (up to rows that tie). For a fractional-linear metric this is the paper's
+    ``psi* B - A``, scaled and shifted.
+
+    The gradient is that at fixed class priors, which no rule changes; it is defined up to a constant per row, and so is
+    the loss: such constants change no decision. Neither does the scale, which is one per output.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable; or array-like of shape (K, K) or (M, K, K)
+        The metric psi, or its gradient.
+    confusion : array-like of shape (K, K) or (M, K, K)
+        Where the gradient is taken: shares, or counts. With counts, outputs weigh by their sums under micro. May be
+        left out if `metric` is a gradient.
+    average : {"micro", "macro", "instance"}, optional
+        Over outputs; micro unless the name of the metric fixes it. Under micro all outputs share one loss, under macro
+        each has its own. Instance-averaging is taken as micro, its population value.
+    output_weight : array-like of shape (M,), optional
+    n_classes : array-like of shape (M,), optional
+        K_m, if the outputs have different numbers of classes and `confusion` is padded. The loss of padding is 1.
+    zero_division : float, default=0.0
+        Value at 0/0 of a metric given by name.
+
+    Returns
+    -------
+    ndarray of the shape of `confusion`
+        Zero throughout where the gradient is flat, since every decision is then as good; the loss of argmax for an
+        output without a label under macro.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> mw.theory.loss_from_gradient("ordinal", [[0.2, 0.1, 0.0], [0.1, 0.2, 0.1], [0.0, 0.1, 0.2]])
+    array([[0. , 0.5, 1. ],
+           [0.5, 0. , 0.5],
+           [1. , 0.5, 0. ]])
+
+    At an F1 of 2/3 the loss is 2/3 B - A with A = [[0, 0], [0, 2]] and B = [[0, 1], [1, 2]]. The best threshold is
+    half the F1:
+
+    >>> L = mw.theory.loss_from_gradient("f1", [[0.6, 0.1], [0.1, 0.2]])
+    >>> L
+    array([[0.5, 1. ],
+           [1. , 0. ]])
+    >>> float((L[0, 1] - L[0, 0]) / (L[0, 1] - L[0, 0] + L[1, 0] - L[1, 1]))
+    0.333...
+    """
+    who = "loss_from_gradient"
+    if not (isinstance(metric, (str, Metric)) or callable(metric)):
+        slope = read_tensor(metric, who, "the gradient")
+        if confusion is not None and np.shape(confusion) != slope.shape:
+            raise ValueError(
+                f"{who}: the gradient must have the shape of confusion, {np.shape(confusion)}, got {slope.shape}."
+            )
+        single, slope = slope.ndim == 2, slope.reshape(-1, *slope.shape[-2:])
+        sizes = read_sizes(n_classes, slope, who)
+        losses = _unit_losses(slope, np.arange(len(slope)), sizes)
+        return losses[0] if single else losses
+    if confusion is None:
+        raise ValueError(f"{who}: confusion must be given with a metric; only a gradient goes without.")
+    tensor = read_tensor(confusion, who, "confusion")
+    if (tensor < 0).any() or not tensor.any():
+        raise ValueError(f"{who}: confusion must be non-negative and not all zero.")
+    single = tensor.ndim == 2
+    C, weight = normalize(tensor.reshape(-1, *tensor.shape[-2:]))
+    sizes = read_sizes(n_classes, C, who)
+    resolved = resolve(metric, target_kind(C.shape[-1], not single), average, zero_division)
+    alpha = _support_weighted(resolved, inputs.read_output_weight(output_weight, len(C), who), weight, C)
+    grouping = group_outputs(resolved.average, weight, sizes, alpha)
+    objective = make_objective(resolved.metric, grouping, C.sum(axis=-1), sizes)
+    slope = objective.gradient(grouping.pool(C))
+    if not np.isfinite(slope).all():
+        raise ValueError(f"{who}: {resolved.name} has no finite gradient at this confusion; take it at another one.")
+    losses = _unit_losses(slope, grouping.group, grouping.n_classes)
+    return losses[0] if single else losses
+
+
+def _unit_losses(slope: FloatArray, group: NDArray[np.intp], sizes: NDArray[np.intp]) -> FloatArray:
+    """Scale and shift the negative gradient of each group, and give it to the outputs of the group."""
+    width = slope.shape[-1]
+    units = np.ones_like(slope)
+    for g, k in enumerate(sizes.tolist()):
+        loss = -slope[g, :k, :k]
+        low, high = loss.min(), loss.max()
+        units[g, :k, :k] = (loss - low) / (high - low) if high > low else 0.0
+    losses = units[np.maximum(group, 0)]
+    losses[group < 0] = 1.0 - np.eye(width)
+    return losses
+
+
+def _support_weighted(resolved: Resolved, alpha: FloatArray, weight: FloatArray, C: FloatArray) -> FloatArray:
+    """Weigh outputs by their positives where scikit-learn's "weighted" on multilabel targets asks for it."""
+    support = weight * C[:, 1].sum(axis=-1)
+    return alpha * support if resolved.support_weighted and support.any() else alpha

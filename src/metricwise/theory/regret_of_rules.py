@@ -1,0 +1,149 @@
+"""Regret of a rule against the best rule for known probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import inputs
+from ..metrics.scorers import resolve, target_kind
+from ..oracles import BlendedOracle, MemoryOracle
+from ..problem import Problem, Recipe, Settings, fit
+from ..rules import MixtureRule, WeightedRule
+from ._checks import FloatArray, MetricLike
+
+__all__ = ["Regret", "regret"]
+
+
+@dataclass(frozen=True, eq=False)
+class Regret:
+    """What a rule loses for want of the best one; ``float()`` of it is the regret.
+
+    Parameters
+    ----------
+    value : float
+        The metric of the rule, under the true probabilities.
+    best : float
+        The metric of the best rule found that knows the true probabilities.
+    upper_bound : float or None
+        No rule is better than this, randomised ones included; None where nothing is known. Where the solver is exact
+        it equals `best`; else the true regret is between `regret` and ``upper_bound - value``.
+    best_rule : WeightedRule or MixtureRule
+        It takes the true probabilities.
+    """
+
+    value: float
+    best: float
+    upper_bound: float | None
+    best_rule: WeightedRule | MixtureRule
+
+    @property
+    def regret(self) -> float:
+        """``best - value``."""
+        return self.best - self.value
+
+    def __float__(self) -> float:
+        return self.regret
+
+    def __repr__(self) -> str:
+        return f"Regret(regret={self.regret:.6g}, value={self.value:.6g}, best={self.best:.6g})"
+
+
+def regret(
+    rule: WeightedRule | MixtureRule,
+    proba: Any,
+    eta: Any,
+    metric: MetricLike,
+    *,
+    average: str | None = None,
+    sample_weight: ArrayLike | None = None,
+    output_weight: ArrayLike | None = None,
+    zero_division: float = 0.0,
+) -> Regret:
+    """Compare a rule with the best one for known class probabilities.
+
+    The rule decides by `proba`, which may be any estimate. Its confusion is the expected one under `eta`, the true
+    probabilities: nothing is drawn, and for a randomised rule its exact distribution counts. The best rule is found
+    with `eta` in the hand; for a concave metric it may be a mixture. This is the paper's psi-regret, with the rows
+    given as the distribution of x.
+
+    Parameters
+    ----------
+    rule : WeightedRule or MixtureRule
+    proba : array-like
+        What the rule decides by, in any shape that it predicts for.
+    eta : array-like
+        True class probabilities of the same rows, in any such shape.
+    metric : str, Metric or callable
+    average : {"micro", "macro", "instance"}, optional
+        Over outputs; micro unless the name of the metric fixes it. The population value of instance-averaging is
+        micro's.
+    sample_weight : array-like of shape (N,), optional
+    output_weight : array-like of shape (M,), optional
+    zero_division : float, default=0.0
+        Value at 0/0 of a metric given by name.
+
+    Returns
+    -------
+    Regret
+
+    Examples
+    --------
+    Argmax is a threshold of 0.5. The best F1 has a lower one, half the F1:
+
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> from metricwise.losses import Loss
+    >>> eta = np.linspace(0.0, 1.0, 1001) ** 3
+    >>> argmax = mw.WeightedRule(Loss.argmax(2), classes=(np.array([0, 1]),))
+    >>> found = mw.theory.regret(argmax, eta, eta, "f1")
+    >>> found
+    Regret(regret=0.0295837, value=0.661805, best=0.691389)
+    >>> abs(found.best_rule.threshold - found.best / 2) < 0.01
+    True
+    """
+    who = "regret"
+    if not isinstance(rule, (WeightedRule, MixtureRule)):
+        raise TypeError(f"{who}: rule must be a WeightedRule or a MixtureRule, got {type(rule).__name__}.")
+    reader = rule if isinstance(rule, WeightedRule) else rule.rules[0]
+    estimate, truth = reader.read(proba, who), reader.read(eta, who)
+    if estimate.n_rows != truth.n_rows:
+        raise ValueError(f"{who}: eta must have the rows of proba, {estimate.n_rows}, got {truth.n_rows}.")
+    resolved = resolve(metric, target_kind(rule.width, rule.multioutput), average, zero_division)
+    problem = Problem(
+        proba=truth,
+        codes=None,
+        classes=rule.classes,
+        metric=resolved.metric,
+        average=resolved.average,
+        support_weighted=resolved.support_weighted,
+        sample_weight=inputs.read_sample_weight(sample_weight, truth.n_rows, who),
+        output_weight=inputs.read_output_weight(output_weight, truth.n_outputs, who),
+        multioutput=rule.multioutput,
+        output_names=reader.output_names,
+    )
+    oracle = problem.oracle("expected")
+    objective = problem.objective(oracle)
+    value = objective.value(_expected_confusion(rule, estimate, oracle))
+    # Only for concave metrics can a mixture be found that is sure to be best.
+    recipe = Recipe(confusion="expected", recalibrate=False)
+    solution = fit(problem, recipe, Settings(randomized=objective.concave))
+    if solution.value < value:  # by rounding, or because the solver is no exact one
+        bound = None if solution.upper_bound is None else max(solution.upper_bound, value)
+        return Regret(value, value, bound, rule)
+    return Regret(value, solution.value, solution.upper_bound, solution.rule)
+
+
+def _expected_confusion(
+    rule: WeightedRule | MixtureRule, proba: inputs.Probabilities, oracle: MemoryOracle | BlendedOracle
+) -> FloatArray:
+    """Return the confusion of a rule that decides by `proba`, as the oracle counts."""
+    if isinstance(rule, WeightedRule):
+        return oracle.confusion_of(rule.decide(proba))
+    weights = np.broadcast_to(rule.weights, (rule.n_outputs, len(rule.rules)))
+    parts = [oracle.confusion_of(component.decide(proba)) for component in rule.rules]
+    mixed: FloatArray = np.einsum("mr,rmij->mij", weights, np.array(parts))
+    return mixed

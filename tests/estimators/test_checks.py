@@ -1,0 +1,50 @@
+"""scikit-learn's own checks of what an estimator is, over all estimators in several configurations."""
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import metricwise as mw
+
+TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
+
+LABELS = {"confusion": "labels", "recalibrate": False}
+EXPECTED = {"confusion": "expected", "recalibrate": False}
+
+# What scikit-learn expects of TunedThresholdClassifierCV, and the sentence for each.
+ARGMAX = "predict maximises the metric, so it need not be the argmax of predict_proba"
+WEIGHTS = "folds, of the recipe or of a calibrator, differ between a row of weight two and one that is given twice"
+
+RULE = {"check_classifiers_train": ARGMAX, "check_classifier_multioutput": ARGMAX}
+FOLDS = {"check_sample_weight_equivalence_on_dense_data": WEIGHTS}
+
+# Each configuration with the checks that need not hold in it; where the best rule happens to be argmax, they do.
+CONFIGURATIONS = [
+    (mw.MetricOptimalClassifierCV(GaussianNB()), RULE | FOLDS),
+    (mw.MetricOptimalClassifierCV(LogisticRegression(), cv=2, **LABELS), RULE),
+    (
+        mw.MetricOptimalClassifierCV(GaussianNB(), metric="kappa", cv=0.5, refit=False, solver="bisection", **LABELS),
+        RULE | FOLDS,
+    ),
+    (mw.MetricOptimalClassifierCV(TREE, metric="g_mean", cv=2, randomized=True, **EXPECTED), RULE),
+    (mw.MetricOptimalClassifierCV(GaussianNB(), metric="weighted_exponential", cv=2, **EXPECTED), RULE),
+    (
+        mw.MetricOptimalClassifierCV(GaussianNB(), metric="mcc", cv=3, calibration="sigmoid", **EXPECTED),
+        RULE | FOLDS,
+    ),
+    (mw.MetricOptimalClassifierCV(GaussianNB(), metric="hamming_accuracy", cv=2, **EXPECTED), {}),
+    (mw.FixedRuleClassifier(GaussianNB(), None), {}),
+    (mw.CostSensitiveClassifier(GaussianNB(), None), {}),
+    (mw.MetricWeightedClassifier(TREE, cv=2, max_iter=3), {}),
+]
+FAILURES = {repr(estimator): failures for estimator, failures in CONFIGURATIONS}
+
+
+@parametrize_with_checks(
+    [estimator for estimator, _ in CONFIGURATIONS],
+    expected_failed_checks=lambda estimator: FAILURES[repr(estimator)],
+    xfail_strict=False,
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)

@@ -1,0 +1,285 @@
+"""What users hand in: every way to write the same problem is the same problem, and odd labels survive the journey."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+import metricwise as mw
+
+LABELS = {"confusion": "labels", "recalibrate": False}
+RNG = np.random.default_rng(0)
+PROBA = RNG.dirichlet(np.ones(3), size=24)
+Y = np.arange(24) % 3
+POSITIVE = RNG.random(24)
+BINARY = np.arange(24) % 2
+MULTILABEL = RNG.random((24, 3))
+LABELLED = (RNG.random((24, 3)) < MULTILABEL).astype(int)
+LABELLED[:2] = [[0], [1]]
+NAMES = np.array(["a", "b", "c"])
+
+
+def solve(proba, y, metric="quadratic_kappa", **options):
+    return mw.optimize(proba, y, metric, **LABELS, **options)
+
+
+REFERENCE = solve(PROBA, Y)
+GAPS = np.where(np.arange(24) % 5 == 0, -1, Y)
+WITH_GAPS = solve(PROBA[GAPS >= 0], Y[GAPS >= 0])
+
+
+def gappy(values, gap):
+    return [gap if code < 0 else values[code] for code in GAPS]
+
+
+# ------------------------------------------------------------------------------------------------ labels, one output
+
+
+@pytest.mark.parametrize(
+    ("y", "labels"),
+    [
+        (Y.tolist(), [0, 1, 2]),
+        (tuple(Y.tolist()), [0, 1, 2]),
+        (Y.astype(np.uint8), [0, 1, 2]),
+        (Y.astype(float), [0.0, 1.0, 2.0]),
+        (Y + 7, [7, 8, 9]),
+        (Y - 1, [-1, 0, 1]),
+        (NAMES[Y].tolist(), ["a", "b", "c"]),
+        (NAMES[Y], ["a", "b", "c"]),
+        (NAMES[Y].astype(object), ["a", "b", "c"]),
+        (np.array([b"x", b"y", b"z"])[Y], [b"x", b"y", b"z"]),
+        ([1, 2, "a"] * 8, [1, 2, "a"]),
+        (pd.Series(NAMES[Y], index=range(50, 74)), ["a", "b", "c"]),
+        (pd.Series(NAMES[Y], dtype="category"), ["a", "b", "c"]),
+        (pl.Series(NAMES[Y].tolist()), ["a", "b", "c"]),
+    ],
+)
+def test_labels_of_any_type_come_back(y, labels):
+    solution = solve(PROBA, y)
+    assert solution.value == REFERENCE.value
+    expected = [labels[code] for code in REFERENCE.rule.predict(PROBA)]
+    predicted = solution.rule.predict(PROBA).tolist()
+    assert predicted == expected
+    assert [type(label) for label in predicted] == [type(label) for label in expected]
+
+
+@pytest.mark.parametrize(
+    ("y", "labels"),
+    [
+        (gappy([0, 1, 2], np.nan), [0.0, 1.0, 2.0]),
+        (gappy([0, 1, 2], None), [0, 1, 2]),
+        (gappy(NAMES.tolist(), None), ["a", "b", "c"]),
+        (gappy(NAMES.tolist(), float("nan")), ["a", "b", "c"]),
+        (np.array(gappy([0, 1, 2], None), dtype=object), [0, 1, 2]),
+        (pd.Series(gappy([0, 1, 2], None), dtype="Int64"), [0, 1, 2]),
+        (pd.Series(gappy(NAMES.tolist(), None), dtype="string"), ["a", "b", "c"]),
+        (pd.Series(gappy(NAMES.tolist(), None), dtype="category"), ["a", "b", "c"]),
+        (pd.Series(gappy(NAMES.tolist(), None), dtype=object), ["a", "b", "c"]),
+        (pl.Series(gappy([0, 1, 2], None)), [0, 1, 2]),
+        (pl.Series(gappy(NAMES.tolist(), None)), ["a", "b", "c"]),
+        (np.ma.masked_array(Y, mask=GAPS < 0), [0, 1, 2]),
+        (np.ma.masked_array(np.where(GAPS < 0, 99, Y), mask=GAPS < 0), [0, 1, 2]),
+    ],
+)
+def test_missing_labels_of_any_kind_weigh_nothing(y, labels):
+    solution = solve(PROBA, y)
+    assert solution.value == pytest.approx(WITH_GAPS.value)
+    assert solution.rule.classes[0].tolist() == labels
+    assert all(type(a) is type(b) for a, b in zip(solution.rule.classes[0].tolist(), labels, strict=True))
+
+
+@pytest.mark.parametrize(("gap", "values"), [(-1, [0, 1, 2]), (999, [0, 1, 2]), ("?", ["a", "b", "c"])])
+def test_a_code_for_missing_labels(gap, values):
+    solution = solve(PROBA, gappy(values, gap), missing=gap)
+    assert solution.value == pytest.approx(WITH_GAPS.value)
+    assert solution.rule.classes[0].tolist() == values
+    with pytest.raises(
+        ValueError, match=r"optimize: y has 4 distinct labels .* where proba has 3 classes; pass classes="
+    ):
+        solve(PROBA, gappy(values, gap))
+
+
+def test_minus_one_is_a_class_unless_said_otherwise():
+    assert solve(POSITIVE, 2 * BINARY - 1, "f1").rule.classes[0].tolist() == [-1, 1]
+    with pytest.raises(ValueError, match="If -1 stands for a missing label, pass missing=-1"):
+        solve(PROBA, GAPS)
+    with pytest.raises(ValueError, match=r"must hold only the classes \[0, 1, 2\], got -1; missing labels are NaN"):
+        solve(PROBA, GAPS, classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        BINARY.astype(bool),
+        BINARY.astype(bool).tolist(),
+        pd.Series(BINARY.astype(bool)),
+        pd.Series(BINARY.astype(bool), dtype="boolean"),
+        pl.Series(BINARY.astype(bool).tolist()),
+    ],
+)
+def test_bool_labels(y):
+    solution = solve(POSITIVE, y, "f1")
+    assert solution.value == solve(POSITIVE, BINARY, "f1").value
+    assert solution.rule.predict(POSITIVE).dtype == bool
+
+
+def test_classes_that_do_not_occur():
+    """Integers within 0..K-1 mean range(K); anything else has to be named."""
+    y = np.where(Y == 2, 1, Y)
+    assert solve(PROBA, y).rule.classes[0].tolist() == [0, 1, 2]
+    assert solve(PROBA, NAMES[y], classes=["a", "b", "c"]).value == solve(PROBA, y).value
+    with pytest.raises(ValueError, match=r"y has 2 distinct labels \['a', 'b'\] where proba has 3 classes"):
+        solve(PROBA, NAMES[y])
+
+
+def test_classes_are_in_column_order():
+    """Columns c, a, b with classes=[c, a, b]: the metric's scale is that order."""
+    order = [2, 0, 1]
+    solution = solve(PROBA[:, order], NAMES[Y], "kappa", classes=NAMES[order])
+    plain = solve(PROBA, NAMES[Y], "kappa")
+    assert solution.value == pytest.approx(plain.value)
+    assert np.array_equal(solution.rule.predict(PROBA[:, order]), plain.rule.predict(PROBA))
+
+
+# -------------------------------------------------------------------------------------------------- probabilities
+
+
+@pytest.mark.parametrize(
+    "proba",
+    [
+        PROBA.tolist(),
+        list(PROBA),
+        np.asfortranarray(PROBA),
+        PROBA.astype(object),
+        pd.DataFrame(PROBA),
+        pl.DataFrame({"0": PROBA[:, 0], "1": PROBA[:, 1], "2": PROBA[:, 2]}),
+        pd.DataFrame(PROBA[:, [2, 0, 1]], columns=[2, 0, 1]),
+        pd.DataFrame(PROBA[:, [2, 0, 1]], columns=["2", "0", "1"]),
+    ],
+)
+def test_probabilities_of_any_container(proba):
+    solution = solve(proba, Y)
+    assert solution.value == REFERENCE.value
+    assert np.array_equal(solution.rule.predict(proba), REFERENCE.rule.predict(PROBA))
+    assert np.array_equal(solution.rule.predict(PROBA), REFERENCE.rule.predict(PROBA))
+
+
+@pytest.mark.parametrize(
+    "proba",
+    [
+        POSITIVE.tolist(),
+        POSITIVE[:, None],
+        np.column_stack([1 - POSITIVE, POSITIVE]),
+        pd.Series(POSITIVE),
+        pl.Series(POSITIVE),
+        pd.DataFrame({"p": POSITIVE}),
+        pd.DataFrame({1: POSITIVE, 0: 1 - POSITIVE}),
+        [[1 - p, p] for p in POSITIVE],
+    ],
+)
+def test_binary_probabilities_of_any_shape(proba):
+    solution = solve(proba, BINARY, "f1")
+    reference = solve(POSITIVE, BINARY, "f1")
+    assert solution.value == reference.value
+    assert solution.rule.threshold == reference.rule.threshold
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_the_positive_class_does_not_hang_on_the_order_of_columns(frame):
+    y = np.where(BINARY == 1, "yes", "no")
+    reference = solve(POSITIVE, y, "f1")
+    for columns in ({"yes": POSITIVE, "no": 1 - POSITIVE}, {"no": 1 - POSITIVE, "yes": POSITIVE}):
+        solution = solve(frame(columns), y, "f1")
+        assert solution.rule.classes[0].tolist() == ["no", "yes"]
+        assert solution.value == reference.value
+        turned = frame(dict(reversed(columns.items())))
+        assert np.array_equal(solution.rule.predict(turned), reference.rule.predict(POSITIVE))
+
+
+def test_integer_probabilities_are_certainties():
+    assert solve(np.eye(3, dtype=int)[Y], Y).value == 1.0
+    assert solve(BINARY, BINARY, "f1").value == 1.0
+
+
+def test_float32_and_float64_of_the_same_numbers_agree():
+    short = PROBA.astype(np.float32)
+    assert solve(short, Y).value == solve(short.astype(np.float64), Y).value
+
+
+def test_scores_are_normalized_on_both_sides():
+    scores = PROBA * RNG.integers(1, 9, size=(24, 1))
+    solution = solve(scores, Y, normalize=True)
+    assert solution.value == pytest.approx(REFERENCE.value)
+    assert np.array_equal(solution.rule.predict(scores), REFERENCE.rule.predict(PROBA))
+
+
+# -------------------------------------------------------------------------------------------------- several outputs
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        LABELLED,
+        LABELLED.tolist(),
+        LABELLED.astype(bool),
+        sp.csr_matrix(LABELLED),
+        sp.csc_array(LABELLED),
+        pd.DataFrame(LABELLED, columns=list("xyz")),
+        pl.DataFrame(LABELLED, schema=list("xyz")),
+    ],
+)
+def test_multilabel_targets_of_any_container(y):
+    solution = solve(MULTILABEL, y, "f1")
+    reference = solve(MULTILABEL, LABELLED, "f1")
+    assert solution.value == reference.value
+    assert np.array_equal(solution.rule.predict(MULTILABEL), reference.rule.predict(MULTILABEL))
+
+
+def test_multilabel_columns_are_matched_by_name():
+    y = pd.DataFrame(LABELLED, columns=list("xyz"))
+    proba = pd.DataFrame(MULTILABEL, columns=list("xyz"))
+    reference = solve(MULTILABEL, LABELLED, "f1", average="macro")
+    solution = solve(proba[list("zxy")], y, "f1", average="macro")
+    assert solution.value == reference.value
+    assert np.array_equal(solution.rule.predict(proba[list("yzx")]), reference.rule.predict(MULTILABEL))
+    with pytest.raises(ValueError, match="optimize: the columns of proba must be named like"):
+        solve(proba.rename(columns={"x": "w"}), y, "f1")
+
+
+def test_unequal_outputs_keep_their_labels():
+    parts = [RNG.dirichlet(np.ones(k), size=24) for k in (2, 3)]
+    y = np.empty((24, 2), dtype=object)
+    y[:, 0], y[:, 1] = np.where(BINARY, "yes", "no"), Y
+    solution = solve(parts, y, "kappa", average="macro")
+    assert [names.tolist() for names in solution.rule.classes] == [["no", "yes"], [0, 1, 2]]
+    predicted = solution.rule.predict(parts)
+    assert set(predicted[:, 0]) <= {"no", "yes"}
+    assert set(predicted[:, 1]) <= {0, 1, 2}
+    mixed = solve(parts, y.tolist(), "kappa", average="macro")
+    assert mixed.value == solution.value
+    frames = [pd.DataFrame(parts[0], columns=["no", "yes"])[["yes", "no"]], pd.DataFrame(parts[1])]
+    classes = [["no", "yes"], [0, 1, 2]]
+    assert solve(frames, y, "kappa", average="macro", classes=classes).value == solution.value
+
+
+def test_padding_that_classes_reveal():
+    parts = [RNG.dirichlet(np.ones(k), size=24) for k in (2, 3)]
+    padded = np.zeros((24, 2, 3))
+    padded[:, 0, :2], padded[:, 1] = parts
+    y = np.column_stack([BINARY, Y])
+    listed = solve(parts, y, "kappa", average="macro")
+    whole = solve(padded, y, "kappa", average="macro", classes=[[0, 1], [0, 1, 2]])
+    assert whole.value == listed.value
+    assert np.array_equal(whole.rule.predict(padded), listed.rule.predict(parts))
+    padded[0, 0] = [0.5, 0.4, 0.1]
+    with pytest.raises(ValueError, match="optimize: proba of output 0 must be 0 beyond its 2 classes"):
+        solve(padded, y, "kappa", average="macro", classes=[[0, 1], [0, 1, 2]])
+
+
+def test_classes_given_once_are_every_outputs():
+    solution = solve(MULTILABEL, np.where(LABELLED, "y", "n"), "f1", classes=["n", "y"])
+    assert solution.value == solve(MULTILABEL, LABELLED, "f1").value
+    cube = np.stack([PROBA, PROBA, PROBA], axis=1)
+    y = np.column_stack([Y, Y, Y])
+    assert solve(cube, y, "kappa", classes=[0, 1, 2]).value == solve(cube, y, "kappa").value
