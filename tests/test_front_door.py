@@ -328,7 +328,10 @@ def test_a_class_by_name_is_that_class():
 
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_prior_is_reweighting_rows_and_shifting_probabilities(k):
-    """Bayes' rule by hand: rows of class i weigh target_i / share_i, probabilities are multiplied alike."""
+    """Bayes' rule by hand: rows of class i weigh target_i / share_i, probabilities are multiplied alike.
+
+    Without their labels, rows weigh by what that is in the mean: how much more frequent they are under the new priors.
+    """
     rng = np.random.default_rng(k)
     for _ in range(10):
         proba = rng.dirichlet(np.ones(k), size=30)
@@ -342,7 +345,8 @@ def test_prior_is_reweighting_rows_and_shifting_probabilities(k):
         assert ours.value == pytest.approx(by_hand.value, abs=1e-9)
         expected = {"confusion": "expected", "recalibrate": False}
         ours = mw.optimize(proba, y, "quadratic_kappa", prior=target, **expected)
-        by_hand = mw.optimize(shifted, y, "quadratic_kappa", **expected)
+        frequent = (proba * (target / share)).sum(axis=1)
+        by_hand = mw.optimize(shifted, y, "quadratic_kappa", sample_weight=frequent, **expected)
         assert ours.value == pytest.approx(by_hand.value, abs=1e-9)
 
 

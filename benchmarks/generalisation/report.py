@@ -78,8 +78,14 @@ def by(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 def against_xcolumns(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean gain of the automatic choice and of xcolumns where the latter applies."""
     some = rows[rows["xcolumns"].notna()]
-    table = gains(some, ["auto", "xcolumns"]).groupby(some["metric"]).mean()
-    return table.reset_index()
+    gain = gains(some, ["auto", "xcolumns"])
+    table = gain.groupby(some["metric"]).mean().reset_index()
+    for method in ("auto", "xcolumns"):
+        each = cells(some, method)
+        low = each["gain"].lt(0).groupby(each["metric"]).sum()
+        table[f"{method}: cells below 0"] = table["metric"].map(low)
+    table.loc[len(table)] = ["all", *gain.mean(), *(int(table[c].sum()) for c in table.columns[3:])]
+    return table
 
 
 def coverage(rows: pd.DataFrame) -> pd.DataFrame:
@@ -109,13 +115,14 @@ def _covered(rows: pd.DataFrame, widen: bool) -> tuple[int, float, float, float,
 
 def recipes(rows: pd.DataFrame) -> pd.DataFrame:
     """How often each recipe was chosen, by metric."""
-    return pd.crosstab(rows["metric"], rows["recipe"], normalize="index").reset_index()
+    table = pd.crosstab(rows["metric"], rows["recipe"], normalize="index", margins=True, margins_name="all")
+    return (100 * table).round().astype(int).astype(str).add(" %").reset_index()
 
 
 def worst(rows: pd.DataFrame, n: int = 10) -> pd.DataFrame:
     """The cells where the automatic choice does worst."""
-    columns = [*CELL, "gain", "p_plain", "p", "p_holm"]
-    return cells(rows, "auto").sort_values("gain", kind="stable").head(n)[columns]
+    names = {"gain": "mean gain", "p_plain": "p, t-test", "p": "p, corrected", "p_holm": "p, corrected, Holm"}
+    return cells(rows, "auto").sort_values("gain", kind="stable").head(n)[[*CELL, *names]].rename(columns=names)
 
 
 # ---------------------------------------------------------------------------------------------------------- words
@@ -137,7 +144,7 @@ def _cell(name: str, value: Any) -> str:
         return ""
     if name in ("average rank", "median ms"):
         return f"{value:.2f}" if name == "average rank" else f"{value:.3g}"
-    plain = name.startswith(("p_", "covered", "true", "argmax value")) or name == "p" or "argmax" in name
+    plain = name.startswith(("p,", "covered", "true", "argmax value"))
     return f"{value:.3f}" if plain else f"{value:+.4f}"
 
 
@@ -164,7 +171,7 @@ def setting(rows: pd.DataFrame) -> pd.DataFrame:
         "versions": f"metricwise {metricwise.__version__}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
         f"scikit-learn {sklearn.__version__}, Python {platform.python_version()}",
     }
-    return pd.DataFrame(facts.items(), columns=["", " "])
+    return pd.DataFrame(facts.items(), columns=["what", "in this run"])
 
 
 def sets(rows: pd.DataFrame) -> pd.DataFrame:
