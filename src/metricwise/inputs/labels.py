@@ -169,11 +169,12 @@ def _encode(
     column: Any, classes: NDArray[Any] | None, n_classes: int, missing: Any, output: str, who: str
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     values, mask = _missing_mask(column, missing)
+    whole = values.dtype.kind in "iu" and len(values) > 0 and not mask.any() and _within(values, n_classes)
+    if whole and (classes is None or _is_range(classes)):  # codes already, which need no search for distinct labels
+        return values, np.arange(n_classes) if classes is None else classes
     seen = values[~mask]
     if classes is None:
         classes = _infer_classes(seen, n_classes, output, who)
-    if values.dtype.kind in "iub" and not mask.any() and _is_range(classes) and _within(values, n_classes):
-        return values, classes
     codes = np.full(len(values), -1, dtype=np.intp)
     lookup = {label: code for code, label in enumerate(classes.tolist())}
     labels, inverse = _unique(seen)

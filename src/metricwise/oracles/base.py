@@ -140,7 +140,7 @@ def merge_events(start: FloatArray, g: FloatArray, change: FloatArray, tol: floa
     tol : float
         Change points closer than this, relative to 1 or their size, are one.
     """
-    order = np.argsort(g, kind="stable")
+    order = np.argsort(g)  # points that coincide are merged, so that their order does not matter
     g = g[order]
     last = np.ones(len(g), dtype=bool)
     last[:-1] = np.diff(g) > tol * np.maximum(1.0, np.abs(g[1:]))

@@ -158,7 +158,7 @@ class MemoryOracle:
             begin = self._worth(m, np.arange(len(first)), value, first)
             step = self._worth(m, row, value, new) - self._worth(m, row, value, old)
             start += begin.sum(axis=0)
-            moved = np.any(step != 0, axis=1)
+            moved = np.logical_or.reduce([column != 0 for column in step.T])
             points.append(g[moved])
             changes.append(step[moved])
         return start, np.concatenate(points), np.concatenate(changes)
