@@ -275,7 +275,7 @@ def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, who: str) -> N
             raise ValueError(f"{who}: proba must be at most 1, got {high}.")
         return
     tolerance = sum_tolerance(rows.shape[2])
-    total = rows.sum(axis=2, dtype=np.float64)
+    total = np.add.reduce(np.moveaxis(rows, 2, 0), dtype=np.float64)  # over short rows class by class is faster
     off = np.abs(total - 1) > tolerance
     if off.any():
         where = tuple(int(i) for i in np.argwhere(off)[0])

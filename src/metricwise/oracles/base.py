@@ -143,10 +143,10 @@ def merge_events(start: FloatArray, g: FloatArray, change: FloatArray, tol: floa
     order = np.argsort(g)  # points that coincide are merged, so that their order does not matter
     g = g[order]
     last = np.ones(len(g), dtype=bool)
-    last[:-1] = np.diff(g) > tol * np.maximum(1.0, np.abs(g[1:]))
+    last[:-1] = np.diff(g) > (tol * np.maximum(1.0, np.abs(g[1:])) if tol else 0.0)
     begin = np.ones(len(g), dtype=bool)
     begin[1:] = last[:-1]
-    running = np.cumsum(change[order], axis=0)[last]
+    running = np.stack([np.cumsum(column[order])[last] for column in change.T], axis=1)
     lower = np.concatenate([[-np.inf], g[last]])
     upper = np.concatenate([g[begin], [np.inf]])
     return Walk(lower, upper, start + np.concatenate([np.zeros((1, len(start))), running]))
