@@ -283,3 +283,13 @@ def test_classes_given_once_are_every_outputs():
     cube = np.stack([PROBA, PROBA, PROBA], axis=1)
     y = np.column_stack([Y, Y, Y])
     assert solve(cube, y, "kappa", classes=[0, 1, 2]).value == solve(cube, y, "kappa").value
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
+def test_integer_labels_of_any_type_are_told_apart(dtype):
+    low, high = (-128, 127) if np.issubdtype(dtype, np.signedinteger) else (0, 255)
+    y = np.array([low, high, 5, high, low, 5], dtype=dtype)
+    proba = np.full((6, 3), 1 / 3)
+    solution = mw.optimize(proba, y, "accuracy", confusion="labels", recalibrate=False)
+    assert solution.rule.classes[0].tolist() == sorted({low, 5, high})
+    assert solution.value == pytest.approx(np.mean(y == low))

@@ -22,6 +22,8 @@ __all__ = [
     "read_pair",
 ]
 
+_FEW_LABELS = 1 << 12  # integers this close together are counted instead of sorted
+
 
 @dataclass(frozen=True, eq=False)
 class Labels:
@@ -190,6 +192,11 @@ def _encode(
 
 def _unique(values: NDArray[Any]) -> tuple[list[Any], IntArray]:
     """Distinct labels, sorted where they can be, and where each value stands among them."""
+    if values.dtype.kind in "iu" and len(values) > 0 and int(values.max()) - int(values.min()) < _FEW_LABELS:
+        wide = values.astype(np.int64) if values.dtype.kind == "i" else values  # small signed types overflow
+        shifted = (wide - wide.min()).astype(np.intp)
+        seen = np.bincount(shifted) > 0
+        return (np.flatnonzero(seen) + int(values.min())).tolist(), (np.cumsum(seen) - 1)[shifted]
     if values.dtype.kind != "O":
         labels, inverse = np.unique(values, return_inverse=True)
         return labels.tolist(), inverse.reshape(-1)

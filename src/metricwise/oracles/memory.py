@@ -174,8 +174,9 @@ class MemoryOracle:
                 worth *= self._mass[rows, m, None]
         else:
             assert self.codes is not None
-            true = self.codes[rows, m].astype(np.intp)
-            worth = np.where((true >= 0)[:, None], value[:, np.maximum(true, 0), predicted].T, 0.0)
+            # Code -1, a missing label, finds the row of zeros at the end.
+            padded = np.concatenate([value, np.zeros_like(value[:, :1])], axis=1).reshape(len(value), -1)
+            worth = padded[:, self.codes[rows, m].astype(np.intp) * value.shape[2] + predicted].T
         if self.sample_weight is not None:
             worth = worth * self.sample_weight[rows, None]
         return worth
