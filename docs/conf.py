@@ -53,4 +53,15 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": [], "mathematics": [], "errata": [], "changelog": []}
+# Pages without pages below them need no navigation at their side.
+_LEAVES = (
+    "index",
+    "guide",
+    "mathematics",
+    "geometry",
+    "generalisation",
+    "errata",
+    "contributing",
+    "changelog",
+)
+html_sidebars = dict.fromkeys(_LEAVES, [])
