@@ -64,4 +64,4 @@ _LEAVES = (
     "contributing",
     "changelog",
 )
-html_sidebars = dict.fromkeys(_LEAVES, [])
+html_sidebars = {page: [] for page in _LEAVES}
