@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .inputs import Probabilities
 
-__all__ = ["expected_confusion", "from_distribution", "from_predictions", "merge", "normalize", "pool"]
+__all__ = ["distributions", "expected_confusion", "from_distribution", "from_predictions", "merge", "normalize", "pool"]
 
 FloatArray = NDArray[np.float64]
 
@@ -78,12 +78,17 @@ def expected_confusion(
     out = np.zeros((proba.n_outputs, proba.width, proba.width))
     weight = np.ones(proba.n_rows) if sample_weight is None else sample_weight
     for m in range(proba.n_outputs):
-        eta = proba.output(m)[:, 0].astype(np.float64)
-        eta = np.stack([1.0 - eta, eta], axis=1) if eta.ndim == 1 else eta
+        eta = distributions(proba.output(m)[:, 0])
         mass = weight if observed is None else weight * observed[:, m]
         for i in range(int(proba.n_classes[m])):
             out[m, i] = np.bincount(predicted[:, m], mass * eta[:, i], minlength=proba.width)
     return out
+
+
+def distributions(eta: NDArray[Any]) -> FloatArray:
+    """Return rows of one output, (n,) or (n, K), as float64 of shape (n, K): class 0 of a binary one written out."""
+    eta = eta.astype(np.float64)
+    return np.stack([1.0 - eta, eta], axis=1) if eta.ndim == 1 else eta
 
 
 def from_distribution(

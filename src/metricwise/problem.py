@@ -219,6 +219,8 @@ def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False
 def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> tuple[Solution, Link | None]:
     """Fit a rule to a problem by a recipe, and nothing else.
 
+    What a rule that is judged elsewhere needs, on rows that were not fitted; see :func:`fit` for the others.
+
     Parameters
     ----------
     problem : Problem
@@ -234,12 +236,23 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> tuple[
     """
     link = problem.link(recipe.recalibrate)
     oracle = problem.oracle(recipe.confusion, link)
-    objective = problem.objective(oracle)
+    return _maximise(problem, recipe, solver, link, oracle, problem.objective(oracle)), link
+
+
+def _maximise(
+    problem: Problem,
+    recipe: Recipe,
+    solver: Solver | Settings,
+    link: Link | None,
+    oracle: MemoryOracle | BlendedOracle,
+    objective: Objective,
+) -> Solution:
+    """Solve once, or on resamples of the rows whose losses are averaged."""
     chosen = solver.make(oracle, objective) if isinstance(solver, Settings) else solver
     ratio = objective.ratio
     fixed = recipe.confusion == "expected" or (ratio is not None and ratio.linear)  # labels are not counted
     if not recipe.n_bootstrap or fixed or getattr(chosen, "randomized", False):
-        return chosen.solve(oracle, objective), link
+        return chosen.solve(oracle, objective)
     rng = np.random.default_rng(0)
     losses = []
     for _ in range(recipe.n_bootstrap):
@@ -248,7 +261,7 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> tuple[
         assert isinstance(rule, WeightedRule)  # only randomised solvers mix
         losses.append(rule.loss)
     words = f"The mean of the rules of {recipe.n_bootstrap} resamples of the rows."
-    return settle(oracle, objective, average_loss(losses), status=words, n_passes=recipe.n_bootstrap), link
+    return settle(oracle, objective, average_loss(losses), status=words, n_passes=recipe.n_bootstrap)
 
 
 def fit(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> Solution:
@@ -259,10 +272,11 @@ def fit(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> Solution
     Solution
         Its rule has the user's labels; values are counted by the recipe, `value_on_labels` with labels.
     """
-    solution, link = solve(problem, recipe, solver)
-    rule = solution.rule.named(problem.classes, problem.multioutput, link, problem.normalize, {}, problem.output_names)
-    oracle = problem.oracle(recipe.confusion, link)
+    link = problem.link(recipe.recalibrate)
+    oracle = problem.oracle(recipe.confusion, link)  # holds the recalibrated probabilities: made once
     objective = problem.objective(oracle)
+    solution = _maximise(problem, recipe, solver, link, oracle, objective)
+    rule = solution.rule.named(problem.classes, problem.multioutput, link, problem.normalize, {}, problem.output_names)
     if objective.frozen.any():
         solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
     plain = argmax(problem)

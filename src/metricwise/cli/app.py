@@ -10,7 +10,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the ``metricwise`` command."""
     try:
-        import rich  # noqa: F401
+        import rich  # noqa: F401  # only to know that it is there
         import typer
     except ImportError:
         sys.exit("metricwise: the command needs typer and rich: pip install 'metricwise[cli]'")

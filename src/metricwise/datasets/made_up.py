@@ -6,6 +6,7 @@ They let every line of the experiments run. What they give as results means noth
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -46,8 +47,8 @@ def write_made_up(folder: Path | str, seed: int = 0) -> Path:
     return root
 
 
-def _lines(rows: object, delimiter: str = ",") -> str:
-    return "".join(delimiter.join(map(str, row)) + "\n" for row in rows)  # type: ignore[attr-defined]
+def _lines(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
+    return "".join(delimiter.join(map(str, row)) + "\n" for row in rows)
 
 
 def _car(rng: np.random.Generator) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..confusion import expected_confusion, from_predictions
+from ..confusion import distributions, expected_confusion, from_predictions
 from ..inputs import Probabilities
 from ..losses import Loss
 from .base import FloatArray, IntArray, Walk, merge_events
@@ -79,7 +79,7 @@ class MemoryOracle:
         back = np.where(labelled > 0, labelled / np.maximum(self.target_priors, _LEAST_PRIOR), 1.0)
         mass = np.empty(self.codes.shape)
         for m in range(self.proba.n_outputs):
-            eta = _distributions(self.proba.output(m)[:, 0])
+            eta = distributions(self.proba.output(m)[:, 0])
             mass[:, m] = 1.0 / (eta @ back[m, : eta.shape[1]])
         return mass if self._observed is None else mass * self._observed
 
@@ -166,7 +166,7 @@ class MemoryOracle:
     def _worth(self, m: int, rows: IntArray, value: FloatArray, predicted: IntArray) -> FloatArray:
         """What each row adds to each functional if it is decided so, shape (len(rows), F)."""
         if self.expected:
-            eta = _distributions(self.proba.output(m)[rows, 0])
+            eta = distributions(self.proba.output(m)[rows, 0])
             worth = np.zeros((len(rows), len(value)))
             for i in range(value.shape[1]):
                 worth += eta[:, i, None] * value[:, i, predicted].T
@@ -180,12 +180,6 @@ class MemoryOracle:
         if self.sample_weight is not None:
             worth = worth * self.sample_weight[rows, None]
         return worth
-
-
-def _distributions(eta: NDArray[Any]) -> FloatArray:
-    """Rows of one output as float64 of shape (n, K), the probability of class 0 written out."""
-    eta = eta.astype(np.float64)
-    return np.stack([1.0 - eta, eta], axis=1) if eta.ndim == 1 else eta
 
 
 def _part(loss: Loss, span: slice, width: int) -> tuple[FloatArray, ...]:
