@@ -5,7 +5,7 @@
 #   make lint    the same without the tests
 #   make format  let ruff rewrite what it can
 #   make docs    the documentation site, warnings are errors
-#   make bench   the benchmarks
+#   make bench   the benchmarks against other libraries; some twenty minutes of a quiet machine
 #   make reproduce  the paper's experiments, continued where they stopped; results in docs/reproduction
 
 PYTHON ?= python3
@@ -13,24 +13,27 @@ WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+KERNELS := $(wildcard src/metricwise/kernels/*.pyx src/metricwise/kernels/*.h)
 
 .PHONY: demo test lint format layers docs bench reproduce install constraints clean
 
 install: $(STAMP)
 
 # pip itself comes first, at its pinned version: the one that ships with Python may not know dependency groups.
-# No build isolation: the pinned setuptools of .venv builds the package, so two machines build with the same one.
-$(STAMP): pyproject.toml constraints.txt
+# No build isolation: the pinned setuptools and Cython of .venv build the package, so two machines build alike.
+$(STAMP): pyproject.toml setup.py constraints.txt $(KERNELS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip setuptools
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip setuptools cython
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group dev --no-build-isolation -e '.[all]'
 	touch $@
 
 demo: $(STAMP)
 	$(BIN)/python -m metricwise.demo
 
+# Twice: once with the kernels that serve here, compiled if there is a C compiler, and once with their NumPy twins.
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS)
+	METRICWISE_KERNELS=numpy $(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check
@@ -47,6 +50,10 @@ docs: $(STAMP)
 	@echo "docs/_build/html/index.html"
 
 bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
+	$(BIN)/python benchmarks/latency.py
+	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/tuning_speed.py
 
 reproduce: $(STAMP)
@@ -56,10 +63,10 @@ reproduce: $(STAMP)
 constraints:
 	rm -rf .venv-constraints
 	$(PYTHON) -m venv .venv-constraints
-	.venv-constraints/bin/python -m pip install --quiet --upgrade pip setuptools
-	.venv-constraints/bin/python -m pip install --quiet --group dev --no-build-isolation -e '.[all]'
+	.venv-constraints/bin/python -m pip install --quiet --upgrade pip setuptools cython
+	.venv-constraints/bin/python -m pip install --quiet --group dev --group bench --no-build-isolation -e '.[all]'
 	.venv-constraints/bin/python -m pip freeze --all --exclude-editable > constraints.txt
 	rm -rf .venv-constraints
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache docs/_build docs/api/generated
+	rm -rf $(VENV) build src/metricwise/kernels/_compiled.c src/metricwise/kernels/*.so .mypy_cache .ruff_cache .pytest_cache .import_linter_cache docs/_build docs/api/generated

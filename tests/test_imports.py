@@ -58,10 +58,48 @@ def test_import_alone_is_light():
     done = run("""
     import sys
     import metricwise
-    print("numpy" in sys.modules, metricwise.__version__ != "")
+    print("numpy" in sys.modules, metricwise.__version__ != "", "dataclasses" in sys.modules)
+    print(sorted(name for name in sys.modules if name.startswith("metricwise")))
     """)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["False", "True"]
+    first, second = done.stdout.splitlines()
+    assert first.split() == ["False", "True", "False"]
+    assert second == "['metricwise', 'metricwise._version']"
+
+
+# What a rule fitted to arrays and never written to a file has no use for. NumPy loads its masked arrays when asked for
+# them alone, also by `np.unique`, and they take longer than a small problem takes to solve.
+UNUSED = ["scipy", "numpy.ma", "json", "pathlib", "difflib", "urllib"]
+
+
+@pytest.mark.parametrize("metric", ["micro_f1", "quadratic_kappa", "accuracy"])
+def test_the_first_call_loads_what_it_needs(metric):
+    done = run(f"""
+    import sys
+    import numpy as np
+    proba = np.linspace(0.1, 0.9, 60).reshape(20, 3)
+    proba /= proba.sum(axis=1, keepdims=True)
+    y = np.arange(20) % 3
+    before = set(sys.modules)
+    import metricwise as mw
+    mw.optimize(proba, y, {metric!r}, confusion="labels", recalibrate=False).rule.predict(proba)
+    print(sorted(set({UNUSED}) & (set(sys.modules) - before)))
+    """)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+def test_masked_arrays_are_known_once_somebody_has_loaded_them():
+    done = run("""
+    import sys
+    import metricwise as mw
+    from metricwise.inputs import observed_labels
+    print(observed_labels([3, 4]).codes.tolist(), "numpy.ma" in sys.modules)
+    import numpy.ma
+    print(observed_labels(numpy.ma.masked_array([3, 4], [True, False])).codes.tolist())
+    """)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[[0], [1]] False", "[[-1], [0]]"]
 
 
 def test_unknown_names_are_attribute_errors():

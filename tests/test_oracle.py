@@ -9,7 +9,7 @@ import strategies as s
 from metricwise.inputs import read_proba
 from metricwise.kernels import _numpy
 from metricwise.losses import Loss
-from metricwise.oracles import MemoryOracle
+from metricwise.oracles import Line, MemoryOracle
 
 
 def layouts(proba):
@@ -116,9 +116,9 @@ def check_walk(problem, seed, expected):
     line = tuple(Loss(full=rng.integers(-2, 3, size=shape).astype(float)) for _ in range(2))
     functionals = rng.integers(-3, 4, size=(2, k, k)).astype(float)
     share = rng.random(problem.n_outputs)
-    outputs = np.arange(problem.n_outputs)
-    walk = oracle.walk(outputs, share, line, functionals, 1e-12)
-    assert np.isinf([walk.lower[0], walk.upper[-1]]).all()
+    outputs = np.zeros(problem.n_outputs, dtype=np.intp)
+    walk = oracle.walk(Line(outputs, share, *line, functionals[None]), 1e-12)
+    assert np.isinf([walk.lower.min(), walk.upper.max()]).all()
     assert (walk.lower < walk.upper).all()
     checked = 0
     for index, g in enumerate(walk.interior(np.arange(len(walk.lower)))):
@@ -167,9 +167,9 @@ def test_interior_points_lie_inside_even_between_neighbouring_floats():
     constant = Loss(diagonal=np.array([[0.0, -1.0]]), offset=np.zeros((1, 2)))
     slope = Loss(diagonal=np.zeros((1, 2)), offset=np.array([[0.0, 1.0]]))
     oracle = MemoryOracle(read_proba(p), np.array([[0], [1]]))
-    hits = np.array([[[0.0, 1.0], [0.0, 1.0]]])
-    walk = oracle.walk(np.array([0]), np.ones(1), (constant, slope), hits, 0.0)
-    thresholds = walk.interior(np.arange(3))
+    hits = np.array([[[[0.0, 1.0], [0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]]])
+    walk = oracle.walk(Line(np.array([0]), np.ones(1), constant, slope, hits), 0.0)
+    thresholds = np.sort(walk.interior(np.arange(3)))
     assert [int((p > t).sum()) for t in thresholds] == [2, 1, 0]
 
 

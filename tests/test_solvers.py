@@ -147,7 +147,8 @@ def test_value_is_what_the_rule_gets_multioutput(seed, average, solver, dtype):
 @given(problem=s.tiny(max_outputs=1, max_classes=2), name=st.sampled_from(["f1", "kappa", "g_mean", "mcc"]))
 def test_sweep_is_never_below_argmax(problem, name):
     solution = mw.optimize(problem.proba, problem.labels, name, solver="sweep", **LABELS, **problem.arguments())
-    assert solution.value >= solution.baseline
+    assert solution.value >= solution.baseline - 1e-15  # rounding: 0 is 0 in more than one way
+    assert "argmax does better" not in solution.status
 
 
 def test_threshold_decides_alike():

@@ -121,15 +121,14 @@ def optimize(
     if isinstance(recipe, list):
         choice = choose(problem, recipe, chosen_solver, seed=seed)
         recipe = choice.recipe
-    solution = _plain(problem) if recipe is None else fit(problem, recipe, chosen_solver)
     facts = {
         "metric": name,
         "average": problem.average,
         "recipe": "argmax" if recipe is None else str(recipe),
         "rows": problem.proba.n_rows,
-        "value": solution.value,
-        "metricwise": __version__,
     }
+    solution = _plain(problem) if recipe is None else fit(problem, recipe, chosen_solver)
+    facts |= {"value": solution.value, "metricwise": __version__}
     return replace(
         solution,
         rule=replace(solution.rule, facts=facts),
@@ -217,12 +216,10 @@ def _check_observed(problem: Problem, who: str) -> None:
     """Refuse weights that leave no observed label."""
     if problem.codes is None:
         return
-    seen = problem.codes >= 0
-    if problem.sample_weight is not None:
-        seen = seen & (problem.sample_weight > 0)[:, None]
-    if not seen[:, problem.output_weight > 0].any():
+    seen = problem.class_weights > 0
+    if not seen[problem.output_weight > 0].any():
         raise ValueError(f"{who}: no observed label has a positive weight; check sample_weight and output_weight.")
-    if problem.proba.n_outputs == 1 and len(np.unique(problem.codes[seen])) < 2:
+    if problem.proba.n_outputs == 1 and seen.sum() < 2:
         raise ValueError(f"{who}: sample_weight must leave rows of at least two classes, got one.")
 
 
@@ -289,10 +286,10 @@ def _status(solution: Solution, problem: Problem, choice: Choice | None) -> str:
     words = [part for part in (solution.status, choice.words() if choice else "") if part]
     if problem.average == "instance":
         words.append("The instance-average is optimised through its surrogate, the micro-average.")
-    kept = np.flatnonzero(problem.keeps_argmax())
+    kept = np.flatnonzero(problem.keeps_argmax)
     if len(kept):
         shown = ", ".join(map(str, kept[:10])) + (", ..." if len(kept) > 10 else "")
         words.append(f"Outputs with no label or one class keep argmax: {shown}.")
-    if solution.value < solution.baseline:
+    if solution.value < solution.baseline - 1e-12:  # not by rounding alone
         words.append("Plain argmax does better on these rows: try recalibrate=True.")
     return " ".join(words)

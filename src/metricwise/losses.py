@@ -59,10 +59,11 @@ def diagonal_form(tensor: ArrayLike) -> tuple[FloatArray, FloatArray] | None:
     rows[..., 2:] = tensor[..., 2:, 1] - tensor[..., None, 0, 1]
     offset[..., 0] = tensor[..., 1, 0] - rows[..., 1]
     rest = tensor - rows[..., :, None] - offset[..., None, :]
-    diagonal = np.diagonal(rest, axis1=-2, axis2=-1).copy()
-    scale = np.abs(tensor).max(axis=(-2, -1), initial=0.0)[..., None, None]
-    if np.any(np.abs(rest * (1 - np.eye(k))) > _STRUCTURE_TOL * scale):
-        return None
+    diagonal = rest.diagonal(0, -2, -1).copy()
+    if np.count_nonzero(rest) > np.count_nonzero(diagonal):  # no exact form; one up to rounding?
+        scale = np.abs(tensor).max(axis=(-2, -1), keepdims=True, initial=0.0)
+        if (np.abs(rest * (1 - np.eye(k))) > _STRUCTURE_TOL * scale).any():
+            return None
     return diagonal, offset
 
 

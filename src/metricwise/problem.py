@@ -6,12 +6,15 @@ recipe. Must not know how recipes are chosen, nor read user input.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import kernels
 from .inputs import Probabilities
 from .losses import Loss, average_loss
 from .metrics.averages import group_outputs
@@ -119,14 +122,18 @@ class Problem:
             link = prior_shift(link, seen, self.prior)
         return link
 
-    def oracle(self, confusion: str = "labels", link: Link | None = None) -> MemoryOracle | BlendedOracle:
-        """Return the oracle of these rows, behind a link."""
-        proba = self.proba if link is None else link.apply(self.proba)
-        labels = MemoryOracle(proba, self.codes, self.sample_weight, False, self.prior)
-        expected = replace(labels, expected=True)
+    def linked(self, link: Link | None) -> Problem:
+        """Return the problem of the recalibrated probabilities."""
+        return self if link is None else replace(self, proba=link.apply(self.proba))
+
+    def oracle(self, confusion: str = "labels") -> MemoryOracle | BlendedOracle:
+        """Return the oracle of these rows."""
         if confusion == "blended":
-            return BlendedOracle(labels, expected)
-        return expected if confusion == "expected" else labels
+            return BlendedOracle(self._counts(False), self._counts(True))
+        return self._counts(confusion == "expected")
+
+    def _counts(self, expected: bool) -> MemoryOracle:
+        return MemoryOracle(self.proba, self.codes, self.sample_weight, expected, self.prior)
 
     def objective(self, oracle: Oracle) -> Objective:
         """Bind the metric to the class priors that an oracle counts."""
@@ -136,18 +143,21 @@ class Problem:
             alpha = support if support.sum() > 0 else alpha
         grouping = group_outputs(self.average, oracle.weight, n_classes, alpha)
         return make_objective(
-            self.metric, grouping, oracle.priors, n_classes, classes=self.classes, frozen=self.keeps_argmax()
+            self.metric, grouping, oracle.priors, n_classes, classes=self.classes, frozen=self.keeps_argmax
         )
 
+    @cached_property
+    def class_weights(self) -> FloatArray:
+        """Weight of the labels of each class of each output, of shape (M, K)."""
+        assert self.codes is not None
+        return np.asarray(kernels.tally(self.codes, self.sample_weight, self.proba.width))
+
+    @cached_property
     def keeps_argmax(self) -> NDArray[np.bool_]:
         """Outputs that no label can tell a rule for: without any, or of one class, each by itself (macro)."""
-        none = np.zeros(self.proba.n_outputs, dtype=bool)
         if self.codes is None or self.average != "macro" or self.proba.n_outputs == 1:
-            return none
-        codes = self.codes if self.sample_weight is None else self.codes[self.sample_weight > 0]
-        high = codes.max(axis=0)
-        low = np.where(codes >= 0, codes, np.iinfo(codes.dtype).max).min(axis=0)
-        return np.asarray(low >= high)
+            return np.zeros(self.proba.n_outputs, dtype=bool)
+        return np.asarray((self.class_weights > 0).sum(axis=1) < 2)
 
     def resampled(self, rng: np.random.Generator) -> Problem:
         """Return the problem with the rows drawn anew with replacement, as weights."""
@@ -158,11 +168,21 @@ class Problem:
 
     def value_of_rule(self, rule: WeightedRule | MixtureRule) -> float:
         """Return the metric of a rule counted with labels; of a mixture in expectation over its draws."""
-        if isinstance(rule, WeightedRule) or self.average == "instance":
+        if self.average == "instance":
             return self.value_of(rule.decide(self.proba))
+        rules = (rule,) if isinstance(rule, WeightedRule) else rule.rules
+        shares = np.ones((1, 1)) if isinstance(rule, WeightedRule) else np.asarray(rule.weights)
+        shares = np.broadcast_to(shares, (self.proba.n_outputs, len(rules)))
+        if any(one.link is not None for one in rules):
+            oracle = self.oracle()
+            tensors = np.stack([oracle.confusion_of(one.decide(self.proba)) for one in rules])
+            return self.objective(oracle).value(np.einsum("mr,rmij->mij", shares, tensors))
+        return self.value_of_losses([one.loss for one in rules], shares)
+
+    def value_of_losses(self, losses: Sequence[Loss], shares: FloatArray) -> float:
+        """Return the metric, counted with labels, of losses mixed with shares (M, R)."""
         oracle = self.oracle()
-        shares = np.broadcast_to(rule.weights, (self.proba.n_outputs, len(rule.rules)))
-        tensors = np.stack([oracle.confusion_of(one.decide(self.proba)) for one in rule.rules])
+        tensors = oracle.confusions(losses)
         return self.objective(oracle).value(np.einsum("mr,rmij->mij", shares, tensors))
 
     def value_of(self, predicted: NDArray[Any]) -> float:
@@ -235,19 +255,19 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> tuple[
     link : Link or None
     """
     link = problem.link(recipe.recalibrate)
-    oracle = problem.oracle(recipe.confusion, link)
-    return _maximise(problem, recipe, solver, link, oracle, problem.objective(oracle)), link
+    linked = problem.linked(link)
+    oracle = linked.oracle(recipe.confusion)
+    return _maximise(linked, recipe, solver, oracle, linked.objective(oracle)), link
 
 
 def _maximise(
     problem: Problem,
     recipe: Recipe,
     solver: Solver | Settings,
-    link: Link | None,
     oracle: MemoryOracle | BlendedOracle,
     objective: Objective,
 ) -> Solution:
-    """Solve once, or on resamples of the rows whose losses are averaged."""
+    """Solve once, or on resamples of the rows whose losses are averaged; behind the link."""
     chosen = solver.make(oracle, objective) if isinstance(solver, Settings) else solver
     ratio = objective.ratio
     fixed = recipe.confusion == "expected" or (ratio is not None and ratio.linear)  # labels are not counted
@@ -256,7 +276,7 @@ def _maximise(
     rng = np.random.default_rng(0)
     losses = []
     for _ in range(recipe.n_bootstrap):
-        resampled = problem.resampled(rng).oracle(recipe.confusion, link)
+        resampled = problem.resampled(rng).oracle(recipe.confusion)
         rule = chosen.solve(resampled, problem.objective(resampled)).rule
         assert isinstance(rule, WeightedRule)  # only randomised solvers mix
         losses.append(rule.loss)
@@ -264,8 +284,15 @@ def _maximise(
     return settle(oracle, objective, average_loss(losses), status=words, n_passes=recipe.n_bootstrap)
 
 
-def fit(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> Solution:
+def fit(
+    problem: Problem, recipe: Recipe, solver: Solver | Settings, facts: Mapping[str, Any] | None = None
+) -> Solution:
     """Fit a rule to a problem by a recipe, and say how good it is; see :func:`solve`.
+
+    Parameters
+    ----------
+    facts : mapping, optional
+        What the rule is to know of itself.
 
     Returns
     -------
@@ -273,27 +300,42 @@ def fit(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> Solution
         Its rule has the user's labels; values are counted by the recipe, `value_on_labels` with labels.
     """
     link = problem.link(recipe.recalibrate)
-    oracle = problem.oracle(recipe.confusion, link)  # holds the recalibrated probabilities: made once
-    objective = problem.objective(oracle)
-    solution = _maximise(problem, recipe, solver, link, oracle, objective)
-    rule = solution.rule.named(problem.classes, problem.multioutput, link, problem.normalize, {}, problem.output_names)
+    linked = problem.linked(link)  # holds the recalibrated probabilities: made once
+    oracle = linked.oracle(recipe.confusion)
+    objective = linked.objective(oracle)
+    solution = _maximise(linked, recipe, solver, oracle, objective)
+    raw = solution.rule
+    rule = raw.named(problem.classes, problem.multioutput, link, problem.normalize, facts or {}, problem.output_names)
+    solution = replace(solution, rule=rule)
     if objective.frozen.any():
         solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
-    plain = argmax(problem)
-    baseline = objective.value(oracle.confusion_of(plain))
+    if problem.average == "instance" and problem.codes is not None:
+        return _by_rows(problem, recipe, solution, oracle, objective)
+    # Without a link, argmax is what the solver has counted beside its rule.
+    baseline = solution.baseline if link is None else objective.value(oracle.confusion_of(argmax(problem)))
     if problem.codes is None:
-        return replace(solution, rule=rule, baseline=baseline)
-    on_labels = problem.value_of_rule(rule)
-    if recipe.confusion == "labels" and problem.average == "instance":
-        return replace(
-            solution,
-            rule=rule,
-            value=on_labels,
-            baseline=problem.value_of(plain),
-            value_on_labels=on_labels,
-            upper_bound=None,
-        )
-    return replace(solution, rule=rule, baseline=baseline, value_on_labels=on_labels)
+        return replace(solution, baseline=baseline)
+    if recipe.confusion == "labels":
+        return replace(solution, baseline=baseline, value_on_labels=solution.value)
+    return replace(solution, baseline=baseline, value_on_labels=linked.value_of_rule(raw))
+
+
+def _by_rows(
+    problem: Problem, recipe: Recipe, solution: Solution, oracle: MemoryOracle | BlendedOracle, objective: Objective
+) -> Solution:
+    """Value a rule of the instance-average row by row, where labels are counted."""
+    plain = argmax(problem)
+    on_labels = problem.value_of_rule(solution.rule)
+    if recipe.confusion != "labels":
+        baseline = objective.value(oracle.confusion_of(plain))
+        return replace(solution, baseline=baseline, value_on_labels=on_labels)
+    return replace(
+        solution,
+        value=on_labels,
+        baseline=problem.value_of(plain),
+        value_on_labels=on_labels,
+        upper_bound=None,
+    )
 
 
 def argmax(problem: Problem) -> NDArray[np.intp]:

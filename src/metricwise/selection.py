@@ -313,10 +313,4 @@ def _folds(problem: Problem, rng: np.random.Generator) -> IntArray:
 
 def _learnable(problem: Problem) -> bool:
     """Whether some output has labels of two classes, with weight."""
-    assert problem.codes is not None
-    codes = problem.codes if problem.sample_weight is None else problem.codes[problem.sample_weight > 0]
-    if len(codes) == 0:
-        return False
-    high = codes.max(axis=0)
-    low = np.where(codes >= 0, codes, np.iinfo(codes.dtype).max).min(axis=0)
-    return bool(np.any(low < high))
+    return bool(((problem.class_weights > 0).sum(axis=1) > 1).any())

@@ -5,10 +5,10 @@ and integer codes. Must not know metrics, rules or solvers, nor import pandas, p
 recognised by their ``columns``.
 """
 
+from .encoding import decode, shared
 from .labels import (
     Labels,
     classes_from_columns,
-    decode,
     is_two_dimensional,
     name_classes,
     observed_labels,
@@ -33,4 +33,5 @@ __all__ = [
     "read_prior",
     "read_proba",
     "read_sample_weight",
+    "shared",
 ]

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
+from .encoding import (
+    BoolArray,
+    code_type,
+    drop_missing,
+    encode_column,
+    is_masked,
+    is_range,
+    label_array,
+    recode,
+    seen_numbers,
+    shared,
+    small_numbers,
+    sorted_labels,
+    split_missing,
+    unique,
+    whole_codes,
+)
 from .probabilities import IntArray, Probabilities, is_frame, per_output
 
 __all__ = [
     "Labels",
     "classes_from_columns",
-    "decode",
     "is_two_dimensional",
     "name_classes",
     "observed_labels",
@@ -22,7 +39,7 @@ __all__ = [
     "read_pair",
 ]
 
-_FEW_LABELS = 1 << 12  # integers this close together are counted instead of sorted
+Classes = tuple[NDArray[Any], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,19 +51,19 @@ class Labels:
     codes : integer ndarray of shape (N, M)
         -1 where the label is missing.
     classes : tuple of M ndarrays
-        Label of each code, in column order.
+        Label of each code, in column order; one object where outputs have the same.
     multioutput : bool
         Whether y was 2-D.
     """
 
     codes: NDArray[Any]
-    classes: tuple[NDArray[Any], ...]
+    classes: Classes
     multioutput: bool
 
 
 def is_two_dimensional(y: Any, who: str) -> bool:
     """Whether labels are given for several outputs."""
-    return _label_columns(y, who)[1]
+    return is_frame(y) or _read_table(y, who)[1]
 
 
 def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, who: str = "optimize") -> Labels:
@@ -65,49 +82,72 @@ def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, who: s
     -------
     Labels
     """
-    columns, multioutput = _label_columns(y, who)
-    if len(columns) != proba.n_outputs:
-        hint = " (a single output takes a 1-D y)" if len(columns) == 1 else ""
+    table, multioutput = _read_table(y, who)
+    n_rows, n_outputs = _shape(table)
+    if n_outputs != proba.n_outputs:
+        hint = " (a single output takes a 1-D y)" if n_outputs == 1 else ""
         raise ValueError(
-            f"{who}: y must have one column per output, {proba.n_outputs} by proba, got {len(columns)}{hint}."
+            f"{who}: y must have one column per output, {proba.n_outputs} by proba, got {n_outputs}{hint}."
         )
-    if len(columns[0]) != proba.n_rows:
-        raise ValueError(f"{who}: y must have as many rows as proba, {proba.n_rows}, got {len(columns[0])}.")
-    given = _given_classes(classes, proba, who)
-    dtype = np.int8 if proba.width <= 127 else np.int32
-    codes = np.empty((proba.n_rows, proba.n_outputs), dtype=dtype)
-    found = []
-    for m, column in enumerate(columns):
-        output = f"output {m} of y" if multioutput else "y"
-        codes[:, m], labels = _encode(column, given[m], int(proba.n_classes[m]), missing, output, who)
-        found.append(labels)
-    if not (codes >= 0).any():
+    if n_rows != proba.n_rows:
+        raise ValueError(f"{who}: y must have as many rows as proba, {proba.n_rows}, got {n_rows}.")
+    given = None if classes is None else _given_classes(classes, proba, who)
+    codes, names = (
+        _read_whole(table, proba, given, missing)
+        or _read_small(table, proba, given, missing)
+        or _read_columns(table, proba, given, missing, multioutput, who)
+    )
+    _check_observed(codes, names, proba.width, who)
+    return Labels(codes, names, multioutput)
+
+
+def _check_observed(codes: NDArray[Any], classes: Classes, width: int, who: str) -> None:
+    if len(classes) > 1:
+        n_seen = 2 if codes.max() >= 0 else 0  # one class, or no label, in some of several outputs is legal
+    else:
+        n_seen = int(np.count_nonzero(kernels.tally(codes, None, width)))
+    if n_seen == 0:
         raise ValueError(f"{who}: y must have at least one observed label, all {codes.size} are missing.")
-    if len(found) == 1 and len(np.unique(codes[codes >= 0])) < 2:
-        raise ValueError(f"{who}: y must have at least two classes, got only {found[0].tolist()[codes.max()]!r}.")
-    return Labels(codes, tuple(found), multioutput)
+    if n_seen == 1:
+        raise ValueError(f"{who}: y must have at least two classes, got only {classes[0].tolist()[codes.max()]!r}.")
 
 
-def _label_columns(y: Any, who: str) -> tuple[list[Any], bool]:
-    """Return the columns of y as 1-D arrays, and whether y is 2-D."""
+# ------------------------------------------------------------------------------------------------- what y can be
+
+
+def _read_table(y: Any, who: str) -> tuple[Any, bool]:
+    """Return labels as an array (N, M), those of a data frame as the list of its columns, and whether y is 2-D."""
     if hasattr(y, "tocsr"):
         y = y.toarray()
     if is_frame(y):
-        return [_as_labels(y[name]) for name in y.columns], True
+        columns = [_as_labels(y[name]) for name in y.columns]
+        alike = len({(type(column), column.dtype) for column in columns}) == 1
+        return (np.stack(columns, axis=1) if alike and columns[0].dtype.kind in "iufb" else columns), True
     try:
         array = _as_labels(y)
     except ValueError:
         raise ValueError(f"{who}: y must have shape (N,) or (N, M), got rows of unequal length.") from None
     if array.ndim == 1:
-        return [array], False
+        return array[:, None], False
     if array.ndim == 2:
-        return [array[:, m] for m in range(array.shape[1])], True
+        return array, True
     raise ValueError(f"{who}: y must have shape (N,) or (N, M), got {array.shape}.")
+
+
+def _shape(table: Any) -> tuple[int, int]:
+    if isinstance(table, list):
+        return (len(table[0]) if table else 0, len(table))
+    n_rows, n_outputs = table.shape
+    return n_rows, n_outputs
+
+
+def _columns(table: Any) -> Iterator[Any]:
+    return iter(table) if isinstance(table, list) else (table[:, m] for m in range(table.shape[1]))
 
 
 def _as_labels(y: Any) -> Any:
     """Labels as an array that keeps each label what it was."""
-    if np.ma.isMaskedArray(y):
+    if type(y) is np.ndarray or is_masked(y):
         return y
     # A nullable column of integers must not turn into floats for the sake of its nulls.
     if hasattr(y, "null_count") and y.null_count():
@@ -122,104 +162,82 @@ def _as_labels(y: Any) -> Any:
     return array
 
 
-def _given_classes(classes: Any, proba: Probabilities, who: str) -> list[Any]:
-    if classes is None:
-        return [None] * proba.n_outputs
-    arrays = [_label_array(labels) for labels in per_output(classes, proba.n_outputs, who)]
-    for m, labels in enumerate(arrays):
-        if len(labels) != proba.n_classes[m]:
-            raise ValueError(
-                f"{who}: classes must have one label per column of proba, {proba.n_classes[m]}, got {len(labels)}."
-            )
-        if len(set(labels.tolist())) != len(labels):
-            raise ValueError(f"{who}: classes must be distinct, got {labels.tolist()}.")
-    return arrays
+# ------------------------------------------------------------------------------------- codes, from fast to general
 
 
-def _label_array(labels: Any) -> NDArray[Any]:
-    """Labels as a 1-D array that keeps mixed types apart (never 1 and 'a' both as strings)."""
-    array = np.asarray(labels)
-    if array.dtype.kind in "US" and not all(isinstance(label, (str, bytes)) for label in labels):
-        array = np.empty(len(labels), dtype=object)
-        array[:] = list(labels)
-    return array
+def _read_whole(table: Any, proba: Probabilities, given: Any, missing: Any) -> tuple[NDArray[Any], Classes] | None:
+    """Labels that are codes already."""
+    if given is not None and not all(is_range(labels) for labels in {id(labels): labels for labels in given}.values()):
+        return None
+    codes = whole_codes(table, proba.n_classes, proba.width, missing)
+    if codes is None:
+        return None
+    return codes, given or _ranges(proba.n_classes, boolean=table.dtype.kind == "b")
 
 
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return bool(value != value)
+def _ranges(n_classes: IntArray, boolean: bool = False) -> Classes:
+    """0..K_m-1 for each output; False and True for outputs of two classes if `boolean`."""
+    counts = n_classes.tolist()
+    made = {k: np.arange(k) if k != 2 or not boolean else np.array([False, True]) for k in set(counts)}
+    return tuple([made[k] for k in counts])
 
 
-def _missing_mask(column: Any, missing: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    mask = np.ma.getmaskarray(column) if np.ma.isMaskedArray(column) else np.zeros(len(column), dtype=bool)
-    values = np.asarray(column)
-    if values.dtype.kind == "f":
-        mask = mask | np.isnan(values)
-    elif values.dtype.kind in "mM":
-        mask = mask | np.isnat(values)
-    elif values.dtype.kind == "O":
-        mask = mask | np.fromiter((_is_missing(v) for v in values), dtype=bool, count=len(values))
-    if missing is not None and values.dtype.kind in "iufb" and isinstance(missing, (int, float, np.number)):
-        mask = mask | (values == missing)
-    elif missing is not None:
-        mask = mask | np.fromiter((v == missing for v in values), dtype=bool, count=len(values))
-    return values, mask
+def _read_small(table: Any, proba: Probabilities, given: Any, missing: Any) -> tuple[NDArray[Any], Classes] | None:
+    """Small whole numbers, with gaps or as floats."""
+    numbers = small_numbers(table, missing)
+    if numbers is None or table.dtype.kind == "b":  # False and True are labels of their own
+        return None
+    seen = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
+    if given is None:
+        own = table.dtype.kind == "f"
+        given = _per_pattern(seen, proba.n_classes.tolist(), lambda row, k: _infer_small(np.flatnonzero(row), k, own))
+    codes = None if given is None else recode(numbers, seen, given)
+    return None if codes is None else (codes.astype(code_type(proba.width), copy=False), given)
 
 
-def _encode(
-    column: Any, classes: NDArray[Any] | None, n_classes: int, missing: Any, output: str, who: str
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    values, mask = _missing_mask(column, missing)
-    whole = values.dtype.kind in "iu" and len(values) > 0 and not mask.any() and _within(values, n_classes)
-    if whole and (classes is None or _is_range(classes)):  # codes already, which need no search for distinct labels
-        return values, np.arange(n_classes) if classes is None else classes
-    seen = values[~mask]
-    if classes is None:
-        classes = _infer_classes(seen, n_classes, output, who)
-    codes = np.full(len(values), -1, dtype=np.intp)
-    lookup = {label: code for code, label in enumerate(classes.tolist())}
-    labels, inverse = _unique(seen)
-    try:
-        codes[~mask] = np.array([lookup[label] for label in labels], dtype=np.intp)[inverse]
-    except KeyError as error:
-        raise ValueError(
-            f"{who}: {output} must hold only the classes {classes.tolist()}, got {error.args[0]!r}"
-            + ("; missing labels are NaN or None, or give missing=-1." if error.args[0] == -1 else ".")
-        ) from None
-    return codes, classes
+def _infer_small(labels: IntArray, n_classes: int, floating: bool) -> NDArray[Any] | None:
+    """What `_infer_classes` makes of small numbers; None for what it refuses."""
+    if len(labels) == n_classes:
+        return labels.astype(np.float64) if floating else labels
+    return np.arange(n_classes) if len(labels) == 0 or labels[-1] < n_classes else None
 
 
-def _unique(values: NDArray[Any]) -> tuple[list[Any], IntArray]:
-    """Distinct labels, sorted where they can be, and where each value stands among them."""
-    if values.dtype.kind in "iu" and len(values) > 0 and int(values.max()) - int(values.min()) < _FEW_LABELS:
-        wide = values.astype(np.int64) if values.dtype.kind == "i" else values  # small signed types overflow
-        shifted = (wide - wide.min()).astype(np.intp)
-        seen = np.bincount(shifted) > 0
-        return (np.flatnonzero(seen) + int(values.min())).tolist(), (np.cumsum(seen) - 1)[shifted]
-    if values.dtype.kind != "O":
-        labels, inverse = np.unique(values, return_inverse=True)
-        return labels.tolist(), inverse.reshape(-1)
-    distinct = _sorted(list(dict.fromkeys(values.tolist())))
-    lookup = {label: code for code, label in enumerate(distinct)}
-    return distinct, np.fromiter((lookup[v] for v in values.tolist()), dtype=np.intp, count=len(values))
+def _per_pattern(rows: BoolArray, keys: list[Any], make: Callable[[Any, Any], NDArray[Any] | None]) -> Classes | None:
+    """Make the classes of each output, once for outputs of equal rows and keys; None where one has none."""
+    made: dict[Any, NDArray[Any] | None] = {}
+    found = []
+    for row, key in zip(rows, keys, strict=True):
+        pattern = (row.tobytes(), key)
+        if pattern not in made:
+            made[pattern] = make(row, key)
+        found.append(made[pattern])
+    return None if any(labels is None for labels in made.values()) else shared(found)  # type: ignore[arg-type]
 
 
-def _sorted(labels: list[Any]) -> list[Any]:
-    """Sort labels, by type and text where they cannot be compared."""
-    try:
-        return sorted(labels)
-    except TypeError:
-        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
+def _read_columns(
+    table: Any, proba: Probabilities, given: Any, missing: Any, multioutput: bool, who: str
+) -> tuple[NDArray[Any], Classes]:
+    """Labels of any kind."""
+    codes = np.empty((proba.n_rows, proba.n_outputs), dtype=code_type(proba.width))
+    found = []
+    for m, column in enumerate(_columns(table)):
+        output = f"output {m} of y" if multioutput else "y"
+
+        def infer(seen: NDArray[Any], k: int = int(proba.n_classes[m]), output: str = output) -> NDArray[Any]:
+            return _infer_classes(seen, k, output, who)
+
+        codes[:, m], labels = encode_column(column, None if given is None else given[m], infer, missing, output, who)
+        found.append(labels)
+    return codes, shared(found)
 
 
 def _infer_classes(seen: NDArray[Any], n_classes: int, output: str, who: str) -> NDArray[Any]:
-    labels, _ = _unique(seen)
+    labels, _ = unique(seen)
     if seen.dtype.kind == "b" and n_classes == 2:
         return np.array([False, True])
     if len(labels) == n_classes:
-        return _label_array(labels)
-    if all(isinstance(v, (int, float)) and v == int(v) and 0 <= v < n_classes for v in labels):
+        return label_array(labels)
+    if all(isinstance(v, (int, float)) and 0 <= v < n_classes and v == int(v) for v in labels):
         return np.arange(n_classes)
     shown = labels if len(labels) <= 10 else [*labels[:10], "..."]
     hint = " If -1 stands for a missing label, pass missing=-1." if -1 in labels else ""
@@ -229,26 +247,24 @@ def _infer_classes(seen: NDArray[Any], n_classes: int, output: str, who: str) ->
     )
 
 
-def _is_range(classes: NDArray[Any]) -> bool:
-    return classes.dtype.kind in "iub" and np.array_equal(classes, np.arange(len(classes)))
+# ------------------------------------------------------------------------------------------------------- classes
 
 
-def _within(values: NDArray[Any], n_classes: int) -> bool:
-    return bool(values.min() >= 0 and values.max() < n_classes)
-
-
-def decode(codes: NDArray[Any], classes: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Turn codes (N, M) into labels (N, M)."""
-    if all(labels is classes[0] for labels in classes) or all(
-        labels.dtype == classes[0].dtype and np.array_equal(labels, classes[0]) for labels in classes
-    ):
-        return np.asarray(classes[0][codes])
-    same = len({labels.dtype.kind for labels in classes}) == 1
-    dtype = np.result_type(*classes) if same else np.dtype(object)
-    out = np.empty(codes.shape, dtype=dtype)
-    for m, labels in enumerate(classes):
-        out[:, m] = labels[codes[:, m]]
-    return out
+def _given_classes(classes: Any, proba: Probabilities, who: str) -> Classes:
+    made: dict[int, NDArray[Any]] = {}
+    items = per_output(classes, proba.n_outputs, who)
+    for labels in items:
+        if id(labels) not in made:
+            made[id(labels)] = label_array(labels)
+    arrays = shared(made[id(labels)] for labels in items)
+    counts = proba.n_classes.tolist()
+    distinct = {(id(labels), k): (labels, k) for labels, k in zip(arrays, counts, strict=True)}
+    for labels, k in distinct.values():
+        if len(labels) != k:
+            raise ValueError(f"{who}: classes must have one label per column of proba, {k}, got {len(labels)}.")
+        if len(set(labels.tolist())) != len(labels):
+            raise ValueError(f"{who}: classes must be distinct, got {labels.tolist()}.")
+    return arrays
 
 
 def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | None, missing: Any = None) -> Any:
@@ -260,26 +276,23 @@ def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | N
         return None
     if y is None:
         return names
-    labels = _unique(_drop_missing(_label_columns(y, "optimize")[0][0], missing))[0]
+    labels = unique(drop_missing(next(_columns(_read_table(y, "optimize")[0])), missing))[0]
     # Sorted as labels always are: which class is the positive one must not hang on the order of the columns.
     if set(labels) <= set(names):
-        return _sorted(names)
+        return sorted_labels(names)
     # A table read from a file has text for column names whatever the labels are.
     by_text = {str(label): label for label in labels}
     if set(by_text) <= set(map(str, names)):
-        return _sorted([by_text.get(str(name), name) for name in names])
+        return sorted_labels([by_text.get(str(name), name) for name in names])
     return labels
 
 
-def _drop_missing(column: Any, missing: Any = None) -> NDArray[Any]:
-    values, mask = _missing_mask(column, missing)
-    return values[~mask]
-
-
-def name_classes(classes: Any, proba: Probabilities, who: str) -> tuple[NDArray[Any], ...]:
+def name_classes(classes: Any, proba: Probabilities, who: str) -> Classes:
     """Return the labels of every output where there is no y: those given, or 0..K_m-1."""
-    given = _given_classes(classes, proba, who)
-    return tuple(np.arange(k) if names is None else names for names, k in zip(given, proba.n_classes, strict=True))
+    return _ranges(proba.n_classes) if classes is None else _given_classes(classes, proba, who)
+
+
+# ------------------------------------------------------------------------------------------ without probabilities
 
 
 def observed_labels(y: Any, missing: Any = None, who: str = "fit") -> Labels:
@@ -296,20 +309,27 @@ def observed_labels(y: Any, missing: Any = None, who: str = "fit") -> Labels:
     Labels
         An output without any observed label has no classes.
     """
-    columns, multioutput = _label_columns(y, who)
-    codes = np.full((len(columns[0]), len(columns)), -1, dtype=np.intp)
+    table, multioutput = _read_table(y, who)
+    numbers = small_numbers(table, missing)
+    if numbers is not None:
+        seen = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
+        found = _per_pattern(seen, [None] * len(seen), lambda row, _: np.flatnonzero(row).astype(table.dtype))
+        whole = None if found is None else recode(numbers, seen, found)
+        assert found is not None and whole is not None  # every number that is seen is a class
+        return Labels(whole.astype(np.intp), found, multioutput)
+    codes = np.full(_shape(table), -1, dtype=np.intp)
     classes = []
-    for m, column in enumerate(columns):
-        values, mask = _missing_mask(column, missing)
-        labels, codes[~mask, m] = _unique(values[~mask])
-        own = np.array(labels, dtype=values.dtype) if values.dtype.kind != "O" else _label_array(labels)
+    for m, column in enumerate(_columns(table)):
+        values, mask = split_missing(column, missing)
+        labels, codes[~mask, m] = unique(values[~mask])
+        own = np.array(labels, dtype=values.dtype) if values.dtype.kind != "O" else label_array(labels)
         classes.append(own)
-    return Labels(codes, tuple(classes), multioutput)
+    return Labels(codes, shared(classes), multioutput)
 
 
 def read_pair(
     true: Any, predicted: Any, classes: Any = None, missing: Any = None, who: str = "score"
-) -> tuple[NDArray[Any], NDArray[Any], tuple[NDArray[Any], ...]]:
+) -> tuple[NDArray[Any], NDArray[Any], Classes]:
     """Read true and predicted labels of one or several outputs with common classes.
 
     Returns
@@ -318,31 +338,69 @@ def read_pair(
         Codes; -1 where a true label is missing.
     classes : tuple of M ndarrays
     """
-    (true_columns, several), (columns, _) = _label_columns(true, who), _label_columns(predicted, who)
-    if len(true_columns) != len(columns) or len(true_columns[0]) != len(columns[0]):
-        raise ValueError(
-            f"{who}: y_pred must have the shape of y_true, {(len(true_columns[0]), len(true_columns))}, "
-            f"got {(len(columns[0]), len(columns))}."
-        )
-    given: list[Any] = [None] * len(columns)
+    (first, several), (second, _) = _read_table(true, who), _read_table(predicted, who)
+    (n_rows, n_outputs), other = _shape(first), _shape(second)
+    if (n_rows, n_outputs) != other:
+        raise ValueError(f"{who}: y_pred must have the shape of y_true, {(n_rows, n_outputs)}, got {other}.")
+    given = None
     if classes is not None:  # labels that all outputs share may be given once
         nested = several and len(classes) > 0 and np.ndim(classes[0]) == 1
-        given = list(classes) if nested else [classes] * len(columns)
-    if len(given) != len(columns):
-        raise ValueError(f"{who}: classes must be a list of M = {len(columns)} arrays, got {len(given)}.")
+        lists = list(classes) if nested else [classes]
+        if nested and len(lists) != n_outputs:
+            raise ValueError(f"{who}: classes must be a list of M = {n_outputs} arrays, got {len(lists)}.")
+        given = shared([label_array(labels) for labels in lists] * (1 if nested else n_outputs))
+    if n_rows == 0:
+        raise ValueError(f"{who}: y_true must have at least one row, got none.")
+    return _pair_of_numbers(first, second, given, missing) or _pair_of_columns(first, second, given, missing, who)
+
+
+def _pair_of_numbers(
+    first: Any, second: Any, given: Classes | None, missing: Any
+) -> tuple[NDArray[Any], NDArray[Any], Classes] | None:
+    """`read_pair` for small whole numbers, all outputs at once."""
+    true = small_numbers(first, missing)
+    predicted = None if true is None else small_numbers(second, None)
+    if true is None or predicted is None:
+        return None
+    width = max(int(true.max()), int(predicted.max()), 0) + 1
+    seen, also = seen_numbers(true, width), seen_numbers(predicted, width)
+    if given is None:
+        labels = seen | also
+        if missing is not None and missing in range(width):
+            labels[:, int(missing)] = False
+        floats = (first.dtype.kind == "f", second.dtype.kind == "f")
+        rows = np.stack([labels, seen], axis=1)
+        given = _per_pattern(rows, [None] * len(rows), lambda row, _: _pair_classes(row[0], row[1], *floats))
+        assert given is not None  # any set of numbers will do
+    codes = (recode(true, seen, given), recode(predicted, also, given))
+    return None if codes[0] is None or codes[1] is None else (codes[0], codes[1], given)
+
+
+def _pair_classes(labels: BoolArray, true: BoolArray, float_true: bool, float_predicted: bool) -> NDArray[Any]:
+    """The classes that small numbers stand for: each as the true labels have it, or else the predicted ones."""
+    if not labels[2:].any():
+        return np.arange(2)
+    floating = np.where(true, float_true, float_predicted)
+    return np.flatnonzero(labels).astype(np.float64 if floating[labels].any() else np.intp)
+
+
+def _pair_of_columns(
+    first: Any, second: Any, given: Classes | None, missing: Any, who: str
+) -> tuple[NDArray[Any], NDArray[Any], Classes]:
+    """`read_pair` for labels of any kind."""
     codes: list[list[NDArray[Any]]] = [[], []]
     names = []
-    for m, (first, second) in enumerate(zip(true_columns, columns, strict=True)):
-        labels = given[m]
-        if labels is None:
-            values = [*_unique(_drop_missing(first))[0], *_unique(_drop_missing(second))[0]]
-            labels = _unique(np.array([v for v in values if missing is None or v != missing], dtype=object))[0]
-            binary = all(isinstance(v, (bool, int, float)) and v in (0, 1) for v in labels)
-            labels = [0, 1] if binary else labels
-        labels = _label_array(labels)
-        codes[0].append(_encode(first, labels, len(labels), missing, f"output {m} of y_true", who)[0])
-        codes[1].append(_encode(second, labels, len(labels), None, f"output {m} of y_pred", who)[0])
+    for m, (true, predicted) in enumerate(zip(_columns(first), _columns(second), strict=True)):
+        labels = _seen_in(true, predicted, missing) if given is None else given[m]
+        for found, column, gap, name in ((codes[0], true, missing, "true"), (codes[1], predicted, None, "pred")):
+            found.append(encode_column(column, labels, label_array, gap, f"output {m} of y_{name}", who)[0])
         names.append(labels)
-    if len(codes[0][0]) == 0:
-        raise ValueError(f"{who}: y_true must have at least one row, got none.")
-    return np.stack(codes[0], axis=1).astype(np.intp), np.stack(codes[1], axis=1).astype(np.intp), tuple(names)
+    return np.stack(codes[0], axis=1), np.stack(codes[1], axis=1), shared(names)
+
+
+def _seen_in(true: Any, predicted: Any, missing: Any) -> NDArray[Any]:
+    """The classes of an output by what occurs in it; 0 and 1 where nothing else does."""
+    values = [*unique(drop_missing(true))[0], *unique(drop_missing(predicted))[0]]
+    labels = unique(np.array([v for v in values if missing is None or v != missing], dtype=object))[0]
+    binary = all(isinstance(v, (bool, int, float)) and v in (0, 1) for v in labels)
+    return label_array([0, 1] if binary else labels)

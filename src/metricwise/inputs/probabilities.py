@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .. import kernels
+from .encoding import is_masked
 
 __all__ = ["Probabilities", "is_frame", "per_output", "read_proba", "sum_tolerance"]
 
@@ -47,7 +51,7 @@ class Probabilities:
         """M."""
         return len(self.n_classes)
 
-    @property
+    @cached_property
     def width(self) -> int:
         """K, the largest K_m."""
         return int(self.n_classes.max())
@@ -145,7 +149,7 @@ def _peek(first: Any) -> Any:
 
 
 def _float_array(values: Any, who: str) -> NDArray[Any]:
-    if np.ma.isMaskedArray(values):
+    if is_masked(values):
         raise TypeError(f"{who}: proba must not be a masked array: every row needs its probabilities.")
     try:
         array = np.asarray(values.to_numpy() if is_frame(values) else values)
@@ -233,14 +237,15 @@ def _normalized(block: NDArray[Any], who: str) -> NDArray[Any]:
     total = block[..., :1].astype(np.float64)
     for k in range(1, block.shape[-1]):  # in order, whatever the layout: a chunk must give what the whole gives
         total += block[..., k : k + 1]
-    if not (np.isfinite(total).all() and (block >= 0).all() and (total > 0).all()):
+    if block.size and not (block.min() >= 0 and total.min() > 0 and total.max() < np.inf):  # NaN fails them all
         raise ValueError(f"{who}: with normalize=True, scores must be finite, non-negative and not all zero in a row.")
     return np.asarray(block / total, dtype=block.dtype)
 
 
 def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> IntArray:
     """K_m of each output: the width of its block, less the padding that `classes` reveals."""
-    widths = np.concatenate([np.full(b.shape[1], 2 if b.ndim == 2 else b.shape[2]) for b in blocks]).astype(np.intp)
+    counts = [2 if block.ndim == 2 else block.shape[2] for block in blocks]
+    widths = np.array(counts, dtype=np.intp).repeat([block.shape[1] for block in blocks])
     if classes is None or len(widths) == 1 or blocks[0].ndim == 2:
         return widths
     given = np.array([len(names) for names in per_output(classes, len(widths), who)], dtype=np.intp)
@@ -251,12 +256,14 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> Int
 
 
 def _check_values(proba: Probabilities, who: str) -> None:
-    n_classes = proba.n_classes
     for block, span in proba.outputs():
-        counts = n_classes[span]
-        if (counts < 2).any():
-            raise ValueError(f"{who}: proba must have at least 2 classes per output, got {int(counts.min())}.")
-        for start in range(0, len(block), _CHECK_ROWS):
+        counts = proba.n_classes[span]
+        least = int(counts.min())
+        if least < 2:
+            raise ValueError(f"{who}: proba must have at least 2 classes per output, got {least}.")
+        if kernels.check_rows(block, counts, sum_tolerance(block.shape[-1])):
+            continue
+        for start in range(0, len(block), _CHECK_ROWS):  # to say which row it is
             _check_rows(block[start : start + _CHECK_ROWS], counts, start, who)
 
 

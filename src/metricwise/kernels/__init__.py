@@ -12,8 +12,77 @@ loss : ``(full,)`` with shape (1 or M, K, K), or ``(diagonal, offset)`` with sha
 
 A score has one definition, whoever computes it: ``sum_i L[i, j] * eta_i`` over i = 0..K-1 in that order in float64,
 or ``d_j * eta_j + v_j``; the lowest j wins ties.
+
+Each function has two twins of one signature: `_numpy`, the reference, and `_compiled`, which is there where the package
+was built with a C compiler. The environment variable METRICWISE_KERNELS says which serve: "compiled", "numpy", or
+"auto", the compiled ones where they are. The twins agree in every decision and every count; sums of weights and of
+probabilities agree to rounding.
 """
 
-from ._numpy import count_expected, count_labels, decide, envelope, recalibrate
+from __future__ import annotations
 
-__all__ = ["count_expected", "count_labels", "decide", "envelope", "recalibrate"]
+import os
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from . import _numpy
+
+__all__ = [
+    "changes",
+    "check_rows",
+    "count_expected",
+    "count_labels",
+    "decide",
+    "encode",
+    "in_use",
+    "max_threads",
+    "recalibrate",
+    "tally",
+]
+
+VARIABLE = "METRICWISE_KERNELS"
+
+
+def _choose(wanted: str) -> ModuleType:
+    """Return the module of the twins that serve."""
+    if wanted not in ("auto", "compiled", "numpy"):
+        raise ValueError(f"metricwise: {VARIABLE} must be 'auto', 'compiled' or 'numpy', got {wanted!r}.")
+    if wanted == "numpy":
+        return _numpy
+    try:
+        compiled = import_module("._compiled", __name__)
+    except ImportError as error:
+        if wanted == "compiled":
+            raise ImportError(
+                f"metricwise: {VARIABLE} is 'compiled', but the compiled kernels are not there ({error}); install "
+                "metricwise again with a C compiler at hand, or leave the variable unset."
+            ) from error
+        return _numpy
+    return compiled
+
+
+_twins = _choose(os.environ.get(VARIABLE) or "auto")
+
+if TYPE_CHECKING:
+    from ._numpy import changes, check_rows, count_expected, count_labels, decide, encode, tally
+else:
+    changes = _twins.changes
+    check_rows = _twins.check_rows
+    count_expected = _twins.count_expected
+    count_labels = _twins.count_labels
+    decide = _twins.decide
+    encode = _twins.encode
+    tally = _twins.tally
+
+recalibrate = _numpy.recalibrate  # logarithms differ from library to library in the last bit: one for both
+
+
+def in_use() -> str:
+    """Return which twins serve, "compiled" or "numpy"."""
+    return "numpy" if _twins is _numpy else "compiled"
+
+
+def max_threads() -> int:
+    """Return how many threads a large pass would use now."""
+    return 1 if _twins is _numpy else int(_twins.max_threads())

@@ -154,50 +154,276 @@ def count_expected(
     return out
 
 
-def envelope(
-    eta: NDArray[Any], n_classes: IntArray, constant: LossArrays, slope: LossArrays
-) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray]:
-    """Follow the decisions of one output along the line of losses ``constant + g * slope``, g from -inf to inf.
+# ------------------------------------------------------------------------------------- changes along a line of losses
 
-    The score of each class is a line in g; a row's decision is the lower envelope of its K lines.
+
+def slope_noise(slope: LossArrays) -> float:
+    """Slopes closer than this are one slope plus rounding: their lines would cross at some g near infinity."""
+    return _SLOPE_TOL * float(sum(np.abs(array).max(initial=0.0) for array in slope))
+
+
+def constant_slopes(slope: LossArrays) -> FloatArray | None:
+    """Return the slopes (G, K) of all classes where they do not depend on the row, else None."""
+    if len(slope) == 2:
+        return None if slope[0].any() else slope[1]
+    (full,) = slope
+    return full[:, 0] if (full == full[:, :1]).all() else None
+
+
+def slope_lines(
+    slopes: FloatArray, n_classes: IntArray, group: IntArray
+) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+    """Group the classes of each output by slope: in a row, only the lowest of each group can be on the envelope.
 
     Parameters
     ----------
-    eta : ndarray of shape (N, 1, K) or (N, 1)
+    slopes : ndarray of shape (G, K)
+    n_classes, group : ndarray of shape (M,)
 
     Returns
     -------
-    first : ndarray of shape (N,)
-        Decision at g = -inf.
-    row, g, old, new : ndarrays of shape (E,)
-        At g, the decision of the row goes from old to new; in order of g within a row.
+    order, line : ndarray of shape (M, K), int
+        Classes, line by line and the lowest first within a line; and the line of each. Lines fall ever more steeply.
+    steep : ndarray of shape (M, K)
+        Slope of each line.
+    n_lines : ndarray of shape (M,), int
     """
-    k = int(n_classes[0])
-    firsts = [np.empty(0, dtype=np.intp)]
-    events: list[tuple[Any, ...]] = []
-    for rows in _row_blocks(len(eta), 1, _width(eta)):
-        block = _by_class(eta[rows])
-        lines = [np.stack(list(_scores(block, loss)))[:k, :, 0] for loss in (constant, slope)]
-        first, found = _walk_block(lines[0], lines[1])
-        firsts.append(first)
-        events.extend((row + rows.start, *rest) for row, *rest in found)
-    if not events:
-        none = np.empty(0, dtype=np.intp)
-        return np.concatenate(firsts), none, np.empty(0), none, none
-    row, g, old, new = (np.concatenate(part) for part in zip(*events, strict=True))
-    return np.concatenate(firsts), row, g, old, new
+    own = slopes[np.maximum(group, 0)]
+    n_outputs, k = own.shape
+    noise = slope_noise((slopes,))
+    real = np.arange(k) < n_classes[:, None]
+    falling = np.argsort(np.where(real, -own, np.inf), axis=1, kind="stable")
+    sorted_slopes = np.take_along_axis(own, falling, axis=1)
+    new = np.ones((n_outputs, k), dtype=bool)
+    new[:, 1:] = (sorted_slopes[:, :-1] - sorted_slopes[:, 1:] > noise) | (np.arange(1, k) >= n_classes[:, None])
+    line = np.cumsum(new, axis=1) - 1
+    steep = np.zeros((n_outputs, k))
+    np.put_along_axis(steep, line[:, ::-1], sorted_slopes[:, ::-1], axis=1)  # written last, the first of a line stays
+    order = np.take_along_axis(falling, np.lexsort((falling, line), axis=1), axis=1)
+    last = np.maximum(n_classes - 1, 0)
+    n_lines = np.take_along_axis(line, last[:, None], axis=1)[:, 0] + 1
+    return order.astype(np.intp), line.astype(np.intp), steep, n_lines.astype(np.intp)
+
+
+def change_table(worth: FloatArray) -> FloatArray:
+    """Tabulate how the functionals change, and by how much, by output, true class, old class and new class.
+
+    Parameters
+    ----------
+    worth : ndarray of shape (M, K + 1, K, 2)
+
+    Returns
+    -------
+    ndarray of shape (M * (K + 1) * K * K, 4)
+    """
+    change = (worth[:, :, None, :] - worth[:, :, :, None]).reshape(-1, 2)
+    return np.concatenate([change, np.abs(change)], axis=1)
+
+
+def few_changes(table: FloatArray, group: IntArray, n_groups: int) -> tuple[NDArray[np.uint8], FloatArray] | None:
+    """Find the changes, at most eight, that all kinds make: the same in all outputs but for a factor of the group.
+
+    Parameters
+    ----------
+    table : ndarray of shape (M, T, 4)
+        Changes by kind, see :func:`change_table`.
+
+    Returns
+    -------
+    which : ndarray of shape (T,), uint8
+        Which change each kind makes.
+    changes : ndarray of shape (G, 8, 2)
+    """
+    used = np.flatnonzero(group >= 0)
+    if len(used) == 0:
+        return None
+    own = table[used, :, :2].reshape(len(used), -1)
+    most = np.abs(own[0]).argmax()
+    if own[0, most] == 0:
+        return None
+    factor = own[:, most] / own[0, most]
+    if not np.allclose(own, factor[:, None] * own[0], rtol=1e-13, atol=0.0):
+        return None
+    factors = np.ones(n_groups)
+    factors[group[used]] = factor
+    distinct, which = np.unique(table[used[0], :, :2], axis=0, return_inverse=True)
+    if len(distinct) > 8 or not np.allclose(factors[group[used]], factor, rtol=1e-13, atol=0.0):
+        return None
+    changes = np.zeros((n_groups, 8, 2))
+    changes[:, : len(distinct)] = factors[:, None, None] * distinct
+    return which.reshape(-1).astype(np.uint8), changes
+
+
+def sum_kinds(counts: NDArray[np.int64], changes: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
+    """Turn counts (G, B + 2, 8) of changes (G, 8, 2) into numbers and sums of changes, as :func:`changes` has them."""
+    moved = (changes != 0).any(axis=2)
+    both = np.concatenate([changes, np.abs(changes)], axis=2)
+    sums = sum(counts[:, :, i, None] * both[:, None, i] for i in range(counts.shape[2]))  # BLAS would start threads
+    return (counts * moved[:, None]).sum(axis=2), np.asarray(sums)
+
+
+def changes(
+    eta: NDArray[Any],
+    codes: NDArray[Any] | None,
+    observed: NDArray[Any] | None,
+    weight: FloatArray | None,
+    n_classes: IntArray,
+    group: IntArray,
+    constant: LossArrays,
+    slope: LossArrays,
+    worth: FloatArray,
+    grid: FloatArray,
+    n_bins: int,
+    wanted: NDArray[np.bool_] | None = None,
+    summed: bool = True,
+) -> tuple[FloatArray, NDArray[np.int64], FloatArray, IntArray, FloatArray, FloatArray]:
+    """Follow decisions along the losses ``constant + g * slope``, g from -inf to inf, and note every change.
+
+    The score of each class is a line in g; the decision of a row is the lower envelope of its K lines, and each change
+    of it changes two linear functionals of the confusion. Changes are summed in bins of g, and those in wanted bins are
+    listed.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (N, M), or None
+        Labels that are counted; None counts probabilities, of entries `observed` as in :func:`count_expected`.
+    group : integer ndarray of shape (M,)
+        Which of G lines an output follows, and whose sums it adds to; -1 leaves it out.
+    constant, slope : tuples of arrays with leading size G
+    worth : ndarray of shape (M, K + 1, K, 2)
+        What an entry of true class i, decided as j, adds to both functionals is ``worth[m, i + 1, j]``; 0 at i = -1.
+    grid : ndarray of shape (G, 2)
+        Where the bins of each line begin, and bins per unit of g. Bin 0 holds what lies before, the last what lies
+        behind.
+    n_bins : int
+        B.
+    wanted : bool ndarray of shape (G, B + 2), optional
+        Bins whose changes are listed; with `summed` False, nothing else is done and the sums are all 0.
+
+    Returns
+    -------
+    start : ndarray of shape (G, 2)
+        Functionals at g = -inf.
+    count : ndarray of shape (G, B + 2), int
+        Changes in each bin.
+    sums : ndarray of shape (G, B + 2, 4)
+        Sums of the changes of both functionals, and of their absolute values.
+    segment : ndarray of shape (E,), int
+        ``group * (B + 2) + bin`` of each change in a wanted bin, in no order.
+    g : ndarray of shape (E,)
+        Where it is.
+    change : ndarray of shape (E, 2)
+    """
+    n_segments = len(grid) * (n_bins + 2)
+    start, count = np.zeros((len(grid), 2)), np.zeros(n_segments, dtype=np.int64)
+    sums = np.zeros((n_segments, 4))
+    flat = np.zeros(n_segments, dtype=bool) if wanted is None else wanted.reshape(-1)
+    listed: list[tuple[Any, ...]] = [(np.empty(0, dtype=np.intp), np.empty(0), np.empty((0, 2)))]
+    for own, begin, g, change in _changes(eta, codes, observed, weight, n_classes, group, constant, slope, worth):
+        segment = _segment(g, own, grid, n_bins)
+        if summed:
+            start[own] += begin
+            count += np.bincount(segment, minlength=n_segments)
+            for f, column in enumerate((change[:, 0], change[:, 1], np.abs(change[:, 0]), np.abs(change[:, 1]))):
+                sums[:, f] += np.bincount(segment, column, minlength=n_segments)
+        kept = flat[segment]
+        listed.append((segment[kept], g[kept], change[kept]))
+    segment, g, change = (np.concatenate(part) for part in zip(*listed, strict=True))
+    shape = (len(grid), n_bins + 2)
+    return start, count.reshape(shape), sums.reshape(*shape, 4), segment, g, change
+
+
+def _segment(g: FloatArray, group: int, grid: FloatArray, n_bins: int) -> IntArray:
+    at = (g - grid[group, 0]) * grid[group, 1]
+    return group * (n_bins + 2) + np.where(at < 0, 0, np.clip(at, 0, n_bins).astype(np.intp) + 1)
+
+
+def _changes(
+    eta: NDArray[Any],
+    codes: NDArray[Any] | None,
+    observed: NDArray[Any] | None,
+    weight: FloatArray | None,
+    n_classes: IntArray,
+    group: IntArray,
+    constant: LossArrays,
+    slope: LossArrays,
+    worth: FloatArray,
+) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
+    """Yield, block by block of each output, its group, its functionals at g = -inf, change points and changes."""
+    slopes, noise = constant_slopes(slope), slope_noise(slope)
+    lines = None if slopes is None else slope_lines(slopes, n_classes, group)
+    for m in np.flatnonzero(group >= 0).tolist():
+        own, k = int(group[m]), int(n_classes[m])
+        at_g = tuple(a[own : own + 1] if len(a) > 1 else a for a in constant)
+        per_g = tuple(a[own : own + 1] if len(a) > 1 else a for a in slope)
+        for rows in _row_blocks(len(eta), 1, _width(eta)):
+            block = _by_class(eta[rows, m : m + 1])
+            height = np.stack(list(_scores(block, at_g)))[:k, :, 0]
+            if lines is None:
+                incline = np.stack(list(_scores(block, per_g)))[:k, :, 0]
+                first, found = _walk_block(height, incline, noise)
+            else:
+                first, found = _walk_lines(height, *(part[m] for part in lines))
+            mass = _label_worth(codes, m, rows, worth) if codes is not None else block[:, :, 0]
+            if weight is not None:
+                mass = mass * weight[rows, None, None] if codes is not None else mass * weight[rows]
+            if codes is None and observed is not None:
+                mass = mass * observed[rows, m]
+            yield (own, *_sum_changes(first, found, mass, None if codes is not None else worth[m, 1:]))
+
+
+def _label_worth(codes: NDArray[Any], m: int, rows: slice, worth: FloatArray) -> FloatArray:
+    """What each row of labels adds to the functionals, for every decision, (n, K, 2)."""
+    own: FloatArray = worth[m][codes[rows, m].astype(np.intp) + 1]
+    return own
+
+
+def _sum_changes(
+    first: IntArray, found: list[tuple[IntArray, FloatArray, IntArray, IntArray]], mass: FloatArray, worth: Any
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def value(rows: IntArray, decided: IntArray) -> FloatArray:
+        if worth is None:
+            return mass[rows, decided]
+        total = np.zeros((len(rows), 2))
+        for i in range(len(mass)):
+            total += mass[i, rows, None] * worth[i, decided]
+        return total
+
+    begin = value(np.arange(len(first)), first).sum(axis=0)
+    points, changes = [np.empty(0)], [np.empty((0, 2))]
+    for row, g, old, new in found:
+        change = value(row, new) - value(row, old)
+        moved = (change[:, 0] != 0) | (change[:, 1] != 0)
+        points.append(g[moved])
+        changes.append(change[moved])
+    return begin, np.concatenate(points), np.concatenate(changes)
+
+
+def _walk_lines(
+    height: FloatArray, order: IntArray, line: IntArray, steep: FloatArray, n_lines: int
+) -> tuple[IntArray, list[tuple[IntArray, FloatArray, IntArray, IntArray]]]:
+    """Lower envelopes of lines whose slopes are the same in every row; `height` of shape (k, n)."""
+    k, n = height.shape
+    lowest, owner = np.empty((n_lines, n)), np.empty((n_lines, n), dtype=np.intp)
+    for q in range(n_lines):
+        members = order[:k][line[:k] == q]
+        own = height[members]
+        which = own.argmin(axis=0)
+        lowest[q], owner[q] = own[which, np.arange(n)], members[which]
+    slopes = np.broadcast_to(steep[:n_lines, None], lowest.shape)
+    first, found = _walk_block(lowest, slopes, 0.0)
+    return owner[first, np.arange(n)], [(row, g, owner[old, row], owner[new, row]) for row, g, old, new in found]
 
 
 def _walk_block(
-    height: FloatArray, slope: FloatArray
+    height: FloatArray, slope: FloatArray, noise: float
 ) -> tuple[IntArray, list[tuple[IntArray, FloatArray, IntArray, IntArray]]]:
-    """Lower envelopes of the lines ``height + g * slope``, both of shape (K, n)."""
+    """Lower envelopes of the lines ``height + g * slope``, both of shape (K, n): first class; row, g, old, new."""
     k, n = height.shape
-    tol = _SLOPE_TOL * np.abs(slope).max(initial=0.0)
     current = np.zeros(n, dtype=np.intp)
     h, s = height[0].copy(), slope[0].copy()
     for j in range(1, k):
-        lower = (slope[j] > s + tol) | ((np.abs(slope[j] - s) <= tol) & (height[j] < h))
+        lower = (slope[j] > s + noise) | ((np.abs(slope[j] - s) <= noise) & (height[j] < h))
         np.copyto(current, j, where=lower)
         np.copyto(h, height[j], where=lower)
         np.copyto(s, slope[j], where=lower)
@@ -209,7 +435,7 @@ def _walk_block(
         own = current[active]
         h, s = heights[own, np.arange(len(own))], slopes[own, np.arange(len(own))]
         fall = s - slopes
-        ahead = fall > tol
+        ahead = fall > noise
         crossing = np.where(ahead, (heights - h) / np.where(ahead, fall, 1.0), np.inf)
         nearest = crossing.min(axis=0)
         # Of all lines met at the same g the steepest fall stays below afterwards; argmin takes the lowest class.
@@ -251,3 +477,53 @@ def recalibrate(
         logits /= total
         out[rows] = logits[1] if eta.ndim == 2 else np.moveaxis(logits, 0, 2)
     return out
+
+
+def check_rows(eta: NDArray[Any], n_classes: IntArray, tolerance: float) -> bool:
+    """Say whether every entry is a probability, every row sums to 1 within `tolerance`, and padding is 0.
+
+    Of (N, M) arrays, the probabilities of class 1, only the range is looked at.
+    """
+    n_rows, n_outputs = eta.shape[:2]
+    k = _width(eta)
+    padded = np.arange(k) >= n_classes[:, None] if eta.ndim == 3 and (n_classes < k).any() else None
+    for rows in _row_blocks(n_rows, n_outputs, k):
+        block = eta[rows]
+        if not (block.min() >= 0 and block.max() <= (1 if eta.ndim == 2 else 2)):  # NaN fails both
+            return False
+        if eta.ndim == 2:
+            continue
+        total = np.add.reduce(np.moveaxis(block, 2, 0), dtype=np.float64)  # over short rows class by class is faster
+        if np.abs(total - 1).max() > tolerance or (padded is not None and block[:, padded].any()):
+            return False
+    return True
+
+
+def encode(labels: NDArray[Any], n_classes: IntArray, width: int) -> NDArray[Any] | None:
+    """Return labels that are codes already, integers (N, M) in 0..K_m-1, as small integers; None if any is not.
+
+    Returns
+    -------
+    ndarray of shape (N, M), int8 or int32, or None
+        `labels` itself where it has that type.
+    """
+    if len(labels) == 0 or (labels.min(axis=0) < 0).any() or (labels.max(axis=0) >= n_classes).any():
+        return None
+    return labels.astype(np.int8 if width <= 127 else np.int32, copy=False)
+
+
+def tally(codes: NDArray[Any], weight: FloatArray | None, width: int) -> FloatArray:
+    """Sum the weights of each true class of each output; code -1 counts nowhere.
+
+    Returns
+    -------
+    ndarray of shape (M, K)
+    """
+    n_rows, n_outputs = codes.shape
+    out = np.zeros(n_outputs * (width + 1))
+    base = np.arange(n_outputs) * (width + 1) + 1
+    for rows in _row_blocks(n_rows, n_outputs, 1):
+        index = (base + codes[rows]).ravel()
+        share = None if weight is None else np.repeat(weight[rows], n_outputs)
+        out += np.bincount(index, share, minlength=len(out))
+    return np.ascontiguousarray(out.reshape(n_outputs, width + 1)[:, 1:])

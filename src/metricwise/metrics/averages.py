@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 __all__ = ["AverageName", "Grouping", "check_average", "group_outputs"]
 
 AverageName = Literal["micro", "macro", "instance"]
+_NAMES = get_args(AverageName)
 
 
 def check_average(average: str, who: str = "average") -> None:
     """Raise a ValueError unless `average` is one of ours."""
-    if average not in get_args(AverageName):
+    if average not in _NAMES:
         raise ValueError(f"{who}: average must be 'micro', 'macro', 'instance' or None, got {average!r}.")
 
 
@@ -52,7 +53,7 @@ class Grouping:
         return len(self.weight)
 
     def pool(self, tensor: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Average whatever has shape (..., M, K, K) or (M, K) over the outputs of each group.
+        """Average whatever has shape (M, K, K) or (M, K) over the outputs of each group.
 
         Parameters
         ----------
@@ -62,6 +63,8 @@ class Grouping:
         -------
         ndarray whose axis 0 is the group
         """
+        if len(self.share) == 1 and self.n_groups == 1:  # its share is 1
+            return tensor
         scaled = tensor * self.share.reshape((-1,) + (1,) * (tensor.ndim - 1))
         if self.n_groups == 1:
             return np.asarray(scaled.sum(axis=0, keepdims=True))
@@ -69,6 +72,10 @@ class Grouping:
         counted = self.group >= 0
         out[self.group[counted]] = scaled[counted]
         return out
+
+    def pool_each(self, tensors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Pool R confusion tensors at once: (R, M, K, K) to (R, G, K, K), as :meth:`pool` does each."""
+        return np.moveaxis(self.pool(np.moveaxis(tensors, 1, 0)), 0, 1)
 
     def spread(self, values: NDArray[np.float64], fill: NDArray[np.float64] | float = 0.0) -> NDArray[np.float64]:
         """Give each output what its group has; `fill` for outputs without a group."""
@@ -106,11 +113,11 @@ def group_outputs(
     array([0.75, 0.25])
     """
     check_average(average)
-    counted = (weight > 0) & (output_weight > 0)
     if average == "macro":
+        counted = (weight > 0) & (output_weight > 0)
         group = np.where(counted, np.cumsum(counted) - 1, -1)
         alpha = output_weight[counted]
         return Grouping(group, counted.astype(float), alpha / alpha.sum(), n_classes[counted])
-    mass = np.where(counted, output_weight * weight, 0.0)
+    mass = output_weight * weight
     # Every output follows the shared loss, even one without a label of its own: the loss is right for all of them.
     return Grouping(np.zeros(len(weight), dtype=np.intp), mass / mass.sum(), np.ones(1), n_classes.max(keepdims=True))

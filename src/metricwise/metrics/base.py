@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -26,7 +27,23 @@ _EMPTY = 1e-14
 
 def inner(weights: FloatArray, confusion: FloatArray) -> FloatArray:
     """Return <A, C> over the last two axes."""
-    return cast(FloatArray, np.sum(weights * confusion, axis=(-2, -1)))
+    return cast(FloatArray, np.add.reduce(weights * confusion, axis=(-2, -1)))
+
+
+def quotient(
+    numerator: FloatArray, denominator: FloatArray, scale: float, zero_division: float | None = None
+) -> FloatArray:
+    """Return numerator / denominator; `zero_division` where the denominator is empty beside the entries of B.
+
+    Parameters
+    ----------
+    scale : float
+        The largest entry of B in absolute value.
+    """
+    empty = np.abs(denominator) <= _EMPTY * scale
+    if not empty.any():
+        return np.asarray(numerator / denominator)
+    return np.where(empty, zero_division or 0.0, numerator / np.where(empty, 1.0, denominator))
 
 
 class Metric:
@@ -229,12 +246,12 @@ class FractionalLinear(Metric):
             np.sum(priors * pick(part, axis=-1), axis=-1) for part in (self.A, self.B) for pick in (np.min, np.max)
         ]
         num_lo, num_hi, den_lo, den_hi = extremes
-        if self.zero_division is None and np.any(den_lo <= _EMPTY * np.abs(self.B).max()):
+        if self.zero_division is None and np.any(den_lo <= _EMPTY * self.scale):
             raise ValueError(
                 "FractionalLinear: the denominator <B, C> must be positive whatever is predicted, but with these class "
                 f"priors it can be as small as {float(np.min(den_lo)):.6g}; raise B, or give zero_division=."
             )
-        if np.any(den_lo < -_EMPTY * np.abs(self.B).max()):
+        if np.any(den_lo < -_EMPTY * self.scale):
             raise ValueError(
                 "FractionalLinear: the denominator <B, C> must not be negative, but with these class priors it can be "
                 f"as small as {float(np.min(den_lo)):.6g}; raise B."
@@ -247,10 +264,12 @@ class FractionalLinear(Metric):
 
     def ratio(self, numerator: FloatArray, denominator: FloatArray) -> FloatArray:
         """Return numerator / denominator, and the stated value where the denominator is empty."""
-        empty = np.abs(denominator) <= _EMPTY * np.abs(self.B).max()
-        return cast(
-            FloatArray, np.where(empty, self.zero_division or 0.0, numerator / np.where(empty, 1.0, denominator))
-        )
+        return quotient(numerator, denominator, self.scale, self.zero_division)
+
+    @cached_property
+    def scale(self) -> float:
+        """The largest entry of B in absolute value, beside which a denominator is empty or not."""
+        return float(np.abs(self.B).max())
 
     def value(self, confusion: ArrayLike) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
@@ -259,7 +278,7 @@ class FractionalLinear(Metric):
     def gradient(self, confusion: ArrayLike) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
         value, denominator = self.value(confusion), inner(self.B, confusion)
-        empty = np.abs(denominator) <= _EMPTY * np.abs(self.B).max()
+        empty = np.abs(denominator) <= _EMPTY * self.scale
         slope = (self.A - value[..., None, None] * self.B) / np.where(empty, 1.0, denominator)[..., None, None]
         return np.where(empty[..., None, None], 0.0, slope)
 

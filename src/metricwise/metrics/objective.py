@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import Loss
+from ..losses import Loss, diagonal_form
 from .averages import Grouping
-from .base import FractionalLinear, Increasing, Linear, Metric
+from .base import FractionalLinear, Increasing, Linear, Metric, inner, quotient
 from .recall_means import MinimumOfLinear
 
 __all__ = ["Objective", "Ratio", "make_objective"]
@@ -50,20 +50,25 @@ class Ratio:
 
     def value(self, numerator: FloatArray, denominator: FloatArray) -> FloatArray:
         """Return the ratios of shape (..., G)."""
-        form = FractionalLinear(np.eye(1), np.full((1, 1), np.abs(self.B).max()), self.zero_division)
-        return form.ratio(numerator, denominator)
+        return quotient(numerator, denominator, self._scale, self.zero_division)
+
+    @cached_property
+    def _scale(self) -> float:
+        return float(np.abs(self.B).max())
 
     def at(self, C: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return numerators and denominators (G,) of pooled confusions (G, K, K)."""
-        return np.sum(self.A * C, axis=(-2, -1)), np.sum(self.B * C, axis=(-2, -1))
+        return inner(self.A, C), inner(self.B, C)
 
     @cached_property
     def line(self) -> tuple[Loss, Loss]:
         """-A and B as losses of one structure, so that -A + g * B is the loss at g."""
-        a, b = Loss.from_tensor(-self.A), Loss.from_tensor(self.B)
-        if a.is_diagonal and b.is_diagonal:
-            return a, b
-        return Loss(full=-self.A), Loss(full=self.B)
+        pair = np.array([-self.A, self.B])
+        form = diagonal_form(pair)
+        if form is None:
+            return Loss(full=pair[0]), Loss(full=pair[1])
+        diagonal, offset = form
+        return Loss(diagonal=diagonal[0], offset=offset[0]), Loss(diagonal=diagonal[1], offset=offset[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +99,31 @@ class Objective:
     n_classes: IntArray
     frozen: NDArray[np.bool_]
 
-    @property
+    @cached_property
     def width(self) -> int:
         """K."""
         return int(self.n_classes.max())
 
+    @cached_property
+    def _batches(self) -> tuple[tuple[IntArray | slice, int, Metric], ...]:
+        """Groups with the same classes, how many those are, and the metric; a single part needs no index."""
+        alone = len(self.bound) == 1
+        return tuple(
+            (slice(None) if alone else groups, int(self.grouping.n_classes[groups[0]]), metric)
+            for groups, metric in self.bound
+        )
+
+    @cached_property
+    def frozen_groups(self) -> NDArray[np.bool_]:
+        """Groups whose output keeps argmax, of shape (G,)."""
+        out = np.zeros(self.grouping.n_groups, dtype=bool)
+        out[self.grouping.group[self.frozen & (self.grouping.group >= 0)]] = True
+        return out
+
     def values(self, C: FloatArray) -> FloatArray:
         """Return psi_g of pooled confusions of shape (..., G, K, K), as (..., G)."""
         out = np.empty(C.shape[:-2])
-        for groups, metric in self.bound:
-            k = int(self.grouping.n_classes[groups[0]])
+        for groups, k, metric in self._batches:
             out[..., groups] = metric.value(C[..., groups, :k, :k])
         return out
 
@@ -118,8 +138,7 @@ class Objective:
     def gradient(self, C: FloatArray) -> FloatArray:
         """Return d psi_g / d C_g at pooled confusions (..., G, K, K), in that shape."""
         out = np.zeros(C.shape)
-        for groups, metric in self.bound:
-            k = int(self.grouping.n_classes[groups[0]])
+        for groups, k, metric in self._batches:
             out[..., groups, :k, :k] = metric.gradient(C[..., groups, :k, :k])
         return out
 
@@ -164,13 +183,12 @@ class Objective:
         A, B = np.zeros(shape), np.zeros(shape)
         low, high = np.empty(shape[0]), np.empty(shape[0])
         zero, linear = 0.0, True
-        for groups, metric in self.bound:
+        for groups, k, metric in self._batches:
             form = metric.base if isinstance(metric, Increasing) else metric
             if not isinstance(form, (Linear, FractionalLinear)):
                 return None
             linear = linear and isinstance(form, Linear)
             ratio = form.as_ratio()
-            k = int(self.grouping.n_classes[groups[0]])
             A[groups, :k, :k], B[groups, :k, :k] = ratio.A, ratio.B
             low[groups], high[groups] = ratio.range
             zero = ratio.zero_division or 0.0
@@ -200,10 +218,14 @@ class Objective:
                 out[groups] = metric.transform(ratios[groups])
         return self.total(out)
 
+    @cached_property
+    def _keeps_argmax(self) -> NDArray[np.bool_]:
+        return np.asarray(self.frozen | (self.grouping.group < 0))
+
     def spread(self, loss: Loss) -> Loss:
         """Turn losses of groups into losses of outputs; outputs that keep argmax get its loss."""
         grouping = self.grouping
-        keep = self.frozen | (grouping.group < 0)
+        keep = self._keeps_argmax
         if grouping.n_groups == 1 and not keep.any():
             return loss
         plain = Loss.argmax(self.width)
@@ -244,13 +266,10 @@ def make_objective(
     Objective
     """
     pooled = grouping.pool(priors)
-    first = {int(g): m for m, g in reversed(list(enumerate(grouping.group))) if g >= 0}
-    labels = tuple(
-        None if classes is None else tuple(np.asarray(classes[first[g]]).tolist()) for g in range(grouping.n_groups)
-    )
+    labels = _group_labels(grouping, classes)
     batches: dict[tuple[Any, ...], list[int]] = {}
-    for g in range(grouping.n_groups):
-        batches.setdefault((int(grouping.n_classes[g]), labels[g]), []).append(g)
+    for g, key in enumerate(zip(grouping.n_classes.tolist(), labels, strict=True)):
+        batches.setdefault(key, []).append(g)
     bound = []
     for (k, names), members in batches.items():
         groups = np.array(members, dtype=np.intp)
@@ -263,12 +282,30 @@ def make_objective(
     return Objective(metric, grouping, pooled, labels, tuple(bound), n_classes, frozen)
 
 
+def _group_labels(
+    grouping: Grouping, classes: Sequence[Sequence[Any] | NDArray[Any]] | None
+) -> tuple[tuple[Any, ...] | None, ...]:
+    """Return the labels of the first output of each group."""
+    if classes is None:
+        return (None,) * grouping.n_groups
+    groups = grouping.group.tolist()
+    first = dict(zip(reversed(groups), range(len(groups) - 1, -1, -1), strict=True))
+    chosen = [classes[first[g]] for g in range(grouping.n_groups)]
+    made = {id(labels): tuple(np.asarray(labels).tolist()) for labels in _distinct(chosen)}
+    return tuple([made[id(labels)] for labels in chosen])
+
+
+def _distinct(arrays: Sequence[Any]) -> list[Any]:
+    """Objects without repetition: thousands of outputs mostly share the array of their labels."""
+    return list({id(array): array for array in arrays}.values())
+
+
 def _check_shared_labels(
     metric: Metric, grouping: Grouping, pooled: FloatArray, classes: Sequence[Sequence[Any] | NDArray[Any]]
 ) -> None:
     """Refuse a class given by label that is not the same class, by position, in all outputs of a group."""
     full = int(grouping.n_classes[0])
-    known = {tuple(np.asarray(labels).tolist()): None for labels in classes if len(labels) == full}
+    known = {tuple(np.asarray(labels).tolist()): None for labels in _distinct(classes) if len(labels) == full}
     forms = [metric.bind(pooled[0, :full], labels) for labels in known]
     if any(form != forms[0] for form in forms[1:]):
         raise ValueError(

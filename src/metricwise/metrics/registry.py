@@ -5,10 +5,9 @@ To add a metric, write its class and give it a line here: the laws in the tests 
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -32,7 +31,7 @@ from .recall_means import GMean, HMean, MinRecall, QMean
 from .smooth import MCC, FowlkesMallows
 from .transforms import Decathlon, Polynomial
 
-__all__ = ["get_metric", "metric_names", "unknown_name"]
+__all__ = ["get_metric", "is_metric_name", "metric_names", "unknown_name"]
 
 
 def _averaged(base: Callable[..., OneVsRest], average: str) -> Callable[..., Metric]:
@@ -119,6 +118,16 @@ def metric_names() -> list[str]:
     return sorted(_FACTORIES)
 
 
+def is_metric_name(name: str) -> bool:
+    """Whether a name is one of ours."""
+    return name in _FACTORIES
+
+
+@cache
+def _parameters(name: str) -> frozenset[str]:
+    return frozenset(inspect.signature(_FACTORIES[name]).parameters)
+
+
 def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> Metric:
     """Return the metric with one of our names.
 
@@ -143,21 +152,22 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
     """
     if name not in _FACTORIES:
         raise unknown_name(name, _FACTORIES)
-    factory = _FACTORIES[name]
-    known = inspect.signature(factory).parameters
+    known = _parameters(name)
     needed, example = _NEEDS.get(name, (None, ""))
     if needed is not None and needed not in parameters:
         raise ValueError(f"metric: {name!r} needs {needed}; give the metric instead of its name: metrics.{example}.")
-    unexpected = sorted(set(parameters) - set(known))
+    unexpected = sorted(parameters.keys() - known)
     if unexpected:
         raise TypeError(f"metric: {name!r} has the parameters {sorted(known)}, got {unexpected}.")
     if "zero_division" in known:
         parameters["zero_division"] = zero_division
-    return factory(**parameters)
+    return _FACTORIES[name](**parameters)
 
 
 def unknown_name(name: str, known: Iterable[str]) -> ValueError:
     """Return the error for a name that nobody knows, with the nearest that somebody does."""
+    import difflib  # for those who mistype alone
+
     known = list(known)
     lowered = name.lower().replace("-", "_").replace(" ", "_")
     near = [_SYNONYMS[lowered]] if lowered in _SYNONYMS else difflib.get_close_matches(lowered, known, n=3, cutoff=0.5)

@@ -17,7 +17,7 @@ from .class_average import ClassAverage
 from .linear import Recall
 from .one_vs_rest import OneVsRest
 from .ratio import FBeta, Jaccard, Precision
-from .registry import get_metric, metric_names, unknown_name
+from .registry import get_metric, is_metric_name, metric_names, unknown_name
 
 __all__ = ["Resolved", "resolve", "scorer_names", "target_kind"]
 
@@ -213,7 +213,7 @@ def _resolve_name(name: str, kind: str, average: str | None, zero_division: floa
         one = _OF_ONE_CLASS[base](zero_division=zero_division)
         return (_over_outputs if kind == "multilabel" else _over_classes)(name, suffix, one, kind, average)
     ours = _ALIASES.get(name, name)
-    if ours not in metric_names():
+    if not is_metric_name(ours):
         raise unknown_name(name, [*metric_names(), *scorer_names(), *_REFUSED])
     metric = get_metric(ours, zero_division=zero_division)
     _check_kind(name, metric, kind)

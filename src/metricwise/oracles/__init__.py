@@ -4,8 +4,8 @@ Owns the answer to "give me a loss, I give you the confusion tensor of the rule 
 more module here. Must not know metrics or solvers.
 """
 
-from .base import Oracle, Walk
+from .base import Line, Oracle, Walk
 from .blended import BlendedOracle
 from .memory import MemoryOracle
 
-__all__ = ["BlendedOracle", "MemoryOracle", "Oracle", "Walk"]
+__all__ = ["BlendedOracle", "Line", "MemoryOracle", "Oracle", "Walk"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -11,51 +11,166 @@ from numpy.typing import NDArray
 
 from ..losses import Loss
 
-__all__ = ["Countable", "Oracle", "Walk", "merge_events"]
+__all__ = ["Changes", "Countable", "Line", "Oracle", "Score", "Walk", "follow", "interior"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
+_ALL_ROWS = 1 << 13  # so many changes of a group are sorted at once; more are looked at through bins first
+_BATCH = 1 << 20  # entries whose changes are listed together
+_SEGMENTS = 1 << 15  # bins of all groups together
+_SAMPLE = 1 << 11  # rows that say where the changes lie
+_ZOOMS = 3
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
-class Walk:
-    """Linear functionals of the confusion along a line of losses ``constant + g * slope``.
-
-    Between change points nothing changes, so a walk is a list of open intervals of g with the values on each.
+class Line:
+    """Losses ``constant + g * slope`` for groups of outputs, and what to follow along them.
 
     Parameters
     ----------
-    lower, upper : ndarray of shape (T + 1,)
-        Ends of the intervals; the first begins at -inf, the last ends at inf.
-    values : ndarray of shape (T + 1, F)
-        The functionals on each interval.
+    group : ndarray of shape (M,), int
+        Which of G lines an output follows; -1 for outputs that are left out.
+    share : ndarray of shape (M,)
+        Weight of each output within its group.
+    constant, slope : Loss
+        Of one structure, with the losses of all G groups.
+    functionals : ndarray of shape (G, 2, K, K)
+        Two linear functionals F: ``sum_m share_m <F, C[m]>`` over the outputs of each group is followed.
     """
 
+    group: IntArray
+    share: FloatArray
+    constant: Loss
+    slope: Loss
+    functionals: FloatArray
+
+    @property
+    def n_groups(self) -> int:
+        """G."""
+        return len(self.functionals)
+
+    def take(self, groups: slice) -> Line:
+        """Return the line of some of the groups."""
+        begin, end = groups.start, groups.stop
+        inside = (self.group >= begin) & (self.group < end)
+        return Line(
+            np.where(inside, self.group - begin, -1),
+            self.share,
+            self.constant.map(lambda a: a[groups] if len(a) > 1 else a),
+            self.slope.map(lambda a: a[groups] if len(a) > 1 else a),
+            self.functionals[groups],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Where decisions change along a line: sums in bins, and a list; see :func:`metricwise.kernels.changes`.
+
+    Functionals and their changes are in units of `scale`, (G,): rows without weights are whole numbers of them, whose
+    sums are exact.
+    """
+
+    start: FloatArray
+    count: NDArray[np.int64]
+    sums: FloatArray
+    segment: IntArray
+    g: FloatArray
+    change: FloatArray
+    scale: FloatArray
+
+    def scaled(self) -> Changes:
+        """Return the same in units of 1."""
+        own = self.scale[self.segment // self.count.shape[1]]
+        return replace(
+            self,
+            start=self.start * self.scale[:, None],
+            sums=self.sums * self.scale[:, None, None],
+            change=self.change * own[:, None],
+            scale=np.ones_like(self.scale),
+        )
+
+
+class Score(Protocol):
+    """A function of the two functionals of each group that is to be as large as possible."""
+
+    def value(self, at: FloatArray) -> FloatArray:
+        """Return the values (...) of functionals (..., 2)."""
+        ...
+
+    def bound(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Return upper bounds (...) of the values between functionals `low` and `high`, each (..., 2)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """The two functionals of a line wherever they may be best.
+
+    Between changes nothing changes, so a walk is a list of open intervals of g with the values on each.
+
+    Parameters
+    ----------
+    group : ndarray of shape (T,), int
+        The group that an interval is of; every group has one at least.
+    lower, upper : ndarray of shape (T,)
+        Ends of the intervals, -inf and inf among them.
+    values : ndarray of shape (T, 2)
+        The functionals on each interval.
+    n_passes : int
+        How often the rows were passed over.
+    """
+
+    group: IntArray
     lower: FloatArray
     upper: FloatArray
     values: FloatArray
+    n_passes: int = 1
 
     def interior(self, index: IntArray) -> FloatArray:
-        """Return a point inside each of the given intervals, one unit away from the last change at the ends."""
-        low, high = self.lower[index], self.upper[index]
-        # The finite end that an unbounded interval leans on; 0 where there is none.
-        base = np.where(np.isinf(low), np.where(np.isinf(high), 0.0, high), low)
-        left = np.where(np.isinf(low), base - np.maximum(1.0, np.abs(base)), low)
-        right = np.where(np.isinf(high), base + np.maximum(1.0, np.abs(base)), high)
-        middle = left + (right - left) / 2
-        # Between neighbouring floats the middle is an end: the lower one is right, for a tie there goes to it.
-        return np.where(middle >= right, left, middle)
+        """Return a point inside each of the given intervals."""
+        return interior(self.lower[index], self.upper[index])
 
-    def best(self, values: FloatArray, n: int) -> IntArray:
-        """Return the n intervals of largest value, best first; repeated if there are fewer.
+    def best(self, values: FloatArray) -> IntArray:
+        """Return the interval of largest value of each group.
 
-        Among equals the wider comes first: it is the one that new rows are least likely to fall into.
+        Among equals the widest: it is the one that new rows are least likely to fall into.
         """
-        width = np.nan_to_num(self.upper - self.lower, posinf=0.0)
-        cut = np.partition(values, -n)[-n] if len(values) > n else -np.inf
-        near = np.flatnonzero(values >= min(cut, values.max() - 1e-12))
-        order = near[np.lexsort((-width[near], -np.round(values[near], 12)))][:n]
+        n_groups = int(self.group.max()) + 1
+        width = np.where(np.isfinite(self.lower) & np.isfinite(self.upper), self.upper - self.lower, 0.0)
+        near = np.flatnonzero(values >= _highest(values, self.group, n_groups)[self.group] - _ROUNDING)
+        widest = _highest(width[near], self.group[near], n_groups)
+        near = near[width[near] == widest[self.group[near]]]
+        first = np.full(n_groups, -1, dtype=np.intp)
+        first[self.group[near[::-1]]] = near[::-1]
+        return first
+
+    def runners_up(self, values: FloatArray, group: int, n: int) -> IntArray:
+        """Return the n best intervals of a group, best first; repeated if there are fewer."""
+        own = np.flatnonzero(self.group == group)
+        order = own[np.argsort(-values[own], kind="stable")][:n]
         return order[np.minimum(np.arange(n), len(order) - 1)]
+
+
+def interior(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return a point inside each open interval, one unit away from the finite end of an unbounded one."""
+    # The finite end that an unbounded interval leans on; 0 where there is none.
+    base = np.where(np.isinf(low), np.where(np.isinf(high), 0.0, high), low)
+    left = np.where(np.isinf(low), base - np.maximum(1.0, np.abs(base)), low)
+    right = np.where(np.isinf(high), base + np.maximum(1.0, np.abs(base)), high)
+    middle = left + (right - left) / 2
+    # Between neighbouring floats the middle is an end: the lower one is right, for a tie there goes to it.
+    return np.where(middle >= right, left, middle)
+
+
+def _highest(values: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
+    """Largest value of each group."""
+    if n_groups == 1:
+        return np.asarray(values.max(keepdims=True))
+    out = np.full(n_groups, -np.inf)
+    np.maximum.at(out, group, values)
+    return out
 
 
 class Oracle(Protocol):
@@ -63,6 +178,8 @@ class Oracle(Protocol):
 
     Attributes
     ----------
+    n_rows : int
+        N.
     n_classes : ndarray of shape (M,), int
         K_m of each output.
     weight : ndarray of shape (M,)
@@ -73,6 +190,9 @@ class Oracle(Protocol):
         Whether ``confusions`` truly minimises <L, C> over all rules, so that bounds made with it are certificates.
         True where probabilities are counted, False where labels are.
     """
+
+    @property
+    def n_rows(self) -> int: ...
 
     @property
     def n_classes(self) -> IntArray: ...
@@ -90,27 +210,26 @@ class Oracle(Protocol):
         """Return the confusion tensors of the rules of R losses, shape (R, M, K, K), in one pass over the rows."""
         ...
 
-    def walk(
-        self, outputs: IntArray, share: FloatArray, line: tuple[Loss, Loss], functionals: FloatArray, tol: float
-    ) -> Walk:
-        """Follow ``sum_m share_m <F, C[m]>`` for all g along ``line[0] + g * line[1]``.
+    def walk(self, line: Line, tol: float, score: Score | None = None) -> Walk:
+        """Follow functionals of the confusion for all g along a line of losses.
 
         Parameters
         ----------
-        outputs : ndarray of int
-            Outputs that share the line.
-        share : ndarray of shape (len(outputs),)
-            Their weights.
-        line : (constant, slope)
-            Losses of one structure, each for a single output.
-        functionals : ndarray of shape (F, K, K)
+        line : Line
         tol : float
-            Change points closer than this, relative to 1 or their size, count as one.
+            Changes closer than this, relative to 1 or their size, count as one.
+        score : Score, optional
+            What is to be as large as possible: intervals that provably do not have the largest value of their group
+            may be left out, which saves the sorting of all changes. None: all intervals are listed.
 
         Returns
         -------
         Walk
         """
+        ...
+
+    def sample(self, n_rows: int) -> Oracle:
+        """Return the oracle of so many of the rows, drawn at random but always the same; itself if it has no more."""
         ...
 
 
@@ -121,32 +240,208 @@ class Countable(Oracle, Protocol):
         """Return the confusion tensor (M, K, K) of given decisions, codes of shape (N, M)."""
         ...
 
-    def events(
-        self, outputs: IntArray, share: FloatArray, line: tuple[Loss, Loss], functionals: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what :func:`merge_events` makes a walk of: values at g = -inf, change points, changes."""
+    def changes(
+        self, line: Line, grid: FloatArray, n_bins: int, wanted: NDArray[np.bool_] | None, summed: bool
+    ) -> Changes:
+        """Note the changes along a line; see :func:`metricwise.kernels.changes`."""
         ...
 
+    def sample(self, n_rows: int) -> Countable: ...
 
-def merge_events(start: FloatArray, g: FloatArray, change: FloatArray, tol: float) -> Walk:
-    """Sort change points, merge those that coincide, and sum the changes.
+
+# ------------------------------------------------------------------------------------------------------ following a line
+
+
+def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Walk:
+    """Walk along a line with any oracle that can note changes; see :meth:`Oracle.walk`.
+
+    Few changes are listed and sorted. Many are summed in bins of g first: the sums of their positive and of their
+    negative parts bound the functionals within a bin, and only bins that can hold the largest value are listed.
+    """
+    outputs = np.bincount(line.group[line.group >= 0], minlength=line.n_groups)
+    changes = oracle.n_rows * max(int(outputs.max(initial=0)), 1)
+    if score is None or changes <= _ALL_ROWS:
+        per_batch = max(1, _BATCH // changes)
+        walks = [
+            _list_all(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, begin)
+            for begin in range(0, line.n_groups, per_batch)
+        ]
+    else:
+        per_batch = max(1, _SEGMENTS // 64)
+        walks = [
+            _search(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, score, begin)
+            for begin in range(0, line.n_groups, per_batch)
+        ]
+    if len(walks) == 1:
+        return walks[0]
+    return Walk(
+        np.concatenate([walk.group for walk in walks]),
+        np.concatenate([walk.lower for walk in walks]),
+        np.concatenate([walk.upper for walk in walks]),
+        np.concatenate([walk.values for walk in walks]),
+        n_passes=max(walk.n_passes for walk in walks),
+    )
+
+
+def _list_all(oracle: Countable, line: Line, tol: float, offset: int) -> Walk:
+    grid, wanted = np.zeros((line.n_groups, 2)), np.ones((line.n_groups, 2), dtype=bool)
+    found = oracle.changes(line, grid, 0, wanted, True)
+    return _intervals(found, wanted, np.full((line.n_groups, 1), np.inf), tol, offset, 1)
+
+
+def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int) -> Walk:
+    n_bins = int(np.clip(_SEGMENTS // line.n_groups, 64, 4096))
+    low, high = _range(oracle, line)
+    enough = max(oracle.n_rows * int((line.group >= 0).sum()) // 16, _ALL_ROWS * line.n_groups)
+    passes = 0
+    while True:
+        grid = np.stack([low, n_bins / (high - low)], axis=1)
+        found = oracle.changes(line, grid, n_bins, None, True)
+        wanted = _promising(found, score)
+        if passes:  # what lies outside has been ruled out
+            wanted[:, [0, -1]] = False
+        passes += 1
+        narrower = _hull(wanted, low, high, n_bins)
+        if passes == _ZOOMS or found.count[wanted].sum() <= enough or narrower is None:
+            break
+        low, high = narrower
+    events = oracle.changes(line, grid, n_bins, wanted, False)
+    found = replace(found, segment=events.segment, g=events.g, change=events.change)
+    edges = low[:, None] + np.arange(n_bins + 1) / grid[:, 1:]
+    return _intervals(found, wanted, edges, tol, offset, passes + 1)
+
+
+def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
+    """Where most changes of each group lie, by a sample of the rows."""
+    sample = oracle.sample(_SAMPLE)
+    groups = line.n_groups
+    grid, wanted = np.zeros((groups, 2)), np.ones((groups, 2), dtype=bool)
+    found = sample.changes(line, grid, 0, wanted, False)
+    order = _order(found.segment // 2, found.g)
+    segment, g = found.segment[order], found.g[order]
+    ends = np.searchsorted(segment // 2, np.arange(groups + 1))
+    number = np.diff(ends)
+    some = np.append(g, 0.0)  # a group without a change may look anywhere
+    low = some[np.minimum(ends[:-1] + number // 100, len(g))]
+    high = some[np.minimum(np.maximum(ends[1:] - 1 - number // 100, ends[:-1]), len(g))]
+    margin = 0.01 * (high - low) + 1e-6 * np.maximum(1.0, np.abs(low))
+    return low - margin, high + margin
+
+
+def _promising(found: Changes, score: Score) -> NDArray[np.bool_]:
+    """Bins within which the score may be largest, (G, B + 2)."""
+    unit = found.scale[:, None, None]
+    change, size = found.sums[..., :2], found.sums[..., 2:]
+    after = found.start[:, None] + np.cumsum(change, axis=1)
+    before = np.concatenate([found.start[:, None], after[:, :-1]], axis=1)
+    low, high = (before - (size - change) / 2) * unit, (before + (size + change) / 2) * unit
+    best = np.maximum(score.value(after * unit).max(axis=1), score.value(found.start * unit[:, 0]))
+    slack = _ROUNDING * (1.0 + np.abs(before * unit))
+    ceiling = score.bound(low - slack, high + slack)
+    # The bins beside the best edge are never closed: their bounds are at least its value.
+    return np.asarray((found.count > 0) & (ceiling >= best[:, None] - _ROUNDING))
+
+
+def _hull(
+    wanted: NDArray[np.bool_], low: FloatArray, high: FloatArray, n_bins: int
+) -> tuple[FloatArray, FloatArray] | None:
+    """The range of g that all wanted bins lie in, or None if it is not much smaller or a bin is unbounded."""
+    if wanted[:, 0].any() or wanted[:, -1].any():
+        return None
+    first = wanted.argmax(axis=1) - 1
+    last = n_bins + 1 - wanted[:, ::-1].argmax(axis=1)
+    some = wanted.any(axis=1)
+    if np.any(some & (last - first > n_bins // 2)):
+        return None
+    step = (high - low) / n_bins
+    # Half a bin of margin: an edge is not exactly where the bins meet.
+    begin = np.where(some, low + (first - 0.5) * step, low)
+    return begin, np.where(some, low + (last + 0.5) * step, high)
+
+
+def _intervals(
+    found: Changes, wanted: NDArray[np.bool_], edges: FloatArray, tol: float, offset: int, n_passes: int
+) -> Walk:
+    """Turn listed changes into the intervals between them.
 
     Parameters
     ----------
-    start : ndarray of shape (F,)
-        Functionals at g = -inf.
-    g : ndarray of shape (E,)
-    change : ndarray of shape (E, F)
-    tol : float
-        Change points closer than this, relative to 1 or their size, are one.
+    edges : ndarray of shape (G, B + 1)
+        Where the bins meet, up to rounding.
     """
-    order = np.argsort(g)  # points that coincide are merged, so that their order does not matter
-    g = g[order]
-    last = np.ones(len(g), dtype=bool)
-    last[:-1] = np.diff(g) > (tol * np.maximum(1.0, np.abs(g[1:])) if tol else 0.0)
-    begin = np.ones(len(g), dtype=bool)
-    begin[1:] = last[:-1]
-    running = np.stack([np.cumsum(column[order])[last] for column in change.T], axis=1)
-    lower = np.concatenate([[-np.inf], g[last]])
-    upper = np.concatenate([g[begin], [np.inf]])
-    return Walk(lower, upper, start + np.concatenate([np.zeros((1, len(start))), running]))
+    n_groups, n_segments = wanted.shape
+    order = _order(found.segment // n_segments, found.g)
+    segment, g = found.segment[order], found.g[order]
+    after = found.start[:, None] + np.cumsum(found.sums[..., :2], axis=1)
+    before = np.concatenate([found.start[:, None], after[:, :-1]], axis=1).reshape(-1, 2)
+    begins = np.flatnonzero(np.diff(segment, prepend=-1))  # first change of each segment
+    own = segment[begins]
+    if len(begins) == 0:
+        return Walk(*_whole_lines(np.arange(n_groups), offset), found.start * found.scale[:, None], n_passes)
+    ends = np.append(begins[1:], len(segment)) - 1
+    left, right = _ends(found.count, own, g[begins], g[ends], edges)
+    upper = np.append(g[1:], np.inf)
+    upper[ends] = right
+    base = before[own]
+    # Running sums start anew with each segment: what they were before its first change is taken off.
+    running = np.empty((len(order), 2))
+    for f in range(2):
+        steps = found.change[order, f]
+        np.cumsum(steps, out=running[:, f])
+        running[:, f] += np.repeat(base[:, f] - running[begins, f] + steps[begins], ends - begins + 1)
+    lower = np.concatenate([g, left])
+    upper = np.concatenate([upper, g[begins]])
+    group = np.concatenate([segment, own]) // n_segments
+    values = np.concatenate([running, base])
+    values = values * found.scale[group][:, None]
+    gap = tol * np.maximum(1.0, np.abs(np.where(np.isinf(lower), upper, lower))) if tol else 0.0
+    open_ = upper - lower > gap
+    silent = np.setdiff1d(np.arange(n_groups), group[open_]) if n_groups > 1 or not open_.any() else group[:0]
+    whole = _whole_lines(silent, 0)
+    return Walk(
+        np.concatenate([group[open_], whole[0]]) + offset,
+        np.concatenate([lower[open_], whole[1]]),
+        np.concatenate([upper[open_], whole[2]]),
+        np.concatenate([values[open_], found.start[silent] * found.scale[silent][:, None]]),
+        n_passes,
+    )
+
+
+def _order(group: IntArray, g: FloatArray) -> IntArray:
+    """Order by group, of which there are less than 2^16, and g."""
+    order = np.argsort(g)
+    if len(group) and group[0] == group[-1] and (group == group[0]).all():
+        return order
+    return order[np.argsort(group[order].astype(np.uint16), kind="stable")]  # a radix sort, for integers so small
+
+
+def _whole_lines(groups: IntArray, offset: int) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Intervals from -inf to inf of groups whose decisions never change."""
+    return groups + offset, np.full(len(groups), -np.inf), np.full(len(groups), np.inf)
+
+
+def _ends(
+    count: NDArray[np.int64], own: IntArray, first: FloatArray, last: FloatArray, edges: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """How far nothing changes to the left of the first and to the right of the last change of each listed segment.
+
+    Up to the listed segment that comes before or after it, or to the edge of the bin that is not listed but has
+    changes, or to infinity.
+    """
+    n_segments = count.shape[1]
+    full = np.flatnonzero(count.reshape(-1) > 0)
+    listed = np.full(count.size, -1, dtype=np.intp)
+    listed[own] = np.arange(len(own))
+    at = np.searchsorted(full, own)
+    group = own // n_segments
+
+    def reach(neighbour: IntArray, outside: float, known: FloatArray, side: int) -> FloatArray:
+        there = np.append(full, -1)[neighbour]
+        inside = (neighbour >= 0) & (neighbour < len(full)) & (there // n_segments == group)
+        there = np.where(inside, there, own)
+        edge = edges[group, np.clip(there % n_segments + side, 0, edges.shape[1] - 1)]
+        index = listed[there]
+        return np.where(inside, np.where(index >= 0, known[index], edge), outside)
+
+    # Bin b lies between edges b - 1 and b.
+    return reach(at - 1, -np.inf, last, 0), reach(at + 1, np.inf, first, -1)

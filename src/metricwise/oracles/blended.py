@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..losses import Loss
-from .base import Countable, FloatArray, IntArray, Walk, merge_events
+from .base import Changes, Countable, FloatArray, IntArray, Line, Score, Walk, follow
 
 __all__ = ["BlendedOracle"]
 
@@ -28,6 +29,10 @@ class BlendedOracle:
     labels: Countable
     expected: Countable
     share: float = 0.5
+
+    @property
+    def n_rows(self) -> int:
+        return self.labels.n_rows
 
     @property
     def n_classes(self) -> IntArray:
@@ -55,10 +60,24 @@ class BlendedOracle:
     def confusions(self, losses: Sequence[Loss]) -> FloatArray:
         return self._mix(self.labels.confusions(losses), self.expected.confusions(losses))
 
-    def walk(
-        self, outputs: IntArray, share: FloatArray, line: tuple[Loss, Loss], functionals: FloatArray, tol: float
-    ) -> Walk:
-        start, g, change = self.labels.events(outputs, share, line, functionals)
-        more_start, more_g, more_change = self.expected.events(outputs, share, line, functionals)
-        change = np.concatenate([(1 - self.share) * change, self.share * more_change])
-        return merge_events(self._mix(start, more_start), np.concatenate([g, more_g]), change, tol)
+    def walk(self, line: Line, tol: float, score: Score | None = None) -> Walk:
+        return follow(self, line, tol, score)
+
+    def changes(
+        self, line: Line, grid: FloatArray, n_bins: int, wanted: NDArray[np.bool_] | None, summed: bool
+    ) -> Changes:
+        """Note the changes of both."""
+        labels = self.labels.changes(line, grid, n_bins, wanted, summed).scaled()
+        expected = self.expected.changes(line, grid, n_bins, wanted, summed).scaled()
+        return Changes(
+            self._mix(labels.start, expected.start),
+            labels.count + expected.count,
+            self._mix(labels.sums, expected.sums),
+            np.concatenate([labels.segment, expected.segment]),
+            np.concatenate([labels.g, expected.g]),
+            np.concatenate([(1 - self.share) * labels.change, self.share * expected.change]),
+            labels.scale,
+        )
+
+    def sample(self, n_rows: int) -> BlendedOracle:
+        return BlendedOracle(self.labels.sample(n_rows), self.expected.sample(n_rows), self.share)

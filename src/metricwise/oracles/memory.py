@@ -14,7 +14,7 @@ from .. import kernels
 from ..confusion import distributions, expected_confusion, from_predictions
 from ..inputs import Probabilities
 from ..losses import Loss
-from .base import FloatArray, IntArray, Walk, merge_events
+from .base import Changes, FloatArray, IntArray, Line, Score, Walk, follow
 
 __all__ = ["MemoryOracle"]
 
@@ -55,6 +55,10 @@ class MemoryOracle:
     target_priors: FloatArray | None = None
 
     @property
+    def n_rows(self) -> int:
+        return self.proba.n_rows
+
+    @property
     def n_classes(self) -> IntArray:
         return self.proba.n_classes
 
@@ -66,8 +70,9 @@ class MemoryOracle:
     def _observed(self) -> NDArray[np.bool_] | None:
         if self.codes is None:
             return None
-        observed = self.codes >= 0
-        return None if observed.all() else observed
+        if self.codes.min() >= 0:
+            return None
+        return np.asarray(self.codes >= 0)
 
     @cached_property
     def _mass(self) -> NDArray[Any] | None:
@@ -86,8 +91,10 @@ class MemoryOracle:
     @cached_property
     def _row_sums(self) -> FloatArray:
         """Weight of each true class of each output, shape (M, K)."""
-        zero = np.broadcast_to(np.intp(0), (self.proba.n_rows, self.proba.n_outputs))
-        return self.count(zero)[:, :, 0]
+        if not self.expected:
+            assert self.codes is not None
+            return np.asarray(kernels.tally(self.codes, self.sample_weight, self.proba.width))
+        return np.asarray(self._sums([Loss.argmax(self.proba.width)])[0].sum(axis=2))
 
     @cached_property
     def _row_factor(self) -> FloatArray:
@@ -121,6 +128,10 @@ class MemoryOracle:
         return self.count(predicted) * self._row_factor[:, :, None]
 
     def confusions(self, losses: Sequence[Loss]) -> FloatArray:
+        return self._sums(losses) * self._row_factor[:, :, None]
+
+    def _sums(self, losses: Sequence[Loss]) -> FloatArray:
+        """Sums of weights (R, M, K, K), not divided by anything."""
         k = self.proba.width
         out = np.zeros((len(losses), self.proba.n_outputs, k, k))
         for block, span in self.proba.outputs():
@@ -135,51 +146,107 @@ class MemoryOracle:
                 sums = kernels.count_labels(block, self.codes[:, span], *args)
             width = min(width, k)  # an array may be padded beyond the largest number of classes
             out[:, span, :width, :width] = sums[:, :, :width, :width]
-        return out * self._row_factor[:, :, None]
+        return out
 
-    def walk(
-        self, outputs: IntArray, share: FloatArray, line: tuple[Loss, Loss], functionals: FloatArray, tol: float
-    ) -> Walk:
-        return merge_events(*self.events(outputs, share, line, functionals), tol)
+    def walk(self, line: Line, tol: float, score: Score | None = None) -> Walk:
+        return follow(self, line, tol, score)
 
-    def events(
-        self, outputs: IntArray, share: FloatArray, line: tuple[Loss, Loss], functionals: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the functionals at g = -inf, the change points in no order, and the changes there."""
-        start = np.zeros(len(functionals))
-        points, changes = [np.empty(0)], [np.empty((0, len(functionals)))]
-        for m, weight in zip(outputs.tolist(), share.tolist(), strict=True):
-            eta = self.proba.output(m)
-            k = 2 if eta.ndim == 2 else min(eta.shape[2], self.proba.width)
-            eta = eta if eta.ndim == 2 else eta[:, :, :k]
-            constant, slope = (_part(loss, slice(0, 1), k) for loss in line)
-            first, row, g, old, new = kernels.envelope(eta, self.n_classes[m : m + 1], constant, slope)
-            value = functionals[:, :k, :k] * (self._row_factor[m, :k, None] * weight)
-            begin = self._worth(m, np.arange(len(first)), value, first)
-            step = self._worth(m, row, value, new) - self._worth(m, row, value, old)
-            start += begin.sum(axis=0)
-            moved = np.logical_or.reduce([column != 0 for column in step.T])
-            points.append(g[moved])
-            changes.append(step[moved])
-        return start, np.concatenate(points), np.concatenate(changes)
+    def changes(
+        self, line: Line, grid: FloatArray, n_bins: int, wanted: NDArray[np.bool_] | None, summed: bool
+    ) -> Changes:
+        """Note the changes along a line, block of outputs by block."""
+        parts = []
+        for block, span in self.proba.outputs():
+            inside = line.group[span]
+            groups = np.unique(inside[inside >= 0]) if len(self.proba.blocks) > 1 else np.arange(line.n_groups)
+            if len(groups):
+                parts.append((groups, self._changes(block, span, line, groups, grid, n_bins, wanted, summed)))
+        if len(parts) == 1 and len(parts[0][0]) == line.n_groups:
+            return parts[0][1]
+        return _gather([(groups, part.scaled()) for groups, part in parts], line.n_groups, n_bins)
 
-    def _worth(self, m: int, rows: IntArray, value: FloatArray, predicted: IntArray) -> FloatArray:
-        """What each row adds to each functional if it is decided so, shape (len(rows), F)."""
-        if self.expected:
-            eta = distributions(self.proba.output(m)[rows, 0])
-            worth = np.zeros((len(rows), len(value)))
-            for i in range(value.shape[1]):
-                worth += eta[:, i, None] * value[:, i, predicted].T
-            if self._mass is not None:
-                worth *= self._mass[rows, m, None]
+    def _changes(
+        self,
+        block: NDArray[Any],
+        span: slice,
+        line: Line,
+        groups: IntArray,
+        grid: FloatArray,
+        n_bins: int,
+        wanted: NDArray[np.bool_] | None,
+        summed: bool,
+    ) -> Changes:
+        k = 2 if block.ndim == 2 else min(block.shape[2], self.proba.width)
+        block = block if block.ndim == 2 else block[:, :, :k]
+        inside = line.group[span]
+        local = np.where(inside >= 0, np.searchsorted(groups, inside), -1)
+        factor = self._row_factor[span, :k] * line.share[span, None]
+        scale = np.ones(len(groups))
+        scale[local[local >= 0]] = factor[local >= 0, 0]
+        if (factor[local >= 0] == scale[local[local >= 0], None]).all():
+            factor = np.ones_like(factor)  # rows of a group all count alike: by 1, and by the scale in the end
         else:
-            assert self.codes is not None
-            # Code -1, a missing label, finds the row of zeros at the end.
-            padded = np.concatenate([value, np.zeros_like(value[:, :1])], axis=1).reshape(len(value), -1)
-            worth = padded[:, self.codes[rows, m].astype(np.intp) * value.shape[2] + predicted].T
-        if self.sample_weight is not None:
-            worth = worth * self.sample_weight[rows, None]
-        return worth
+            scale = np.ones(len(groups))
+        # What an entry of true class i that is decided as j adds; nothing for a missing label.
+        worth = np.zeros((len(inside), k + 1, k, 2))
+        own = line.functionals[np.maximum(inside, 0), :, :k, :k]
+        worth[:, 1:] = np.moveaxis(own * factor[:, None, :, None], 1, 3)
+        constant, slope = (
+            _part(loss.map(lambda a: a[groups] if len(a) > 1 else a), slice(None), k)
+            for loss in (line.constant, line.slope)
+        )
+        start, count, sums, segment, g, change = kernels.changes(
+            block,
+            None if self.expected else self.codes[:, span],  # type: ignore[index]  # labels are there if counted
+            self._mass[:, span] if self.expected and self._mass is not None else None,
+            self.sample_weight,
+            self.n_classes[span],
+            local,
+            constant,
+            slope,
+            worth,
+            grid[groups],
+            n_bins,
+            None if wanted is None else wanted[groups],
+            summed,
+        )
+        return Changes(start, count, sums, segment, g, change, scale)
+
+    def sample(self, n_rows: int) -> MemoryOracle:
+        if self.n_rows <= n_rows:
+            return self
+        rows = np.sort(np.random.default_rng(0).integers(0, self.n_rows, n_rows))
+        return MemoryOracle(
+            self.proba.take(rows),
+            None if self.codes is None else self.codes[rows],
+            None if self.sample_weight is None else self.sample_weight[rows],
+            self.expected,
+            self.target_priors,
+        )
+
+
+def _gather(parts: list[tuple[IntArray, Changes]], n_groups: int, n_bins: int) -> Changes:
+    """Add up the changes of blocks of outputs, each with the groups that it is of."""
+    whole = Changes(
+        np.zeros((n_groups, 2)),
+        np.zeros((n_groups, n_bins + 2), dtype=np.int64),
+        np.zeros((n_groups, n_bins + 2, 4)),
+        np.concatenate([np.empty(0, dtype=np.intp), *(_shifted(part, groups, n_bins) for groups, part in parts)]),
+        np.concatenate([np.empty(0), *(part.g for _, part in parts)]),
+        np.concatenate([np.empty((0, 2)), *(part.change for _, part in parts)]),
+        np.ones(n_groups),
+    )
+    for groups, part in parts:
+        whole.start[groups] += part.start
+        whole.count[groups] += part.count
+        whole.sums[groups] += part.sums
+    return whole
+
+
+def _shifted(part: Changes, groups: IntArray, n_bins: int) -> IntArray:
+    """Segments of a block of outputs, numbered by the groups of all."""
+    own, bin_ = np.divmod(part.segment, n_bins + 2)
+    return groups[own] * (n_bins + 2) + bin_
 
 
 def _part(loss: Loss, span: slice, width: int) -> tuple[FloatArray, ...]:

@@ -34,12 +34,15 @@ def row_chunks(proba: Probabilities) -> Iterator[slice]:
 
 def decide_loss(loss: Loss, proba: Probabilities) -> IntArray:
     """Codes (N, M) of least expected loss."""
+    first = proba.blocks[0]
+    if len(proba.blocks) == 1 and (2 if first.ndim == 2 else first.shape[2]) == loss.n_classes:  # nothing to cut
+        return kernels.decide(first, proba.n_classes, loss.arrays)
     codes = []
     for block, span in proba.outputs():
         width = 2 if block.ndim == 2 else min(int(block.shape[2]), loss.n_classes)
         real = block if block.ndim == 2 else block[:, :, :width]  # what lies beyond is padding
         codes.append(kernels.decide(real, proba.n_classes[span], _cut(loss, span, width)))
-    return codes[0] if len(codes) == 1 else np.concatenate(codes, axis=1)
+    return np.concatenate(codes, axis=1)
 
 
 def _cut(loss: Loss, span: Any, width: int) -> tuple[FloatArray, ...]:

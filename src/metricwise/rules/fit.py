@@ -95,13 +95,12 @@ def fit_link(
         )
     proba, codes, sample_weight = _subsample(proba, codes, sample_weight, max_rows)
     link = Link.identity(proba.n_outputs, proba.width)
-    penalties = {int(k): _penalty(proba, codes, sample_weight, int(k), shrinkage) for k in np.unique(proba.n_classes)}
+    penalties = {k: _penalty(proba, codes, sample_weight, k, shrinkage) for k in sorted(set(proba.n_classes.tolist()))}
     for block, span in proba.outputs():
         counts = proba.n_classes[span]
-        for k in np.unique(counts):
-            penalty = penalties[int(k)]
-            for chosen in _batches(np.flatnonzero(counts == k), len(block), int(k)):
-                problem = _Problem.read(block, codes[:, span], sample_weight, chosen, link.floor, penalty)
+        for k in sorted(set(counts.tolist())):
+            for chosen in _batches(np.flatnonzero(counts == k), len(block), k):
+                problem = _Problem.read(block, codes[:, span], sample_weight, chosen, link.floor, penalties[k])
                 temperature, bias = _newton(problem)
                 link.temperature[span.start + chosen] = temperature
                 link.bias[span.start + chosen, :k] = bias

@@ -1,21 +1,22 @@
 """Rules as JSON: the envelope, strict readers of fields, and a write that leaves no half file.
 
 Owns the text. Knows JSON, labels and arrays; each rule says which fields it has. Nothing that is read is ever run.
+Rules that never meet a file are most of them: what only files need is imported where it is used.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "FORMAT",
@@ -90,11 +91,15 @@ def dump(document: Mapping[str, Any], path: str | os.PathLike[str] | None) -> st
     """Return the JSON text of a rule; with `path`, also write it there, whole or not at all."""
     text = _json_text(document)
     if path is not None:
+        from pathlib import Path
+
         _write_whole(Path(os.path.realpath(path)), text)
     return text
 
 
 def _json_text(document: Mapping[str, Any]) -> str:
+    import json
+
     text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
     try:
         text.encode("utf-8")
@@ -105,6 +110,8 @@ def _json_text(document: Mapping[str, Any]) -> str:
 
 
 def _write_whole(path: Path, text: str) -> None:
+    import secrets
+
     # A reader sees the old file or the new one: renaming within a directory is atomic.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -127,6 +134,8 @@ def read_text(source: str | os.PathLike[str], who: str) -> str:
         return source
     if not isinstance(source, (str, os.PathLike)):
         raise TypeError(f"{who}: the rule must be a path or JSON text, got {type(source).__name__}.")
+    from pathlib import Path
+
     try:
         return Path(source).read_text(encoding="utf-8-sig")  # editors may add a mark
     except UnicodeDecodeError:
@@ -135,6 +144,7 @@ def read_text(source: str | os.PathLike[str], who: str) -> str:
 
 def parse(text: str, who: str) -> Any:
     """Parse JSON strictly: no NaN, no infinity, no key twice."""
+    import json
 
     def refuse_constant(name: str) -> NoReturn:
         raise _RefusedError(f"numbers must be finite, got {name}.")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Probabilities, decode, read_proba
+from ..inputs import Probabilities, decode, read_proba, shared
 from ..losses import Loss
 from . import serialize
 from .decisions import bisect_changes, decide_loss, row_chunks
@@ -80,7 +80,7 @@ class WeightedRule:
     output_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", tuple(np.asarray(labels) for labels in self.classes))
+        object.__setattr__(self, "classes", shared(map(np.asarray, self.classes)))
         object.__setattr__(self, "facts", dict(self.facts))
         if self.output_names is not None:
             object.__setattr__(self, "output_names", tuple(self.output_names))
@@ -91,17 +91,17 @@ class WeightedRule:
     @cached_property
     def n_classes(self) -> IntArray:
         """K_m of each output, of shape (M,)."""
-        return np.array([len(labels) for labels in self.classes], dtype=np.intp)
+        return np.array(list(map(len, self.classes)), dtype=np.intp)
 
     @property
     def n_outputs(self) -> int:
         """M."""
         return len(self.classes)
 
-    @property
+    @cached_property
     def width(self) -> int:
         """K, the largest K_m."""
-        return int(self.n_classes.max())
+        return max(map(len, self.classes))
 
     # ---------------------------------------------------------------------------------------------- decisions
 
@@ -149,7 +149,7 @@ class WeightedRule:
             normalize=self.normalize,
             who=who,
         )
-        if not np.array_equal(result.n_classes, self.n_classes):
+        if result.n_classes.tobytes() != self.n_classes.tobytes():
             raise ValueError(
                 f"{who}: proba must have {_counts(self.n_classes)}, as the rule has, got {_counts(result.n_classes)}."
             )
@@ -242,7 +242,7 @@ class WeightedRule:
         output_names: tuple[str, ...] | None = None,
     ) -> WeightedRule:
         """Return a copy in the user's labels: solvers build rules whose labels are codes."""
-        return WeightedRule(self.loss, tuple(classes), link, multioutput, normalize, facts, output_names)
+        return WeightedRule(self.loss, classes, link, multioutput, normalize, facts, output_names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON types; `from_dict` gives it back exactly."""
@@ -307,8 +307,9 @@ def anonymous_rule(loss: Loss, n_classes: NDArray[Any]) -> WeightedRule:
     >>> anonymous_rule(Loss.argmax(3), np.array([3])).predict([[0.2, 0.5, 0.3]])
     array([1])
     """
-    ranges = {int(k): np.arange(k) for k in np.unique(n_classes)}
-    return WeightedRule(loss, tuple(ranges[int(k)] for k in n_classes), multioutput=len(n_classes) > 1)
+    counts = n_classes.tolist()
+    ranges = {k: np.arange(k) for k in set(counts)}
+    return WeightedRule(loss, tuple([ranges[k] for k in counts]), multioutput=len(counts) > 1)
 
 
 # ------------------------------------------------------------------------------------------------------ checks
@@ -316,9 +317,10 @@ def anonymous_rule(loss: Loss, n_classes: NDArray[Any]) -> WeightedRule:
 
 def _check(rule: WeightedRule) -> None:
     who, loss, link = "WeightedRule", rule.loss, rule.link
-    if not rule.classes or any(labels.ndim != 1 or len(labels) < 2 for labels in rule.classes):
+    distinct = {id(labels): labels for labels in rule.classes}.values()
+    if not rule.classes or any(labels.ndim != 1 or len(labels) < 2 for labels in distinct):
         raise ValueError(f"{who}: classes must hold one array of at least 2 labels per output.")
-    for labels in {id(labels): labels for labels in rule.classes}.values():
+    for labels in distinct:
         if len(set(labels.tolist())) < len(labels):
             raise ValueError(f"{who}: classes must be distinct within an output, got {labels.tolist()}.")
     if not rule.multioutput and rule.n_outputs > 1:

@@ -6,6 +6,7 @@ form it has, never which metric it is, and sees rows only through the oracle. So
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from .ascent import Ascent
@@ -55,5 +56,11 @@ def make_solver(name: str, **settings: Any) -> Solver:
     >>> make_solver("bisection", tol=1e-6, seed=3)
     Bisection(tol=1e-06, max_iter=60)
     """
-    known = inspect.signature(SOLVERS[name]).parameters
+    known = _settings(name)
     return SOLVERS[name](**{key: value for key, value in settings.items() if key in known and value is not None})
+
+
+@cache
+def _settings(name: str) -> frozenset[str]:
+    """What a solver can be told."""
+    return frozenset(inspect.signature(SOLVERS[name]).parameters)

@@ -7,7 +7,7 @@ any one algorithm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from ..losses import Loss
 from ..metrics.objective import Objective
-from ..oracles.base import Oracle
+from ..oracles.base import Oracle, Walk
 from ..rules import MixtureRule, WeightedRule, anonymous_rule
 
-__all__ = ["Gain", "Iterative", "Solution", "Solver", "best_of", "concave_bound", "finish", "run", "settle"]
+__all__ = ["Gain", "Iterative", "Solution", "Solver", "concave_bound", "finish", "finish_walk", "run", "settle"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -144,14 +145,56 @@ def concave_bound(oracle: Oracle, objective: Objective, C: FloatArray) -> float:
     return objective.total(objective.values(pooled) + rise)
 
 
-def best_of(oracle: Oracle, objective: Objective, losses: Sequence[Loss]) -> NDArray[np.intp]:
-    """Count several losses in one pass and return, for each group, which is best; the first wins ties.
+def finish_walk(
+    oracle: Oracle,
+    objective: Objective,
+    walk: Walk,
+    values: FloatArray,
+    *,
+    points: Callable[[IntArray], FloatArray],
+    loss: Callable[[FloatArray], Loss],
+    value: Callable[[FloatArray], FloatArray],
+    n_candidates: int,
+    status: str,
+) -> tuple[Solution, FloatArray]:
+    """Count the rules at the best points of a walk with the kernel that predicts, beside argmax.
 
-    Groups do not interact, so the losses of all groups are tried side by side.
+    Parameters
+    ----------
+    values : ndarray of shape (T,)
+        Values on the intervals of the walk, by its running sums.
+    points : callable
+        From indices of intervals to points inside them.
+    loss : callable
+        From the points of all groups to their losses.
+    value : callable
+        From pooled confusions (..., G, K, K) to what `values` holds, (..., G).
+    n_candidates : int
+        Intervals that are tried where the count falls short of the running sums.
+
+    Returns
+    -------
+    solution : Solution
+    point : ndarray of shape (G,)
     """
-    tensors = oracle.confusions([objective.spread(loss) for loss in losses])
-    values = np.stack([objective.values(objective.grouping.pool(C)) for C in tensors])
-    return np.asarray(np.argmax(values, axis=0))
+    best = walk.best(values)
+    point = points(best)
+    counted = oracle.confusions([objective.spread(loss(point)), Loss.argmax(objective.width)])
+    n_passes = walk.n_passes + 1
+    reached, hoped = value(objective.grouping.pool(counted[0])), values[best]
+    # Rounding may decide rows otherwise than the running sums have it, in intervals that are hardly wider than that.
+    short = (reached < hoped - 1e-9 * np.maximum(1.0, np.abs(hoped))) & ~objective.frozen_groups
+    if short.any():
+        tried = np.repeat(best[None], n_candidates, axis=0)
+        for g in np.flatnonzero(short):
+            tried[:, g] = walk.runners_up(values, int(g), n_candidates)
+        candidates = [points(index) for index in tried]
+        tensors = oracle.confusions([objective.spread(loss(at)) for at in candidates])
+        which = np.argmax(value(objective.grouping.pool_each(tensors)), axis=0)
+        point = np.take_along_axis(np.stack(candidates), which[None], axis=0)[0]
+        counted[0] = oracle.confusions([objective.spread(loss(point))])[0]
+        n_passes += 2
+    return pack(oracle, objective, objective.spread(loss(point)), counted, status=status, n_passes=n_passes), point
 
 
 def finish(
@@ -177,14 +220,21 @@ def finish(
 
 def settle(oracle: Oracle, objective: Objective, loss: Loss, *, status: str, n_passes: int) -> Solution:
     """Count the rule of the losses of outputs with the kernel that predicts, beside argmax."""
-    C, plain = oracle.confusions([loss, Loss.argmax(objective.width)])
-    value = objective.value(C)
+    counted = oracle.confusions([loss, Loss.argmax(objective.width)])
+    return pack(oracle, objective, loss, counted, status=status, n_passes=n_passes + 1)
+
+
+def pack(
+    oracle: Oracle, objective: Objective, loss: Loss, counted: FloatArray, *, status: str, n_passes: int
+) -> Solution:
+    """Pack the Solution of the losses of outputs, of which the confusion and that of argmax have been counted."""
+    value = objective.value(counted[0])
     return Solution(
         rule=anonymous_rule(loss, oracle.n_classes),
         value=value,
-        baseline=objective.value(plain),
-        confusion=C,
+        baseline=objective.value(counted[1]),
+        confusion=counted[0],
         status=status,
-        n_passes=n_passes + 1,
+        n_passes=n_passes,
         history=(value,),
     )

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..losses import Loss
 from ..metrics.objective import Objective, Ratio
-from ..oracles.base import Oracle
+from ..oracles.base import Line, Oracle
 from .base import FloatArray, Solution
 
-__all__ = ["certify", "loss_at", "need_ratio", "ratio_bound"]
+__all__ = ["RatioScore", "certify", "line_of", "loss_at", "need_ratio", "ratio_bound"]
+
+
+@dataclass(frozen=True, eq=False)
+class RatioScore:
+    """The ratio of the two functionals of a walk, as what is to be as large as possible."""
+
+    ratio: Ratio
+
+    def value(self, at: FloatArray) -> FloatArray:
+        """Return the ratios (...) of numerators and denominators (..., 2)."""
+        return self.ratio.value(at[..., 0], at[..., 1])
+
+    def bound(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Return upper bounds of the ratio between numerators and denominators `low` and `high`."""
+        least, most = low[..., 1], high[..., 1]
+        vanishing = least <= 1e-12 * np.abs(self.ratio.B).max()
+        top = high[..., 0]
+        bound = top / np.where(vanishing, 1.0, np.where(top >= 0, least, most))
+        return np.where(vanishing, np.inf, bound)
+
+
+def line_of(objective: Objective, ratio: Ratio, constant: Loss, slope: Loss) -> Line:
+    """Return a line of losses along which numerator and denominator are followed, group by group."""
+    grouping = objective.grouping
+    group = np.where(grouping.share > 0, grouping.group, -1)
+    return Line(group, grouping.share, constant, slope, np.stack([ratio.A, ratio.B], axis=1))
 
 
 def need_ratio(objective: Objective, who: str) -> Ratio:

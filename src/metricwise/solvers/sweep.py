@@ -8,9 +8,9 @@ import numpy as np
 
 from ..losses import Loss
 from ..metrics.objective import Objective
-from ..oracles.base import Oracle, Walk
-from .base import FloatArray, Solution, best_of, concave_bound, finish
-from .ratios import certify
+from ..oracles.base import Line, Oracle, Walk, interior
+from .base import FloatArray, Solution, concave_bound, finish_walk
+from .ratios import RatioScore, certify, line_of
 
 __all__ = ["Sweep"]
 
@@ -38,7 +38,7 @@ class Sweep:
     Parameters
     ----------
     n_candidates : int, default=4
-        Thresholds that are counted again with the kernel that predicts.
+        Thresholds that are counted where rounding makes the best one differ from the running sums.
 
     Examples
     --------
@@ -57,20 +57,20 @@ class Sweep:
             raise ValueError(
                 f"Sweep needs binary outputs, got {objective.width} classes: use solver='auto', or 'path' for a ratio."
             )
-        candidates = np.stack(
-            [self._candidates(oracle, objective, g) for g in range(objective.grouping.n_groups)], axis=1
-        )
-        best = best_of(oracle, objective, [threshold_loss(t) for t in candidates])
-        threshold = np.take_along_axis(candidates, best[None], axis=0)[0]
-        solution = finish(
+        walk, values = self._walk(oracle, objective)
+        ratio = objective.ratio
+        solution, threshold = finish_walk(
             oracle,
             objective,
-            threshold_loss(threshold),
+            walk,
+            values,
+            points=lambda index: _thresholds(walk.lower[index], walk.upper[index]),
+            loss=threshold_loss,
+            value=objective.values if ratio is None else lambda pooled: ratio.value(*ratio.at(pooled)),
+            n_candidates=self.n_candidates,
             status="Optimal over all thresholds.",
-            n_passes=2,
-            extra={"threshold": threshold},
         )
-        return self._bounded(oracle, objective, solution)
+        return self._bounded(oracle, objective, replace(solution, extra={"threshold": threshold}))
 
     def _bounded(self, oracle: Oracle, objective: Objective, solution: Solution) -> Solution:
         """Attach the optimum of the family, or with probabilities what holds for all rules, randomised ones as well."""
@@ -86,17 +86,27 @@ class Sweep:
             return replace(solution, upper_bound=bound, status=words, n_passes=solution.n_passes + 1)
         return solution
 
-    def _candidates(self, oracle: Oracle, objective: Objective, group: int) -> FloatArray:
-        grouping = objective.grouping
-        outputs = np.flatnonzero((grouping.group == group) & (grouping.share > 0))
-        walk = oracle.walk(outputs, grouping.share[outputs], (_CONSTANT, _SLOPE), _PREDICTED_ONE, tol=0.0)
-        metric = objective.group_metric(group)
-        priors = objective.priors[group]
-        values = [
-            metric.value(_confusions(walk.values[start : start + _CHUNK], priors))
-            for start in range(0, len(walk.values), _CHUNK)
-        ]
-        return _thresholds(walk, walk.best(np.concatenate(values), self.n_candidates))
+    def _walk(self, oracle: Oracle, objective: Objective) -> tuple[Walk, FloatArray]:
+        """Follow all thresholds; return the intervals between them, and the values there."""
+        grouping, ratio = objective.grouping, objective.ratio
+        n_groups = grouping.n_groups
+        constant, slope = (loss.map(lambda a: np.repeat(a, n_groups, axis=0)) for loss in (_CONSTANT, _SLOPE))
+        if ratio is not None:
+            score = RatioScore(ratio)
+            walk = oracle.walk(line_of(objective, ratio, constant, slope), 0.0, score)
+            return walk, score.value(walk.values)
+        group = np.where(grouping.share > 0, grouping.group, -1)
+        ones = np.repeat(_PREDICTED_ONE[None], n_groups, axis=0)
+        walk = oracle.walk(Line(group, grouping.share, constant, slope, ones), 0.0)
+        values = np.empty(len(walk.group))
+        order = np.argsort(walk.group, kind="stable")
+        ends = np.searchsorted(walk.group[order], np.arange(n_groups + 1))
+        for g in range(n_groups):
+            metric, priors = objective.group_metric(g), objective.priors[g]
+            for start in range(ends[g], ends[g + 1], _CHUNK):
+                own = order[start : min(start + _CHUNK, ends[g + 1])]
+                values[own] = metric.value(_confusions(walk.values[own], priors))
+        return walk, values
 
 
 def _confusions(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
@@ -108,9 +118,8 @@ def _confusions(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
     return np.stack([rest, ones], axis=-1)
 
 
-def _thresholds(walk: Walk, index: np.ndarray) -> FloatArray:
+def _thresholds(low: FloatArray, high: FloatArray) -> FloatArray:
     """Thresholds inside intervals, kept within [0, 1] where that decides the same."""
-    low, high = walk.lower[index], walk.upper[index]
     left = np.where(np.isinf(low) & (high > 0), 0.0, low)
     right = np.where(np.isinf(high) & (low <= 1), 1.0, high)
-    return Walk(left, right, walk.values[index]).interior(np.arange(len(index)))
+    return interior(left, right)

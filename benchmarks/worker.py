@@ -1,0 +1,101 @@
+"""One contestant in a process of its own, which waits for what the driver asks.
+
+    python benchmarks/worker.py FOLDER WORKLOAD CONTESTANT
+
+The folder has the rows. Each line on stdin is one request, each line on stdout its answer in JSON: ``time`` is one
+timed fit, ``score`` says how good the last rule is, ``memory`` is the peak of one fit beyond the inputs.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from contestants import Contestant, ours
+from machine import peak_of
+from peers import peers
+from workloads import Workload, find, load, value
+
+WARM_UP_ROWS = 1000
+
+
+class Worker:
+    def __init__(self, folder: Path, workload: Workload, contestant: Contestant) -> None:
+        self.folder, self.workload, self.contestant = folder, workload, contestant
+        self.proba, y = load(folder, "fitted")
+        self.truth = self.proba if workload.expected and contestant.role != "ours" else y
+        self.labels = contestant.labels(workload, self.truth)
+        self.rules: list[Any] = []
+        self.warm_up()
+
+    def warm_up(self) -> None:
+        """Import and compile what there is to compile, on a few rows."""
+        labels = self.contestant.labels(self.workload, self.truth[:WARM_UP_ROWS])
+        self.contestant.fit(self.workload, self.proba[:WARM_UP_ROWS], labels)
+
+    def fit(self) -> None:
+        self.rules = self.contestant.fit(self.workload, self.proba, self.labels)
+
+    def time(self) -> dict[str, Any]:
+        self.rules = []
+        gc.collect()
+        gc.disable()
+        start = time.perf_counter()
+        self.fit()
+        took = time.perf_counter() - start
+        gc.enable()
+        return {"seconds": took}
+
+    def memory(self) -> dict[str, Any]:
+        return {"peak": peak_of(self.fit)}
+
+    def score(self) -> dict[str, Any]:
+        """Value on the fitted rows, counted as the workload says, and on fresh ones, counted with labels."""
+        fitted = self.value_on(self.proba, self.proba if self.workload.expected else load(self.folder, "fitted")[1])
+        facts = self.contestant.facts(self.rules[0])
+        return {"fitted": fitted, "fresh": self.value_on(*load(self.folder, "fresh")), **facts}
+
+    def value_on(self, proba: np.ndarray, truth: np.ndarray) -> float:
+        return value(self.workload, self.contestant.confusion(self.workload, self.rules, proba, truth))
+
+
+def everyone(workload: Workload) -> list[Contestant]:
+    return ours(workload) + peers(workload)
+
+
+def answering() -> Callable[[dict[str, Any]], None]:
+    """Keep stdout for answers: what a library prints goes to stderr."""
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def answer(message: dict[str, Any]) -> None:
+        channel.write(json.dumps(message) + "\n")
+        channel.flush()
+
+    return answer
+
+
+def main() -> None:
+    answer = answering()
+    folder, key, name = sys.argv[1:4]
+    workload = find(key)
+    contestant = next(one for one in everyone(workload) if one.name == name)
+    try:
+        worker = Worker(Path(folder), workload, contestant)
+        answer({"ready": True})
+        for line in sys.stdin:
+            answer(getattr(worker, line.strip())())
+    except Exception as error:  # the driver writes it into the table
+        answer({"error": f"{type(error).__name__}: {error}"})
+        raise
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,393 @@
+/* Innermost loops of the compiled row passes: one tile of up to MW_ROWS rows of one output at a time.
+ *
+ * A tile is laid out class by class, tile[j * MW_STEP + b] for class j of row b, so that each step of a score is one
+ * operation over neighbouring rows and the compiler can do eight of them at once. Plain C, for one reason: a C
+ * function can be compiled for several processors and chosen when the library is loaded (MW_CLONES).
+ *
+ * Scores follow the package's one definition: products and sums in float64, in the order of the classes. The build
+ * switches off the contraction of a product and a sum into one rounding (-ffp-contract=off); nothing here may be
+ * compiled with -ffast-math.
+ */
+#ifndef METRICWISE_LOOPS_H
+#define METRICWISE_LOOPS_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+static int mw_max_threads(void) { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
+static int mw_has_openmp(void) { return 1; }
+#else
+static int mw_max_threads(void) { return 1; }
+static int mw_has_openmp(void) { return 0; }
+#endif
+
+#define MW_ROWS 128
+/* From one class of a tile to the next: not a power of two, or their reads and writes would look like one another to
+ * the processor (addresses are compared by their last twelve bits first). */
+#define MW_STEP (MW_ROWS + 8)
+
+/* glibc's loader can choose among clones; elsewhere the baseline is what there is. */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    __GNUC__ >= 12
+#define MW_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define MW_CLONES
+#endif
+
+/* Memory of so many numbers of eight bytes, at an address that whole vectors lie on; *held is what to free. */
+static double *mw_aligned(size_t numbers, void **held)
+{
+    *held = calloc(numbers * 8 + 64, 1); /* zeros: what lies behind the last row must be numbers */
+    return *held ? (double *)(((uintptr_t)*held + 63) & ~(uintptr_t)63) : NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ reading a tile */
+
+#define MW_DEFINE_LOAD(name, type)                                                                                   \
+    MW_CLONES static void name(const char *base, ptrdiff_t row, ptrdiff_t cls, int n, int k, double *restrict tile) \
+    {                                                                                                                \
+        for (int j = 0; j < k; j++) {                                                                                \
+            const char *at = base + j * cls;                                                                         \
+            double *restrict out = tile + (ptrdiff_t)j * MW_STEP;                                                    \
+            for (int b = 0; b < n; b++) out[b] = (double)*(const type *)(at + b * row);                              \
+        }                                                                                                            \
+    }
+MW_DEFINE_LOAD(mw_load_f32, float)
+MW_DEFINE_LOAD(mw_load_f64, double)
+
+/* The probability of class 1 alone is given: class 0 has the rest. */
+MW_CLONES static void mw_complement(int n, double *restrict tile, const double *restrict positive)
+{
+    for (int b = 0; b < n; b++) tile[b] = 1.0 - positive[b];
+}
+
+#define MW_DEFINE_CELLS(name, type)                                                                             \
+    MW_CLONES static void name(const char *base, ptrdiff_t row, int n, int64_t k, int64_t *restrict cell)       \
+    {                                                                                                           \
+        if (row == sizeof(type))                                                                                \
+            for (int b = 0; b < n; b++) cell[b] = ((int64_t)((const type *)base)[b] + 1) * k;                   \
+        else                                                                                                    \
+            for (int b = 0; b < n; b++) cell[b] = ((int64_t) * (const type *)(base + b * row) + 1) * k;         \
+    }
+MW_DEFINE_CELLS(mw_cells_i8, int8_t)
+MW_DEFINE_CELLS(mw_cells_i32, int32_t)
+MW_DEFINE_CELLS(mw_cells_i64, int64_t)
+
+/* ---------------------------------------------------------------------------------------------- scores, decisions
+ *
+ * These go over all rows of a tile, also where it holds fewer: a number of steps that the compiler knows is worth more
+ * than the rows of the last tile. What lies behind the last row is never looked at. */
+
+MW_CLONES static void mw_line(const double *restrict eta, double d, double v, double *restrict out)
+{
+    for (int b = 0; b < MW_ROWS; b++) out[b] = eta[b] * d + v;
+}
+
+/* sum_i tile[i] * column[i], in that order; four terms per trip to memory. */
+MW_CLONES static void mw_dot(int k, const double *restrict tile, const double *restrict column, ptrdiff_t step,
+                             double *restrict out)
+{
+    double c0 = column[0];
+    for (int b = 0; b < MW_ROWS; b++) out[b] = tile[b] * c0;
+    int i = 1;
+    for (; i + 3 < k; i += 4) {
+        const double *restrict t = tile + (ptrdiff_t)i * MW_STEP;
+        double a0 = column[i * step], a1 = column[(i + 1) * step];
+        double a2 = column[(i + 2) * step], a3 = column[(i + 3) * step];
+        for (int b = 0; b < MW_ROWS; b++)
+            out[b] = (((out[b] + t[b] * a0) + t[b + MW_STEP] * a1) + t[b + 2 * MW_STEP] * a2) + t[b + 3 * MW_STEP] * a3;
+    }
+    for (; i < k; i++) {
+        const double *restrict t = tile + (ptrdiff_t)i * MW_STEP;
+        double a = column[i * step];
+        for (int b = 0; b < MW_ROWS; b++) out[b] += t[b] * a;
+    }
+}
+
+/* Keep the lower of two scores and its class; the earlier class wins ties. */
+MW_CLONES static void mw_lower(const double *restrict score, int64_t j, double *restrict best,
+                               int64_t *restrict code)
+{
+    for (int b = 0; b < MW_ROWS; b++) {
+        int lower = score[b] < best[b];
+        code[b] = lower ? j : code[b];
+        best[b] = lower ? score[b] : best[b];
+    }
+}
+
+MW_CLONES static void mw_decide_diagonal(int k, const double *restrict tile, const double *restrict d,
+                                         const double *restrict v, double *restrict best, int64_t *restrict code)
+{
+    double d0 = d[0], v0 = v[0];
+    for (int b = 0; b < MW_ROWS; b++) {
+        best[b] = tile[b] * d0 + v0;
+        code[b] = 0;
+    }
+    for (int j = 1; j < k; j++) {
+        const double *restrict t = tile + (ptrdiff_t)j * MW_STEP;
+        double dj = d[j], vj = v[j];
+        for (int b = 0; b < MW_ROWS; b++) {
+            double score = t[b] * dj + vj;
+            int lower = score < best[b];
+            code[b] = lower ? j : code[b];
+            best[b] = lower ? score : best[b];
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------- counting */
+
+/* Two classes: cell is 0, 2 or 4 for a missing label, class 0 and class 1. */
+MW_CLONES static void mw_count_two(int n, const int64_t *restrict cell, const int64_t *restrict code,
+                                   int64_t *restrict counts)
+{
+    int64_t c00 = 0, c01 = 0, c10 = 0, c11 = 0;
+    for (int b = 0; b < n; b++) {
+        int64_t at = cell[b] + code[b];
+        c00 += at == 2;
+        c01 += at == 3;
+        c10 += at == 4;
+        c11 += at == 5;
+    }
+    counts[2] += c00;
+    counts[3] += c01;
+    counts[4] += c10;
+    counts[5] += c11;
+}
+
+/* Sums over eight lanes, so that the order is the same whatever the processor adds at once. */
+MW_CLONES static void mw_expect_two(int n, const int64_t *restrict code, const double *restrict m0,
+                                    const double *restrict m1, double *restrict sums)
+{
+    double s00[8] = {0}, s01[8] = {0}, s10[8] = {0}, s11[8] = {0};
+    int b = 0;
+    for (; b + 7 < n; b += 8)
+        for (int l = 0; l < 8; l++) {
+            double one = (double)code[b + l], zero = 1.0 - one;
+            s00[l] += m0[b + l] * zero;
+            s10[l] += m1[b + l] * zero;
+            s01[l] += m0[b + l] * one;
+            s11[l] += m1[b + l] * one;
+        }
+    for (int l = 0; b < n; b++, l++) {
+        double one = (double)code[b], zero = 1.0 - one;
+        s00[l] += m0[b] * zero;
+        s10[l] += m1[b] * zero;
+        s01[l] += m0[b] * one;
+        s11[l] += m1[b] * one;
+    }
+    for (int l = 0; l < 8; l++) {
+        sums[0] += s00[l]; /* predicted 0: class 0, class 1 */
+        sums[1] += s10[l];
+        sums[2] += s01[l]; /* predicted 1 */
+        sums[3] += s11[l];
+    }
+}
+
+MW_CLONES static void mw_scale(int n, const double *restrict factor, double *restrict out)
+{
+    for (int b = 0; b < n; b++) out[b] *= factor[b];
+}
+
+MW_CLONES static void mw_multiply(int n, const double *restrict a, const double *restrict b, double *restrict out)
+{
+    for (int i = 0; i < n; i++) out[i] = a[i] * b[i];
+}
+
+/* ------------------------------------------------------------------------------------------------------- crossing */
+
+/* Where the rows of a tile stand on their envelopes, and where they go next. */
+typedef struct {
+    int64_t line[MW_ROWS]; /* the current line, and the one that is met next: -1 where there is none */
+    int64_t next[MW_ROWS];
+    int64_t code[MW_ROWS]; /* their classes */
+    int64_t next_code[MW_ROWS];
+    double height[MW_ROWS]; /* their heights at g = 0 and their slopes */
+    double next_height[MW_ROWS];
+    double slope[MW_ROWS];
+    double next_slope[MW_ROWS];
+    double g[MW_ROWS];    /* where the next line is met */
+    double last[MW_ROWS]; /* the same, but not before the change that went before */
+    int32_t bin[MW_ROWS];
+    int32_t kind[MW_ROWS]; /* row of the table of changes */
+} mw_envelope;
+
+MW_CLONES static void mw_begin(const double *restrict lowest, const int64_t *restrict owner, double slope,
+                               mw_envelope *restrict e)
+{
+    for (int b = 0; b < MW_ROWS; b++) {
+        e->line[b] = 0;
+        e->code[b] = owner[b];
+        e->height[b] = lowest[b];
+        e->slope[b] = slope;
+        e->last[b] = -HUGE_VAL;
+    }
+}
+
+/* Find the line that is met next, one line after the other: mw_look, mw_meet for each, mw_met. Lines fall ever more
+ * steeply; of lines met at the same g the last one stays below afterwards. Rows behind the last stay where they are. */
+MW_CLONES static void mw_look(mw_envelope *restrict e)
+{
+    for (int b = 0; b < MW_ROWS; b++) {
+        e->g[b] = HUGE_VAL;
+        e->next[b] = -1;
+        e->next_code[b] = 0;
+        e->next_height[b] = 0.0;
+        e->next_slope[b] = 0.0;
+    }
+}
+
+MW_CLONES static void mw_meet(int64_t q, const double *restrict other, const int64_t *restrict whose, double slope,
+                              mw_envelope *restrict e)
+{
+    for (int b = 0; b < MW_ROWS; b++) {
+        double g = (other[b] - e->height[b]) / (e->slope[b] - slope);
+        int met = (q > e->line[b]) & (g <= e->g[b]) & (g < HUGE_VAL);
+        e->g[b] = met ? g : e->g[b];
+        e->next[b] = met ? q : e->next[b];
+        e->next_code[b] = met ? whose[b] : e->next_code[b];
+        e->next_height[b] = met ? other[b] : e->next_height[b];
+        e->next_slope[b] = met ? slope : e->next_slope[b];
+    }
+}
+
+MW_CLONES static void mw_met(mw_envelope *restrict e)
+{
+    for (int b = 0; b < MW_ROWS; b++) e->last[b] = e->g[b] > e->last[b] ? e->g[b] : e->last[b];
+}
+
+/* Go there; returns whether a row may have another line to meet. */
+MW_CLONES static int mw_go(int n, int lines, mw_envelope *restrict e)
+{
+    int64_t left = 0;
+    for (int b = 0; b < n; b++) left += (int64_t)((e->next[b] >= 0) & (e->next[b] < lines - 1));
+    for (int b = 0; b < MW_ROWS; b++) {
+        e->line[b] = e->next[b] < 0 ? lines : e->next[b];
+        e->code[b] = e->next_code[b];
+        e->height[b] = e->next_height[b];
+        e->slope[b] = e->next_slope[b];
+    }
+    return left > 0;
+}
+
+/* All of that for two lines, which every row goes from and to. */
+MW_CLONES static void mw_cross(const double *restrict from, const double *restrict to, double fall,
+                               const int64_t *restrict old, const int64_t *restrict new, mw_envelope *restrict e)
+{
+    for (int b = 0; b < MW_ROWS; b++) e->last[b] = (to[b] - from[b]) / fall;
+    for (int b = 0; b < MW_ROWS; b++) {
+        e->next[b] = 1;
+        e->code[b] = old[b];
+        e->next_code[b] = new[b];
+    }
+}
+
+/* The bin of each change: 0 before the first, n_bins + 1 behind the last. */
+MW_CLONES static void mw_bins(double begin, double per_unit, int32_t n_bins, mw_envelope *restrict e)
+{
+    double top = (double)n_bins;
+    for (int b = 0; b < MW_ROWS; b++) {
+        double at = (e->last[b] - begin) * per_unit;
+        double capped = at < top ? at : top;
+        int32_t inside = (int32_t)(capped > 0.0 ? capped : 0.0) + 1;
+        e->bin[b] = at < 0.0 ? 0 : inside;
+    }
+}
+
+/* Its kind: true class, old class, new class; 0, which changes nothing, where there is none. */
+MW_CLONES static void mw_kinds(int32_t k, const int64_t *restrict cell, mw_envelope *restrict e)
+{
+    for (int b = 0; b < MW_ROWS; b++) {
+        int32_t kind = ((int32_t)cell[b] + (int32_t)e->code[b]) * k + (int32_t)e->next_code[b];
+        e->kind[b] = e->next[b] < 0 ? 0 : kind;
+    }
+}
+
+/* Add to the bins what each kind of change adds: four numbers, and whether any of them is not 0. */
+MW_CLONES static void mw_add(int n, const mw_envelope *restrict e, const double *restrict table,
+                             double *restrict sums, int64_t *restrict counts)
+{
+    for (int b = 0; b < n; b++) {
+        const double *restrict change = table + 4 * (ptrdiff_t)e->kind[b];
+        double *restrict sum = sums + 4 * (ptrdiff_t)e->bin[b];
+        for (int f = 0; f < 4; f++) sum[f] += change[f];
+        counts[e->bin[b]] += (change[2] + change[3]) > 0.0;
+    }
+}
+
+/* Where kinds make few different changes, count those. */
+static void mw_count_kinds(int n, const mw_envelope *restrict e, const uint8_t *restrict which, int32_t *restrict counts)
+{
+    for (int b = 0; b < n; b++) counts[((ptrdiff_t)e->bin[b] << 3) + which[e->kind[b]]]++;
+}
+
+/* -------------------------------------------------------------------------------------------------- reading labels */
+
+#define MW_DEFINE_RANGE(name, type)                                                                   \
+    MW_CLONES static void name(const char *base, ptrdiff_t n, int64_t *restrict low, int64_t *restrict high) \
+    {                                                                                                 \
+        const type *restrict at = (const type *)base;                                                 \
+        type least = at[0], most = at[0];                                                             \
+        for (ptrdiff_t b = 0; b < n; b++) {                                                           \
+            least = at[b] < least ? at[b] : least;                                                    \
+            most = at[b] > most ? at[b] : most;                                                       \
+        }                                                                                             \
+        *low = least < *low ? least : *low;                                                           \
+        *high = most > *high ? most : *high;                                                          \
+    }
+MW_DEFINE_RANGE(mw_range_i8, int8_t)
+MW_DEFINE_RANGE(mw_range_i32, int32_t)
+MW_DEFINE_RANGE(mw_range_i64, int64_t)
+
+#define MW_DEFINE_NARROW(name, from, to)                                              \
+    MW_CLONES static void name(const char *base, ptrdiff_t n, char *out)              \
+    {                                                                                 \
+        const from *restrict at = (const from *)base;                                 \
+        to *restrict into = (to *)out;                                                \
+        for (ptrdiff_t b = 0; b < n; b++) into[b] = (to)at[b];                        \
+    }
+MW_DEFINE_NARROW(mw_narrow_8_32, int8_t, int32_t)
+MW_DEFINE_NARROW(mw_narrow_32_8, int32_t, int8_t)
+MW_DEFINE_NARROW(mw_narrow_64_8, int64_t, int8_t)
+MW_DEFINE_NARROW(mw_narrow_64_32, int64_t, int32_t)
+
+/* Labels 0 and 1 of neighbouring outputs of one row, all outputs at once. */
+MW_CLONES static void mw_tally_two(ptrdiff_t m, const int8_t *restrict codes, int32_t *restrict zeros,
+                                   int32_t *restrict ones)
+{
+    for (ptrdiff_t b = 0; b < m; b++) {
+        zeros[b] += codes[b] == 0;
+        ones[b] += codes[b] == 1;
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------- checking */
+
+/* Whether all of n numbers lie in [0, top]: false for NaN. */
+MW_CLONES static int mw_within(int n, const double *restrict values, double top)
+{
+    int64_t fine = 0; /* as wide as a double, so that both are counted eight at a time */
+    for (int b = 0; b < n; b++) fine += (int64_t)((values[b] >= 0.0) & (values[b] <= top));
+    return fine == n;
+}
+
+MW_CLONES static int mw_sums_to_one(int n, int k, const double *restrict tile, double *restrict total, double tolerance)
+{
+    for (int b = 0; b < n; b++) total[b] = tile[b];
+    for (int j = 1; j < k; j++) {
+        const double *restrict t = tile + (ptrdiff_t)j * MW_STEP;
+        for (int b = 0; b < n; b++) total[b] += t[b];
+    }
+    int64_t fine = 0;
+    for (int b = 0; b < n; b++) {
+        double off = total[b] - 1.0;
+        fine += (int64_t)((off <= tolerance) & (-off <= tolerance));
+    }
+    return fine == n;
+}
+
+#endif
