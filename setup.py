@@ -43,12 +43,13 @@ class BuildKernels(build_ext):
 
 
 def extensions():
+    """Return what is to be compiled: nothing, where that was not asked for or cannot be."""
     if os.environ.get("METRICWISE_BUILD") == "pure":  # a wheel for machines of any kind
         return []
     try:
         from Cython.Build import cythonize
     except ImportError:
-        print("metricwise: no Cython, so that the kernels are not compiled; NumPy will do.", file=sys.stderr)
+        sys.stderr.write("metricwise: no Cython, so that the kernels are not compiled; NumPy will do.\n")
         return []
     kernels = Extension(
         "metricwise.kernels._compiled",

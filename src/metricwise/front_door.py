@@ -126,25 +126,24 @@ def optimize(
         "average": problem.average,
         "recipe": "argmax" if recipe is None else str(recipe),
         "rows": problem.proba.n_rows,
+        "metricwise": __version__,
     }
-    solution = _plain(problem) if recipe is None else fit(problem, recipe, chosen_solver)
-    facts |= {"value": solution.value, "metricwise": __version__}
+    solution = _plain(problem, facts) if recipe is None else fit(problem, recipe, chosen_solver, facts)
     return replace(
         solution,
-        rule=replace(solution.rule, facts=facts),
         status=_status(solution, problem, choice),
         gain=None if choice is None else choice.gain,
         extra=solution.extra if choice is None else {**solution.extra, "candidates": choice.table},
     )
 
 
-def _plain(problem: Problem) -> Solution:
+def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
     """The Solution of plain argmax."""
     oracle = problem.oracle()
     codes = argmax(problem)
     value = problem.value_of(codes)
     return Solution(
-        rule=argmax_rule(problem),
+        rule=replace(argmax_rule(problem), facts={**facts, "value": value}),
         value=value,
         baseline=value,
         confusion=oracle.confusion_of(codes),

@@ -124,7 +124,12 @@ class Problem:
 
     def linked(self, link: Link | None) -> Problem:
         """Return the problem of the recalibrated probabilities."""
-        return self if link is None else replace(self, proba=link.apply(self.proba))
+        if link is None:
+            return self
+        linked = replace(self, proba=link.apply(self.proba))
+        if "class_weights" in vars(self):  # the labels are the same
+            vars(linked)["class_weights"] = self.class_weights
+        return linked
 
     def oracle(self, confusion: str = "labels") -> MemoryOracle | BlendedOracle:
         """Return the oracle of these rows."""
@@ -133,7 +138,8 @@ class Problem:
         return self._counts(confusion == "expected")
 
     def _counts(self, expected: bool) -> MemoryOracle:
-        return MemoryOracle(self.proba, self.codes, self.sample_weight, expected, self.prior)
+        weights = None if self.codes is None else self.class_weights
+        return MemoryOracle(self.proba, self.codes, self.sample_weight, expected, self.prior, weights)
 
     def objective(self, oracle: Oracle) -> Objective:
         """Bind the metric to the class priors that an oracle counts."""
@@ -150,7 +156,7 @@ class Problem:
     def class_weights(self) -> FloatArray:
         """Weight of the labels of each class of each output, of shape (M, K)."""
         assert self.codes is not None
-        return np.asarray(kernels.tally(self.codes, self.sample_weight, self.proba.width))
+        return kernels.tally(self.codes, self.sample_weight, self.proba.width)
 
     @cached_property
     def keeps_argmax(self) -> NDArray[np.bool_]:
@@ -292,7 +298,7 @@ def fit(
     Parameters
     ----------
     facts : mapping, optional
-        What the rule is to know of itself.
+        What the rule is to know of itself, besides its value.
 
     Returns
     -------
@@ -305,37 +311,45 @@ def fit(
     objective = linked.objective(oracle)
     solution = _maximise(linked, recipe, solver, oracle, objective)
     raw = solution.rule
-    rule = raw.named(problem.classes, problem.multioutput, link, problem.normalize, facts or {}, problem.output_names)
-    solution = replace(solution, rule=rule)
+    found: dict[str, Any] = {}
     if objective.frozen.any():
-        solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
+        found["upper_bound"] = None  # outputs that keep argmax might do better
     if problem.average == "instance" and problem.codes is not None:
-        return _by_rows(problem, recipe, solution, oracle, objective)
-    # Without a link, argmax is what the solver has counted beside its rule.
-    baseline = solution.baseline if link is None else objective.value(oracle.confusion_of(argmax(problem)))
-    if problem.codes is None:
-        return replace(solution, baseline=baseline)
-    if recipe.confusion == "labels":
-        return replace(solution, baseline=baseline, value_on_labels=solution.value)
-    return replace(solution, baseline=baseline, value_on_labels=linked.value_of_rule(raw))
+        found |= _by_rows(problem, recipe, raw, link, oracle, objective)
+    else:
+        if link is not None:  # without one, argmax is what the solver has counted beside its rule
+            found["baseline"] = objective.value(oracle.confusion_of(argmax(problem)))
+        if recipe.confusion == "labels":
+            found["value_on_labels"] = solution.value
+        elif problem.codes is not None:
+            found["value_on_labels"] = linked.value_of_rule(raw)
+    facts = {**(facts or {}), "value": found.get("value", solution.value)}
+    found["rule"] = raw.named(
+        problem.classes, problem.multioutput, link, problem.normalize, facts, problem.output_names
+    )
+    return replace(solution, **found)
 
 
 def _by_rows(
-    problem: Problem, recipe: Recipe, solution: Solution, oracle: MemoryOracle | BlendedOracle, objective: Objective
-) -> Solution:
+    problem: Problem,
+    recipe: Recipe,
+    raw: WeightedRule | MixtureRule,
+    link: Link | None,
+    oracle: MemoryOracle | BlendedOracle,
+    objective: Objective,
+) -> dict[str, Any]:
     """Value a rule of the instance-average row by row, where labels are counted."""
+    rule = raw.named(problem.classes, problem.multioutput, link, problem.normalize, {}, problem.output_names)
     plain = argmax(problem)
-    on_labels = problem.value_of_rule(solution.rule)
+    on_labels = problem.value_of_rule(rule)
     if recipe.confusion != "labels":
-        baseline = objective.value(oracle.confusion_of(plain))
-        return replace(solution, baseline=baseline, value_on_labels=on_labels)
-    return replace(
-        solution,
-        value=on_labels,
-        baseline=problem.value_of(plain),
-        value_on_labels=on_labels,
-        upper_bound=None,
-    )
+        return {"baseline": objective.value(oracle.confusion_of(plain)), "value_on_labels": on_labels}
+    return {
+        "value": on_labels,
+        "baseline": problem.value_of(plain),
+        "value_on_labels": on_labels,
+        "upper_bound": None,
+    }
 
 
 def argmax(problem: Problem) -> NDArray[np.intp]:

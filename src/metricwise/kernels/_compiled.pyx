@@ -24,6 +24,14 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 cdef extern from "_loops.h" nogil:
     enum: MW_ROWS
     enum: MW_STEP
+    ctypedef struct mw_envelope:
+        int64_t line[MW_ROWS]
+        int64_t next[MW_ROWS]
+        int64_t code[MW_ROWS]
+        int64_t next_code[MW_ROWS]
+        double last[MW_ROWS]
+        int32_t bin[MW_ROWS]
+        int32_t kind[MW_ROWS]
     int mw_max_threads()
     int mw_has_openmp()
     double *mw_aligned(size_t numbers, void **held)
@@ -38,26 +46,27 @@ cdef extern from "_loops.h" nogil:
     void mw_lower(const double *score, int64_t j, double *best, int64_t *code)
     void mw_decide_diagonal(int k, const double *tile, const double *d, const double *v, double *best, int64_t *code)
     void mw_count_two(int n, const int64_t *cell, const int64_t *code, int64_t *counts)
+    void mw_decide_and_count_two(int n, const double *tile, const double *d, const double *v, const int64_t *cell,
+                                 int64_t *counts)
+    void mw_two_f32(const char *base, ptrdiff_t row, int n, double d0, double v0, double d1, double v1, int flip,
+                    double fall, double begin, double per_unit, int32_t n_bins, mw_envelope *e)
+    void mw_two_f64(const char *base, ptrdiff_t row, int n, double d0, double v0, double d1, double v1, int flip,
+                    double fall, double begin, double per_unit, int32_t n_bins, mw_envelope *e)
+    void mw_count_by_label(int n, const char *codes, ptrdiff_t row, const int32_t *bin, const uint8_t *which,
+                           int32_t *counts, int64_t *labels)
     void mw_expect_two(int n, const int64_t *code, const double *m0, const double *m1, double *sums)
     void mw_scale(int n, const double *factor, double *out)
     void mw_multiply(int n, const double *a, const double *b, double *out)
-    ctypedef struct mw_envelope:
-        int64_t line[MW_ROWS]
-        int64_t next[MW_ROWS]
-        int64_t code[MW_ROWS]
-        int64_t next_code[MW_ROWS]
-        double last[MW_ROWS]
-        int32_t bin[MW_ROWS]
-        int32_t kind[MW_ROWS]
     void mw_begin(const double *lowest, const int64_t *owner, double slope, mw_envelope *e)
     void mw_look(mw_envelope *e)
     void mw_meet(int64_t q, const double *other, const int64_t *whose, double slope, mw_envelope *e)
     void mw_met(mw_envelope *e)
     int mw_go(int n, int lines, mw_envelope *e)
-    void mw_cross(const double *low, const double *to, double fall, const int64_t *old, const int64_t *new,
-                  mw_envelope *e)
+    void mw_cross(const double *source, const double *to, double fall, mw_envelope *e)
     void mw_bins(double begin, double per_unit, int32_t n_bins, mw_envelope *e)
-    void mw_kinds(int32_t k, const int64_t *cell, mw_envelope *e)
+    void mw_kinds(int32_t k, const int64_t *cell, const int64_t *old, const int64_t *new, int32_t *kind)
+    void mw_no_kind(const int64_t *next, int32_t *kind)
+    int mw_pick(int n, const int32_t *bin, const uint8_t *wanted, int32_t *picked)
     void mw_add(int n, const mw_envelope *e, const double *table, double *sums, int64_t *counts)
     void mw_count_kinds(int n, const mw_envelope *e, const uint8_t *which, int32_t *counts)
     void mw_range_i8(const char *base, ptrdiff_t n, int64_t *low, int64_t *high)
@@ -71,9 +80,11 @@ cdef extern from "_loops.h" nogil:
     int mw_within(int n, const double *values, double top)
     int mw_sums_to_one(int n, int k, const double *tile, double *total, double tolerance)
 
-cdef Py_ssize_t _MOST_PARTS = 32  # and so threads
+cdef Py_ssize_t _MOST_PARTS = 16  # and so threads
 cdef Py_ssize_t _PART_WORK = 1 << 17  # numbers that a part should at least read
+cdef Py_ssize_t _LEAST_WORK = 1 << 20  # below this a pass is over before another thread is awake
 cdef Py_ssize_t _LARGEST_TABLE = 1 << 18  # entries; beyond, changes are computed one by one
+cdef Py_ssize_t _TOGETHER = 8  # outputs that a thread takes at a time: their float64 fill a line of the cache
 cdef bint _forked = False
 
 
@@ -202,7 +213,7 @@ cdef Cut _cut(Py_ssize_t rows, Py_ssize_t work, Py_ssize_t kept):
     cut.rows = rows
     cut.tiles = (rows + MW_ROWS - 1) // MW_ROWS
     cut.parts = max(min(min(_MOST_PARTS, work // _PART_WORK), min(room, cut.tiles)), <Py_ssize_t> 1)
-    cut.threads = 1 if _forked or cut.parts == 1 else min(<Py_ssize_t> mw_max_threads(), cut.parts)
+    cut.threads = 1 if _forked or work < _LEAST_WORK else min(<Py_ssize_t> mw_max_threads(), cut.parts)
     return cut
 
 
@@ -398,6 +409,12 @@ cdef int _count_rows(
             _read(source, row, m, n, s.tile)
             _read_cells(labels, row, m, n, k, s.cell)
             for r in range(n_rules):
+                if k == 2 and weight == NULL and rules[r].offset != NULL and counts[m] == 2:
+                    mw_decide_and_count_two(
+                        n, s.tile, rules[r].first + m * rules[r].step, rules[r].offset + m * rules[r].step, s.cell,
+                        <int64_t *> sums + (r * source.outputs + m) * size
+                    )
+                    continue
                 _decide(rules + r, m, <int> k, <int> counts[m], s.tile, s.score, s.best, s.code)
                 if weight != NULL:
                     total = <double *> sums + (r * source.outputs + m) * size
@@ -559,6 +576,7 @@ cdef struct Line:
     Py_ssize_t n_bins
     const uint8_t *wanted  # (G, B + 2): segments whose events are listed; NULL: none
     bint summed  # whether bins are summed
+    bint two  # two classes, two lines, int8 labels that all count alike: the shortest way
 
 
 cdef struct Walker:
@@ -572,6 +590,7 @@ cdef struct Walker:
     int64_t *same  # (K, MW_STEP): the class itself, for lines of one
     int64_t *first  # class at g = -inf, where slopes depend on the row
     mw_envelope *envelope
+    int32_t *picked  # rows whose change is wanted
     const double **low  # (K,): height and class of each line
     const int64_t **own
 
@@ -580,7 +599,7 @@ cdef int _allocate_walker(Walker *w, const Line *line) noexcept nogil:
     cdef Py_ssize_t k = line.source.width, j, b
     if _allocate(&w.s, k, line.seen != NULL or line.weight != NULL):
         return -1
-    w.height = mw_aligned((5 * k + 1) * MW_STEP + sizeof(mw_envelope) // 8 + 2 * k, &w.held)
+    w.height = mw_aligned((5 * k + 2) * MW_STEP + sizeof(mw_envelope) // 8 + 2 * k, &w.held)
     if w.height == NULL:
         free(w.s.held)
         return -1
@@ -590,7 +609,8 @@ cdef int _allocate_walker(Walker *w, const Line *line) noexcept nogil:
     w.same = w.owner + k * MW_STEP
     w.first = w.same + k * MW_STEP
     w.envelope = <mw_envelope *> (w.first + MW_STEP)
-    w.low = <const double **> (w.envelope + 1)
+    w.picked = <int32_t *> (w.envelope + 1)
+    w.low = <const double **> (w.picked + 2 * MW_STEP)
     w.own = <const int64_t **> (w.low + k)
     for j in range(k):
         for b in range(MW_ROWS):
@@ -672,31 +692,39 @@ cdef inline void _sum(Log *log, Py_ssize_t segment, const double *change) noexce
 
 
 cdef inline void _note(
-    const Line *line, Walker *w, Log *log, Py_ssize_t m, Py_ssize_t group, Py_ssize_t row, int n
+    const Line *line, Walker *w, Log *log, Py_ssize_t m, Py_ssize_t group, Py_ssize_t row, int n, const int64_t *old,
+    const int64_t *new, const int64_t *next
 ) noexcept nogil:
-    """Note the change that each row of the tile is at: in its bin, and in the list if its bin is wanted."""
+    """Note the change from old to new that each row of the tile is at: in its bin, and in the list if that is wanted.
+
+    Where next is given and negative, there is no change.
+    """
     cdef Py_ssize_t k = line.source.width, begin = group * (line.n_bins + 2)
     cdef mw_envelope *e = w.envelope
     cdef const uint8_t *wanted = NULL if line.wanted == NULL else line.wanted + begin
     cdef double change[4]
-    cdef bint tabled = line.table != NULL or not line.summed
-    cdef int b
+    cdef int at, b, picked = n
     mw_bins(line.grid[2 * group], line.grid[2 * group + 1], <int32_t> line.n_bins, e)
     if line.summed and line.table != NULL:
-        mw_kinds(<int32_t> k, w.s.cell, e)
+        mw_kinds(<int32_t> k, w.s.cell, old, new, e.kind)
+        if next != NULL:
+            mw_no_kind(next, e.kind)
         if log.kinds != NULL:
             mw_count_kinds(n, e, line.which, log.kinds + 8 * begin)
         else:
             mw_add(n, e, line.table + m * (k + 1) * k * k * 4, log.sums + 4 * begin, log.counts + begin)
-    if tabled and wanted == NULL:
+    elif line.summed:
+        for b in range(n):
+            if next == NULL or next[b] >= 0:
+                _change(line, w, m, row, b, old[b], new[b], change)
+                _sum(log, begin + e.bin[b], change)
+    if wanted == NULL:
         return
-    for b in range(n):
-        if (tabled and not wanted[e.bin[b]]) or e.next[b] < 0:
-            continue
-        _change(line, w, m, row, b, e.code[b], e.next_code[b], change)
-        if not tabled:
-            _sum(log, begin + e.bin[b], change)
-        if wanted != NULL and wanted[e.bin[b]]:
+    picked = mw_pick(n, e.bin, wanted, w.picked)
+    for at in range(picked):
+        b = w.picked[at]
+        if next == NULL or next[b] >= 0:
+            _change(line, w, m, row, b, old[b], new[b], change)
             _list(log, begin + e.bin[b], e.last[b], change)
 
 
@@ -728,8 +756,8 @@ cdef inline void _walk_flat(
     cdef const double *steep = line.steep + m * line.source.width
     cdef mw_envelope *e = w.envelope
     if lines == 2:
-        mw_cross(w.low[0], w.low[1], steep[0] - steep[1], w.own[0], w.own[1], e)
-        _note(line, w, log, m, group, row, n)
+        mw_cross(w.low[0], w.low[1], steep[0] - steep[1], e)
+        _note(line, w, log, m, group, row, n, w.own[0], w.own[1], NULL)
         return
     mw_begin(w.low[0], w.own[0], steep[0], e)
     while left:
@@ -737,7 +765,7 @@ cdef inline void _walk_flat(
         for q in range(1, lines):
             mw_meet(q, w.low[q], w.own[q], steep[q], e)
         mw_met(e)
-        _note(line, w, log, m, group, row, n)
+        _note(line, w, log, m, group, row, n, e.code, e.next_code, e.next)
         left = mw_go(n, lines, e)
 
 
@@ -815,7 +843,49 @@ cdef inline void _begin_walk(
         start[1] += worth[1]
 
 
-cdef int _walk_rows(const Line *line, Log *log, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+cdef inline void _walk_two(
+    const Line *line, Walker *w, Log *log, Py_ssize_t m, Py_ssize_t group, Py_ssize_t row, int n
+) noexcept nogil:
+    """Walk rows of two classes and two lines, of which the probability of one is given and int8 labels are counted."""
+    cdef const Source *source = line.source
+    cdef const char *at = source.data + row * source.row_step + m * source.output_step
+    cdef const char *codes = line.labels.data + row * line.labels.row_step + m * line.labels.output_step
+    cdef const double *d = line.constant.first + group * line.constant.step
+    cdef const double *v = line.constant.offset + group * line.constant.step
+    cdef const double *grid = line.grid + 2 * group
+    cdef Py_ssize_t begin = group * (line.n_bins + 2)
+    cdef int flip = <int> line.order[2 * m], picked, i, b
+    cdef double fall = line.steep[2 * m] - line.steep[2 * m + 1]
+    cdef mw_envelope *e = w.envelope
+    cdef int64_t labels[3]
+    cdef uint8_t which[3]
+    cdef double change[4]
+    if source.size == 4:
+        mw_two_f32(at, source.row_step, n, d[0], v[0], d[1], v[1], flip, fall, grid[0], grid[1],
+                   <int32_t> line.n_bins, e)
+    else:
+        mw_two_f64(at, source.row_step, n, d[0], v[0], d[1], v[1], flip, fall, grid[0], grid[1],
+                   <int32_t> line.n_bins, e)
+    if line.summed:
+        for i in range(3):  # from class `flip` to the other
+            labels[i] = 0
+            which[i] = line.which[(2 * i + flip) * 2 + 1 - flip]
+        mw_count_by_label(n, codes, line.labels.row_step, e.bin, which, log.kinds + 8 * begin, labels)
+        for i in range(3):
+            log.first[m * 6 + 2 * i + flip] += labels[i]
+    if line.wanted == NULL:
+        return
+    picked = mw_pick(n, e.bin, line.wanted + begin, w.picked)
+    for i in range(picked):
+        b = w.picked[i]
+        w.s.cell[b] = ((<const int8_t *> (codes + b * line.labels.row_step))[0] + 1) * 2
+        _change(line, w, m, row, b, flip, 1 - flip, change)
+        _list(log, begin + e.bin[b], e.last[b], change)
+
+
+cdef int _walk_rows(
+    const Line *line, Log *log, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t first_output, Py_ssize_t last_output
+) noexcept nogil:
     cdef Walker w
     cdef const Source *source = line.source
     cdef Py_ssize_t row = begin, m, group, width = source.width
@@ -824,9 +894,12 @@ cdef int _walk_rows(const Line *line, Log *log, Py_ssize_t begin, Py_ssize_t end
         return 1
     while row < end:
         n = <int> min(<Py_ssize_t> MW_ROWS, end - row)
-        for m in range(source.outputs):
+        for m in range(first_output, last_output):
             group, k = line.group[m], <int> line.counts[m]
             if group < 0:
+                continue
+            if line.two:
+                _walk_two(line, &w, log, m, group, row, n)
                 continue
             _read(source, row, m, n, w.s.tile)
             if line.labels != NULL:
@@ -848,7 +921,52 @@ cdef int _walk_rows(const Line *line, Log *log, Py_ssize_t begin, Py_ssize_t end
         row += n
     free(w.held)
     free(w.s.held)
+    _sort(log.events, log.n_events)
     return 1 if log.failed else 0
+
+
+cdef inline bint _before(const Event *one, const Event *other) noexcept nogil:
+    return one.segment < other.segment or (one.segment == other.segment and one.g < other.g)
+
+
+cdef void _sort(Event *events, Py_ssize_t n) noexcept nogil:
+    """Sort by segment and g: the parts do so side by side, and leave little to do for who puts them together."""
+    cdef Event pivot, moved
+    cdef Py_ssize_t i, j
+    while n > 24:
+        # The median of three, which for sorted input is the middle.
+        i, j = n // 2, n - 1
+        if _before(events + i, events):
+            events[0], events[i] = events[i], events[0]
+        if _before(events + j, events + i):
+            events[i], events[j] = events[j], events[i]
+            if _before(events + i, events):
+                events[0], events[i] = events[i], events[0]
+        pivot = events[i]
+        i, j = 0, n - 1
+        while i <= j:
+            while _before(events + i, &pivot):
+                i += 1
+            while _before(&pivot, events + j):
+                j -= 1
+            if i <= j:
+                events[i], events[j] = events[j], events[i]
+                i += 1
+                j -= 1
+        if j + 1 < n - i:  # the smaller side by itself, so that the depth stays small
+            _sort(events, j + 1)
+            events += i
+            n -= i
+        else:
+            _sort(events + i, n - i)
+            n = j + 1
+    for i in range(1, n):
+        moved = events[i]
+        j = i
+        while j > 0 and _before(&moved, events + j - 1):
+            events[j] = events[j - 1]
+            j -= 1
+        events[j] = moved
 
 
 cdef class _Walk:
@@ -858,7 +976,7 @@ cdef class _Walk:
     cdef Source source, labels, seen
     cdef _Rules constant, slope
     cdef Py_ssize_t n_groups
-    cdef object changes  # (G, 8, 2): the changes that kinds make, where they are few
+    cdef object changes  # (8, 2): the changes that kinds make, where they are few
 
     def __init__(self, eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted):
         cdef _Held held = _Held(eta), held_seen
@@ -890,7 +1008,7 @@ cdef class _Walk:
             self.kept.append(listed)
         self._slopes(slope, n_classes, group)
         if codes is not None:
-            self._labels(_codes(codes), np.asarray(value), group, weight is None)
+            self._labels(_codes(codes), np.asarray(value), group, weight is None and n_bins > 0)
         elif observed is not None:
             held_seen = _Held(
                 observed.view(np.int8) if observed.dtype == np.bool_ else observed.astype(np.float64, copy=False)
@@ -904,13 +1022,23 @@ cdef class _Walk:
         cdef const double[:, ::1] steep
         cdef const Py_ssize_t[::1] n_lines
         self.line.noise = slope_noise(slope)
-        slopes = constant_slopes(slope)
+        slopes = constant_slopes(slope, self.source.positive)
         self.line.flat = slopes is not None
         if slopes is not None:
             order, which, steep, n_lines = slope_lines(slopes, n_classes, group)
             self.line.order, self.line.line = &order[0, 0], &which[0, 0]
             self.line.steep, self.line.n_lines = &steep[0, 0], &n_lines[0]
             self.kept += [order, which, steep, n_lines]
+
+    cdef bint is_two(self, n_classes, group):
+        """Whether rows can be walked by the shortest way."""
+        cdef Py_ssize_t m
+        if not (self.source.positive and self.line.flat and self.line.which != NULL and self.labels.size == 1):
+            return False
+        for m in range(self.source.outputs):
+            if self.line.group[m] >= 0 and self.line.n_lines[m] != 2:
+                return False
+        return self.line.constant.offset != NULL
 
     cdef _labels(self, codes, worth, group, alike):
         """Take labels; where all rows count alike, tabulate the changes."""
@@ -926,7 +1054,7 @@ cdef class _Walk:
         table = changes
         self.line.table = &table[0, 0]
         self.kept.append(table)
-        found = _numpy.few_changes(changes.reshape(len(worth), -1, 4), group, self.n_groups)
+        found = _numpy.few_changes(changes.reshape(len(worth), -1, 4), group)
         if found is not None and self.source.rows * self.source.outputs < 1 << 31:
             which, self.changes = found
             self.line.which = &which[0]
@@ -943,15 +1071,22 @@ def changes(eta, codes, observed, weight, n_classes, group, constant, slope, wor
         eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted
     )
     walk.line.summed = summed
+    walk.line.two = walk.is_two(np.asarray(n_classes), group)
     cdef Py_ssize_t groups = walk.n_groups, segments = walk.n_groups * (n_bins + 2), part
-    cdef Py_ssize_t firsts = walk.source.outputs * (walk.source.width + 1) * walk.source.width
+    cdef Py_ssize_t rows = walk.source.rows, outputs = walk.source.outputs, width = walk.source.width
+    cdef Py_ssize_t firsts = outputs * (width + 1) * width
     cdef bint few = walk.line.which != NULL
-    cdef Py_ssize_t rows = walk.source.rows, work = rows * walk.source.outputs * walk.source.width
-    cdef Cut cut = _cut(rows, work, (4 if few else 5) * segments + firsts if summed else 1)
-    cdef Py_ssize_t summing = cut.parts if summed and not few else 1
-    start, first = np.zeros((cut.parts, groups, 2)), np.zeros((cut.parts if summed else 1, firsts), dtype=np.int64)
-    sums, counts = np.zeros((summing, segments, 4)), np.zeros((summing, segments), dtype=np.int64)
-    kinds = np.zeros((cut.parts if summed and few else 1, segments if few else 1, 8), dtype=np.int32)
+    cdef Cut cut = _cut(rows, rows * outputs * width, (4 if few else 5) * segments + firsts if summed else 1)
+    # Groups of one output each keep their sums apart: outputs are shared out instead of rows, with one set of sums.
+    cdef bint apart = groups >= 2 * _TOGETHER and len(np.unique(group[group >= 0])) == (group >= 0).sum()
+    if apart:
+        cut.parts = (outputs + _TOGETHER - 1) // _TOGETHER
+        cut.threads = 1 if _forked or rows * outputs < _LEAST_WORK else min(<Py_ssize_t> mw_max_threads(), cut.parts)
+    cdef Py_ssize_t copies = cut.parts if summed and not apart else 1
+    start, first = np.zeros((copies, groups, 2)), np.zeros((copies, firsts), dtype=np.int64)
+    sums = np.zeros((1 if few else copies, segments, 4))
+    counts = np.zeros((1 if few else copies, segments), dtype=np.int64)
+    kinds = np.zeros((copies if few else 1, segments if few else 1, 8), dtype=np.int32)
     cdef double[:, :, ::1] starts = start, totals = sums
     cdef int64_t[:, ::1] numbers = counts, begins = first
     cdef int32_t[:, :, ::1] tallies = kinds
@@ -959,21 +1094,27 @@ def changes(eta, codes, observed, weight, n_classes, group, constant, slope, wor
     if logs == NULL:
         raise MemoryError
     cdef int failed = 0
+    cdef Py_ssize_t copy
     for part in range(cut.parts):
-        logs[part].start = &starts[part, 0, 0]
-        if not summed:
-            continue
-        logs[part].first = &begins[part, 0]
+        copy = part if copies > 1 else 0
+        logs[part].start, logs[part].first = &starts[copy, 0, 0], &begins[copy, 0]
         if few:
-            logs[part].kinds = &tallies[part, 0, 0]
+            logs[part].kinds = &tallies[copy, 0, 0]
         else:
-            logs[part].sums, logs[part].counts = &totals[part, 0, 0], &numbers[part, 0]
+            logs[part].sums, logs[part].counts = &totals[copy, 0, 0], &numbers[copy, 0]
     if cut.parts == 1:
         with nogil:
-            failed = _walk_rows(&walk.line, logs, 0, rows)
+            failed = _walk_rows(&walk.line, logs, 0, rows, 0, outputs)
+    elif apart:
+        for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
+            failed += _walk_rows(
+                &walk.line, logs + part, 0, rows, part * _TOGETHER, min((part + 1) * _TOGETHER, outputs)
+            )
     else:
         for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
-            failed += _walk_rows(&walk.line, logs + part, _begin(&cut, part), _begin(&cut, part + 1))
+            failed += _walk_rows(
+                &walk.line, logs + part, _begin(&cut, part), _begin(&cut, part + 1), 0, outputs
+            )
     listed = _events(logs, cut.parts)
     free(logs)
     if failed:
@@ -985,9 +1126,30 @@ def changes(eta, codes, observed, weight, n_classes, group, constant, slope, wor
         np.add.at(begin, np.maximum(group, 0), own)
     shape = (groups, n_bins + 2)
     if few:
-        tally_ = kinds.sum(axis=0, dtype=np.int64).reshape(*shape, 8)
-        return begin, *_numpy.sum_kinds(tally_, walk.changes), *listed
+        if summed:
+            _sum_kinds(tallies, walk.changes, numbers, totals)
+        return begin, counts.reshape(shape), sums.reshape(*shape, 4), *listed
     return begin, counts.sum(axis=0).reshape(shape), _in_order(sums).reshape(*shape, 4), *listed
+
+
+cdef void _sum_kinds(
+    const int32_t[:, :, ::1] kinds, const double[:, ::1] changes, int64_t[:, ::1] counts, double[:, :, ::1] sums
+):
+    """Turn the numbers of eight changes, part by part, into the number and the sums of all changes of each segment."""
+    cdef Py_ssize_t segment, part, i
+    cdef int64_t number
+    with nogil:
+        for segment in range(kinds.shape[1]):
+            for i in range(8):
+                number = 0
+                for part in range(kinds.shape[0]):
+                    number += kinds[part, segment, i]
+                if number and (changes[i, 0] != 0.0 or changes[i, 1] != 0.0):
+                    counts[0, segment] += number
+                    sums[0, segment, 0] += number * changes[i, 0]
+                    sums[0, segment, 1] += number * changes[i, 1]
+                    sums[0, segment, 2] += number * fabs(changes[i, 0])
+                    sums[0, segment, 3] += number * fabs(changes[i, 1])
 
 
 cdef _events(Log *logs, Py_ssize_t parts):

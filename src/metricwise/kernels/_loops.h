@@ -159,6 +159,27 @@ MW_CLONES static void mw_count_two(int n, const int64_t *restrict cell, const in
     counts[5] += c11;
 }
 
+/* The same, decided on the way: class 1 where its score is lower. */
+MW_CLONES static void mw_decide_and_count_two(int n, const double *restrict tile, const double *restrict d,
+                                              const double *restrict v, const int64_t *restrict cell,
+                                              int64_t *restrict counts)
+{
+    const double *restrict one = tile + MW_STEP;
+    double d0 = d[0], v0 = v[0], d1 = d[1], v1 = v[1];
+    int64_t c00 = 0, c01 = 0, c10 = 0, c11 = 0;
+    for (int b = 0; b < n; b++) {
+        int64_t at = cell[b] + (int64_t)(one[b] * d1 + v1 < tile[b] * d0 + v0);
+        c00 += at == 2;
+        c01 += at == 3;
+        c10 += at == 4;
+        c11 += at == 5;
+    }
+    counts[2] += c00;
+    counts[3] += c01;
+    counts[4] += c10;
+    counts[5] += c11;
+}
+
 /* Sums over eight lanes, so that the order is the same whatever the processor adds at once. */
 MW_CLONES static void mw_expect_two(int n, const int64_t *restrict code, const double *restrict m0,
                                     const double *restrict m1, double *restrict sums)
@@ -274,16 +295,11 @@ MW_CLONES static int mw_go(int n, int lines, mw_envelope *restrict e)
     return left > 0;
 }
 
-/* All of that for two lines, which every row goes from and to. */
+/* Where two lines meet, which every row goes from and to. */
 MW_CLONES static void mw_cross(const double *restrict from, const double *restrict to, double fall,
-                               const int64_t *restrict old, const int64_t *restrict new, mw_envelope *restrict e)
+                               mw_envelope *restrict e)
 {
     for (int b = 0; b < MW_ROWS; b++) e->last[b] = (to[b] - from[b]) / fall;
-    for (int b = 0; b < MW_ROWS; b++) {
-        e->next[b] = 1;
-        e->code[b] = old[b];
-        e->next_code[b] = new[b];
-    }
 }
 
 /* The bin of each change: 0 before the first, n_bins + 1 behind the last. */
@@ -299,12 +315,63 @@ MW_CLONES static void mw_bins(double begin, double per_unit, int32_t n_bins, mw_
 }
 
 /* Its kind: true class, old class, new class; 0, which changes nothing, where there is none. */
-MW_CLONES static void mw_kinds(int32_t k, const int64_t *restrict cell, mw_envelope *restrict e)
+MW_CLONES static void mw_kinds(int32_t k, const int64_t *restrict cell, const int64_t *restrict old,
+                               const int64_t *restrict new, int32_t *restrict kind)
 {
-    for (int b = 0; b < MW_ROWS; b++) {
-        int32_t kind = ((int32_t)cell[b] + (int32_t)e->code[b]) * k + (int32_t)e->next_code[b];
-        e->kind[b] = e->next[b] < 0 ? 0 : kind;
+    for (int b = 0; b < MW_ROWS; b++) kind[b] = ((int32_t)cell[b] + (int32_t)old[b]) * k + (int32_t)new[b];
+}
+
+MW_CLONES static void mw_no_kind(const int64_t *restrict next, int32_t *restrict kind)
+{
+    for (int b = 0; b < MW_ROWS; b++) kind[b] = next[b] < 0 ? 0 : kind[b];
+}
+
+/* Rows whose bin is wanted, in order; returns how many, which is few: a branch that is hardly ever taken is cheap. */
+static int mw_pick(int n, const int32_t *restrict bin, const uint8_t *restrict wanted, int32_t *restrict picked)
+{
+    int found = 0;
+    for (int b = 0; b < n; b++)
+        if (wanted[bin[b]]) picked[found++] = b;
+    return found;
+}
+
+/* The same for two classes of which the probability of one is given, in one go: read it, find where the lines of the
+ * two classes meet (d * eta + v each), and the bin. */
+#define MW_DEFINE_TWO(name, type)                                                                                    \
+    MW_CLONES static void name(const char *restrict base, ptrdiff_t row, int n, double d0, double v0, double d1,     \
+                               double v1, int flip, double fall, double begin, double per_unit, int32_t n_bins,     \
+                               mw_envelope *restrict e)                                                              \
+    {                                                                                                                \
+        double top = (double)n_bins;                                                                                 \
+        if (row == sizeof(type))                                                                                     \
+            for (int b = 0; b < n; b++) e->height[b] = (double)((const type *)base)[b];                              \
+        else                                                                                                         \
+            for (int b = 0; b < n; b++) e->height[b] = (double)*(const type *)(base + b * row);                      \
+        for (int b = 0; b < MW_ROWS; b++) {                                                                          \
+            double p = e->height[b];                                                                                 \
+            double h0 = (1.0 - p) * d0 + v0, h1 = p * d1 + v1;                                                       \
+            double g = (flip ? h0 - h1 : h1 - h0) / fall;                                                            \
+            double at = (g - begin) * per_unit;                                                                      \
+            double capped = at < top ? at : top;                                                                     \
+            int32_t inside = (int32_t)(capped > 0.0 ? capped : 0.0) + 1;                                             \
+            e->last[b] = g;                                                                                          \
+            e->bin[b] = at < 0.0 ? 0 : inside;                                                                       \
+        }                                                                                                            \
     }
+MW_DEFINE_TWO(mw_two_f32, float)
+MW_DEFINE_TWO(mw_two_f64, double)
+
+/* Count the changes of two classes by label, -1, 0 or 1; and the labels. */
+static void mw_count_by_label(int n, const char *restrict codes, ptrdiff_t row, const int32_t *restrict bin,
+                              const uint8_t *restrict which, int32_t *restrict counts, int64_t *restrict labels)
+{
+    int64_t seen[3] = {0, 0, 0};
+    for (int b = 0; b < n; b++) {
+        int label = *(const int8_t *)(codes + b * row) + 1;
+        counts[((ptrdiff_t)bin[b] << 3) + which[label]]++;
+        seen[label]++;
+    }
+    for (int i = 0; i < 3; i++) labels[i] += seen[i];
 }
 
 /* Add to the bins what each kind of change adds: four numbers, and whether any of them is not 0. */

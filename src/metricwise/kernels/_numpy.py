@@ -7,6 +7,7 @@ stays in cache. Products and sums are separate ufuncs: nothing here is fused, re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -162,12 +163,23 @@ def slope_noise(slope: LossArrays) -> float:
     return _SLOPE_TOL * float(sum(np.abs(array).max(initial=0.0) for array in slope))
 
 
-def constant_slopes(slope: LossArrays) -> FloatArray | None:
-    """Return the slopes (G, K) of all classes where they do not depend on the row, else None."""
-    if len(slope) == 2:
-        return None if slope[0].any() else slope[1]
-    (full,) = slope
-    return full[:, 0] if (full == full[:, :1]).all() else None
+def constant_slopes(slope: LossArrays, positive: bool) -> FloatArray | None:
+    """Return the slopes (G, K) of all classes, up to a term that they share, where they do not depend on the row.
+
+    Parameters
+    ----------
+    positive : bool
+        Whether the probability of class 1 is given alone, so that those of both classes sum to 1 in every row.
+    """
+    if len(slope) == 1:
+        (full,) = slope
+        return full[:, 0] if (full == full[:, :1]).all() else None
+    diagonal, offset = slope
+    if not diagonal.any():
+        return offset
+    if positive and (diagonal[:, 0] == -diagonal[:, 1]).all():
+        return offset + np.stack([np.zeros(len(diagonal)), diagonal[:, 1]], axis=1)
+    return None
 
 
 def slope_lines(
@@ -188,6 +200,17 @@ def slope_lines(
         Slope of each line.
     n_lines : ndarray of shape (M,), int
     """
+    arrays = (np.asarray(slopes, dtype=np.float64), np.asarray(n_classes, dtype=np.intp), np.asarray(group, np.intp))
+    return _slope_lines(slopes.shape, *(array.tobytes() for array in arrays))
+
+
+@lru_cache(maxsize=8)
+def _slope_lines(
+    shape: tuple[int, ...], slopes_: bytes, n_classes_: bytes, group_: bytes
+) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+    """Remember the last few: a solver walks the same line several times."""
+    slopes = np.frombuffer(slopes_).reshape(shape)
+    n_classes, group = np.frombuffer(n_classes_, dtype=np.intp), np.frombuffer(group_, dtype=np.intp)
     own = slopes[np.maximum(group, 0)]
     n_outputs, k = own.shape
     noise = slope_noise((slopes,))
@@ -220,8 +243,8 @@ def change_table(worth: FloatArray) -> FloatArray:
     return np.concatenate([change, np.abs(change)], axis=1)
 
 
-def few_changes(table: FloatArray, group: IntArray, n_groups: int) -> tuple[NDArray[np.uint8], FloatArray] | None:
-    """Find the changes, at most eight, that all kinds make: the same in all outputs but for a factor of the group.
+def few_changes(table: FloatArray, group: IntArray) -> tuple[NDArray[np.uint8], FloatArray] | None:
+    """Find the changes, at most eight, that all kinds make, the same in all outputs; None where there are more.
 
     Parameters
     ----------
@@ -232,34 +255,17 @@ def few_changes(table: FloatArray, group: IntArray, n_groups: int) -> tuple[NDAr
     -------
     which : ndarray of shape (T,), uint8
         Which change each kind makes.
-    changes : ndarray of shape (G, 8, 2)
+    changes : ndarray of shape (8, 2)
     """
-    used = np.flatnonzero(group >= 0)
-    if len(used) == 0:
+    own = table[group >= 0, :, :2] if (group < 0).any() else table[:, :, :2]
+    if len(own) == 0 or (len(own) > 1 and not (own == own[0]).all()):
         return None
-    own = table[used, :, :2].reshape(len(used), -1)
-    most = np.abs(own[0]).argmax()
-    if own[0, most] == 0:
+    distinct, which = np.unique(own[0, :, 0] + 1j * own[0, :, 1], return_inverse=True)
+    if len(distinct) > 8:
         return None
-    factor = own[:, most] / own[0, most]
-    if not np.allclose(own, factor[:, None] * own[0], rtol=1e-13, atol=0.0):
-        return None
-    factors = np.ones(n_groups)
-    factors[group[used]] = factor
-    distinct, which = np.unique(table[used[0], :, :2], axis=0, return_inverse=True)
-    if len(distinct) > 8 or not np.allclose(factors[group[used]], factor, rtol=1e-13, atol=0.0):
-        return None
-    changes = np.zeros((n_groups, 8, 2))
-    changes[:, : len(distinct)] = factors[:, None, None] * distinct
-    return which.reshape(-1).astype(np.uint8), changes
-
-
-def sum_kinds(counts: NDArray[np.int64], changes: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
-    """Turn counts (G, B + 2, 8) of changes (G, 8, 2) into numbers and sums of changes, as :func:`changes` has them."""
-    moved = (changes != 0).any(axis=2)
-    both = np.concatenate([changes, np.abs(changes)], axis=2)
-    sums = sum(counts[:, :, i, None] * both[:, None, i] for i in range(counts.shape[2]))  # BLAS would start threads
-    return (counts * moved[:, None]).sum(axis=2), np.asarray(sums)
+    few = np.zeros((8, 2))
+    few[: len(distinct), 0], few[: len(distinct), 1] = distinct.real, distinct.imag
+    return which.astype(np.uint8), few
 
 
 def changes(
@@ -350,7 +356,7 @@ def _changes(
     worth: FloatArray,
 ) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
     """Yield, block by block of each output, its group, its functionals at g = -inf, change points and changes."""
-    slopes, noise = constant_slopes(slope), slope_noise(slope)
+    slopes, noise = constant_slopes(slope, eta.ndim == 2), slope_noise(slope)
     lines = None if slopes is None else slope_lines(slopes, n_classes, group)
     for m in np.flatnonzero(group >= 0).tolist():
         own, k = int(group[m]), int(n_classes[m])

@@ -18,8 +18,8 @@ IntArray = NDArray[np.intp]
 
 _ALL_ROWS = 1 << 13  # so many changes of a group are sorted at once; more are looked at through bins first
 _BATCH = 1 << 20  # entries whose changes are listed together
-_SEGMENTS = 1 << 15  # bins of all groups together
-_SAMPLE = 1 << 11  # rows that say where the changes lie
+_SEGMENTS = 1 << 17  # bins of all groups together
+_SAMPLE = 1 << 11  # rows that say where the changes lie, fewer of many outputs
 _ZOOMS = 3
 _ROUNDING = 1e-12
 
@@ -54,6 +54,8 @@ class Line:
     def take(self, groups: slice) -> Line:
         """Return the line of some of the groups."""
         begin, end = groups.start, groups.stop
+        if begin == 0 and end == self.n_groups:
+            return self
         inside = (self.group >= begin) & (self.group < end)
         return Line(
             np.where(inside, self.group - begin, -1),
@@ -267,7 +269,7 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
             for begin in range(0, line.n_groups, per_batch)
         ]
     else:
-        per_batch = max(1, _SEGMENTS // 64)
+        per_batch = 512
         walks = [
             _search(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, score, begin)
             for begin in range(0, line.n_groups, per_batch)
@@ -290,9 +292,9 @@ def _list_all(oracle: Countable, line: Line, tol: float, offset: int) -> Walk:
 
 
 def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int) -> Walk:
-    n_bins = int(np.clip(_SEGMENTS // line.n_groups, 64, 4096))
+    n_bins = int(np.clip(_SEGMENTS // line.n_groups, 256, 4096))
     low, high = _range(oracle, line)
-    enough = max(oracle.n_rows * int((line.group >= 0).sum()) // 16, _ALL_ROWS * line.n_groups)
+    enough = max(oracle.n_rows * int((line.group >= 0).sum()) // 4, _ALL_ROWS * line.n_groups)
     passes = 0
     while True:
         grid = np.stack([low, n_bins / (high - low)], axis=1)
@@ -313,12 +315,11 @@ def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int
 
 def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
     """Where most changes of each group lie, by a sample of the rows."""
-    sample = oracle.sample(_SAMPLE)
     groups = line.n_groups
+    sample = oracle.sample(int(np.clip((1 << 15) // len(line.group), 256, _SAMPLE)))
     grid, wanted = np.zeros((groups, 2)), np.ones((groups, 2), dtype=bool)
     found = sample.changes(line, grid, 0, wanted, False)
-    order = _order(found.segment // 2, found.g)
-    segment, g = found.segment[order], found.g[order]
+    segment, g, _ = _ordered(found, 2)
     ends = np.searchsorted(segment // 2, np.arange(groups + 1))
     number = np.diff(ends)
     some = np.append(g, 0.0)  # a group without a change may look anywhere
@@ -370,48 +371,57 @@ def _intervals(
         Where the bins meet, up to rounding.
     """
     n_groups, n_segments = wanted.shape
-    order = _order(found.segment // n_segments, found.g)
-    segment, g = found.segment[order], found.g[order]
-    after = found.start[:, None] + np.cumsum(found.sums[..., :2], axis=1)
-    before = np.concatenate([found.start[:, None], after[:, :-1]], axis=1).reshape(-1, 2)
-    begins = np.flatnonzero(np.diff(segment, prepend=-1))  # first change of each segment
-    own = segment[begins]
-    if len(begins) == 0:
+    segment, g, change = _ordered(found, n_segments)
+    if len(g) == 0:
         return Walk(*_whole_lines(np.arange(n_groups), offset), found.start * found.scale[:, None], n_passes)
-    ends = np.append(begins[1:], len(segment)) - 1
+    begins = np.concatenate([[0], np.flatnonzero(segment[1:] != segment[:-1]) + 1])  # first change of each segment
+    sizes = np.diff(begins, append=len(g))
+    own, ends = segment[begins], begins + sizes - 1
     left, right = _ends(found.count, own, g[begins], g[ends], edges)
-    upper = np.append(g[1:], np.inf)
+    base = (found.start[:, None] + np.cumsum(found.sums[..., :2], axis=1) - found.sums[..., :2]).reshape(-1, 2)[own]
+    # Behind each change, and before the first of each segment.
+    lower, upper = np.concatenate([g, left]), np.concatenate([g[1:], right[-1:], g[begins]])
     upper[ends] = right
-    base = before[own]
-    # Running sums start anew with each segment: what they were before its first change is taken off.
-    running = np.empty((len(order), 2))
+    unit = found.scale[own // n_segments]
+    values = np.empty((len(lower), 2))
     for f in range(2):
-        steps = found.change[order, f]
-        np.cumsum(steps, out=running[:, f])
-        running[:, f] += np.repeat(base[:, f] - running[begins, f] + steps[begins], ends - begins + 1)
-    lower = np.concatenate([g, left])
-    upper = np.concatenate([upper, g[begins]])
-    group = np.concatenate([segment, own]) // n_segments
-    values = np.concatenate([running, base])
-    values = values * found.scale[group][:, None]
-    gap = tol * np.maximum(1.0, np.abs(np.where(np.isinf(lower), upper, lower))) if tol else 0.0
-    open_ = upper - lower > gap
-    silent = np.setdiff1d(np.arange(n_groups), group[open_]) if n_groups > 1 or not open_.any() else group[:0]
+        running = np.cumsum(change[:, f])
+        # Running sums start anew with each segment: what they were before its first change is taken off.
+        running += np.repeat(base[:, f] - running[begins] + change[begins, f], sizes)
+        values[: len(g), f] = running * np.repeat(unit, sizes)
+        values[len(g) :, f] = base[:, f] * unit
+    group = np.concatenate([segment, own]) // n_segments if n_groups > 1 else np.zeros(len(lower), dtype=np.intp)
+    with np.errstate(invalid="ignore"):  # from -inf to -inf there is nothing, which is no interval
+        gap = tol * np.maximum(1.0, np.abs(np.where(np.isinf(lower), upper, lower))) if tol else 0.0
+        there = upper - lower > gap
+    silent = np.flatnonzero(np.bincount(group[there], minlength=n_groups) == 0)
+    if there.all() and len(silent) == 0:
+        return Walk(group + offset if offset else group, lower, upper, values, n_passes)
     whole = _whole_lines(silent, 0)
     return Walk(
-        np.concatenate([group[open_], whole[0]]) + offset,
-        np.concatenate([lower[open_], whole[1]]),
-        np.concatenate([upper[open_], whole[2]]),
-        np.concatenate([values[open_], found.start[silent] * found.scale[silent][:, None]]),
+        np.concatenate([group[there], whole[0]]) + offset,
+        np.concatenate([lower[there], whole[1]]),
+        np.concatenate([upper[there], whole[2]]),
+        np.concatenate([values[there], (found.start * found.scale[:, None])[silent]]),
         n_passes,
     )
 
 
+def _ordered(found: Changes, n_segments: int) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Segments, places and changes in order of group and place."""
+    segment, g, change = found.segment, found.g, found.change
+    behind = (segment[1:] > segment[:-1]) | ((segment[1:] == segment[:-1]) & (g[1:] >= g[:-1]))
+    if behind.all():  # as kernels that keep groups apart leave them
+        return segment, g, change
+    order = _order(segment // n_segments, g)
+    return segment[order], g[order], change[order]
+
+
 def _order(group: IntArray, g: FloatArray) -> IntArray:
     """Order by group, of which there are less than 2^16, and g."""
+    if (group == group[0]).all():
+        return np.argsort(g, kind="stable")  # which makes use of parts that are in order
     order = np.argsort(g)
-    if len(group) and group[0] == group[-1] and (group == group[0]).all():
-        return order
     return order[np.argsort(group[order].astype(np.uint16), kind="stable")]  # a radix sort, for integers so small
 
 
@@ -429,6 +439,8 @@ def _ends(
     changes, or to infinity.
     """
     n_segments = count.shape[1]
+    if n_segments == 2:  # all changes of a group are in one segment
+        return np.full(len(own), -np.inf), np.full(len(own), np.inf)
     full = np.flatnonzero(count.reshape(-1) > 0)
     listed = np.full(count.size, -1, dtype=np.intp)
     listed[own] = np.arange(len(own))

@@ -36,6 +36,8 @@ class MemoryOracle:
     target_priors : ndarray of shape (M, K), optional
         Count as if the classes had these shares, where labels say what shares the rows have: labelled rows weigh by
         true class; with `expected`, rows weigh by how much more frequent they are, and `proba` has been shifted.
+    class_weights : ndarray of shape (M, K), optional
+        Weight of the labels of each class, where that has been counted already.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class MemoryOracle:
     sample_weight: FloatArray | None = None
     expected: bool = False
     target_priors: FloatArray | None = None
+    class_weights: FloatArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -80,7 +83,7 @@ class MemoryOracle:
         if self.target_priors is None or self.codes is None:
             return self._observed
         # Shifted probabilities are eta_j w_j / S with w the ratio of the priors, and the row is S times as frequent.
-        labelled = MemoryOracle(self.proba, self.codes, self.sample_weight).priors
+        labelled = MemoryOracle(self.proba, self.codes, self.sample_weight, class_weights=self.class_weights).priors
         back = np.where(labelled > 0, labelled / np.maximum(self.target_priors, _LEAST_PRIOR), 1.0)
         mass = np.empty(self.codes.shape)
         for m in range(self.proba.n_outputs):
@@ -93,7 +96,9 @@ class MemoryOracle:
         """Weight of each true class of each output, shape (M, K)."""
         if not self.expected:
             assert self.codes is not None
-            return np.asarray(kernels.tally(self.codes, self.sample_weight, self.proba.width))
+            if self.class_weights is not None:
+                return self.class_weights
+            return kernels.tally(self.codes, self.sample_weight, self.proba.width)
         return np.asarray(self._sums([Loss.argmax(self.proba.width)])[0].sum(axis=2))
 
     @cached_property
@@ -191,10 +196,11 @@ class MemoryOracle:
         worth = np.zeros((len(inside), k + 1, k, 2))
         own = line.functionals[np.maximum(inside, 0), :, :k, :k]
         worth[:, 1:] = np.moveaxis(own * factor[:, None, :, None], 1, 3)
-        constant, slope = (
-            _part(loss.map(lambda a: a[groups] if len(a) > 1 else a), slice(None), k)
-            for loss in (line.constant, line.slope)
-        )
+        lines = (line.constant, line.slope)
+        if len(groups) < line.n_groups:
+            lines = (lines[0].map(lambda a: a[groups]), lines[1].map(lambda a: a[groups]))
+            grid, wanted = grid[groups], None if wanted is None else wanted[groups]
+        constant, slope = (_part(loss, slice(None), k) for loss in lines)
         start, count, sums, segment, g, change = kernels.changes(
             block,
             None if self.expected else self.codes[:, span],  # type: ignore[index]  # labels are there if counted
@@ -205,9 +211,9 @@ class MemoryOracle:
             constant,
             slope,
             worth,
-            grid[groups],
+            grid,
             n_bins,
-            None if wanted is None else wanted[groups],
+            wanted,
             summed,
         )
         return Changes(start, count, sums, segment, g, change, scale)

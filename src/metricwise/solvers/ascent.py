@@ -16,6 +16,8 @@ __all__ = ["Ascent"]
 
 _GRID = np.linspace(-1.0, 1.0, 9)
 _ZOOMS = 3
+_SAMPLE = 1 << 14  # rows among which starts are compared, if there are many more
+_OFTEN = 200  # rows of the rarest class that a sample should have
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,8 @@ class Ascent:
     Each step linearises the metric at the confusions of all starts, asks the oracle for the vertices that are best for
     the tangents (all in one pass), and searches the segments to them. The starts are argmax, argmax weighted by inverse
     priors and by their roots, and random class weights. Where a mixture of rules ends above every rule visited, rules
-    between the two that it uses most are tried as well.
+    between the two that it uses most are tried as well. Of very many rows a sample is climbed first, and all of them
+    from where that leads.
 
     Guarantee: none globally. The rule returned is the best one visited, and no small change of its loss improves it
     much. Use Frank-Wolfe for concave metrics, the path for ratios, the sweep for binary outputs: those are exact.
@@ -114,9 +117,18 @@ class Ascent:
 
     def solve(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the best rule visited."""
-        state = run(self, oracle, objective)
-        hull, passes = self._polish(oracle, objective, self._best_hull(objective, state))
-        hull, more = self._between(oracle, objective, hull)
+        sample = oracle if self.randomized else oracle.sample(_enough_rows(objective, oracle.n_rows))
+        state = run(self, sample, objective)
+        hull, passes = self._polish(sample, objective, self._best_hull(objective, state))
+        hull, more = self._between(sample, objective, hull)
+        passes += len(state.losses) + more
+        history = state.history
+        if sample is not oracle:
+            # The basin is found; its lowest point is looked for among all rows.
+            found = ask(oracle, objective, hull.losses[-1:])
+            hull, more = self._polish(oracle, objective, Hull(hull.losses[-1:], found, np.ones(found.shape[:2])))
+            passes = passes * sample.n_rows // oracle.n_rows + 1 + more
+            history = (objective.total(objective.values(hull.vertices[-1])),)
         settled = "Settled" if not state.moved else f"Still rising after {self.max_iter} steps (raise max_iter)"
         return conclude(
             oracle,
@@ -126,8 +138,8 @@ class Ascent:
             seed=self.seed,
             tol=self.tol,
             status=f"{settled} from {len(state.losses[0])} starts. No certificate: this metric may have better rules.",
-            n_passes=len(state.losses) + passes + more,
-            history=state.history,
+            n_passes=passes,
+            history=history,
             upper_bound=None,
         )
 
@@ -180,6 +192,13 @@ class Ascent:
             loss = pick([hull.losses[-1], pick(losses, which)], np.where(better, 1, 0))
             hull = hull.add(loss, np.where(better[:, None, None], vertices[which, groups], hull.vertices[-1]))
         return hull, _ZOOMS
+
+
+def _enough_rows(objective: Objective, n_rows: int) -> int:
+    """So many rows that a sample of them shows every class often; all, if that is not much fewer."""
+    rarest = objective.priors[objective.priors > 0].min()
+    enough = max(_SAMPLE, int(_OFTEN / rarest))
+    return enough if 4 * enough <= n_rows else n_rows
 
 
 def _scaled(loss: Loss) -> FloatArray:

@@ -19,11 +19,15 @@ __all__ = ["Dinkelbach"]
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """g : where the last rules were taken; reached : where to go next; sound : last g whose rule was not empty."""
+    """g : where the last rules were taken; reached : where to go next; sound : last g whose rule was not empty.
+
+    before : where the rules before those were taken.
+    """
 
     g: FloatArray
     reached: FloatArray
     sound: FloatArray
+    before: FloatArray
     passes: int
     history: tuple[float, ...]
 
@@ -65,7 +69,8 @@ class Dinkelbach:
         C = oracle.confusions([Loss.argmax(objective.width)])[0]
         g = ratio.value(*ratio.at(objective.grouping.pool(C)))
         sound = np.minimum(np.where(np.isfinite(ratio.low), ratio.low, g - 1.0), g)
-        return _State(g, np.full_like(g, np.inf), sound, 1, (objective.value(C),))
+        far = np.full_like(g, np.inf)
+        return _State(g, far, sound, far, 1, (objective.value(C),))
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
         ratio = need_ratio(objective, "Dinkelbach")
@@ -76,24 +81,28 @@ class Dinkelbach:
         empty = _is_empty(ratio, pooled, g)
         reached = np.where(empty, state.sound + (g - state.sound) / 2, ratio.value(*ratio.at(pooled)))
         sound = np.where(empty, state.sound, g)
-        return _State(g, reached, sound, state.passes + 1, (*state.history, objective.value(C)))
+        return _State(g, reached, sound, state.g, state.passes + 1, (*state.history, objective.value(C)))
 
     def done(self, state: _State) -> bool:
-        return state.passes > self.max_iter or self._settled(state)
+        return state.passes > self.max_iter or bool(np.all(self._near(state) | _to_and_fro(state)))
 
-    def _settled(self, state: _State) -> bool:
-        return bool(np.all(np.abs(state.reached - state.g) <= self.tol))
+    def _near(self, state: _State) -> NDArray[np.bool_]:
+        return np.asarray(np.abs(state.reached - state.g) <= self.tol)
+
+    def _words(self, state: _State) -> str:
+        near = self._near(state)
+        if near.all():
+            return f"Settled after {state.passes} passes."
+        if np.all(near | _to_and_fro(state)):
+            apart = np.abs(state.reached - state.g).max()
+            return f"Goes to and fro between two rules, {apart:.2g} apart in g: solver='path' finds the best of all."
+        return f"Did not settle to {self.tol:g} in {self.max_iter} passes: raise tol, or use solver='path'."
 
     def solve(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the rule at the last g."""
         ratio = need_ratio(objective, "Dinkelbach")
         state = run(self, oracle, objective)
-        status = (
-            f"Settled after {state.passes} passes."
-            if self._settled(state)
-            else f"Did not settle to {self.tol:g} in {self.max_iter} passes: raise tol, or use solver='path'."
-        )
-        facts: dict[str, Any] = {"status": status, "n_passes": state.passes, "history": state.history}
+        facts: dict[str, Any] = {"status": self._words(state), "n_passes": state.passes, "history": state.history}
         # With expected confusion the ratio only rises: its last value is the better g, unless it is one too far.
         g = np.maximum(state.reached, state.sound) if oracle.certified else state.sound
         solution = finish(oracle, objective, loss_at(ratio.line, g), **facts)
@@ -101,6 +110,11 @@ class Dinkelbach:
         if empty.any():
             solution = finish(oracle, objective, loss_at(ratio.line, np.where(empty, state.sound, g)), **facts)
         return certify(solution, oracle, objective, ratio, g)
+
+
+def _to_and_fro(state: _State) -> NDArray[np.bool_]:
+    """Groups that go back to where they came from: with labels the iteration may never settle."""
+    return np.asarray(state.reached == state.before)
 
 
 def _is_empty(ratio: Ratio, pooled: FloatArray, g: FloatArray) -> NDArray[np.bool_]:

@@ -63,9 +63,6 @@ class Path:
             n_candidates=self.n_candidates,
             status="Optimal over the losses g B - A for all g.",
         )
-        solution = replace(solution, extra={"g": g})
-        if oracle.certified:
-            return certify(
-                solution, oracle, objective, ratio, ratio.value(*ratio.at(objective.grouping.pool(solution.confusion)))
-            )
-        return replace(solution, upper_bound=solution.value)
+        solution = replace(solution, extra={"g": g}, upper_bound=None if oracle.certified else solution.value)
+        reached = ratio.value(*ratio.at(objective.grouping.pool(solution.confusion)))
+        return certify(solution, oracle, objective, ratio, reached)
