@@ -251,7 +251,7 @@ class Countable(Oracle, Protocol):
     def sample(self, n_rows: int) -> Countable: ...
 
 
-# ------------------------------------------------------------------------------------------------------ following a line
+# ----------------------------------------------------------------------------------------------------- following a line
 
 
 def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Walk:

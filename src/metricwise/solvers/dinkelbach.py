@@ -70,7 +70,7 @@ class Dinkelbach:
         g = ratio.value(*ratio.at(objective.grouping.pool(C)))
         sound = np.minimum(np.where(np.isfinite(ratio.low), ratio.low, g - 1.0), g)
         far = np.full_like(g, np.inf)
-        return _State(g, far, sound, far, 1, (objective.value(C),))
+        return _State(g, far, sound, np.full_like(g, np.nan), 1, (objective.value(C),))
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
         ratio = need_ratio(objective, "Dinkelbach")
