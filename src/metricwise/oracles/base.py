@@ -18,7 +18,8 @@ IntArray = NDArray[np.intp]
 
 _ALL_ROWS = 1 << 13  # so many changes of a group are sorted at once; more are looked at through bins first
 _BATCH = 1 << 20  # entries whose changes are listed together
-_SEGMENTS = 1 << 17  # bins of all groups together
+_SEGMENTS = 1 << 15  # bins of all groups that are searched together
+_TOGETHER = 32  # which are so many groups at most
 _SAMPLE = 1 << 11  # rows that say where the changes lie, fewer of many outputs
 _ZOOMS = 3
 _ROUNDING = 1e-12
@@ -269,7 +270,7 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
             for begin in range(0, line.n_groups, per_batch)
         ]
     else:
-        per_batch = 512
+        per_batch = _TOGETHER
         walks = [
             _search(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, score, begin)
             for begin in range(0, line.n_groups, per_batch)
@@ -292,7 +293,7 @@ def _list_all(oracle: Countable, line: Line, tol: float, offset: int) -> Walk:
 
 
 def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int) -> Walk:
-    n_bins = int(np.clip(_SEGMENTS // line.n_groups, 256, 4096))
+    n_bins = int(np.clip(_SEGMENTS // line.n_groups, 256, 8192))
     low, high = _range(oracle, line)
     enough = max(oracle.n_rows * int((line.group >= 0).sum()) // 4, _ALL_ROWS * line.n_groups)
     passes = 0

@@ -164,7 +164,7 @@ class MemoryOracle:
         for block, span in self.proba.outputs():
             inside = line.group[span]
             groups = np.unique(inside[inside >= 0]) if len(self.proba.blocks) > 1 else np.arange(line.n_groups)
-            if len(groups):
+            if len(groups) and (inside >= 0).any():
                 parts.append((groups, self._changes(block, span, line, groups, grid, n_bins, wanted, summed)))
         if len(parts) == 1 and len(parts[0][0]) == line.n_groups:
             return parts[0][1]
@@ -183,6 +183,9 @@ class MemoryOracle:
     ) -> Changes:
         k = 2 if block.ndim == 2 else min(block.shape[2], self.proba.width)
         block = block if block.ndim == 2 else block[:, :, :k]
+        used = np.flatnonzero(line.group[span] >= 0)
+        block = block[:, used[0] : used[-1] + 1]
+        span = slice(span.start + int(used[0]), span.start + int(used[-1]) + 1)
         inside = line.group[span]
         local = np.where(inside >= 0, np.searchsorted(groups, inside), -1)
         factor = self._row_factor[span, :k] * line.share[span, None]
