@@ -43,6 +43,7 @@ cdef extern from "_loops.h" nogil:
     void mw_cells_i64(const char *base, ptrdiff_t row, int n, int64_t k, int64_t *cell)
     void mw_line(const double *eta, double d, double v, double *out)
     void mw_dot(int k, const double *tile, const double *column, ptrdiff_t step, double *out)
+    void mw_per_unit(int width, int k, const double *tile, double *total, double *height)
     void mw_lower(const double *score, int64_t j, double *best, int64_t *code)
     void mw_decide_diagonal(int k, const double *tile, const double *d, const double *v, double *best, int64_t *code)
     void mw_count_two(int n, const int64_t *cell, const int64_t *code, int64_t *counts)
@@ -908,6 +909,8 @@ cdef int _walk_rows(
                 _weigh(source, line.seen, line.weight, row, m, n, &w.s)
             _scores(line.constant, group, <int> width, k, w.s.tile, w.height)
             if line.flat:
+                if line.slope.offset == NULL:
+                    mw_per_unit(<int> width, k, w.s.tile, w.s.score, w.height)
                 _flat_lines(line, &w, m, k)
                 if line.summed:
                     _begin_walk(line, &w, log, m, row, n, w.own[0])

@@ -108,6 +108,17 @@ MW_CLONES static void mw_dot(int k, const double *restrict tile, const double *r
     }
 }
 
+/* Divide heights by the sum of the row's probabilities, which is not always 1. */
+MW_CLONES static void mw_per_unit(int width, int k, const double *restrict tile, double *restrict total,
+                                  double *restrict height)
+{
+    for (int b = 0; b < MW_ROWS; b++) total[b] = tile[b];
+    for (int i = 1; i < width; i++)
+        for (int b = 0; b < MW_ROWS; b++) total[b] += tile[(ptrdiff_t)i * MW_STEP + b];
+    for (int j = 0; j < k; j++)
+        for (int b = 0; b < MW_ROWS; b++) height[(ptrdiff_t)j * MW_STEP + b] /= total[b];
+}
+
 /* Keep the lower of two scores and its class; the earlier class wins ties. */
 MW_CLONES static void mw_lower(const double *restrict score, int64_t j, double *restrict best,
                                int64_t *restrict code)

@@ -166,6 +166,8 @@ def slope_noise(slope: LossArrays) -> float:
 def constant_slopes(slope: LossArrays, positive: bool) -> FloatArray | None:
     """Return the slopes (G, K) of all classes, up to a term that they share, where they do not depend on the row.
 
+    Those of a full loss are per unit of the sum of the row's probabilities, which heights have to be divided by.
+
     Parameters
     ----------
     positive : bool
@@ -365,6 +367,8 @@ def _changes(
         for rows in _row_blocks(len(eta), 1, _width(eta)):
             block = _by_class(eta[rows, m : m + 1])
             height = np.stack(list(_scores(block, at_g)))[:k, :, 0]
+            if lines is not None and len(slope) == 1:
+                height = height / _in_order(block)[:, 0]
             if lines is None:
                 incline = np.stack(list(_scores(block, per_g)))[:k, :, 0]
                 first, found = _walk_block(height, incline, noise)
@@ -376,6 +380,14 @@ def _changes(
             if codes is None and observed is not None:
                 mass = mass * observed[rows, m]
             yield (own, *_sum_changes(first, found, mass, None if codes is not None else worth[m, 1:]))
+
+
+def _in_order(block: FloatArray) -> FloatArray:
+    """Sums (n, M) of a class-major block, class by class: rounded probabilities need not sum to 1."""
+    total = block[0].copy()
+    for part in block[1:]:
+        total += part
+    return total
 
 
 def _label_worth(codes: NDArray[Any], m: int, rows: slice, worth: FloatArray) -> FloatArray:

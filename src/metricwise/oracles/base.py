@@ -19,10 +19,12 @@ IntArray = NDArray[np.intp]
 _ALL_ROWS = 1 << 13  # so many changes of a group are sorted at once; more are looked at through bins first
 _BATCH = 1 << 20  # entries whose changes are listed together
 _SEGMENTS = 1 << 15  # bins of all groups that are searched together
+_BINS = (256, 8192)  # of one group
 _TOGETHER = 32  # which are so many groups at most
 _SAMPLE = 1 << 11  # rows that say where the changes lie, fewer of many outputs
 _ZOOMS = 3
 _ROUNDING = 1e-12
+_NEAR = 1e-6  # intervals this much below the best are not worth a try, whatever rounding does to it
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +295,7 @@ def _list_all(oracle: Countable, line: Line, tol: float, offset: int) -> Walk:
 
 
 def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int) -> Walk:
-    n_bins = int(np.clip(_SEGMENTS // line.n_groups, 256, 8192))
+    n_bins = int(np.clip(_SEGMENTS // line.n_groups, *_BINS))
     low, high = _range(oracle, line)
     enough = max(oracle.n_rows * int((line.group >= 0).sum()) // 4, _ALL_ROWS * line.n_groups)
     passes = 0
@@ -311,7 +313,10 @@ def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int
     events = oracle.changes(line, grid, n_bins, wanted, False)
     found = replace(found, segment=events.segment, g=events.g, change=events.change)
     edges = low[:, None] + np.arange(n_bins + 1) / grid[:, 1:]
-    return _intervals(found, wanted, edges, tol, offset, passes + 1)
+    walk = _intervals(found, wanted, edges, tol, offset, passes + 1)
+    values, group = score.value(walk.values), walk.group - offset
+    near = values >= _highest(values, group, line.n_groups)[group] - _NEAR
+    return Walk(walk.group[near], walk.lower[near], walk.upper[near], walk.values[near], walk.n_passes)
 
 
 def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
