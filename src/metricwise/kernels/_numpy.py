@@ -384,7 +384,7 @@ def _changes(
 
 def _in_order(block: FloatArray) -> FloatArray:
     """Sums (n, M) of a class-major block, class by class: rounded probabilities need not sum to 1."""
-    total = block[0].copy()
+    total: FloatArray = block[0].copy()
     for part in block[1:]:
         total += part
     return total

@@ -377,6 +377,8 @@ def _intervals(
         Where the bins meet, up to rounding.
     """
     n_groups, n_segments = wanted.shape
+    if n_groups == 1 and n_segments == 2:
+        return _line_of_one(found, tol, offset)
     segment, g, change = _ordered(found, n_segments)
     if len(g) == 0:
         return Walk(*_whole_lines(np.arange(n_groups), offset), found.start * found.scale[:, None], n_passes)
@@ -411,6 +413,21 @@ def _intervals(
         np.concatenate([values[there], (found.start * found.scale[:, None])[silent]]),
         n_passes,
     )
+
+
+def _line_of_one(found: Changes, tol: float, offset: int) -> Walk:
+    """The same for one group all of whose changes are listed, which is how small problems are walked."""
+    order = np.argsort(found.g, kind="stable")
+    g = found.g[order]
+    values = np.concatenate([found.start, found.change[order]])
+    np.cumsum(values, axis=0, out=values)
+    values *= found.scale[0]
+    lower, upper = np.concatenate([[-np.inf], g]), np.concatenate([g, [np.inf]])
+    if len(g):
+        there = np.ones(len(lower), dtype=bool)
+        there[1:-1] = g[1:] - g[:-1] > (tol * np.maximum(1.0, np.abs(g[:-1])) if tol else 0.0)
+        lower, upper, values = lower[there], upper[there], values[there]
+    return Walk(np.full(len(lower), offset), lower, upper, values)
 
 
 def _ordered(found: Changes, n_segments: int) -> tuple[IntArray, FloatArray, FloatArray]:
