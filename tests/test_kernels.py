@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metricwise import kernels
@@ -66,19 +66,25 @@ def test_decisions_follow_the_definition_to_the_last_bit(case):
     assert np.array_equal(kernels.decide(eta, n_classes, loss), decide_by_hand(eta, n_classes, loss))
 
 
-@given(case=passes(), block=st.sampled_from([1, 7, 64]))
-def test_blocks_and_strides_change_nothing(case, block):
+@given(case=passes())
+def test_strides_change_nothing(case):
     eta, n_classes, loss = case
     whole = kernels.decide(eta, n_classes, loss)
-    codes = np.random.default_rng(0).integers(-1, 2, size=whole.shape)
+    for strided in (np.asfortranarray(eta), np.repeat(eta, 2, axis=0)[::2], eta[::-1].copy()[::-1]):
+        assert np.array_equal(kernels.decide(strided, n_classes, loss), whole)
+
+
+@given(case=passes(), block=st.sampled_from([1, 7, 64]))
+def test_blocks_of_the_numpy_twins_change_nothing(case, block):
+    eta, n_classes, loss = case
+    codes = np.random.default_rng(0).integers(-1, 2, size=eta.shape[:2])
+    whole = _numpy.decide(eta, n_classes, loss), _numpy.count_labels(eta, codes, None, n_classes, [loss])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_numpy, "_BLOCK", block)
         patch.setattr(_numpy, "_MIN_ROWS", 1)
-        strided = np.asfortranarray(eta)
-        assert np.array_equal(kernels.decide(strided, n_classes, loss), whole)
-        assert np.array_equal(kernels.decide(np.repeat(eta, 2, axis=0)[::2], n_classes, loss), whole)
-        blocked = kernels.count_labels(eta, codes, None, n_classes, [loss])
-    assert np.array_equal(blocked, kernels.count_labels(eta, codes, None, n_classes, [loss]))
+        blocked = _numpy.decide(eta, n_classes, loss), _numpy.count_labels(eta, codes, None, n_classes, [loss])
+    for first, second in zip(whole, blocked, strict=True):
+        assert np.array_equal(first, second)
 
 
 @given(case=passes(), data=st.data())
@@ -130,40 +136,119 @@ def test_several_losses_in_one_pass_are_one_by_one(first, second):
     )
 
 
-# ----------------------------------------------------------------------------------------------------- envelopes
+# ------------------------------------------------------------------------------------------------------------ by hand
 
 
-@settings(max_examples=200)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    k=st.integers(2, 6),
-    decimals=st.sampled_from([None, 2, 1]),
-    diagonal=st.booleans(),
-)
-def test_envelope_is_what_deciding_at_each_g_gives(seed, k, decimals, diagonal):
-    """Between the changes of a row, its class is the one of least score, by plain evaluation of all K lines."""
-    rng = np.random.default_rng(seed)
-    eta = rng.dirichlet(np.ones(k), size=6)[:, None]
-    eta = eta if decimals is None else eta.round(decimals)
-    shapes = [(1, k), (1, k)] if diagonal else [(1, k, k)]
-    constant, slope = (tuple(rng.integers(-3, 4, size=shape).astype(float) for shape in shapes) for _ in range(2))
-    n_classes = np.array([k])
-    first, row, g, old, new = kernels.envelope(eta, n_classes, constant, slope)
-    for n in range(len(eta)):
-        mine = np.flatnonzero(row == n)
-        points, classes = g[mine], [first[n], *new[mine]]
-        assert list(old[mine]) == classes[:-1]
-        assert (np.diff(points) >= 0).all()
-        assert len(mine) <= k - 1
-        edges = [-1e3, *points, 1e3]
-        heights = scores_by_hand(eta[n, 0], constant, 0)
-        slopes = scores_by_hand(eta[n, 0], slope, 0)
-        for low, high, chosen in zip(edges[:-1], edges[1:], classes, strict=True):
-            if high - low < 1e-6:
-                continue
-            at = (low + high) / 2
-            scores = np.array(heights) + at * np.array(slopes)
-            assert scores[chosen] <= scores.min() + 1e-9 * (1 + abs(at))
+def test_counting_by_hand():
+    """Three rows of two outputs, one label missing, one row that weighs nothing."""
+    eta = np.array([[0.25, 0.75], [0.5, 1.0], [0.75, 0.0]])
+    codes = np.array([[0, 1], [-1, 0], [1, 1]], dtype=np.int8)
+    n_classes, argmax = np.array([2, 2]), (-np.ones((1, 2)), np.zeros((1, 2)))
+    counts = kernels.count_labels(eta, codes, None, n_classes, [argmax])
+    assert counts.tolist() == [[[[1, 0], [0, 1]], [[0, 1], [1, 1]]]]
+    weighted = kernels.count_labels(eta, codes, np.array([2.0, 0.5, 0.0]), n_classes, [argmax])
+    assert weighted.tolist() == [[[[2, 0], [0, 0]], [[0, 0.5], [0, 2]]]]
+    expected = kernels.count_expected(eta, codes >= 0, np.array([2.0, 1.0, 0.0]), n_classes, [argmax])
+    assert expected.tolist() == [[[[1.5, 0], [0.5, 0]], [[0, 0.5], [0, 2.5]]]]
+    masses = np.array([[1.0, 0.0], [0.25, 0.5], [2.0, 3.0]])
+    shares = kernels.count_expected(eta, masses, None, n_classes, [argmax])
+    assert shares.tolist() == [[[[0.875, 0.5], [0.375, 1.5]], [[3, 0], [0, 0.5]]]]
+
+
+def test_no_losses_and_no_rows_count_nothing():
+    n_classes = np.array([3, 3])
+    argmax = (-np.ones((1, 3)), np.zeros((1, 3)))
+    for n, losses in ((4, []), (0, [argmax])):
+        eta, codes = np.full((n, 2, 3), 1 / 3), np.zeros((n, 2), dtype=np.int8)
+        weight = np.ones(n)
+        for counted in (
+            kernels.count_labels(eta, codes, weight, n_classes, losses),
+            kernels.count_labels(eta, codes, None, n_classes, losses),
+            kernels.count_expected(eta, None, None, n_classes, losses),
+            kernels.count_expected(eta, codes >= 0, weight, n_classes, losses),
+        ):
+            assert counted.shape == (len(losses), 2, 3, 3)
+            assert not counted.any()
+    assert kernels.decide(np.empty((0, 2, 3)), n_classes, argmax).shape == (0, 2)
+    assert kernels.tally(np.empty((0, 2), dtype=np.int8), None, 3).tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert kernels.check_rows(np.empty((0, 2, 3)), n_classes, 1e-3)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64])
+@pytest.mark.parametrize("n_outputs", [1, 9])
+def test_tallies_by_hand(kind, n_outputs):
+    """Code -1 counts nowhere; nine outputs of two classes are counted all at once."""
+    column = np.array([0, -1, 1, 1, 0, 1], dtype=kind)
+    codes = np.repeat(column[:, None], n_outputs, axis=1)
+    assert kernels.tally(codes, None, 2).tolist() == [[2, 3]] * n_outputs
+    assert kernels.tally(codes, None, 4).tolist() == [[2, 3, 0, 0]] * n_outputs
+    weight = np.array([1.0, 8.0, 0.5, 0.0, 2.0, 0.25])
+    assert kernels.tally(codes, weight, 2).tolist() == [[3, 0.75]] * n_outputs
+    assert kernels.tally(codes[::-1], weight[::-1], 3).tolist() == [[3, 0.75, 0]] * n_outputs
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64])
+def test_labels_that_are_codes_are_taken_as_they_are(kind):
+    labels = np.array([[0, 1], [2, 0], [1, 1]], dtype=kind)
+    small = kernels.encode(labels, np.array([3, 3]), 3)
+    assert small.dtype == np.int8
+    assert small.tolist() == labels.tolist()
+    assert (small is labels) == (kind == np.int8)
+    wide = kernels.encode(labels, np.array([3, 200]), 200)
+    assert wide.dtype == np.int32
+    assert wide.tolist() == labels.tolist()
+    assert kernels.encode(labels, np.array([200, 200]), 200).tolist() == labels.tolist()
+    assert kernels.encode(labels, np.array([3, 2]), 3).tolist() == labels.tolist()
+    for too_few in ([2, 2], [2, 3], [3, 1]):
+        assert kernels.encode(labels, np.array(too_few), 3) is None
+    assert kernels.encode(labels[:0], np.array([3, 3]), 3) is None
+
+
+@pytest.mark.parametrize("wrong", [-1, 3, 100, 127, -128, 256, 2**32, -(2**32), 2**63 - 1])
+@pytest.mark.parametrize("row", [0, 1, 4096, 4999])
+def test_one_label_outside_is_found(wrong, row):
+    """Also one that would be a code if only its last bytes were looked at."""
+    labels = np.zeros((5000, 1), dtype=np.int64)
+    assert kernels.encode(labels, np.array([3]), 3) is not None
+    labels[row] = wrong
+    assert kernels.encode(labels, np.array([3]), 3) is None
+    assert kernels.encode(labels[::-1], np.array([3]), 3) is None
+
+
+def test_rows_of_probabilities_are_told_from_others():
+    eta = np.tile([0.25, 0.5, 0.25], (300, 2, 1))
+    n_classes = np.array([3, 3])
+
+    def fine(value, row=299, m=1, j=2, n_classes=n_classes):
+        changed = eta.copy()
+        changed[row, m, j] = value
+        return kernels.check_rows(changed, n_classes, 1e-3), kernels.check_rows(changed.astype("f"), n_classes, 1e-3)
+
+    assert kernels.check_rows(eta, n_classes, 0.0)
+    assert fine(0.2509) == fine(0.2491) == (True, True)
+    for value in (0.2511, 0.2489, -0.25, 0.0, np.nan, np.inf, -np.inf, 1e300, -1e-9):
+        with np.errstate(over="ignore"):
+            assert fine(value) == fine(value, 0, 0, 0) == (False, False)
+    opposite = np.array([[[1.5, -0.5, 0.0]]])  # sums to 1
+    assert not kernels.check_rows(opposite, np.array([3]), 1e-3)
+
+
+def test_padding_must_be_zero():
+    eta = np.array([[[0.25, 0.75, 0.0], [0.25, 0.5, 0.25]]] * 2)
+    assert kernels.check_rows(eta, np.array([2, 3]), 1e-3)
+    assert not kernels.check_rows(eta, np.array([3, 2]), 1e-3)
+    eta[1, 0] = [0.25, 0.5, 0.25]
+    assert not kernels.check_rows(eta, np.array([2, 3]), 1e-3)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_of_class_1_alone_the_range_is_checked(kind):
+    eta = np.array([[0.0, 1.0], [0.5, 0.25], [1.0, 0.0]], dtype=kind)
+    assert kernels.check_rows(eta, np.array([2, 2]), 1e-3)
+    for value in (np.nextafter(kind(1), kind(2)), -1e-6, np.nan, np.inf):
+        wrong = eta.copy()
+        wrong[2, 1] = value
+        assert not kernels.check_rows(wrong, np.array([2, 2]), 1e-3)
 
 
 def test_recalibration_by_hand():

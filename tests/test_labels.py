@@ -97,6 +97,41 @@ def test_pairs_are_read_as_objects_are(data, missing, first, second):
     assert as_python(fast[2]) == as_python(slow[2])
 
 
+MISSING = pytest.mark.parametrize(
+    ("true", "predicted"),
+    [
+        ([0, 1, 2, 0], [0, np.nan, 2, 1]),
+        (["a", "b", "c", "a"], ["a", None, "c", "b"]),
+        ([0, 1, 2, 0], pd.Series([0, pd.NA, 2, 1], dtype="Int64")),
+        ([0, 1, 2, 0], np.ma.masked_array([0, 1, 2, 1], [False, True, False, False])),
+    ],
+    ids=["NaN", "None", "NA", "masked"],
+)
+
+
+@MISSING
+def test_a_missing_prediction_is_refused(true, predicted):
+    """It would be counted in the cell before its own."""
+    words = r"Accuracy\.score: y_pred must hold a class wherever y_true does, got 1 missing, the first in row 1;"
+    with pytest.raises(ValueError, match=words):
+        mw.metrics.Accuracy().score(true, predicted)
+
+
+@MISSING
+def test_a_missing_prediction_of_a_missing_label_counts_nothing(true, predicted):
+    gone = np.array([None if n == 1 else label for n, label in enumerate(true)], dtype=object)
+    assert mw.metrics.Accuracy().score(gone, predicted) == pytest.approx(2 / 3)
+
+
+def test_a_missing_prediction_of_several_outputs_says_which():
+    true, predicted = np.array([[0, 1], [1, 1], [1, 0]]), np.array([[0, 1], [1, np.nan], [np.nan, 0]])
+    with pytest.raises(ValueError, match="got 2 missing, the first in row 1 of output 1;"):
+        mw.metrics.get_metric("f1").score(true, predicted, average="macro")
+    both = np.where(np.isnan(predicted), np.nan, true)
+    for average in ("micro", "macro", "instance"):
+        assert mw.metrics.get_metric("accuracy").score(both, predicted, average=average) == 1.0
+
+
 @settings(max_examples=30)
 @given(table=tables(low=0, high=1))
 def test_booleans_keep_their_type_in_every_output(table):

@@ -25,6 +25,7 @@ _HOME = {
     "FixedRuleClassifier": "estimators",
     "CostSensitiveClassifier": "estimators",
     "MetricWeightedClassifier": "estimators",
+    "show_versions": "versions",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -207,6 +207,8 @@ def read_problem(
         normalize=normalize,
         output_names=None if columns is None else tuple(map(str, columns)),
     )
+    if labels is not None and problem.sample_weight is None:
+        vars(problem)["class_weights"] = labels.counts  # known already
     _check_observed(problem, who)
     return problem, resolved.name
 

@@ -54,11 +54,14 @@ class Labels:
         Label of each code, in column order; one object where outputs have the same.
     multioutput : bool
         Whether y was 2-D.
+    counts : ndarray of shape (M, K), optional
+        Labels of each class, where they have been counted.
     """
 
     codes: NDArray[Any]
     classes: Classes
     multioutput: bool
+    counts: NDArray[np.float64] | None = None
 
 
 def is_two_dimensional(y: Any, who: str) -> bool:
@@ -97,18 +100,16 @@ def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, who: s
         or _read_small(table, proba, given, missing)
         or _read_columns(table, proba, given, missing, multioutput, who)
     )
-    _check_observed(codes, names, proba.width, who)
-    return Labels(codes, names, multioutput)
+    counts = kernels.tally(codes, None, proba.width)
+    _check_observed(codes, names, counts, who)
+    return Labels(codes, names, multioutput, counts)
 
 
-def _check_observed(codes: NDArray[Any], classes: Classes, width: int, who: str) -> None:
-    if len(classes) > 1:
-        n_seen = 2 if codes.max() >= 0 else 0  # one class, or no label, in some of several outputs is legal
-    else:
-        n_seen = int(np.count_nonzero(kernels.tally(codes, None, width)))
+def _check_observed(codes: NDArray[Any], classes: Classes, counts: NDArray[np.float64], who: str) -> None:
+    n_seen = int(np.count_nonzero(counts))
     if n_seen == 0:
         raise ValueError(f"{who}: y must have at least one observed label, all {codes.size} are missing.")
-    if n_seen == 1:
+    if n_seen == 1 and len(classes) == 1:  # one class, or no label, in some of several outputs is legal
         raise ValueError(f"{who}: y must have at least two classes, got only {classes[0].tolist()[codes.max()]!r}.")
 
 
@@ -335,7 +336,7 @@ def read_pair(
     Returns
     -------
     true, predicted : integer ndarray of shape (N, M)
-        Codes; -1 where a true label is missing.
+        Codes; -1 where a true label is missing. Every prediction is a class: 0 where it and the true label are missing.
     classes : tuple of M ndarrays
     """
     (first, several), (second, _) = _read_table(true, who), _read_table(predicted, who)
@@ -351,7 +352,25 @@ def read_pair(
         given = shared([label_array(labels) for labels in lists] * (1 if nested else n_outputs))
     if n_rows == 0:
         raise ValueError(f"{who}: y_true must have at least one row, got none.")
-    return _pair_of_numbers(first, second, given, missing) or _pair_of_columns(first, second, given, missing, who)
+    codes, guesses, names = _pair_of_numbers(first, second, given, missing) or _pair_of_columns(
+        first, second, given, missing, who
+    )
+    return codes, _fill_predicted(codes, guesses, several, who), names
+
+
+def _fill_predicted(true: NDArray[Any], predicted: NDArray[Any], several: bool, who: str) -> NDArray[Any]:
+    """Return predictions without gaps: one where a label is known is refused, one where none is counts nothing."""
+    if predicted.min() >= 0:
+        return predicted
+    gaps = np.argwhere((predicted < 0) & (true >= 0))
+    if len(gaps) > 0:
+        row, output = gaps[0].tolist()
+        place = f"row {row} of output {output}" if several else f"row {row}"
+        raise ValueError(
+            f"{who}: y_pred must hold a class wherever y_true does, got {len(gaps)} missing, the first in {place}; "
+            "leave such rows out, or make their true labels missing too."
+        )
+    return np.where(predicted < 0, predicted.dtype.type(0), predicted)
 
 
 def _pair_of_numbers(

@@ -43,7 +43,10 @@ cdef extern from "_loops.h" nogil:
     void mw_cells_i64(const char *base, ptrdiff_t row, int n, int64_t k, int64_t *cell)
     void mw_line(const double *eta, double d, double v, double *out)
     void mw_dot(int k, const double *tile, const double *column, ptrdiff_t step, double *out)
-    void mw_per_unit(int width, int k, const double *tile, double *total, double *height)
+    void mw_total(int width, const double *tile, double *total)
+    void mw_divide(const double *total, double *out)
+    void mw_fill(int64_t value, int64_t *out)
+    void mw_lower_line(const double *eta, double d, double v, int64_t j, double *best, int64_t *code)
     void mw_lower(const double *score, int64_t j, double *best, int64_t *code)
     void mw_decide_diagonal(int k, const double *tile, const double *d, const double *v, double *best, int64_t *code)
     void mw_count_two(int n, const int64_t *cell, const int64_t *code, int64_t *counts)
@@ -584,9 +587,9 @@ cdef struct Walker:
     # Working memory of one part, besides what counting needs.
     Scratch s
     void *held
-    double *height  # (K, MW_STEP)
+    double *height  # (K, MW_STEP), where slopes depend on the row
     double *incline  # (K, MW_STEP), where slopes depend on the row
-    double *lowest  # (K, MW_STEP): height of each line of several classes
+    double *lowest  # (K, MW_STEP): height of each line
     int64_t *owner  # (K, MW_STEP): class of each line of several classes
     int64_t *same  # (K, MW_STEP): the class itself, for lines of one
     int64_t *first  # class at g = -inf, where slopes depend on the row
@@ -729,24 +732,40 @@ cdef inline void _note(
             _list(log, begin + e.bin[b], e.last[b], change)
 
 
-cdef inline void _flat_lines(const Line *line, Walker *w, Py_ssize_t m, int k) noexcept nogil:
+cdef inline void _flat_lines(const Line *line, Walker *w, Py_ssize_t m, Py_ssize_t group, int k) noexcept nogil:
     """Of the classes of one slope, keep the lowest in each row: one line for all of them."""
-    cdef const Py_ssize_t *order = line.order + m * line.source.width
-    cdef const Py_ssize_t *which = line.line + m * line.source.width
-    cdef Py_ssize_t at, q, j, b
+    cdef int width = <int> line.source.width
+    cdef const Py_ssize_t *order = line.order + m * width
+    cdef const Py_ssize_t *which = line.line + m * width
+    cdef const double *first = line.constant.first + group * line.constant.step
+    cdef const double *offset = NULL
+    cdef Py_ssize_t at, q, j
     cdef double *lowest
     cdef int64_t *owner
+    if line.constant.offset != NULL:
+        offset = line.constant.offset + group * line.constant.step
     for at in range(k):
         q, j = which[at], order[at]
-        if at == 0 or which[at - 1] != q:
-            w.low[q], w.own[q] = w.height + j * MW_STEP, w.same + j * MW_STEP
-            continue
         lowest, owner = w.lowest + q * MW_STEP, w.owner + q * MW_STEP
-        if w.low[q] != lowest:
-            for b in range(MW_ROWS):
-                lowest[b], owner[b] = w.low[q][b], w.own[q][b]
-            w.low[q], w.own[q] = lowest, owner
-        mw_lower(w.height + j * MW_STEP, j, lowest, owner)
+        if at == 0 or which[at - 1] != q:
+            w.low[q], w.own[q] = lowest, w.same + j * MW_STEP
+            if offset != NULL:
+                mw_line(w.s.tile + j * MW_STEP, first[j], offset[j], lowest)
+            else:
+                mw_dot(width, w.s.tile, first + j, width, lowest)
+            continue
+        if w.own[q] != owner:
+            mw_fill(order[at - 1], owner)
+            w.own[q] = owner
+        if offset != NULL:
+            mw_lower_line(w.s.tile + j * MW_STEP, first[j], offset[j], j, lowest, owner)
+        else:
+            mw_dot(width, w.s.tile, first + j, width, w.s.score)
+            mw_lower(w.s.score, j, lowest, owner)
+    if line.slope.offset == NULL:  # slopes of a full loss are per unit of the row's sum
+        mw_total(width, w.s.tile, w.s.score)
+        for q in range(line.n_lines[m]):
+            mw_divide(w.s.score, w.lowest + q * MW_STEP)
 
 
 cdef inline void _walk_flat(
@@ -907,15 +926,13 @@ cdef int _walk_rows(
                 _read_cells(line.labels, row, m, n, width, w.s.cell)
             else:
                 _weigh(source, line.seen, line.weight, row, m, n, &w.s)
-            _scores(line.constant, group, <int> width, k, w.s.tile, w.height)
             if line.flat:
-                if line.slope.offset == NULL:
-                    mw_per_unit(<int> width, k, w.s.tile, w.s.score, w.height)
-                _flat_lines(line, &w, m, k)
+                _flat_lines(line, &w, m, group, k)
                 if line.summed:
                     _begin_walk(line, &w, log, m, row, n, w.own[0])
                 _walk_flat(line, &w, log, m, group, row, n)
             else:
+                _scores(line.constant, group, <int> width, k, w.s.tile, w.height)
                 _scores(line.slope, group, <int> width, k, w.s.tile, w.incline)
                 _first_general(line, &w, k, n)
                 if line.summed:

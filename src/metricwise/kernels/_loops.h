@@ -108,15 +108,22 @@ MW_CLONES static void mw_dot(int k, const double *restrict tile, const double *r
     }
 }
 
-/* Divide heights by the sum of the row's probabilities, which is not always 1. */
-MW_CLONES static void mw_per_unit(int width, int k, const double *restrict tile, double *restrict total,
-                                  double *restrict height)
+/* The sum of each row's probabilities, which is not always 1. */
+MW_CLONES static void mw_total(int width, const double *restrict tile, double *restrict total)
 {
     for (int b = 0; b < MW_ROWS; b++) total[b] = tile[b];
     for (int i = 1; i < width; i++)
         for (int b = 0; b < MW_ROWS; b++) total[b] += tile[(ptrdiff_t)i * MW_STEP + b];
-    for (int j = 0; j < k; j++)
-        for (int b = 0; b < MW_ROWS; b++) height[(ptrdiff_t)j * MW_STEP + b] /= total[b];
+}
+
+MW_CLONES static void mw_divide(const double *restrict total, double *restrict out)
+{
+    for (int b = 0; b < MW_ROWS; b++) out[b] /= total[b];
+}
+
+MW_CLONES static void mw_fill(int64_t value, int64_t *restrict out)
+{
+    for (int b = 0; b < MW_ROWS; b++) out[b] = value;
 }
 
 /* Keep the lower of two scores and its class; the earlier class wins ties. */
@@ -127,6 +134,18 @@ MW_CLONES static void mw_lower(const double *restrict score, int64_t j, double *
         int lower = score[b] < best[b];
         code[b] = lower ? j : code[b];
         best[b] = lower ? score[b] : best[b];
+    }
+}
+
+/* The same with the score d * eta + v. */
+MW_CLONES static void mw_lower_line(const double *restrict eta, double d, double v, int64_t j, double *restrict best,
+                                    int64_t *restrict code)
+{
+    for (int b = 0; b < MW_ROWS; b++) {
+        double score = eta[b] * d + v;
+        int lower = score < best[b];
+        code[b] = lower ? j : code[b];
+        best[b] = lower ? score : best[b];
     }
 }
 

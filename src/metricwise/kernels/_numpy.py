@@ -367,13 +367,12 @@ def _changes(
         for rows in _row_blocks(len(eta), 1, _width(eta)):
             block = _by_class(eta[rows, m : m + 1])
             height = np.stack(list(_scores(block, at_g)))[:k, :, 0]
-            if lines is not None and len(slope) == 1:
-                height = height / _in_order(block)[:, 0]
             if lines is None:
                 incline = np.stack(list(_scores(block, per_g)))[:k, :, 0]
                 first, found = _walk_block(height, incline, noise)
             else:
-                first, found = _walk_lines(height, *(part[m] for part in lines))
+                total = _in_order(block)[:, 0] if len(slope) == 1 else None
+                first, found = _walk_lines(height, total, *(part[m] for part in lines))
             mass = _label_worth(codes, m, rows, worth) if codes is not None else block[:, :, 0]
             if weight is not None:
                 mass = mass * weight[rows, None, None] if codes is not None else mass * weight[rows]
@@ -418,9 +417,9 @@ def _sum_changes(
 
 
 def _walk_lines(
-    height: FloatArray, order: IntArray, line: IntArray, steep: FloatArray, n_lines: int
+    height: FloatArray, total: FloatArray | None, order: IntArray, line: IntArray, steep: FloatArray, n_lines: int
 ) -> tuple[IntArray, list[tuple[IntArray, FloatArray, IntArray, IntArray]]]:
-    """Lower envelopes of lines whose slopes are the same in every row; `height` of shape (k, n)."""
+    """Lower envelopes of lines whose slopes, per unit of `total`, are the same in every row; `height` of shape (k, n)."""
     k, n = height.shape
     lowest, owner = np.empty((n_lines, n)), np.empty((n_lines, n), dtype=np.intp)
     for q in range(n_lines):
@@ -428,6 +427,8 @@ def _walk_lines(
         own = height[members]
         which = own.argmin(axis=0)
         lowest[q], owner[q] = own[which, np.arange(n)], members[which]
+    if total is not None:
+        lowest /= total
     slopes = np.broadcast_to(steep[:n_lines, None], lowest.shape)
     first, found = _walk_block(lowest, slopes, 0.0)
     return owner[first, np.arange(n)], [(row, g, owner[old, row], owner[new, row]) for row, g, old, new in found]

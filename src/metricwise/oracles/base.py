@@ -20,8 +20,9 @@ _ALL_ROWS = 1 << 13  # so many changes of a group are sorted at once; more are l
 _BATCH = 1 << 20  # entries whose changes are listed together
 _SEGMENTS = 1 << 15  # bins of all groups that are searched together
 _BINS = (256, 8192)  # of one group
+_PER_BIN = 200  # entries, for a bin that is hardly ever hit costs more than it saves
 _TOGETHER = 32  # which are so many groups at most
-_SAMPLE = 1 << 11  # rows that say where the changes lie, fewer of many outputs
+_SAMPLE = 1 << 10  # rows that say where the changes lie, fewer of many outputs
 _ZOOMS = 3
 _ROUNDING = 1e-12
 _NEAR = 1e-6  # intervals this much below the best are not worth a try, whatever rounding does to it
@@ -264,9 +265,9 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
     negative parts bound the functionals within a bin, and only bins that can hold the largest value are listed.
     """
     outputs = np.bincount(line.group[line.group >= 0], minlength=line.n_groups)
-    changes = oracle.n_rows * max(int(outputs.max(initial=0)), 1)
-    if score is None or changes <= _ALL_ROWS:
-        per_batch = max(1, _BATCH // changes)
+    entries = oracle.n_rows * max(int(outputs.max(initial=0)), 1)
+    if score is None or entries <= _ALL_ROWS:
+        per_batch = max(1, _BATCH // entries)
         walks = [
             _list_all(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, begin)
             for begin in range(0, line.n_groups, per_batch)
@@ -274,7 +275,7 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
     else:
         per_batch = _TOGETHER
         walks = [
-            _search(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, score, begin)
+            _search(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, score, begin, entries)
             for begin in range(0, line.n_groups, per_batch)
         ]
     if len(walks) == 1:
@@ -294,8 +295,9 @@ def _list_all(oracle: Countable, line: Line, tol: float, offset: int) -> Walk:
     return _intervals(found, wanted, np.full((line.n_groups, 1), np.inf), tol, offset, 1)
 
 
-def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int) -> Walk:
-    n_bins = int(np.clip(_SEGMENTS // line.n_groups, *_BINS))
+def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int, n_entries: int) -> Walk:
+    """Search groups of at most so many entries."""
+    n_bins = int(np.clip(min(_SEGMENTS // line.n_groups, n_entries // _PER_BIN), *_BINS))
     low, high = _range(oracle, line)
     enough = max(oracle.n_rows * int((line.group >= 0).sum()) // 4, _ALL_ROWS * line.n_groups)
     passes = 0

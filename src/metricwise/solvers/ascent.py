@@ -16,7 +16,7 @@ __all__ = ["Ascent"]
 
 _GRID = np.linspace(-1.0, 1.0, 9)
 _ZOOMS = 3
-_SAMPLE = 1 << 14  # rows among which starts are compared, if there are many more
+_SAMPLE = 1 << 13  # rows among which starts are compared, if there are many more
 _OFTEN = 200  # rows of the rarest class that a sample should have
 
 
