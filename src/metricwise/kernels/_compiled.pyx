@@ -164,6 +164,13 @@ def _codes(codes):
     return codes if codes.dtype in _CODES and codes.flags.aligned else codes.astype(np.int64)
 
 
+def _mass(observed):
+    """Masses as bytes or aligned float64."""
+    if observed.dtype == np.bool_:
+        return observed.view(np.int8)
+    return observed if observed.dtype == np.float64 and observed.flags.aligned else observed.astype(np.float64)
+
+
 cdef inline void _read(const Source *s, Py_ssize_t row, Py_ssize_t m, int n, double *tile) noexcept nogil:
     """Write rows row..row+n of output m to a tile."""
     cdef const char *base = s.data + row * s.row_step + m * s.output_step
@@ -231,7 +238,7 @@ cdef inline Py_ssize_t _begin(const Cut *cut, Py_ssize_t part) noexcept nogil:
 cdef struct Rule:
     const double *first  # full, or diagonal
     const double *offset  # NULL for a full loss
-    Py_ssize_t step  # from one output to the next, 0 where all share
+    Py_ssize_t step, offset_step  # from one output to the next, 0 where all share
 
 
 cdef class _Rules:
@@ -263,6 +270,7 @@ cdef class _Rules:
                 self.rules[r].step = 0 if two.shape[0] == 1 else two.shape[1]
                 two = arrays[1]
                 self.rules[r].offset = &two[0, 0]
+                self.rules[r].offset_step = 0 if two.shape[0] == 1 else two.shape[1]
 
     def __dealloc__(self):
         free(self.rules)
@@ -275,7 +283,7 @@ cdef inline void _decide(
     cdef const double *first = rule.first + m * rule.step
     cdef int j, b
     if rule.offset != NULL:
-        mw_decide_diagonal(k, tile, first, rule.offset + m * rule.step, best, code)
+        mw_decide_diagonal(k, tile, first, rule.offset + m * rule.offset_step, best, code)
         return
     mw_dot(width, tile, first, width, best)
     for b in range(MW_ROWS):
@@ -392,7 +400,7 @@ def count_labels(eta, codes, weight, n_classes, losses):
             )
     if failed:
         raise MemoryError
-    total = partial[0] if cut.parts == 1 else partial.sum(axis=0)
+    total = partial[0] if cut.parts == 1 else _in_order(partial)
     return total.reshape(rules.number, source.outputs, k + 1, k)[:, :, 1:].astype(np.float64)
 
 
@@ -415,7 +423,7 @@ cdef int _count_rows(
             for r in range(n_rules):
                 if k == 2 and weight == NULL and rules[r].offset != NULL and counts[m] == 2:
                     mw_decide_and_count_two(
-                        n, s.tile, rules[r].first + m * rules[r].step, rules[r].offset + m * rules[r].step, s.cell,
+                        n, s.tile, rules[r].first + m * rules[r].step, rules[r].offset + m * rules[r].offset_step, s.cell,
                         <int64_t *> sums + (r * source.outputs + m) * size
                     )
                     continue
@@ -444,9 +452,7 @@ def count_expected(eta, observed, weight, n_classes, losses):
     cdef Source source = held.source(), mass
     cdef Source *seen = NULL
     if observed is not None:
-        plain = observed.dtype in (np.bool_, np.float64) and observed.flags.aligned
-        held_mass = _Held(observed.view(np.int8) if observed.dtype == np.bool_ else
-                          observed if plain else observed.astype(np.float64))
+        held_mass = _Held(_mass(observed))
         mass = held_mass.source()
         seen = &mass
     cdef _Rules rules = _Rules(losses)
@@ -629,7 +635,7 @@ cdef inline void _scores(
     cdef int j
     for j in range(k):
         if rule.offset != NULL:
-            mw_line(tile + j * MW_STEP, first[j], (rule.offset + which * rule.step)[j], out + j * MW_STEP)
+            mw_line(tile + j * MW_STEP, first[j], (rule.offset + which * rule.offset_step)[j], out + j * MW_STEP)
         else:
             mw_dot(width, tile, first + j, width, out + j * MW_STEP)
 
@@ -743,7 +749,7 @@ cdef inline void _flat_lines(const Line *line, Walker *w, Py_ssize_t m, Py_ssize
     cdef double *lowest
     cdef int64_t *owner
     if line.constant.offset != NULL:
-        offset = line.constant.offset + group * line.constant.step
+        offset = line.constant.offset + group * line.constant.offset_step
     for at in range(k):
         q, j = which[at], order[at]
         lowest, owner = w.lowest + q * MW_STEP, w.owner + q * MW_STEP
@@ -820,7 +826,7 @@ cdef inline void _walk_general(
                 break
             last = max(nearest, last)
             segment = group * (line.n_bins + 2) + _bin(line, group, last)
-            if line.summed or line.wanted[segment]:
+            if line.summed or (line.wanted != NULL and line.wanted[segment]):
                 _change(line, w, m, row, b, current, target, change)
                 if line.summed:
                     _sum(log, segment, change)
@@ -871,7 +877,7 @@ cdef inline void _walk_two(
     cdef const char *at = source.data + row * source.row_step + m * source.output_step
     cdef const char *codes = line.labels.data + row * line.labels.row_step + m * line.labels.output_step
     cdef const double *d = line.constant.first + group * line.constant.step
-    cdef const double *v = line.constant.offset + group * line.constant.step
+    cdef const double *v = line.constant.offset + group * line.constant.offset_step
     cdef const double *grid = line.grid + 2 * group
     cdef Py_ssize_t begin = group * (line.n_bins + 2)
     cdef int flip = <int> line.order[2 * m], picked, i, b
@@ -1030,9 +1036,7 @@ cdef class _Walk:
         if codes is not None:
             self._labels(_codes(codes), np.asarray(value), group, weight is None and n_bins > 0)
         elif observed is not None:
-            held_seen = _Held(
-                observed.view(np.int8) if observed.dtype == np.bool_ else observed.astype(np.float64, copy=False)
-            )
+            held_seen = _Held(_mass(observed))
             self.seen = held_seen.source()
             self.line.seen = &self.seen
             self.kept.append(held_seen)

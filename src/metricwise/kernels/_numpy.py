@@ -419,7 +419,7 @@ def _sum_changes(
 def _walk_lines(
     height: FloatArray, total: FloatArray | None, order: IntArray, line: IntArray, steep: FloatArray, n_lines: int
 ) -> tuple[IntArray, list[tuple[IntArray, FloatArray, IntArray, IntArray]]]:
-    """Lower envelopes of lines whose slopes, per unit of `total`, are the same in every row; `height` of shape (k, n)."""
+    """Lower envelopes of lines whose slopes per unit of `total` are the same in every row; `height` of shape (k, n)."""
     k, n = height.shape
     lowest, owner = np.empty((n_lines, n)), np.empty((n_lines, n), dtype=np.intp)
     for q in range(n_lines):
