@@ -70,7 +70,7 @@ cdef extern from "_loops.h" nogil:
     void mw_bins(double begin, double per_unit, int32_t n_bins, mw_envelope *e)
     void mw_kinds(int32_t k, const int64_t *cell, const int64_t *old, const int64_t *new, int32_t *kind)
     void mw_no_kind(const int64_t *next, int32_t *kind)
-    int mw_pick(int n, const int32_t *bin, const uint8_t *wanted, int32_t *picked)
+    int mw_pick(int n, const int32_t *bin, const uint8_t *wanted, int32_t first, int32_t last, int32_t *picked)
     void mw_add(int n, const mw_envelope *e, const double *table, double *sums, int64_t *counts)
     void mw_count_kinds(int n, const mw_envelope *e, const uint8_t *which, int32_t *counts)
     void mw_range_i8(const char *base, ptrdiff_t n, int64_t *low, int64_t *high)
@@ -585,6 +585,7 @@ cdef struct Line:
     const double *grid  # (G, 2): where bins begin, bins per unit
     Py_ssize_t n_bins
     const uint8_t *wanted  # (G, B + 2): segments whose events are listed; NULL: none
+    const int32_t *hull  # (G, 2): the first and the last wanted bin
     bint summed  # whether bins are summed
     bint two  # two classes, two lines, int8 labels that all count alike: the shortest way
 
@@ -730,7 +731,7 @@ cdef inline void _note(
                 _sum(log, begin + e.bin[b], change)
     if wanted == NULL:
         return
-    picked = mw_pick(n, e.bin, wanted, w.picked)
+    picked = mw_pick(n, e.bin, wanted, line.hull[2 * group], line.hull[2 * group + 1], w.picked)
     for at in range(picked):
         b = w.picked[at]
         if next == NULL or next[b] >= 0:
@@ -901,7 +902,7 @@ cdef inline void _walk_two(
             log.first[m * 6 + 2 * i + flip] += labels[i]
     if line.wanted == NULL:
         return
-    picked = mw_pick(n, e.bin, line.wanted + begin, w.picked)
+    picked = mw_pick(n, e.bin, line.wanted + begin, line.hull[2 * group], line.hull[2 * group + 1], w.picked)
     for i in range(picked):
         b = w.picked[i]
         w.s.cell[b] = ((<const int8_t *> (codes + b * line.labels.row_step))[0] + 1) * 2
@@ -1012,6 +1013,7 @@ cdef class _Walk:
         cdef const double[:, :, :, ::1] value = np.ascontiguousarray(worth, dtype=np.float64)
         cdef const double[:, ::1] places = np.ascontiguousarray(grid, dtype=np.float64)
         cdef const uint8_t[:, ::1] listed
+        cdef const int32_t[:, ::1] hull
         self.kept = [held, counts, groups, value, places]
         self.source = held.source()
         self.line.source = &self.source
@@ -1031,7 +1033,10 @@ cdef class _Walk:
         if wanted is not None:
             listed = np.ascontiguousarray(wanted, dtype=np.uint8)
             self.line.wanted = &listed[0, 0]
-            self.kept.append(listed)
+            first, last = np.argmax(wanted, axis=1), n_bins + 1 - np.argmax(wanted[:, ::-1], axis=1)
+            hull = np.ascontiguousarray(np.stack([first, last], axis=1), dtype=np.int32)
+            self.line.hull = &hull[0, 0]
+            self.kept += [listed, hull]
         self._slopes(slope, n_classes, group)
         if codes is not None:
             self._labels(_codes(codes), np.asarray(value), group, weight is None and n_bins > 0)

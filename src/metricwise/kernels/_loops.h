@@ -393,11 +393,20 @@ MW_CLONES static void mw_no_kind(const int64_t *restrict next, int32_t *restrict
     for (int b = 0; b < MW_ROWS; b++) kind[b] = next[b] < 0 ? 0 : kind[b];
 }
 
-/* Rows whose bin is wanted, in order; returns how many, which is few: a branch that is hardly ever taken is cheap. */
-static int mw_pick(int n, const int32_t *restrict bin, const uint8_t *restrict wanted, int32_t *restrict picked)
+/* Rows whose bin is wanted, in order; returns how many. Wanted bins lie between `first` and `last` and hold few rows:
+ * sixteen rows at a time are looked at together, and one by one only where one of them lies there. */
+MW_CLONES static int mw_pick(int n, const int32_t *restrict bin, const uint8_t *restrict wanted, int32_t first,
+                             int32_t last, int32_t *restrict picked)
 {
-    int found = 0;
-    for (int b = 0; b < n; b++)
+    int found = 0, b = 0;
+    for (; b + 15 < n; b += 16) {
+        int32_t some = 0;
+        for (int l = 0; l < 16; l++) some |= (bin[b + l] >= first) & (bin[b + l] <= last);
+        if (!some) continue;
+        for (int l = 0; l < 16; l++)
+            if (wanted[bin[b + l]]) picked[found++] = b + l;
+    }
+    for (; b < n; b++)
         if (wanted[bin[b]]) picked[found++] = b;
     return found;
 }
@@ -419,11 +428,14 @@ static int mw_pick(int n, const int32_t *restrict bin, const uint8_t *restrict w
         for (int b = 0; b < MW_ROWS; b++) {                                                                          \
             double p = e->height[b];                                                                                 \
             double h0 = (1.0 - p) * d0 + v0, h1 = p * d1 + v1;                                                       \
-            double g = (flip ? h0 - h1 : h1 - h0) / fall;                                                            \
-            double at = (g - begin) * per_unit;                                                                      \
+            e->last[b] = flip ? h0 - h1 : h1 - h0;                                                                   \
+        }                                                                                                            \
+        if (fall != 1.0)                                                                                             \
+            for (int b = 0; b < MW_ROWS; b++) e->last[b] /= fall;                                                    \
+        for (int b = 0; b < MW_ROWS; b++) {                                                                          \
+            double at = (e->last[b] - begin) * per_unit;                                                             \
             double capped = at < top ? at : top;                                                                     \
             int32_t inside = (int32_t)(capped > 0.0 ? capped : 0.0) + 1;                                             \
-            e->last[b] = g;                                                                                          \
             e->bin[b] = at < 0.0 ? 0 : inside;                                                                       \
         }                                                                                                            \
     }

@@ -224,6 +224,12 @@ class MemoryOracle:
     def sample(self, n_rows: int) -> MemoryOracle:
         if self.n_rows <= n_rows:
             return self
+        drawn: dict[int, MemoryOracle] = vars(self).setdefault("_drawn", {})
+        if n_rows not in drawn:
+            drawn[n_rows] = self._draw(n_rows)
+        return drawn[n_rows]
+
+    def _draw(self, n_rows: int) -> MemoryOracle:
         rows = np.sort(np.random.default_rng(0).integers(0, self.n_rows, n_rows))
         return MemoryOracle(
             self.proba.take(rows),
