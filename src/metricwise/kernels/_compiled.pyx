@@ -86,9 +86,10 @@ cdef extern from "_loops.h" nogil:
 
 cdef Py_ssize_t _MOST_PARTS = 16  # and so threads
 cdef Py_ssize_t _PART_WORK = 1 << 17  # numbers that a part should at least read
-cdef Py_ssize_t _LEAST_WORK = 1 << 20  # below this a pass is over before another thread is awake
+cdef Py_ssize_t _LEAST_WORK = 1 << 19  # below this a pass is over before another thread is awake
 cdef Py_ssize_t _LARGEST_TABLE = 1 << 18  # entries; beyond, changes are computed one by one
 cdef Py_ssize_t _TOGETHER = 8  # outputs that a thread takes at a time: their float64 fill a line of the cache
+cdef Py_ssize_t _SIDE_BY_SIDE = 1024  # bytes that are counted together
 cdef bint _forked = False
 
 
@@ -1332,21 +1333,10 @@ cdef void _tally_part(
     cdef double *total
     cdef Py_ssize_t row = begin, m
     cdef int n, b
-    cdef int32_t *pair = NULL
+    if k == 2 and weight == NULL and source.size == 1 and _tally_bytes(source, begin, end, <int64_t *> sums):
+        return
     for b in range(MW_ROWS):
         none[b] = 0
-    if k == 2 and weight == NULL and source.size == 1 and source.output_step == 1 and source.outputs >= 8:
-        pair = <int32_t *> calloc(2 * source.outputs, sizeof(int32_t))
-    if pair != NULL:
-        for row in range(begin, end):
-            mw_tally_two(source.outputs, <const int8_t *> (source.data + row * source.row_step), pair,
-                         pair + source.outputs)
-        number = <int64_t *> sums
-        for m in range(source.outputs):
-            number[m * 3 + 1] = pair[m]
-            number[m * 3 + 2] = pair[source.outputs + m]
-        free(pair)
-        return
     while row < end:
         n = <int> min(<Py_ssize_t> MW_ROWS, end - row)
         for m in range(source.outputs):
@@ -1368,3 +1358,24 @@ cdef void _tally_part(
             for b in range(n):
                 number[cell[b]] += 1
         row += n
+
+
+cdef bint _tally_bytes(const Source *source, Py_ssize_t begin, Py_ssize_t end, int64_t *sums) noexcept nogil:
+    """Count labels 0 and 1 in bytes that lie side by side, those of a row or all of one output, many at once."""
+    cdef bint alone = source.outputs == 1 and source.row_step == 1
+    cdef Py_ssize_t width = _SIDE_BY_SIDE if alone else source.outputs, row = begin, m, n
+    cdef int32_t *pair
+    if not alone and (source.output_step != 1 or source.outputs < 8):
+        return False
+    pair = <int32_t *> calloc(2 * width, sizeof(int32_t))
+    if pair == NULL:
+        return False
+    while row < end:
+        n = min(width, end - row) if alone else width
+        mw_tally_two(n, <const int8_t *> (source.data + row * source.row_step), pair, pair + width)
+        row += n if alone else 1
+    for m in range(width):
+        sums[1 if alone else 3 * m + 1] += pair[m]
+        sums[2 if alone else 3 * m + 2] += pair[width + m]
+    free(pair)
+    return True

@@ -18,6 +18,8 @@ _GRID = np.linspace(-1.0, 1.0, 9)
 _ZOOMS = 3
 _SAMPLE = 1 << 13  # rows among which starts are compared, if there are many more
 _OFTEN = 200  # rows of the rarest class that a sample should have
+_FINER = 8  # times as many rows, before all of them
+_OF_ERROR = 0.02  # a gain this small, over the root of the number of rows, is noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +126,13 @@ class Ascent:
         passes += len(state.losses) + more
         history = state.history
         if sample is not oracle:
-            # The basin is found; its lowest point is looked for among all rows.
-            found = ask(oracle, objective, hull.losses[-1:])
-            hull, more = self._polish(oracle, objective, Hull(hull.losses[-1:], found, np.ones(found.shape[:2])))
-            passes = passes * sample.n_rows // oracle.n_rows + 1 + more
+            # The hill is found; its top is looked for among ever more rows, to a small part of the sampling error.
+            for rows in (oracle.sample(min(_FINER * sample.n_rows, oracle.n_rows)), oracle):
+                found = ask(rows, objective, hull.losses[-1:])
+                hull = Hull(hull.losses[-1:], found, np.ones(found.shape[:2]))
+                tol = max(self.tol, _OF_ERROR / rows.n_rows**0.5)
+                hull, passes = self._polish(rows, objective, hull, tol)
+            passes += 1
             history = (objective.total(objective.values(hull.vertices[-1])),)
         settled = "Settled" if not state.moved else f"Still rising after {self.max_iter} steps (raise max_iter)"
         return conclude(
@@ -158,15 +163,17 @@ class Ascent:
         assert len(losses) == n_steps
         return Hull(tuple(losses), vertices, weights).add(best, flat[which, groups])
 
-    def _polish(self, oracle: Oracle, objective: Objective, hull: Hull) -> tuple[Hull, int]:
+    def _polish(
+        self, oracle: Oracle, objective: Objective, hull: Hull, tol: float | None = None
+    ) -> tuple[Hull, int]:
         """Replace the best vertex by the one its own tangent points to, while that is better."""
-        passes = 0
+        passes, tol = 0, self.tol if tol is None else tol
         for _ in range(self.max_iter):
             vertex = hull.vertices[-1]
             loss = Loss.from_tensor(-objective.gradient(vertex))
             following = ask(oracle, objective, [loss])[0]
             passes += 1
-            better = objective.values(following) > objective.values(vertex) + self.tol
+            better = objective.values(following) > objective.values(vertex) + tol
             if not better.any():
                 break
             which = np.where(better, 1, 0)
