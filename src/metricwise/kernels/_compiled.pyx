@@ -949,7 +949,8 @@ cdef int _walk_rows(
         row += n
     free(w.held)
     free(w.s.held)
-    _sort(log.events, log.n_events)
+    if line.n_bins:  # where everything is listed, it is sorted together
+        _sort(log.events, log.n_events)
     return 1 if log.failed else 0
 
 

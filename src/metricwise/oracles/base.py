@@ -419,7 +419,7 @@ def _intervals(
 
 def _line_of_one(found: Changes, tol: float, offset: int) -> Walk:
     """The same for one group all of whose changes are listed, which is how small problems are walked."""
-    order = np.argsort(found.g, kind="stable")
+    order = np.argsort(found.g)
     g = found.g[order]
     values = np.concatenate([found.start, found.change[order]])
     np.cumsum(values, axis=0, out=values)
