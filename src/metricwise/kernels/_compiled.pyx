@@ -1015,7 +1015,7 @@ cdef class _Walk:
         cdef const double[:, :, :, ::1] value = np.ascontiguousarray(worth, dtype=np.float64)
         cdef const double[:, ::1] places = np.ascontiguousarray(grid, dtype=np.float64)
         cdef const uint8_t[:, ::1] listed
-        cdef const int32_t[:, ::1] hull
+        cdef int32_t[:, ::1] between
         self.kept = [held, counts, groups, value, places]
         self.source = held.source()
         self.line.source = &self.source
@@ -1035,9 +1035,11 @@ cdef class _Walk:
         if wanted is not None:
             listed = np.ascontiguousarray(wanted, dtype=np.uint8)
             self.line.wanted = &listed[0, 0]
-            first, last = np.argmax(wanted, axis=1), n_bins + 1 - np.argmax(wanted[:, ::-1], axis=1)
-            hull = np.ascontiguousarray(np.stack([first, last], axis=1), dtype=np.int32)
-            self.line.hull = &hull[0, 0]
+            hull = np.full((self.n_groups, 2), (0, n_bins + 1), dtype=np.int32)
+            if n_bins:
+                hull[:, 0], hull[:, 1] = wanted.argmax(axis=1), n_bins + 1 - wanted[:, ::-1].argmax(axis=1)
+            between = hull
+            self.line.hull = &between[0, 0]
             self.kept += [listed, hull]
         self._slopes(slope, n_classes, group)
         if codes is not None:
@@ -1052,10 +1054,11 @@ cdef class _Walk:
         cdef const Py_ssize_t[:, ::1] order, which
         cdef const double[:, ::1] steep
         cdef const Py_ssize_t[::1] n_lines
-        self.line.noise = slope_noise(slope)
         slopes = constant_slopes(slope, self.source.positive)
         self.line.flat = slopes is not None
-        if slopes is not None:
+        if slopes is None:
+            self.line.noise = slope_noise(slope)
+        else:
             order, which, steep, n_lines = slope_lines(slopes, n_classes, group)
             self.line.order, self.line.line = &order[0, 0], &which[0, 0]
             self.line.steep, self.line.n_lines = &steep[0, 0], &n_lines[0]
@@ -1152,15 +1155,23 @@ def changes(eta, codes, observed, weight, n_classes, group, constant, slope, wor
         raise MemoryError
     begin = _in_order(start)
     if codes is not None and weight is None:
-        # Outputs that are left out have counted nothing.
-        own = np.einsum("mij,mijf->mf", first.sum(axis=0).reshape(np.shape(worth)[:3]), worth)
-        np.add.at(begin, np.maximum(group, 0), own)
+        _add_firsts(&walk.line, first[0] if copies == 1 else first.sum(axis=0), begin)
     shape = (groups, n_bins + 2)
     if few:
         if summed:
             _sum_kinds(tallies, walk.changes, numbers, totals)
         return begin, counts.reshape(shape), sums.reshape(*shape, 4), *listed
     return begin, counts.sum(axis=0).reshape(shape), _in_order(sums).reshape(*shape, 4), *listed
+
+
+cdef void _add_firsts(const Line *line, const int64_t[::1] first, double[:, ::1] start):
+    """Add what the rows that were counted at g = -inf are worth."""
+    cdef Py_ssize_t cells = (line.source.width + 1) * line.source.width, m, at
+    for m in range(line.source.outputs):
+        if line.group[m] >= 0:
+            for at in range(m * cells, (m + 1) * cells):
+                start[line.group[m], 0] += first[at] * line.worth[2 * at]
+                start[line.group[m], 1] += first[at] * line.worth[2 * at + 1]
 
 
 cdef void _sum_kinds(

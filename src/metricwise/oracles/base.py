@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Protocol
 
 import numpy as np
@@ -144,6 +145,10 @@ class Walk:
         Among equals the widest: it is the one that new rows are least likely to fall into.
         """
         n_groups = int(self.group.max()) + 1
+        if n_groups == 1:
+            near = np.flatnonzero(values >= values.max() - _ROUNDING)
+            if len(near) == 1:
+                return near
         width = np.where(np.isfinite(self.lower) & np.isfinite(self.upper), self.upper - self.lower, 0.0)
         near = np.flatnonzero(values >= _highest(values, self.group, n_groups)[self.group] - _ROUNDING)
         widest = _highest(width[near], self.group[near], n_groups)
@@ -161,13 +166,17 @@ class Walk:
 
 def interior(low: FloatArray, high: FloatArray) -> FloatArray:
     """Return a point inside each open interval, one unit away from the finite end of an unbounded one."""
+    return np.array([_inside(*ends) for ends in zip(low.tolist(), high.tolist(), strict=True)])
+
+
+def _inside(low: float, high: float) -> float:
     # The finite end that an unbounded interval leans on; 0 where there is none.
-    base = np.where(np.isinf(low), np.where(np.isinf(high), 0.0, high), low)
-    left = np.where(np.isinf(low), base - np.maximum(1.0, np.abs(base)), low)
-    right = np.where(np.isinf(high), base + np.maximum(1.0, np.abs(base)), high)
+    base = low if isfinite(low) else high if isfinite(high) else 0.0
+    left = low if isfinite(low) else base - max(1.0, abs(base))
+    right = high if isfinite(high) else base + max(1.0, abs(base))
     middle = left + (right - left) / 2
     # Between neighbouring floats the middle is an end: the lower one is right, for a tie there goes to it.
-    return np.where(middle >= right, left, middle)
+    return left if middle >= right else middle
 
 
 def _highest(values: FloatArray, group: IntArray, n_groups: int) -> FloatArray:

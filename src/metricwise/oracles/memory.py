@@ -18,6 +18,7 @@ from .base import Changes, FloatArray, IntArray, Line, Score, Walk, follow
 
 __all__ = ["MemoryOracle"]
 
+_FIRST = np.zeros(1, dtype=np.intp)
 _RUN = 16
 _LEAST_PRIOR = 1e-6  # as the shift of the probabilities has it: a class may not be shifted away for good
 
@@ -188,18 +189,8 @@ class MemoryOracle:
         block = block[:, used[0] : used[-1] + 1]
         span = slice(span.start + int(used[0]), span.start + int(used[-1]) + 1)
         inside = line.group[span]
-        local = np.where(inside >= 0, np.searchsorted(groups, inside), -1)
-        factor = self._row_factor[span, :k] * line.share[span, None]
-        scale = np.ones(len(groups))
-        scale[local[local >= 0]] = factor[local >= 0, 0]
-        if (factor[local >= 0] == scale[local[local >= 0], None]).all():
-            factor = np.ones_like(factor)  # rows of a group all count alike: by 1, and by the scale in the end
-        else:
-            scale = np.ones(len(groups))
-        # What an entry of true class i that is decided as j adds; nothing for a missing label.
-        worth = np.zeros((len(inside), k + 1, k, 2))
-        own = line.functionals[np.maximum(inside, 0), :, :k, :k]
-        worth[:, 1:] = np.moveaxis(own * factor[:, None, :, None], 1, 3)
+        local = np.where(inside >= 0, np.searchsorted(groups, inside), -1) if len(inside) > 1 else _FIRST
+        worth, scale = self._worth(line, span, local, len(groups), k)
         lines = (line.constant, line.slope)
         if len(groups) < line.n_groups:
             lines = (lines[0].map(lambda a: a[groups]), lines[1].map(lambda a: a[groups]))
@@ -221,6 +212,20 @@ class MemoryOracle:
             summed,
         )
         return Changes(start, count, sums, segment, g, change, scale)
+
+    def _worth(
+        self, line: Line, span: slice, local: IntArray, n_groups: int, k: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """What an entry of true class i that is decided as j adds, (M, K + 1, K, 2), in units of a scale (G,)."""
+        factor = self._row_factor[span, :k] * line.share[span, None]
+        used = local >= 0
+        scale = np.ones(n_groups)
+        scale[local[used]] = factor[used, 0]
+        alike = (factor[used] == scale[local[used], None]).all()  # rows of a group all count by 1 times the scale
+        worth = np.zeros((len(local), k + 1, k, 2))  # nothing for a missing label
+        own = np.moveaxis(line.functionals[np.maximum(line.group[span], 0), :, :k, :k], 1, 3)
+        worth[:, 1:] = own if alike else own * factor[:, :, None, None]
+        return worth, scale if alike else np.ones(n_groups)
 
     def sample(self, n_rows: int) -> MemoryOracle:
         if self.n_rows <= n_rows:

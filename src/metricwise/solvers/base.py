@@ -179,7 +179,8 @@ def finish_walk(
     """
     best = walk.best(values)
     point = points(best)
-    counted = oracle.confusions([objective.spread(loss(point)), Loss.argmax(objective.width)])
+    chosen = objective.spread(loss(point))
+    counted = oracle.confusions([chosen, Loss.argmax(objective.width)])
     n_passes = walk.n_passes + 1
     reached, hoped = value(objective.grouping.pool(counted[0])), values[best]
     # Rounding may decide rows otherwise than the running sums have it, in intervals that are hardly wider than that.
@@ -192,9 +193,10 @@ def finish_walk(
         tensors = oracle.confusions([objective.spread(loss(at)) for at in candidates])
         which = np.argmax(value(objective.grouping.pool_each(tensors)), axis=0)
         point = np.take_along_axis(np.stack(candidates), which[None], axis=0)[0]
-        counted[0] = oracle.confusions([objective.spread(loss(point))])[0]
+        chosen = objective.spread(loss(point))
+        counted[0] = oracle.confusions([chosen])[0]
         n_passes += 2
-    return pack(oracle, objective, objective.spread(loss(point)), counted, status=status, n_passes=n_passes), point
+    return pack(oracle, objective, chosen, counted, status=status, n_passes=n_passes), point
 
 
 def finish(
