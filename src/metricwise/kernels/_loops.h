@@ -57,11 +57,12 @@ static double *mw_aligned(size_t numbers, void **held)
  * processor would see by itself. Outputs that share a line of the cache fetch it once. */
 static inline void mw_fetch(const char *at, ptrdiff_t row, ptrdiff_t bytes)
 {
-    uintptr_t from = (uintptr_t)at;
     if (row <= 64 && bytes <= 64) return; /* rows lie close together: that is a stream */
-    if ((from & 63) != 0 && ((from ^ (from + bytes - 1)) >> 6) == 0) return;
-    for (int l = 0; l < 8; l++)
-        for (ptrdiff_t q = 0; q < bytes; q += 64) MW_PREFETCH(at + (MW_ROWS + l) * row + q);
+    for (int l = 0; l < 8; l++) {
+        const char *from = at + (MW_ROWS + l) * row;
+        if (((uintptr_t)from & 63) < (uintptr_t)bytes) MW_PREFETCH(from);
+        for (ptrdiff_t q = 64; q < bytes; q += 64) MW_PREFETCH(from + q);
+    }
 }
 
 /* Eight rows at a time: a column of eight numbers is one vector. */
