@@ -21,7 +21,7 @@ _ALL_ROWS = 1 << 13  # so many changes of a group are sorted at once; more are l
 _BATCH = 1 << 20  # entries whose changes are listed together
 _SEGMENTS = 1 << 15  # bins of all groups that are searched together
 _BINS = (256, 8192)  # of one group
-_PER_BIN = 200  # entries, for a bin that is hardly ever hit costs more than it saves
+_PER_BIN = 100  # entries, for a bin that is hardly ever hit costs more than it saves
 _TOGETHER = 32  # which are so many groups at most
 _SAMPLE = 1 << 10  # rows that say where the changes lie, fewer of many outputs
 _ZOOMS = 3
@@ -333,7 +333,7 @@ def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int
 def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
     """Where most changes of each group lie, by a sample of the rows."""
     groups = line.n_groups
-    sample = oracle.sample(int(np.clip((1 << 15) // len(line.group), 256, _SAMPLE)))
+    sample = oracle.sample(int(np.clip((1 << 13) // len(line.group), 128, _SAMPLE)))
     grid, wanted = np.zeros((groups, 2)), np.ones((groups, 2), dtype=bool)
     found = sample.changes(line, grid, 0, wanted, False)
     segment, g, _ = _ordered(found, 2)
