@@ -13,7 +13,7 @@ WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-KERNELS := $(wildcard src/metricwise/kernels/*.pyx src/metricwise/kernels/*.h)
+KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 
 .PHONY: demo test lint format layers docs bench reproduce install constraints clean
 
