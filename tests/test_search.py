@@ -34,7 +34,7 @@ def searched(bins, call):
         patch.setattr(base, "_ALL_ROWS", 1)
         patch.setattr(base, "_BINS", (bins, bins))
         patch.setattr(base, "_SAMPLE", 32)
-        patch.setattr(base, "_TOGETHER", 2)
+        patch.setattr(base, "_SEGMENTS", 2 * bins)
         return call()
 
 

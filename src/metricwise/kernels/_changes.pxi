@@ -115,6 +115,7 @@ def changes(eta, codes, observed, weight, n_classes, group, constant, slope, wor
     cdef Cut cut = _cut(rows, rows * outputs * width, (4 if few else 5) * segments + firsts if summed else 1)
     # Groups of one output each keep their sums apart: outputs are shared out instead of rows, with one set of sums.
     cdef bint apart = groups >= 2 * _TOGETHER and len(np.unique(group[group >= 0])) == (group >= 0).sum()
+    walk.line.sorted = n_bins > 0 or apart
     if apart:
         cut.parts = (outputs + _TOGETHER - 1) // _TOGETHER
         cut.threads = 1 if _forked or rows * outputs < _LEAST_WORK else min(<Py_ssize_t> mw_max_threads(), cut.parts)

@@ -45,6 +45,7 @@ cdef struct Line:
     const uint8_t *wanted  # (G, B + 2): segments whose events are listed; NULL: none
     const int32_t *hull  # (G, 2): the first and the last wanted bin
     bint summed  # whether bins are summed
+    bint sorted  # whether events are sorted; where a group has them all in one list, who takes it does so
     bint two  # two classes, two lines, int8 labels that all count alike: the shortest way
 
 
@@ -406,7 +407,7 @@ cdef int _walk_rows(
         row += n
     free(w.held)
     free(w.s.held)
-    if line.n_bins:  # where everything is listed, it is sorted together
+    if line.sorted:
         _sort(log.events, log.n_events)
     return 1 if log.failed else 0
 

@@ -22,7 +22,7 @@ _BATCH = 1 << 20  # entries whose changes are listed together
 _SEGMENTS = 1 << 15  # bins of all groups that are searched together
 _BINS = (256, 8192)  # of one group
 _PER_BIN = 100  # entries, for a bin that is hardly ever hit costs more than it saves
-_TOGETHER = 32  # which are so many groups at most
+_MANY = 16  # groups, whose changes are too many to be sorted sooner than those of a few
 _SAMPLE = 1 << 10  # rows that say where the changes lie, fewer of many outputs
 _ZOOMS = 3
 _ROUNDING = 1e-12
@@ -275,14 +275,14 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
     """
     outputs = np.bincount(line.group[line.group >= 0], minlength=line.n_groups)
     entries = oracle.n_rows * max(int(outputs.max(initial=0)), 1)
-    if score is None or entries <= _ALL_ROWS:
+    if score is None or entries <= (_ALL_ROWS if line.n_groups < _MANY else _ALL_ROWS // 8):
         per_batch = max(1, _BATCH // entries)
         walks = [
             _list_all(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, begin)
             for begin in range(0, line.n_groups, per_batch)
         ]
     else:
-        per_batch = _TOGETHER
+        per_batch = max(1, _SEGMENTS // int(np.clip(entries // _PER_BIN, *_BINS)))
         walks = [
             _search(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, score, begin, entries)
             for begin in range(0, line.n_groups, per_batch)

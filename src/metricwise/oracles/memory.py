@@ -213,9 +213,7 @@ class MemoryOracle:
         )
         return Changes(start, count, sums, segment, g, change, scale)
 
-    def _worth(
-        self, line: Line, span: slice, local: IntArray, n_groups: int, k: int
-    ) -> tuple[FloatArray, FloatArray]:
+    def _worth(self, line: Line, span: slice, local: IntArray, n_groups: int, k: int) -> tuple[FloatArray, FloatArray]:
         """What an entry of true class i that is decided as j adds, (M, K + 1, K, 2), in units of a scale (G,)."""
         factor = self._row_factor[span, :k] * line.share[span, None]
         used = local >= 0

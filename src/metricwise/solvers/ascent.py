@@ -163,9 +163,7 @@ class Ascent:
         assert len(losses) == n_steps
         return Hull(tuple(losses), vertices, weights).add(best, flat[which, groups])
 
-    def _polish(
-        self, oracle: Oracle, objective: Objective, hull: Hull, tol: float | None = None
-    ) -> tuple[Hull, int]:
+    def _polish(self, oracle: Oracle, objective: Objective, hull: Hull, tol: float | None = None) -> tuple[Hull, int]:
         """Replace the best vertex by the one its own tangent points to, while that is better."""
         passes, tol = 0, self.tol if tol is None else tol
         for _ in range(self.max_iter):
