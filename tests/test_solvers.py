@@ -300,3 +300,17 @@ def test_recalibration_repairs_what_class_weights_broke():
             regrets[name].append(best - sk.f1_score(test_y, rule.predict(test)))
     assert np.mean(regrets["bisection"]) > 0.02
     assert np.mean(regrets["recalibrated"]) <= np.mean(regrets["bisection"]) / 10
+
+
+def test_dinkelbach_that_goes_to_and_fro_ends_at_the_larger_g_of_the_two():
+    """Whatever else is solved beside it: where it stops must not hang on the other outputs."""
+    eta = np.repeat([[0.0, 0.0, 1.0]], 8, axis=0)
+    eta[[1, 6]], eta[4] = [0.0, 0.51, 0.49], [0.47, 0.27, 0.26]
+    other = np.repeat([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3]], 4, axis=0)
+    y = np.array([0, 1, 0, 0, 1, 0, 1, 0])
+    alone = mw.optimize(eta, y, "micro_f1", solver="dinkelbach", classes=[0, 1, 2], **LABELS)
+    assert alone.status.startswith("Goes to and fro between two rules")
+    assert alone.n_passes < 10
+    both = np.stack([eta, other], axis=1), np.column_stack([y, y])
+    pair = mw.optimize(*both, "micro_f1", average="macro", solver="dinkelbach", classes=[0, 1, 2], **LABELS)
+    np.testing.assert_array_equal(pair.confusion[0], alone.confusion[0])

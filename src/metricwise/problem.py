@@ -279,7 +279,7 @@ def _maximise(
     fixed = recipe.confusion == "expected" or (ratio is not None and ratio.linear)  # labels are not counted
     if not recipe.n_bootstrap or fixed or getattr(chosen, "randomized", False):
         return chosen.solve(oracle, objective)
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(getattr(solver, "seed", 0))
     losses = []
     for _ in range(recipe.n_bootstrap):
         resampled = problem.resampled(rng).oracle(recipe.confusion)

@@ -104,7 +104,9 @@ class Dinkelbach:
         state = run(self, oracle, objective)
         facts: dict[str, Any] = {"status": self._words(state), "n_passes": state.passes, "history": state.history}
         # With expected confusion the ratio only rises: its last value is the better g, unless it is one too far.
-        g = np.maximum(state.reached, state.sound) if oracle.certified else state.sound
+        # Of two rules that it goes to and fro between, the one of the larger g: not the one it happened to stop at.
+        rising = oracle.certified | _to_and_fro(state)
+        g = np.where(rising, np.maximum(state.reached, state.sound), state.sound)
         solution = finish(oracle, objective, loss_at(ratio.line, g), **facts)
         empty = _is_empty(ratio, objective.grouping.pool(solution.confusion), g)
         if empty.any():
