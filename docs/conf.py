@@ -60,6 +60,7 @@ _LEAVES = (
     "mathematics",
     "geometry",
     "generalisation",
+    "speed",
     "errata",
     "contributing",
     "changelog",

@@ -6,7 +6,7 @@ stays in cache. Products and sums are separate ufuncs: nothing here is fused, re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -373,12 +373,14 @@ def _changes(
             else:
                 total = _in_order(block)[:, 0] if len(slope) == 1 else None
                 first, found = _walk_lines(height, total, *(part[m] for part in lines))
-            mass = _label_worth(codes, m, rows, worth) if codes is not None else block[:, :, 0]
-            if weight is not None:
-                mass = mass * weight[rows, None, None] if codes is not None else mass * weight[rows]
-            if codes is None and observed is not None:
-                mass = mass * observed[rows, m]
-            yield (own, *_sum_changes(first, found, mass, None if codes is not None else worth[m, 1:]))
+            if codes is not None:
+                cell = (codes[rows, m].astype(np.intp) + 1) * worth.shape[2]
+                value = _value_of_labels(cell, worth[m].reshape(-1, 2), None if weight is None else weight[rows])
+            else:
+                mass = block[:, :, 0] if weight is None else block[:, :, 0] * weight[rows]
+                mass = mass if observed is None else mass * observed[rows, m]
+                value = _value_of_masses(mass, worth[m, 1:])
+            yield (own, *_sum_changes(first, found, value))
 
 
 def _in_order(block: FloatArray) -> FloatArray:
@@ -389,23 +391,35 @@ def _in_order(block: FloatArray) -> FloatArray:
     return total
 
 
-def _label_worth(codes: NDArray[Any], m: int, rows: slice, worth: FloatArray) -> FloatArray:
-    """What each row of labels adds to the functionals, for every decision, (n, K, 2)."""
-    own: FloatArray = worth[m][codes[rows, m].astype(np.intp) + 1]
-    return own
+_Value = Callable[[IntArray, IntArray], FloatArray]
 
 
-def _sum_changes(
-    first: IntArray, found: list[tuple[IntArray, FloatArray, IntArray, IntArray]], mass: FloatArray, worth: Any
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _value_of_labels(cell: IntArray, worth: FloatArray, weight: FloatArray | None) -> _Value:
+    """What rows add to both functionals if they are decided so, by the first cell of each row's label."""
+
     def value(rows: IntArray, decided: IntArray) -> FloatArray:
-        if worth is None:
-            return mass[rows, decided]
+        own: FloatArray = worth[cell[rows] + decided]
+        return own if weight is None else own * weight[rows, None]
+
+    return value
+
+
+def _value_of_masses(mass: FloatArray, worth: FloatArray) -> _Value:
+    """The same by the probabilities (K, n) of each row."""
+
+    def value(rows: IntArray, decided: IntArray) -> FloatArray:
         total = np.zeros((len(rows), 2))
         for i in range(len(mass)):
             total += mass[i, rows, None] * worth[i, decided]
         return total
 
+    return value
+
+
+def _sum_changes(
+    first: IntArray, found: list[tuple[IntArray, FloatArray, IntArray, IntArray]], value: _Value
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Functionals at g = -inf, change points, and changes that are not 0."""
     begin = value(np.arange(len(first)), first).sum(axis=0)
     points, changes = [np.empty(0)], [np.empty((0, 2))]
     for row, g, old, new in found:
@@ -424,11 +438,17 @@ def _walk_lines(
     lowest, owner = np.empty((n_lines, n)), np.empty((n_lines, n), dtype=np.intp)
     for q in range(n_lines):
         members = order[:k][line[:k] == q]
+        if len(members) == 1:
+            lowest[q], owner[q] = height[members[0]], members[0]
+            continue
         own = height[members]
         which = own.argmin(axis=0)
         lowest[q], owner[q] = own[which, np.arange(n)], members[which]
     if total is not None:
         lowest /= total
+    if n_lines == 2:  # every row goes from the one to the other
+        g = (lowest[1] - lowest[0]) / (steep[0] - steep[1])
+        return owner[0], [(np.arange(n), g, owner[0], owner[1])]
     slopes = np.broadcast_to(steep[:n_lines, None], lowest.shape)
     first, found = _walk_block(lowest, slopes, 0.0)
     return owner[first, np.arange(n)], [(row, g, owner[old, row], owner[new, row]) for row, g, old, new in found]
