@@ -2,7 +2,7 @@
 
     python benchmarks/growth.py                     writes growth.csv, growth.md and growth.png beside it
     python benchmarks/growth.py --scale 0.01        a hundredth of the largest sizes; writes nothing
-    python benchmarks/growth.py --output /tmp/out
+    python benchmarks/growth.py --output folder
 
 Each point is the best of several calls in one process after a warm-up. A slope is that of log time over log size,
 fitted to the larger half of the sizes: 1 is linear. Fitting counts with the labels and fits one recipe, without

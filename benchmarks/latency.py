@@ -1,7 +1,7 @@
 """What a small call costs: importing the package, one small fit, one row predicted.
 
     python benchmarks/latency.py                    writes latency.csv and latency.md beside it
-    python benchmarks/latency.py --output /tmp/out
+    python benchmarks/latency.py --output folder
     python benchmarks/latency.py --quick            fewer tries; writes nothing
 
 Importing is timed in fresh processes whose NumPy is loaded already, so that what is seen comes on top of NumPy's own.

@@ -2,7 +2,7 @@
 
     python benchmarks/speed.py                          all of it; writes speed.csv, speed.md and speed.png beside it
     python benchmarks/speed.py --quick                  a twentieth of the rows, fewer rounds; writes nothing
-    python benchmarks/speed.py --only W1,W4 --output /tmp/speed --scale 0.1
+    python benchmarks/speed.py --only W1,W4 --output folder --scale 0.1
 
 A pass is the time to read the bytes of probabilities and labels, as they are handed over, once with all cores; how fast
 that is is measured before and after each workload, and the faster one counts.

@@ -6,7 +6,7 @@ recipe. Must not know how recipes are chosen, nor read user input.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -173,22 +173,17 @@ class Problem:
         return replace(self, sample_weight=weight) if weight.any() else self
 
     def value_of_rule(self, rule: WeightedRule | MixtureRule) -> float:
-        """Return the metric of a rule counted with labels; of a mixture in expectation over its draws."""
+        """Return the metric of a rule counted with labels; of a mixture in expectation over its draws.
+
+        A rule behind a link is valued row by row alone (instance); others on the linked problem, without it.
+        """
         if self.average == "instance":
             return self.value_of(rule.decide(self.proba))
         rules = (rule,) if isinstance(rule, WeightedRule) else rule.rules
         shares = np.ones((1, 1)) if isinstance(rule, WeightedRule) else np.asarray(rule.weights)
-        shares = np.broadcast_to(shares, (self.proba.n_outputs, len(rules)))
-        if any(one.link is not None for one in rules):
-            oracle = self.oracle()
-            tensors = np.stack([oracle.confusion_of(one.decide(self.proba)) for one in rules])
-            return self.objective(oracle).value(np.einsum("mr,rmij->mij", shares, tensors))
-        return self.value_of_losses([one.loss for one in rules], shares)
-
-    def value_of_losses(self, losses: Sequence[Loss], shares: FloatArray) -> float:
-        """Return the metric, counted with labels, of losses mixed with shares (M, R)."""
         oracle = self.oracle()
-        tensors = oracle.confusions(losses)
+        tensors = oracle.confusions([one.loss for one in rules])
+        shares = np.broadcast_to(shares, (self.proba.n_outputs, len(rules)))
         return self.objective(oracle).value(np.einsum("mr,rmij->mij", shares, tensors))
 
     def value_of(self, predicted: NDArray[Any]) -> float:

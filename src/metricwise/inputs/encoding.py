@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..kernels import code_type
 
 __all__ = [
     "code_type",
@@ -45,11 +46,6 @@ def is_masked(values: Any) -> bool:
     """Whether `values` is a masked array, found out without loading ``numpy.ma``, which takes longer than all of us."""
     module = sys.modules.get("numpy.ma")
     return module is not None and bool(module.isMaskedArray(values))
-
-
-def code_type(width: int) -> Any:
-    """Return the integer type of the codes of at most `width` classes."""
-    return np.int8 if width <= 127 else np.int32
 
 
 def shared(arrays: Iterable[NDArray[Any]]) -> tuple[NDArray[Any], ...]:

@@ -212,7 +212,7 @@ def _per_pattern(rows: BoolArray, keys: list[Any], make: Callable[[Any, Any], ND
         if pattern not in made:
             made[pattern] = make(row, key)
         found.append(made[pattern])
-    return None if any(labels is None for labels in made.values()) else shared(found)  # type: ignore[arg-type]
+    return None if any(labels is None for labels in made.values()) else shared(found)  # type: ignore[arg-type]  # no None in it
 
 
 def _read_columns(

@@ -31,6 +31,7 @@ from . import _numpy
 __all__ = [
     "changes",
     "check_rows",
+    "code_type",
     "count_expected",
     "count_labels",
     "decide",
@@ -75,6 +76,7 @@ else:
     encode = _twins.encode
     tally = _twins.tally
 
+code_type = _numpy.code_type
 recalibrate = _numpy.recalibrate  # logarithms differ from library to library in the last bit: one for both
 
 

@@ -221,14 +221,10 @@ def decide(eta, n_classes, loss):
     cdef Cut cut = _cut(source.rows, source.rows * source.outputs * source.width, 1)
     cdef Py_ssize_t part
     cdef int failed = 0
-    if cut.parts == 1:
-        with nogil:
-            failed = _decide_rows(&source, rules.rules, &counts[0], 0, source.rows, &codes[0, 0])
-    else:
-        for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
-            failed += _decide_rows(
-                &source, rules.rules, &counts[0], _begin(&cut, part), _begin(&cut, part + 1), &codes[0, 0]
-            )
+    for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
+        failed += _decide_rows(
+            &source, rules.rules, &counts[0], _begin(&cut, part), _begin(&cut, part + 1), &codes[0, 0]
+        )
     if failed:
         raise MemoryError
     return out

@@ -66,7 +66,7 @@ cdef class _Walk:
             self.line.steep, self.line.n_lines = &steep[0, 0], &n_lines[0]
             self.kept += [order, which, steep, n_lines]
 
-    cdef bint is_two(self, n_classes, group):
+    cdef bint is_two(self):
         """Whether rows can be walked by the shortest way."""
         cdef Py_ssize_t m
         if not (self.source.positive and self.line.flat and self.line.which != NULL and self.labels.size == 1):
@@ -107,7 +107,7 @@ def changes(eta, codes, observed, weight, n_classes, group, constant, slope, wor
         eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted
     )
     walk.line.summed = summed
-    walk.line.two = walk.is_two(np.asarray(n_classes), group)
+    walk.line.two = walk.is_two()
     cdef Py_ssize_t groups = walk.n_groups, segments = walk.n_groups * (n_bins + 2), part
     cdef Py_ssize_t rows = walk.source.rows, outputs = walk.source.outputs, width = walk.source.width
     cdef Py_ssize_t firsts = outputs * (width + 1) * width
@@ -139,10 +139,7 @@ def changes(eta, codes, observed, weight, n_classes, group, constant, slope, wor
             logs[part].kinds = &tallies[copy, 0, 0]
         else:
             logs[part].sums, logs[part].counts = &totals[copy, 0, 0], &numbers[copy, 0]
-    if cut.parts == 1:
-        with nogil:
-            failed = _walk_rows(&walk.line, logs, 0, rows, 0, outputs)
-    elif apart:
+    if apart:
         for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
             failed += _walk_rows(
                 &walk.line, logs + part, 0, rows, part * _TOGETHER, min((part + 1) * _TOGETHER, outputs)

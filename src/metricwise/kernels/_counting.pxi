@@ -22,15 +22,11 @@ def count_labels(eta, codes, weight, n_classes, losses):
     cdef char *sums = <char *> held_sums.buffer.buf
     cdef Py_ssize_t part
     cdef int failed = 0
-    if cut.parts == 1:
-        with nogil:
-            failed = _count_rows(&source, &labels, w, &counts[0], rules.rules, rules.number, 0, source.rows, sums)
-    else:
-        for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
-            failed += _count_rows(
-                &source, &labels, w, &counts[0], rules.rules, rules.number, _begin(&cut, part),
-                _begin(&cut, part + 1), sums + part * kept * 8
-            )
+    for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
+        failed += _count_rows(
+            &source, &labels, w, &counts[0], rules.rules, rules.number, _begin(&cut, part),
+            _begin(&cut, part + 1), sums + part * kept * 8
+        )
     if failed:
         raise MemoryError
     total = partial[0] if cut.parts == 1 else _in_order(partial)
@@ -101,17 +97,11 @@ def count_expected(eta, observed, weight, n_classes, losses):
     cdef int failed = 0
     if kept == 0:
         return np.zeros((0, source.outputs, k, k))
-    if cut.parts == 1:
-        with nogil:
-            failed = _expect_rows(
-                &source, seen, w, &counts[0], rules.rules, rules.number, 0, source.rows, &sums[0, 0]
-            )
-    else:
-        for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
-            failed += _expect_rows(
-                &source, seen, w, &counts[0], rules.rules, rules.number, _begin(&cut, part), _begin(&cut, part + 1),
-                &sums[part, 0]
-            )
+    for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
+        failed += _expect_rows(
+            &source, seen, w, &counts[0], rules.rules, rules.number, _begin(&cut, part), _begin(&cut, part + 1),
+            &sums[part, 0]
+        )
     if failed:
         raise MemoryError
     total = partial[0] if cut.parts == 1 else _in_order(partial)

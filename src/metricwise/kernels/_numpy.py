@@ -538,6 +538,11 @@ def check_rows(eta: NDArray[Any], n_classes: IntArray, tolerance: float) -> bool
     return True
 
 
+def code_type(width: int) -> Any:
+    """Return the integer type of the codes of at most `width` classes."""
+    return np.int8 if width <= 127 else np.int32
+
+
 def encode(labels: NDArray[Any], n_classes: IntArray, width: int) -> NDArray[Any] | None:
     """Return labels that are codes already, integers (N, M) in 0..K_m-1, as small integers; None if any is not.
 
@@ -548,7 +553,7 @@ def encode(labels: NDArray[Any], n_classes: IntArray, width: int) -> NDArray[Any
     """
     if len(labels) == 0 or (labels.min(axis=0) < 0).any() or (labels.max(axis=0) >= n_classes).any():
         return None
-    return labels.astype(np.int8 if width <= 127 else np.int32, copy=False)
+    return labels.astype(code_type(width), copy=False)
 
 
 def tally(codes: NDArray[Any], weight: FloatArray | None, width: int) -> FloatArray:

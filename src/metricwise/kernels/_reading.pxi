@@ -15,12 +15,8 @@ def check_rows(eta, n_classes, tolerance):
     cdef Cut cut = _cut(source.rows, source.rows * source.outputs * source.width, 1)
     cdef Py_ssize_t part
     cdef int failed = 0
-    if cut.parts == 1:
-        with nogil:
-            failed = _check_part(&source, off, 0, source.rows)
-    else:
-        for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
-            failed += _check_part(&source, off, _begin(&cut, part), _begin(&cut, part + 1))
+    for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
+        failed += _check_part(&source, off, _begin(&cut, part), _begin(&cut, part + 1))
     return failed == 0
 
 
@@ -52,7 +48,7 @@ def encode(labels, n_classes, width):
         return _numpy.encode(labels, n_classes, width)
     if (n_classes != n_classes[0]).any():
         return _numpy.encode(labels, n_classes, width)
-    dtype = np.dtype(np.int8 if width <= 127 else np.int32)
+    dtype = np.dtype(_numpy.code_type(width))
     out = labels if labels.dtype == dtype else np.empty(labels.shape, dtype=dtype)
     cdef _Held held = _Held(labels), held_out = _Held(out)
     cdef const char *source = <const char *> held.buffer.buf
@@ -62,12 +58,8 @@ def encode(labels, n_classes, width):
     cdef Cut cut = _cut(n, n, 1)
     cdef Py_ssize_t part
     cdef int outside = 0
-    if cut.parts == 1:
-        with nogil:
-            outside = _encode_part(source, size, into, out_size, k, 0, n)
-    else:
-        for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
-            outside += _encode_part(source, size, into, out_size, k, _begin(&cut, part), _begin(&cut, part + 1))
+    for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
+        outside += _encode_part(source, size, into, out_size, k, _begin(&cut, part), _begin(&cut, part + 1))
     return None if outside else out
 
 
@@ -111,12 +103,8 @@ def tally(codes, weight, width):
     cdef _Held held_sums = _Held(partial)
     cdef char *sums = <char *> held_sums.buffer.buf
     cdef Py_ssize_t part
-    if cut.parts == 1:
-        with nogil:
-            _tally_part(&source, w, k, 0, source.rows, sums)
-    else:
-        for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
-            _tally_part(&source, w, k, _begin(&cut, part), _begin(&cut, part + 1), sums + part * kept * 8)
+    for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
+        _tally_part(&source, w, k, _begin(&cut, part), _begin(&cut, part + 1), sums + part * kept * 8)
     total = partial[0] if cut.parts == 1 else _in_order(partial)
     return total.reshape(source.outputs, width + 1)[:, 1:].astype(np.float64)
 
@@ -125,34 +113,22 @@ cdef void _tally_part(
     const Source *source, const double *weight, Py_ssize_t k, Py_ssize_t begin, Py_ssize_t end, char *sums
 ) noexcept nogil:
     cdef int64_t cell[MW_ROWS]
-    cdef int64_t none[MW_ROWS]
-    cdef int64_t two[6]
     cdef int64_t *number
     cdef double *total
     cdef Py_ssize_t row = begin, m
     cdef int n, b
     if k == 2 and weight == NULL and source.size == 1 and _tally_bytes(source, begin, end, <int64_t *> sums):
         return
-    for b in range(MW_ROWS):
-        none[b] = 0
     while row < end:
         n = <int> min(<Py_ssize_t> MW_ROWS, end - row)
         for m in range(source.outputs):
+            _read_cells(source, row, m, n, 1, cell)
             if weight != NULL:
-                _read_cells(source, row, m, n, 1, cell)
                 total = <double *> sums + m * (k + 1)
                 for b in range(n):
                     total[cell[b]] += weight[row + b]
                 continue
             number = <int64_t *> sums + m * (k + 1)
-            if k == 2:
-                _read_cells(source, row, m, n, 2, cell)
-                two[2] = two[3] = two[4] = two[5] = 0
-                mw_count_two(n, cell, none, two)
-                number[1] += two[2]
-                number[2] += two[4]
-                continue
-            _read_cells(source, row, m, n, 1, cell)
             for b in range(n):
                 number[cell[b]] += 1
         row += n
