@@ -23,6 +23,7 @@ from .metrics.instance import instance_value
 from .metrics.objective import Objective, make_objective
 from .oracles import BlendedOracle, MemoryOracle, Oracle
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift
+from .sampling import draw_rows
 from .solvers import Solution, Solver, make_solver
 from .solvers.base import settle
 
@@ -70,6 +71,7 @@ class Problem:
     support_weighted : bool
         Whether outputs weigh by their share of positives, as scikit-learn's "weighted" does on multilabel targets.
     sample_weight : ndarray of shape (N,), or None
+        Times `frequency`, where that is given.
     output_weight : ndarray of shape (M,)
     prior : ndarray of shape (M, K), or None
         Class priors of the rows that the rule is for.
@@ -78,6 +80,8 @@ class Problem:
     normalize : bool
         Whether the rule takes scores and divides them by their sum.
     output_names : tuple of str, or None
+    frequency : ndarray of shape (N,), or None
+        How many rows a row stands for, where the rows are a sample.
     """
 
     proba: Probabilities
@@ -92,6 +96,7 @@ class Problem:
     multioutput: bool = False
     normalize: bool = False
     output_names: tuple[str, ...] | None = None
+    frequency: FloatArray | None = None
 
     def take(self, rows: Any) -> Problem:
         """Return the problem of some of the rows."""
@@ -100,14 +105,24 @@ class Problem:
             proba=self.proba.take(rows),
             codes=None if self.codes is None else self.codes[rows],
             sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+            frequency=None if self.frequency is None else self.frequency[rows],
         )
+
+    def sample(self, n_rows: int, seed: int) -> Problem:
+        """Return the problem of about so many rows, stratified by class and weighted back; itself if it has no more."""
+        if self.proba.n_rows <= n_rows:
+            return self
+        drawn = draw_rows(self.codes, n_rows, self.proba.n_rows, weight=self.sample_weight, seed=seed)
+        some = self.take(drawn.rows)
+        weight = drawn.frequency if some.sample_weight is None else some.sample_weight * drawn.frequency
+        return replace(some, sample_weight=weight, frequency=drawn.frequency)
 
     def link(self, recalibrate: bool) -> Link | None:
         """Fit the link, and shift it to the known class priors."""
         link = None
         if recalibrate:
             assert self.codes is not None
-            link = fit_link(self.proba, self.codes, self.sample_weight)
+            link = fit_link(self.proba, self.codes, self.sample_weight, frequency=self.frequency)
         if self.prior is None:
             return link
         if self.codes is not None:

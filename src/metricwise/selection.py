@@ -26,7 +26,7 @@ IntArray = NDArray[np.intp]
 
 _FOLDS = 5
 _SMALL = 2_000  # rows below which labels are counted on resamples and averaged
-_LARGE = 20_000  # rows above which a sample of them decides: the recipes hardly differ there
+_LARGE = 20_000  # rows above which a sample of them decides, rare classes in it: the recipes hardly differ there
 _REPEATS = 2
 _RESAMPLES = 20  # of the recipe that is chosen; in the folds they gain nothing that is worth the time
 _LEAVE = 1.0  # standard errors by which another recipe must beat the default
@@ -102,8 +102,7 @@ def choose(problem: Problem, recipes: Sequence[Recipe], solver: Solver | Setting
     rng = np.random.default_rng(seed)
     if isinstance(solver, Settings) and solver.tol is None:
         solver = replace(solver, tol=_ROUGH)
-    if problem.proba.n_rows > _LARGE:
-        problem = problem.take(np.sort(rng.choice(problem.proba.n_rows, _LARGE, replace=False)))
+    problem = problem.sample(_LARGE, seed)
     trials = [_Trial.run(problem, recipes, solver, rng) for _ in range(_REPEATS)]
     table = _Table.of(problem, trials)
     best = table.pick()

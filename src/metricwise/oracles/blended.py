@@ -81,3 +81,6 @@ class BlendedOracle:
 
     def sample(self, n_rows: int) -> BlendedOracle:
         return BlendedOracle(self.labels.sample(n_rows), self.expected.sample(n_rows), self.share)
+
+    def glance(self, n_rows: int) -> BlendedOracle:
+        return BlendedOracle(self.labels.glance(n_rows), self.expected.glance(n_rows), self.share)

@@ -14,6 +14,7 @@ from .. import kernels
 from ..confusion import distributions, expected_confusion, from_predictions
 from ..inputs import Probabilities
 from ..losses import Loss
+from ..sampling import draw_rows
 from .base import Changes, FloatArray, IntArray, Line, Score, Walk, follow
 
 __all__ = ["MemoryOracle"]
@@ -230,20 +231,23 @@ class MemoryOracle:
             return self
         drawn: dict[int, MemoryOracle] = vars(self).setdefault("_drawn", {})
         if n_rows not in drawn:
-            drawn[n_rows] = self._draw(n_rows)
+            sample = draw_rows(self.codes, n_rows, self.n_rows, weight=self.sample_weight)
+            drawn[n_rows] = self._take(sample.rows, sample.frequency)
         return drawn[n_rows]
 
-    def _draw(self, n_rows: int) -> MemoryOracle:
+    def glance(self, n_rows: int) -> MemoryOracle:
+        if self.n_rows <= n_rows:
+            return self
         # In short runs of neighbours, which cost less to read than rows one by one.
         starts = np.random.default_rng(0).integers(0, self.n_rows - _RUN + 1, -(-n_rows // _RUN))
-        rows = (np.sort(starts)[:, None] + np.arange(_RUN)).reshape(-1)[:n_rows]
-        return MemoryOracle(
-            self.proba.take(rows),
-            None if self.codes is None else self.codes[rows],
-            None if self.sample_weight is None else self.sample_weight[rows],
-            self.expected,
-            self.target_priors,
-        )
+        return self._take((np.sort(starts)[:, None] + np.arange(_RUN)).reshape(-1)[:n_rows], None)
+
+    def _take(self, rows: IntArray, frequency: FloatArray | None) -> MemoryOracle:
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        if frequency is not None:
+            weight = frequency if weight is None else weight * frequency
+        codes = None if self.codes is None else self.codes[rows]
+        return MemoryOracle(self.proba.take(rows), codes, weight, self.expected, self.target_priors)
 
 
 def _gather(parts: list[tuple[IntArray, Changes]], n_groups: int, n_bins: int) -> Changes:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import Probabilities
+from ..sampling import draw_rows
 from .link import Link
 
 __all__ = ["fit_link"]
@@ -30,7 +31,7 @@ SHRINKAGE = 1.0
 # class-balanced (by at most 0.003, at 500 rows).
 _SHARING = 5
 _SHARED_STRENGTH = 5.0
-_POOL = 100_000  # entries that the common link is fitted to
+_POOL = 100_000  # entries that the common link is fitted to, before those are sampled by class
 _MIN_TEMPERATURE = 0.05
 _BATCH = 1 << 17  # numbers per batch of outputs: what one Newton step reads stays in cache
 _MAX_STEPS = 50
@@ -42,8 +43,9 @@ def fit_link(
     codes: NDArray[Any],
     sample_weight: FloatArray | None = None,
     *,
+    frequency: FloatArray | None = None,
     shrinkage: float = SHRINKAGE,
-    max_rows: int = 100_000,
+    max_rows: int = 20_000,
 ) -> Link:
     """Fit a temperature and biases that make probabilities agree with labels.
 
@@ -62,10 +64,14 @@ def fit_link(
     codes : integer ndarray of shape (N, M)
         -1 where the label is missing.
     sample_weight : ndarray of shape (N,), optional
+    frequency : ndarray of shape (N,), optional
+        How many rows a row stands for, where the rows are a sample; their weights count it already. Such rows are as
+        good as so many, where other weights make for fewer effective rows.
     shrinkage : float, default=1.0
         Strength of the penalty, positive.
-    max_rows : int, default=100_000
-        Of more rows a random subsample is used, always the same: the few parameters are long since exact.
+    max_rows : int, default=20_000
+        Of more rows a sample is used, stratified by class and always the same (:func:`metricwise.sampling.draw_rows`):
+        the few parameters are long since exact.
 
     Returns
     -------
@@ -93,28 +99,52 @@ def fit_link(
         raise ValueError(
             f"fit_link: codes must have shape ({proba.n_rows}, {proba.n_outputs}), as proba has, got {codes.shape}."
         )
-    proba, codes, sample_weight = _subsample(proba, codes, sample_weight, max_rows)
+    rows = _Rows(proba, codes, sample_weight, frequency).sample(max_rows)
+    proba, codes = rows.proba, rows.codes
     link = Link.identity(proba.n_outputs, proba.width)
-    penalties = {k: _penalty(proba, codes, sample_weight, k, shrinkage) for k in sorted(set(proba.n_classes.tolist()))}
+    penalties = {k: _penalty(rows, k, shrinkage) for k in sorted(set(proba.n_classes.tolist()))}
     for block, span in proba.outputs():
         counts = proba.n_classes[span]
         for k in sorted(set(counts.tolist())):
             for chosen in _batches(np.flatnonzero(counts == k), len(block), k):
-                problem = _Problem.read(block, codes[:, span], sample_weight, chosen, link.floor, penalties[k])
+                weights = (rows.weight, rows.frequency)
+                problem = _Problem.read(block, codes[:, span], *weights, chosen, link.floor, penalties[k])
                 temperature, bias = _newton(problem)
                 link.temperature[span.start + chosen] = temperature
                 link.bias[span.start + chosen, :k] = bias
     return link
 
 
-def _subsample(
-    proba: Probabilities, codes: NDArray[Any], weight: FloatArray | None, max_rows: int
-) -> tuple[Probabilities, NDArray[Any], FloatArray | None]:
-    if proba.n_rows <= max_rows:
-        return proba, codes, weight
-    # Random, not every n-th row: strides alias with data laid out in periods.
-    rows = np.sort(np.random.default_rng(0).choice(proba.n_rows, max_rows, replace=False))
-    return proba.take(rows), codes[rows], None if weight is None else weight[rows]
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """What a link is fitted to; `weight` counts `frequency` already."""
+
+    proba: Probabilities
+    codes: NDArray[Any]
+    weight: FloatArray | None
+    frequency: FloatArray | None
+
+    def sample(self, n_rows: int) -> _Rows:
+        if self.proba.n_rows <= n_rows:
+            return self
+        drawn = draw_rows(self.codes, n_rows, self.proba.n_rows, weight=self.weight)
+
+        def scaled(values: FloatArray | None) -> FloatArray:
+            return drawn.frequency if values is None else values[drawn.rows] * drawn.frequency
+
+        frequency = scaled(self.frequency)
+        return _Rows(self.proba.take(drawn.rows), self.codes[drawn.rows], scaled(self.weight), frequency)
+
+    def pooled(self, outputs: IntArray, k: int) -> _Rows:
+        """Return the entries of outputs of k classes as the rows of one output."""
+        outputs = outputs[:_POOL]
+        of_these = Probabilities(tuple(self.proba.output(m) for m in outputs), self.proba.n_classes[outputs])
+        rows = _Rows(of_these, self.codes[:, outputs], self.weight, self.frequency)
+        rows = rows.sample(max(1, _POOL // len(outputs)))
+        parts = [part if part.ndim == 2 else part[:, :, :k] for part in rows.proba.blocks]
+        together = Probabilities((np.concatenate(parts),), np.array([k], dtype=np.intp))
+        weights = (None if values is None else np.tile(values, len(parts)) for values in (rows.weight, rows.frequency))
+        return _Rows(together, rows.codes.T.reshape(-1, 1), *weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,22 +163,13 @@ class _Penalty:
         return self.strength * form
 
 
-def _penalty(
-    proba: Probabilities, codes: NDArray[Any], weight: FloatArray | None, k: int, shrinkage: float
-) -> _Penalty:
+def _penalty(rows: _Rows, k: int, shrinkage: float) -> _Penalty:
     """Shrink towards no change; where many outputs have k classes, towards the link that fits them all together."""
-    outputs = np.flatnonzero(proba.n_classes == k)
+    outputs = np.flatnonzero(rows.proba.n_classes == k)
     if len(outputs) < _SHARING:
         return _Penalty(np.eye(1, k)[0], shrinkage)
-    rows = np.arange(proba.n_rows)
-    if len(rows) * len(outputs) > _POOL:
-        size = max(1, _POOL // len(outputs))
-        rows = np.sort(np.random.default_rng(0).choice(proba.n_rows, min(size, proba.n_rows), replace=False))
-    parts = [proba.output(m)[rows] for m in outputs[:_POOL]]
-    parts = [part if part.ndim == 2 else part[:, :, :k] for part in parts]
-    together = Probabilities((np.concatenate(parts),), np.array([k], dtype=np.intp))
-    true = np.concatenate([codes[rows, m] for m in outputs[:_POOL]])[:, None]
-    link = fit_link(together, true, None if weight is None else np.tile(weight[rows], len(parts)), shrinkage=shrinkage)
+    pool = rows.pooled(outputs, k)
+    link = fit_link(pool.proba, pool.codes, pool.weight, frequency=pool.frequency, shrinkage=shrinkage)
     bias = link.bias[0, 1:k] - link.bias[0, 0]
     return _Penalty(np.append(link.temperature, bias), shrinkage * _SHARED_STRENGTH)
 
@@ -179,6 +200,7 @@ class _Problem:
         block: NDArray[Any],
         codes: NDArray[Any],
         sample_weight: FloatArray | None,
+        frequency: FloatArray | None,
         outputs: IntArray,
         floor: float,
         penalty: _Penalty,
@@ -190,7 +212,8 @@ class _Problem:
         if sample_weight is not None:
             weight *= sample_weight
             # In effective rows; an output whose observed rows all weigh nothing has none.
-            total, squares = weight.sum(axis=1), (weight**2).sum(axis=1)
+            per_row = weight if frequency is None else weight / frequency
+            total, squares = weight.sum(axis=1), (weight * per_row).sum(axis=1)
             weight *= np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)[:, None]
         counts = np.stack([(weight * (true == j)).sum(axis=1) for j in range(k)], axis=1)
         slope = sum((weight * (true == j) * logits[:, j - 1]).sum(axis=1) for j in range(1, k))

@@ -17,7 +17,7 @@ __all__ = ["Ascent"]
 _GRID = np.linspace(-1.0, 1.0, 9)
 _ZOOMS = 3
 _SAMPLE = 1 << 13  # rows among which starts are compared, if there are many more
-_OFTEN = 200  # rows of the rarest class that a sample should have
+_OFTEN = 400  # rows per class that a sample should have: half of it goes to all classes alike
 _FINER = 8  # times as many rows, before all of them
 _OF_ERROR = 0.02  # a gain this small, over the root of the number of rows, is noise
 
@@ -201,8 +201,7 @@ class Ascent:
 
 def _enough_rows(objective: Objective, n_rows: int) -> int:
     """So many rows that a sample of them shows every class often; all, if that is not much fewer."""
-    rarest = objective.priors[objective.priors > 0].min()
-    enough = max(_SAMPLE, int(_OFTEN / rarest))
+    enough = max(_SAMPLE, _OFTEN * int((objective.priors > 0).sum(axis=1).max()))
     return enough if 4 * enough <= n_rows else n_rows
 
 

@@ -1,0 +1,128 @@
+"""Samples of rows: rare classes are there, and weights bring the whole back."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import metricwise as mw
+from metricwise.inputs import read_proba
+from metricwise.rules import fit_link
+from metricwise.sampling import draw_rows
+from metricwise.selection import choose
+
+
+def rare_world(n_rows, n_positive, seed):
+    """Probabilities of a binary problem with so many positives, and labels drawn from them."""
+    rng = np.random.default_rng(seed)
+    logit = rng.normal(0, 2, n_rows)
+    shift = 0.0
+    for _ in range(100):  # Newton's iteration for the prevalence
+        p = 1 / (1 + np.exp(-(logit + shift)))
+        shift -= (p.sum() - n_positive) / (p * (1 - p)).sum()
+    return p, (rng.random(n_rows) < p).astype(int)
+
+
+@st.composite
+def label_tables(draw):
+    n, m, k = draw(st.integers(1, 300)), draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    skew = rng.dirichlet(np.full(k + 1, draw(st.sampled_from([0.1, 1.0, 10.0]))), size=m)
+    codes = np.stack([rng.choice(k + 1, size=n, p=p) - 1 for p in skew], axis=1).astype(np.int8)
+    weight = rng.integers(0, 3, n).astype(float) if draw(st.booleans()) else None
+    return codes, weight, draw(st.integers(1, 320))
+
+
+@given(label_tables())
+def test_sample_is_of_distinct_rows_that_stand_for_all(table):
+    codes, weight, n_rows = table
+    sample = draw_rows(codes, n_rows, len(codes), weight=weight)
+    assert (np.diff(sample.rows) > 0).all()
+    assert sample.rows.min() >= 0
+    assert sample.rows.max() < len(codes)
+    assert sample.frequency.sum() == pytest.approx(len(codes))
+    assert (sample.frequency >= 1 - 1e-12).all()
+    again = draw_rows(codes, n_rows, len(codes), weight=weight)
+    assert (again.rows == sample.rows).all()
+    # As many as asked for, but for rounding and the one row that every stratum has.
+    strata = codes.shape[1] * (int(codes.max()) + 2)
+    assert len(sample.rows) <= min(len(codes), n_rows + strata + 1)
+
+
+@given(label_tables())
+def test_classes_of_one_output_are_counted_exactly(table):
+    codes, _, n_rows = table
+    codes = codes[:, :1]
+    sample = draw_rows(codes, n_rows, len(codes))
+    whole = np.bincount(codes[:, 0] + 1, minlength=7)
+    back = np.bincount(codes[sample.rows, 0] + 1, sample.frequency, minlength=7)
+    np.testing.assert_allclose(back, whole)
+
+
+def test_no_row_stands_for_more_than_twice_its_share():
+    rng = np.random.default_rng(0)
+    codes = rng.choice(4, size=(50_000, 1), p=[0.98, 0.0199, 0.00008, 0.00002])
+    sample = draw_rows(codes, 1000, len(codes))
+    assert sample.frequency.max() <= 2 * 50 * 1.05
+    rare = (codes[:, 0] >= 2).sum()
+    assert 0 < rare == (codes[sample.rows, 0] >= 2).sum()  # all of them
+
+
+def test_rare_labels_of_many_outputs_are_sampled_and_weighted_back():
+    rng = np.random.default_rng(0)
+    codes = (rng.random((40_000, 30)) < np.geomspace(0.0005, 0.2, 30)).astype(np.int8)
+    estimates = []
+    for seed in range(40):
+        sample = draw_rows(codes, 2000, len(codes), seed=seed)
+        assert (codes[sample.rows].sum(axis=0) >= 15).all()  # at random the rarest would show once
+        estimates.append(sample.frequency @ codes[sample.rows])
+    error = np.std(estimates, axis=0, ddof=1) / np.sqrt(40)
+    bias = np.mean(estimates, axis=0) - codes.sum(axis=0)
+    assert (np.abs(bias) <= 4 * error + 1e-9).all()
+
+
+def test_link_of_a_sample_is_that_of_all_rows():
+    p, y = rare_world(200_000, 60, seed=0)
+    proba = read_proba(np.clip(p * 30, 0, 0.999))  # as class weights would make them
+    whole = fit_link(proba, y[:, None], max_rows=200_000)
+    some = fit_link(proba, y[:, None])
+    assert some.temperature[0] == pytest.approx(whole.temperature[0], abs=0.05)
+    np.testing.assert_allclose(some.bias, whole.bias, atol=0.1)
+
+
+def test_weights_and_frequencies_are_told_apart():
+    """Rows that stand for ten are as good as ten rows, and weights of ten are no more than one."""
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.02, 0.98, 60)
+    y = (rng.random(60) < p**2).astype(int)[:, None]
+    ten = np.full(60, 10.0)
+    repeated = fit_link(read_proba(np.repeat(p, 10)), np.repeat(y, 10, axis=0))
+    stands_for_ten = fit_link(read_proba(p), y, ten, frequency=ten)
+    np.testing.assert_allclose(stands_for_ten.bias, repeated.bias, atol=1e-6)
+    weighs_ten = fit_link(read_proba(p), y, ten)
+    np.testing.assert_allclose(weighs_ten.bias, fit_link(read_proba(p), y).bias, atol=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["balanced_accuracy", "g_mean"])
+def test_forty_positives_among_many_rows_are_not_overlooked(metric):
+    p, y = rare_world(300_000, 40, seed=3)
+    new_p, new_y = rare_world(300_000, 40, seed=4)
+    solution = mw.optimize(p, y, metric)
+    score = mw.metrics.get_metric(metric).score
+    fixed = mw.optimize(p, y, metric, confusion="expected", recalibrate=True)
+    best = score(new_y, fixed.rule.predict(new_p))
+    assert best > 0.75
+    assert score(new_y, solution.rule.predict(new_p)) > best - 0.03
+
+
+def test_choice_is_made_on_a_sample_with_the_rare_class():
+    from metricwise.front_door import read_problem
+    from metricwise.problem import Recipe, Settings
+
+    p, y = rare_world(100_000, 30, seed=5)
+    problem, _ = read_problem(p, y, "balanced_accuracy")
+    some = problem.sample(5_000, seed=0)
+    assert (some.codes == 1).sum() == (problem.codes == 1).sum()
+    np.testing.assert_allclose(some.oracle().priors, problem.oracle().priors)
+    choice = choose(problem, [Recipe("expected", recalibrate=True)], Settings())
+    assert choice.gain.estimate > 0.2
