@@ -24,7 +24,7 @@ install: $(STAMP)
 $(STAMP): pyproject.toml setup.py constraints.txt $(KERNELS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip setuptools cython
-	$(BIN)/python -m pip install --quiet -c constraints.txt --group dev --no-build-isolation -e '.[all]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group dev --no-build-isolation -e .
 	touch $@
 
 demo: $(STAMP)
@@ -57,14 +57,14 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/tuning_speed.py
 
 reproduce: $(STAMP)
-	$(BIN)/python -m metricwise reproduce all --jobs $(WORKERS) --output docs/reproduction
+	$(BIN)/python -m reproduction all --jobs $(WORKERS) --output docs/reproduction
 
 # New pins: the newest versions that pyproject.toml allows, from an environment that holds nothing else.
 constraints:
 	rm -rf .venv-constraints
 	$(PYTHON) -m venv .venv-constraints
 	.venv-constraints/bin/python -m pip install --quiet --upgrade pip setuptools cython
-	.venv-constraints/bin/python -m pip install --quiet --group dev --group bench --no-build-isolation -e '.[all]'
+	.venv-constraints/bin/python -m pip install --quiet --group dev --group bench --no-build-isolation -e .
 	.venv-constraints/bin/python -m pip freeze --all --exclude-editable > constraints.txt
 	rm -rf .venv-constraints
 

@@ -19,7 +19,7 @@ from ._version import __version__
 __all__ = ["show_versions"]
 
 _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl")
-_EXTRAS = ("matplotlib", "rich", "typer", "pandas", "pooch", "pyarrow", "dask", "distributed")
+_OPTIONAL = ("pandas", "polars", "pyarrow")  # of data frames, which are read without loading these
 _BUILDING = ("pip", "setuptools", "cython")
 _THREADS = "OMP_NUM_THREADS"
 
@@ -49,7 +49,7 @@ def show_versions() -> None:
     Needed:
                    numpy: ...
     Optional:
-              matplotlib: ...
+                  pandas: ...
     Building:
                      pip: ...
     """
@@ -57,7 +57,7 @@ def show_versions() -> None:
         "System": _system(),
         "metricwise": _own(),
         "Needed": _packages(_NEEDED),
-        "Optional": _packages(_EXTRAS),
+        "Optional": _packages(_OPTIONAL),
         "Building": _packages(_BUILDING),
     }
     for number, (title, facts) in enumerate(sections.items()):
