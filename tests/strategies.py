@@ -46,6 +46,11 @@ class Tiny:
         return np.ones(self.n_rows) if self.weight is None else self.weight
 
     @property
+    def shows_every_class(self):
+        seen = self.y[self.row_weight > 0]
+        return all(set(range(k)) <= set(seen[:, m]) for m, k in enumerate(self.sizes))
+
+    @property
     def proba(self):
         """What a user would pass."""
         return self.eta[0] if self.n_outputs == 1 else list(self.eta)

@@ -145,7 +145,7 @@ def test_value_on_labels_is_the_expectation_over_draws():
     y = np.array([rng.choice(3, p=row) for row in eta])
     solution = mw.optimize(eta, y, "min_recall", confusion="expected", recalibrate=False, randomized=True)
     C = np.eye(3)[y].T @ solution.rule.distribution(eta)
-    assert solution.value_on_labels == pytest.approx(p.recalls(C).min(), abs=1e-12)
+    assert solution.value == pytest.approx(p.recalls(C).min(), abs=1e-12)
 
 
 def test_draws_follow_the_distribution():
@@ -206,7 +206,7 @@ def test_choosing_a_recipe_leaves_the_mixture_to_the_end():
         if isinstance(solution.rule, mw.MixtureRule)
         else np.eye(3)[solution.rule.predict(eta)]
     )
-    assert solution.value_on_labels == pytest.approx(p.recalls(C).min(), abs=1e-12)
+    assert solution.value == pytest.approx(p.recalls(C).min(), abs=1e-12)
 
 
 @pytest.mark.parametrize("value", [1, "yes", None])

@@ -240,7 +240,7 @@ def test_gain_is_about_new_rows():
 
 
 def check_finite(solution):
-    numbers = [solution.value, solution.baseline, solution.value_on_labels]
+    numbers = [solution.value, solution.baseline, solution.optimized_value]
     if solution.gain is not None:
         assert solution.gain.low <= solution.gain.estimate <= solution.gain.high
         numbers += [solution.gain.low, solution.gain.high]
@@ -350,7 +350,7 @@ def test_sweep_on_blended_counts_is_exact(name, average):
             best += max(blended_value(alone, d, metric, "micro") for d in decisions) / problem.n_outputs
         options = {"confusion": "blended", "recalibrate": False, "solver": "sweep", **problem.arguments()}
         solution = mw.optimize(problem.proba, problem.labels, name, average=average, **options)
-        assert solution.value == pytest.approx(best, abs=1e-12)
+        assert solution.optimized_value == pytest.approx(best, abs=1e-12)
         predicted = solution.rule.predict(problem.proba).reshape(problem.n_rows, -1).astype(int)
         assert blended_value(problem, predicted, metric, average) == pytest.approx(best, abs=1e-12)
 
@@ -370,4 +370,4 @@ def test_path_on_blended_counts_is_exact():
         decisions = [np.argmin(constant + value * slope, axis=1)[:, None] for value in tried]
         best = max(blended_value(problem, d, s.micro_f1, "micro") for d in decisions)
         options = {"confusion": "blended", "recalibrate": False, "solver": "path", **problem.arguments()}
-        assert mw.optimize(problem.proba, problem.labels, "micro_f1", **options).value == pytest.approx(best, abs=1e-12)
+        assert mw.optimize(problem.proba, problem.labels, "micro_f1", **options).optimized_value == pytest.approx(best, abs=1e-12)

@@ -147,10 +147,10 @@ def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
         value=value,
         baseline=value,
         confusion=oracle.confusion_of(codes),
+        optimized_value=value,
         status="",
         n_passes=1,
         history=(value,),
-        value_on_labels=value,
     )
 
 

@@ -22,6 +22,7 @@ from .metrics.base import Metric
 from .metrics.instance import instance_value
 from .metrics.objective import Objective, make_objective
 from .oracles import BlendedOracle, MemoryOracle, Oracle
+from .padding import pad
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift
 from .sampling import draw_rows
 from .solvers import Solution, Solver, make_solver
@@ -156,15 +157,33 @@ class Problem:
         weights = None if self.codes is None else self.class_weights
         return MemoryOracle(self.proba, self.codes, self.sample_weight, expected, self.prior, weights)
 
-    def objective(self, oracle: Oracle) -> Objective:
-        """Bind the metric to the class priors that an oracle counts."""
+    def objective(self, oracle: Oracle, recipe: Recipe | None = None) -> Objective:
+        """Bind the metric to the class priors that an oracle counts.
+
+        Parameters
+        ----------
+        oracle : Oracle
+        recipe : Recipe, optional
+            What a rule is fitted by, rather than judged: where it counts probabilities although there are labels, and
+            the metric counts every class alike, those that no label shows are padded
+            (:func:`metricwise.padding.pad`).
+        """
         n_classes, alpha = oracle.n_classes, self.output_weight
         if self.support_weighted:
             support = alpha * oracle.weight * oracle.priors[:, 1]
             alpha = support if support.sum() > 0 else alpha
         grouping = group_outputs(self.average, oracle.weight, n_classes, alpha)
+        padding = None
+        if recipe is not None and recipe.confusion != "labels" and self.codes is not None and self.metric.by_class:
+            padding = pad(oracle, grouping, self.class_weights, rare=recipe.recalibrate, smooth=self.metric.smooth)
         return make_objective(
-            self.metric, grouping, oracle.priors, n_classes, classes=self.classes, frozen=self.keeps_argmax
+            self.metric,
+            grouping,
+            oracle.priors,
+            n_classes,
+            classes=self.classes,
+            frozen=self.keeps_argmax,
+            padding=padding,
         )
 
     @cached_property
@@ -187,19 +206,13 @@ class Problem:
         weight = counts if self.sample_weight is None else counts * self.sample_weight
         return replace(self, sample_weight=weight) if weight.any() else self
 
-    def value_of_rule(self, rule: WeightedRule | MixtureRule) -> float:
-        """Return the metric of a rule counted with labels; of a mixture in expectation over its draws.
-
-        A rule behind a link is valued row by row alone (instance); others on the linked problem, without it.
-        """
-        if self.average == "instance":
-            return self.value_of(rule.decide(self.proba))
+    def confusion_of_rule(self, rule: WeightedRule | MixtureRule) -> FloatArray:
+        """Return the confusion tensor of a rule without a link, counted with labels; of a mixture its expectation."""
         rules = (rule,) if isinstance(rule, WeightedRule) else rule.rules
         shares = np.ones((1, 1)) if isinstance(rule, WeightedRule) else np.asarray(rule.weights)
-        oracle = self.oracle()
-        tensors = oracle.confusions([one.loss for one in rules])
+        tensors = self.oracle().confusions([one.loss for one in rules])
         shares = np.broadcast_to(shares, (self.proba.n_outputs, len(rules)))
-        return self.objective(oracle).value(np.einsum("mr,rmij->mij", shares, tensors))
+        return np.asarray(np.einsum("mr,rmij->mij", shares, tensors))
 
     def value_of(self, predicted: NDArray[Any]) -> float:
         """Return the metric of decisions (codes) counted with labels; row by row for the instance-average."""
@@ -273,7 +286,7 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> tuple[
     link = problem.link(recipe.recalibrate)
     linked = problem.linked(link)
     oracle = linked.oracle(recipe.confusion)
-    return _maximise(linked, recipe, solver, oracle, linked.objective(oracle)), link
+    return _maximise(linked, recipe, solver, oracle, linked.objective(oracle, recipe)), link
 
 
 def _maximise(
@@ -293,7 +306,7 @@ def _maximise(
     losses = []
     for _ in range(recipe.n_bootstrap):
         resampled = problem.resampled(rng).oracle(recipe.confusion)
-        rule = chosen.solve(resampled, problem.objective(resampled)).rule
+        rule = chosen.solve(resampled, problem.objective(resampled, recipe)).rule
         assert isinstance(rule, WeightedRule)  # only randomised solvers mix
         losses.append(rule.loss)
     words = f"The mean of the rules of {recipe.n_bootstrap} resamples of the rows."
@@ -313,53 +326,45 @@ def fit(
     Returns
     -------
     Solution
-        Its rule has the user's labels; values are counted by the recipe, `value_on_labels` with labels.
+        Its rule has the user's labels.
     """
     link = problem.link(recipe.recalibrate)
     linked = problem.linked(link)  # holds the recalibrated probabilities: made once
     oracle = linked.oracle(recipe.confusion)
-    objective = linked.objective(oracle)
+    objective = linked.objective(oracle, recipe)
     solution = _maximise(linked, recipe, solver, oracle, objective)
-    raw = solution.rule
-    found: dict[str, Any] = {}
     if objective.frozen.any():
-        found["upper_bound"] = None  # outputs that keep argmax might do better
-    if problem.average == "instance" and problem.codes is not None:
-        found |= _by_rows(problem, recipe, raw, link, oracle, objective)
-    else:
+        solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
+
+    def named(facts: Mapping[str, Any]) -> WeightedRule | MixtureRule:
+        rule, names = solution.rule, problem.output_names
+        return rule.named(problem.classes, problem.multioutput, link, problem.normalize, facts, names)
+
+    if problem.codes is None:
         if link is not None:  # without one, argmax is what the solver has counted beside its rule
-            found["baseline"] = objective.value(oracle.confusion_of(argmax(problem)))
-        if recipe.confusion == "labels":
-            found["value_on_labels"] = solution.value
-        elif problem.codes is not None:
-            found["value_on_labels"] = linked.value_of_rule(raw)
-    facts = {**(facts or {}), "value": found.get("value", solution.value)}
-    found["rule"] = raw.named(
-        problem.classes, problem.multioutput, link, problem.normalize, facts, problem.output_names
+            solution = replace(solution, baseline=objective.value(oracle.confusion_of(argmax(problem))))
+        solution = replace(solution, counted="expected")
+    elif problem.average == "instance":
+        row_by_row = problem.value_of(named({}).decide(problem.proba)), problem.value_of(argmax(problem))
+        solution = replace(_on_labels(problem, linked, recipe, solution), value=row_by_row[0], baseline=row_by_row[1])
+    else:
+        solution = _on_labels(problem, linked, recipe, solution)
+    return replace(solution, rule=named({**(facts or {}), "value": solution.value}))
+
+
+def _on_labels(problem: Problem, linked: Problem, recipe: Recipe, solution: Solution) -> Solution:
+    """Count the rule and argmax with labels, where the solver did not."""
+    if recipe.confusion == "labels" and linked is problem:
+        return solution
+    oracle = linked.oracle()
+    objective = linked.objective(oracle)
+    confusion = solution.confusion if recipe.confusion == "labels" else linked.confusion_of_rule(solution.rule)
+    return replace(
+        solution,
+        value=objective.value(confusion),
+        baseline=objective.value(oracle.confusion_of(argmax(problem))),
+        confusion=confusion,
     )
-    return replace(solution, **found)
-
-
-def _by_rows(
-    problem: Problem,
-    recipe: Recipe,
-    raw: WeightedRule | MixtureRule,
-    link: Link | None,
-    oracle: MemoryOracle | BlendedOracle,
-    objective: Objective,
-) -> dict[str, Any]:
-    """Value a rule of the instance-average row by row, where labels are counted."""
-    rule = raw.named(problem.classes, problem.multioutput, link, problem.normalize, {}, problem.output_names)
-    plain = argmax(problem)
-    on_labels = problem.value_of_rule(rule)
-    if recipe.confusion != "labels":
-        return {"baseline": objective.value(oracle.confusion_of(plain)), "value_on_labels": on_labels}
-    return {
-        "value": on_labels,
-        "baseline": problem.value_of(plain),
-        "value_on_labels": on_labels,
-        "upper_bound": None,
-    }
 
 
 def argmax(problem: Problem) -> NDArray[np.intp]:

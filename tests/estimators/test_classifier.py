@@ -355,7 +355,7 @@ def test_the_fitted_attributes_say_what_was_found(multiclass):
     model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="g_mean").fit(X, y)
     assert model.gain_.low <= model.gain_.estimate <= model.gain_.high
     assert model.gain_ is model.solution_.gain
-    assert model.best_score_ == model.solution_.value_on_labels
+    assert model.best_score_ == model.solution_.value
     table = pd.DataFrame(model.cv_results_)
     assert list(table.columns) == ["recipe", "score", "gain", "std_error"]
     assert "recalibrated + expected" in set(table.recipe)

@@ -225,7 +225,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         )
         self.rule_ = self.solution_.rule
         self.classes_ = target.public_classes
-        self.best_score_ = self.solution_.value_on_labels
+        self.best_score_ = self.solution_.value
         self.gain_ = self.solution_.gain
         self.cv_results_ = _table(self.solution_.extra.get("candidates"))
         self._copy_features()

@@ -59,12 +59,15 @@ class Metric:
         Whether the bound metric is a concave function of C.
     smooth : bool
         Whether its gradient exists wherever its value is not at the edge of its range.
+    by_class : bool
+        Whether every class counts alike, however few rows it has: the fewer, the more each of them weighs.
     """
 
     name: ClassVar[str] = "metric"
     family: ClassVar[str] = "other"
     concave: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
+    by_class: ClassVar[bool] = False
 
     @property
     def range(self) -> tuple[float, float]:
@@ -333,6 +336,7 @@ class FromFunction(Metric):
 
     name: ClassVar[str] = "function"
     family: ClassVar[str] = "callable"
+    by_class: ClassVar[bool] = True  # for all that is known
 
     @property
     def concave(self) -> bool:  # type: ignore[override]  # the user's word, not the class's

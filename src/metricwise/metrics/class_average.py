@@ -80,6 +80,10 @@ class ClassAverage(Metric):
         # "micro_f1" is the paper's metric, which has a negative class.
         return f"{self.base.name}_micro" if self.average == "micro" else f"{self.average}_{self.base.name}"
 
+    @property
+    def by_class(self) -> bool:  # type: ignore[override]  # depends on the average
+        return self.average == "macro"
+
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
         priors = as_shares(priors)
         if self.average == "micro":

@@ -276,6 +276,7 @@ class BalancedAccuracy(_LinearMetric):
     adjusted: bool = False
 
     name: ClassVar[str] = "balanced_accuracy"
+    by_class: ClassVar[bool] = True
 
     @property
     def range(self) -> tuple[float, float]:

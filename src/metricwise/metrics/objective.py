@@ -81,7 +81,7 @@ class Objective:
         Not bound.
     grouping : Grouping
     priors : ndarray of shape (G, K)
-        Pooled class priors.
+        Pooled class priors, with the padding.
     labels : tuple of G label tuples or None
         What a class given by label refers to.
     bound : tuple of (ndarray of int, Metric)
@@ -89,6 +89,9 @@ class Objective:
     n_classes : ndarray of shape (M,)
     frozen : ndarray of shape (M,), bool
         Outputs that keep argmax: they have no label or one class, and a group of their own.
+    padding : ndarray of shape (G, K, K), optional
+        A confusion that every rule has beside its own, in units of the whole: what is known before any row is seen. The
+        metric is that of both together.
     """
 
     metric: Metric
@@ -98,6 +101,7 @@ class Objective:
     bound: tuple[tuple[IntArray, Metric], ...]
     n_classes: IntArray
     frozen: NDArray[np.bool_]
+    padding: FloatArray | None = None
 
     @cached_property
     def width(self) -> int:
@@ -123,6 +127,7 @@ class Objective:
     def values(self, C: FloatArray) -> FloatArray:
         """Return psi_g of pooled confusions of shape (..., G, K, K), as (..., G)."""
         out = np.empty(C.shape[:-2])
+        C = self._padded(C)
         for groups, k, metric in self._batches:
             out[..., groups] = metric.value(C[..., groups, :k, :k])
         return out
@@ -138,14 +143,40 @@ class Objective:
     def gradient(self, C: FloatArray) -> FloatArray:
         """Return d psi_g / d C_g at pooled confusions (..., G, K, K), in that shape."""
         out = np.zeros(C.shape)
+        C = self._padded(C)
         for groups, k, metric in self._batches:
             out[..., groups, :k, :k] = metric.gradient(C[..., groups, :k, :k])
-        return out
+        return out if self.padding is None else out / self._size
 
-    def group_metric(self, group: int) -> Metric:
-        """Return the metric of one group, bound to its priors alone."""
+    @cached_property
+    def _size(self) -> FloatArray:
+        """What a confusion and its padding sum to, (G, 1, 1)."""
+        assert self.padding is not None
+        return np.asarray(1.0 + self.padding.sum(axis=(1, 2), keepdims=True))
+
+    def _padded(self, C: FloatArray) -> FloatArray:
+        return C if self.padding is None else (C + self.padding) / self._size
+
+    def _unpadded(self, functional: FloatArray) -> FloatArray:
+        """Return A' of shape (G, ..., K, K) with <A', C> = <A, padded C> for every C that sums to 1."""
+        if self.padding is None:
+            return functional
+        padding, size = self.padding, self._size
+        while padding.ndim < functional.ndim:
+            padding, size = padding[:, None], size[:, None]
+        return np.asarray((functional + inner(functional, padding)[..., None, None]) / size)
+
+    def values_of(self, group: int, C: FloatArray) -> FloatArray:
+        """Return psi_g of many pooled confusions (T, K, K) of one group."""
         k = int(self.grouping.n_classes[group])
-        return self.metric.bind(self.priors[group, :k], self.labels[group])
+        if self.padding is not None:
+            C = (C + self.padding[group]) / self._size[group]
+        return self.metric.bind(self.priors[group, :k], self.labels[group]).value(C[:, :k, :k])
+
+    @cached_property
+    def row_priors(self) -> FloatArray:
+        """Class priors (G, K) of the rows alone, without the padding."""
+        return self.priors if self.padding is None else self.priors * self._size[:, 0] - self.padding.sum(axis=2)
 
     def full_gradient(self, C: FloatArray, step: float = 1e-6) -> FloatArray:
         """Return d psi_g / d C_g with the class priors free to move, by differences; pooled C of shape (G, K, K).
@@ -192,7 +223,7 @@ class Objective:
             A[groups, :k, :k], B[groups, :k, :k] = ratio.A, ratio.B
             low[groups], high[groups] = ratio.range
             zero = ratio.zero_division or 0.0
-        return Ratio(A, B, low, high, zero, linear)
+        return Ratio(self._unpadded(A), self._unpadded(B), low, high, zero, linear)
 
     @cached_property
     def parts(self) -> FloatArray | None:
@@ -208,7 +239,7 @@ class Objective:
         for g, own in found.items():
             k = own.shape[-1]
             out[g, :, :k, :k] = own[np.minimum(np.arange(most), len(own) - 1)]
-        return out
+        return self._unpadded(out)
 
     def from_ratios(self, ratios: FloatArray) -> float:
         """Return the objective whose ratios are these, of shape (G,)."""
@@ -247,6 +278,7 @@ def make_objective(
     *,
     classes: Sequence[Sequence[Any] | NDArray[Any]] | None = None,
     frozen: NDArray[np.bool_] | None = None,
+    padding: FloatArray | None = None,
 ) -> Objective:
     """Bind a metric to the pooled priors of each group.
 
@@ -260,12 +292,15 @@ def make_objective(
     classes : sequence of M label sequences, optional
         What a class given by label refers to.
     frozen : ndarray of shape (M,), bool, optional
+    padding : ndarray of shape (G, K, K), optional
 
     Returns
     -------
     Objective
     """
     pooled = grouping.pool(priors)
+    if padding is not None:
+        pooled = (pooled + padding.sum(axis=2)) / (1.0 + padding.sum(axis=(1, 2))[:, None])
     labels = _group_labels(grouping, classes)
     batches: dict[tuple[Any, ...], list[int]] = {}
     for g, key in enumerate(zip(grouping.n_classes.tolist(), labels, strict=True)):
@@ -279,7 +314,7 @@ def make_objective(
     if classes is not None and grouping.n_groups < len(grouping.group):
         _check_shared_labels(metric, grouping, pooled, classes)
     frozen = np.zeros(len(n_classes), dtype=bool) if frozen is None else frozen
-    return Objective(metric, grouping, pooled, labels, tuple(bound), n_classes, frozen)
+    return Objective(metric, grouping, pooled, labels, tuple(bound), n_classes, frozen, padding)
 
 
 def _group_labels(

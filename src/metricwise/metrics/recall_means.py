@@ -32,6 +32,7 @@ class RecallMean(Metric):
 
     family: ClassVar[str] = "concave"
     concave: ClassVar[bool] = True
+    by_class: ClassVar[bool] = True
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         """Return the mean, shape (...)."""
@@ -234,6 +235,7 @@ class MinRecall(Metric):
     family: ClassVar[str] = "concave"
     concave: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
+    by_class: ClassVar[bool] = True
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
         priors = as_shares(priors)
@@ -274,6 +276,7 @@ class Minimum(Metric):
     family: ClassVar[str] = "concave"
     concave: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
+    by_class: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         metrics = tuple(self.metrics)

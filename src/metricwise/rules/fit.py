@@ -53,7 +53,8 @@ def fit_link(
 
         sum_n w_n * (log sum_k exp(t z_nk + c_k) - t z_ny - c_y)  +  shrinkage / 2 * ((t - 1)^2 + sum_k c_k^2)
 
-    with z = log(max(eta, floor)): convex, and shrunk towards leaving the probabilities as they are. The shrinkage is in
+    with z = log(max(eta, floor)) and k over the classes that some label shows (of the others the labels say nothing,
+    and they keep their odds): convex, and shrunk towards leaving the probabilities as they are. The shrinkage is in
     units of rows: it holds back outputs of few rows and classes that hardly occur, and vanishes with many. Five or more
     outputs with equally many classes are shrunk towards the link that fits all of them together instead, so that rare
     ones borrow strength. Weights are scaled to sum to their effective number of rows, ``(sum w)^2 / sum w^2``.
@@ -184,7 +185,9 @@ class _Problem:
     """The penalised likelihood of B outputs of k classes, with logits relative to class 0.
 
     logits : (B, k - 1, N); weight : (B, N); counts : (B, k - 1), weight of each class but class 0; slope : (B,), the
-    weighted sum of the logits of the true classes; fixed : (B,), outputs with nothing to learn from.
+    weighted sum of the logits of the true classes; fixed : (B,), outputs with nothing to learn from; shown : (B, k),
+    classes that some label has. The likelihood is that of the labels among those: a class that no label shows says
+    nothing of its bias, and keeps what the penalty gives it.
     """
 
     logits: FloatArray
@@ -192,6 +195,7 @@ class _Problem:
     counts: FloatArray
     slope: FloatArray
     fixed: NDArray[np.bool_]
+    shown: NDArray[np.bool_]
     penalty: _Penalty
 
     @classmethod
@@ -217,17 +221,22 @@ class _Problem:
             weight *= np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)[:, None]
         counts = np.stack([(weight * (true == j)).sum(axis=1) for j in range(k)], axis=1)
         slope = sum((weight * (true == j) * logits[:, j - 1]).sum(axis=1) for j in range(1, k))
-        return cls(logits, weight, counts[:, 1:], np.asarray(slope), (counts > 0).sum(axis=1) < 2, penalty)
+        shown = counts > 0
+        fixed = shown.sum(axis=1) < 2
+        return cls(logits, weight, counts[:, 1:], np.asarray(slope), fixed, shown | fixed[:, None], penalty)
 
     def evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value (B,), gradient (B, k) and Hessian (B, k, k) at theta = (t, b_1, ..., b_{k-1})."""
         t, bias = theta[:, 0], theta[:, 1:]
         score = self.logits * t[:, None, None]
         score += bias[:, :, None]
-        top = np.maximum(score.max(axis=1), 0.0)
+        if not self.shown.all():
+            score[~self.shown[:, 1:]] = -np.inf
+        first = np.where(self.shown[:, :1], 0.0, -np.inf)
+        top = np.maximum(score.max(axis=1), first)
         score -= top[:, None]
         np.exp(score, out=score)
-        total = score.sum(axis=1) + np.exp(-top)
+        total = score.sum(axis=1) + np.exp(first - top)
         value = (self.weight * (top + np.log(total))).sum(axis=1) - t * self.slope - (bias * self.counts).sum(axis=1)
         score /= total[:, None]
         p = score

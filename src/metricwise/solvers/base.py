@@ -7,9 +7,10 @@ any one algorithm.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,39 +52,44 @@ class Solution:
     rule : WeightedRule or MixtureRule
         What to predict with.
     value : float
-        The metric of the rule, as the solver counted it.
+        The metric of the rule, counted with the labels given (with `prior`, reweighted to it); without labels its
+        expectation by the probabilities.
     baseline : float
         The metric of plain argmax, counted alike.
     confusion : ndarray of shape (M, K, K)
         The confusion tensor of the rule, counted alike.
-    value_on_labels : float or None
-        The metric of the rule counted with labels; None without labels.
+    counted : {"labels", "expected"}
+        What these three were counted with.
+    optimized_value : float
+        What the solver maximised, as it counted it: by labels, probabilities or both, and through a surrogate where the
+        metric has one. It is `value` where labels are counted and the metric is no surrogate.
     upper_bound : float or None
-        No rule is better than this. With expected confusion a certificate over all rules, randomised ones included;
-        with labels only for the sweep and the path, over their own family of rules; else None.
+        No rule has a larger `optimized_value`. With expected confusion a certificate over all rules, randomised ones
+        included; with labels only for the sweep and the path, over their own family of rules; else None.
     gap : float or None
-        ``upper_bound - value``.
+        ``upper_bound - optimized_value``.
     gain : Gain or None
         The honest estimate for unseen rows, where one was asked for.
     alternative : float or None
-        What the other kind of rule would give: the best mixture found where one rule is returned, the best single rule
-        where a mixture is. None where the solver did not look.
+        The optimised value that the other kind of rule would have: the best mixture found where one rule is returned,
+        the best single rule where a mixture is. None where the solver did not look.
     status : str
         What happened, in words, with a remedy where one is due.
     n_passes : int
         Passes over the rows.
     history : tuple of float
-        The value after each pass.
+        The optimised value after each pass.
     """
 
     rule: WeightedRule | MixtureRule
     value: float
     baseline: float
     confusion: FloatArray
+    optimized_value: float
     status: str
     n_passes: int
+    counted: Literal["labels", "expected"] = "labels"
     history: tuple[float, ...] = ()
-    value_on_labels: float | None = None
     upper_bound: float | None = None
     gain: Gain | None = None
     alternative: float | None = None
@@ -91,8 +97,18 @@ class Solution:
 
     @property
     def gap(self) -> float | None:
-        """How far the value may be from the best one; None where nothing is known."""
-        return None if self.upper_bound is None else max(0.0, self.upper_bound - self.value)
+        """How far the optimised value may be from the best one; None where nothing is known."""
+        return None if self.upper_bound is None else max(0.0, self.upper_bound - self.optimized_value)
+
+    @property
+    def value_on_labels(self) -> float | None:
+        """Deprecated: `value` is counted with labels wherever there are any."""
+        warnings.warn(
+            "Solution.value_on_labels is deprecated and goes with version 0.3; where there are labels, it is value.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self.value if self.counted == "labels" else None
 
     def __repr__(self) -> str:
         parts = [f"value={self.value:.6g}", f"baseline={self.baseline:.6g}"]
@@ -215,7 +231,7 @@ def finish(
     return replace(
         solution,
         history=(*history, solution.value),
-        upper_bound=None if upper_bound is None else max(upper_bound, solution.value),
+        upper_bound=None if upper_bound is None else max(upper_bound, solution.optimized_value),
         extra=extra or {},
     )
 
@@ -236,6 +252,7 @@ def pack(
         value=value,
         baseline=objective.value(counted[1]),
         confusion=counted[0],
+        optimized_value=value,
         status=status,
         n_passes=n_passes,
         history=(value,),

@@ -102,10 +102,10 @@ class Sweep:
         order = np.argsort(walk.group, kind="stable")
         ends = np.searchsorted(walk.group[order], np.arange(n_groups + 1))
         for g in range(n_groups):
-            metric, priors = objective.group_metric(g), objective.priors[g]
+            priors = objective.row_priors[g]
             for start in range(ends[g], ends[g + 1], _CHUNK):
                 own = order[start : min(start + _CHUNK, ends[g + 1])]
-                values[own] = metric.value(_confusions(walk.values[own], priors))
+                values[own] = objective.values_of(g, _confusions(walk.values[own], priors))
         return walk, values
 
 
