@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import inputs
 from ._version import __version__
 from .metrics.base import Metric
+from .metrics.scales import in_order
 from .metrics.scorers import resolve, target_kind
 from .problem import Problem, Recipe, Settings, argmax, argmax_rule, fit
 from .selection import Choice, candidates, choose
@@ -52,9 +53,11 @@ def optimize(
     proba : array-like
         Class probabilities. With a 1-D y: (N,) or (N, 2) binary, or (N, K). With a 2-D y: (N, M) multilabel,
         (N, M, K), or a list of M arrays (N, K_m), which is what scikit-learn's multioutput ``predict_proba`` returns.
-        Without y, a 2-D array is (N, K). Columns of data frames are matched to classes by name.
+        Without y, a 2-D array is (N, K). Columns of data frames are matched to classes by name, in a list of frames
+        too.
     y : array-like of shape (N,) or (N, M), or None
-        Labels; NaN, None, NA and masked entries are missing. None: the probabilities are their own labels.
+        Labels; NaN, None, NA and masked entries are missing. None: the probabilities are their own labels. Ordinal
+        metrics go by the order of an ordered categorical, unless they have an `order` of their own.
     metric : str, Metric or callable
         A name of ours, a scikit-learn scorer name, a metric object, or f(C) of a (K, K) confusion matrix.
     average : {"micro", "macro", "instance"}, optional
@@ -62,7 +65,9 @@ def optimize(
     sample_weight : array-like of shape (N,), optional
     output_weight : array-like of shape (M,), optional
     classes : array-like, or list of M array-likes, optional
-        Labels in column order; None infers them from y.
+        Labels in column order. None takes the names of the columns of data frames, else the sorted labels in y if
+        there are as many as columns, else 0..K-1 if y holds whole numbers from 0 on, with 0 among them. What that
+        leaves open is asked for: ratings from 1 on that lack one, ordered categories that do not sort into their order.
     missing : scalar, optional
         A code that stands for a missing label besides the usual ones.
     solver : str or Solver, default="auto"
@@ -180,8 +185,11 @@ def read_problem(
     if not isinstance(normalize, (bool, np.bool_)):
         raise ValueError(f"{who}: normalize must be True or False, got {normalize!r}.")
     multioutput = None if y is None else inputs.is_two_dimensional(y, who)
+    if multioutput:
+        inputs.check_one_column(y, proba, who)
+    inputs.warn_of_order(who, 3, proba=proba, y=y, sample_weight=sample_weight)
     classes = inputs.classes_from_columns(proba, y, classes, multioutput, missing)
-    columns = list(y.columns) if multioutput and inputs.is_frame(y) else None
+    columns = _output_names(proba, y) if multioutput else None
     read = inputs.read_proba(
         proba, multioutput=multioutput, classes=classes, columns=columns, normalize=normalize, who=who
     )
@@ -193,11 +201,12 @@ def read_problem(
     resolved = resolve(metric, target_kind(read.width, several), average, zero_division)
     if resolved.metric.degenerate:
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
+    metric = in_order(resolved.metric, None if labels is None else labels.scales)
     problem = Problem(
         proba=read,
         codes=None if labels is None else labels.codes,
         classes=names,
-        metric=resolved.metric,
+        metric=metric,
         average=resolved.average,
         support_weighted=resolved.support_weighted,
         sample_weight=inputs.read_sample_weight(sample_weight, read.n_rows, who),
@@ -211,6 +220,15 @@ def read_problem(
         vars(problem)["class_weights"] = labels.counts  # known already
     _check_observed(problem, who)
     return problem, resolved.name
+
+
+def _output_names(proba: Any, y: Any) -> list[Any] | None:
+    """Return the names of several outputs: those of the columns of y, or else of multilabel probabilities."""
+    if inputs.is_frame(y):
+        return inputs.column_names(y)
+    names = inputs.column_names(proba) if inputs.is_frame(proba) else []
+    distinct = len(set(map(str, names))) == len(names)
+    return names if names and distinct and not inputs.position_named(names) else None
 
 
 def _check_observed(problem: Problem, who: str) -> None:

@@ -136,7 +136,7 @@ def test_labels_keep_value_and_type(labels, tmp_path):
     ("labels", "message"),
     [
         (np.array([b"a", b"b"]), r"got b'a' \(bytes\); convert the labels, for instance with str\(\)"),
-        (np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"), r"\(date\); convert the labels"),
+        (np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"), r"\(datetime64\); convert the labels"),
         (np.array([(1, 2), None], dtype=object), "convert the labels"),
         (np.array([1 + 2j, 0]), r"\(complex\); convert the labels"),
     ],

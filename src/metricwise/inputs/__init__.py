@@ -1,37 +1,43 @@
 """What users hand in, read once at the boundary: probabilities, labels, weights.
 
 Owns shapes, class labels, missing labels and every check of them; everything above works on :class:`Probabilities`
-and integer codes. Must not know metrics, rules or solvers, nor import pandas, polars or scikit-learn: data frames are
-recognised by their ``columns``.
+and integer codes. Must not know metrics, rules or solvers, nor import pandas, polars, pyarrow or scikit-learn: their
+objects are recognised by what they can do.
 """
 
-from .encoding import decode, shared
-from .labels import (
-    Labels,
-    classes_from_columns,
-    is_two_dimensional,
-    name_classes,
-    observed_labels,
-    read_labels,
-    read_pair,
-)
-from .probabilities import Probabilities, is_frame, read_proba
+from .categories import Scales, scales_of
+from .classes import classes_from_columns, name_classes
+from .encoding import decode, python_labels, shared
+from .frames import column_names, is_frame, match_columns, position_named, warn_of_order
+from .labels import Labels, observed_labels, read_labels, read_pair
+from .probabilities import Probabilities, read_proba
+from .rows import check_rows
+from .tables import check_one_column, is_two_dimensional
 from .weights import read_output_weight, read_prior, read_sample_weight
 
 __all__ = [
     "Labels",
     "Probabilities",
+    "Scales",
+    "check_one_column",
+    "check_rows",
     "classes_from_columns",
+    "column_names",
     "decode",
     "is_frame",
     "is_two_dimensional",
+    "match_columns",
     "name_classes",
     "observed_labels",
+    "position_named",
+    "python_labels",
     "read_labels",
     "read_output_weight",
     "read_pair",
     "read_prior",
     "read_proba",
     "read_sample_weight",
+    "scales_of",
     "shared",
+    "warn_of_order",
 ]

@@ -24,6 +24,9 @@ __all__ = [
     "is_masked",
     "is_range",
     "label_array",
+    "missing_rows",
+    "python_label",
+    "python_labels",
     "recode",
     "seen_numbers",
     "shared",
@@ -64,6 +67,16 @@ def label_array(labels: Any) -> NDArray[Any]:
         array = np.empty(len(labels), dtype=object)
         array[:] = list(labels)
     return array
+
+
+def python_label(label: Any) -> Any:
+    """Return a label as Python's own type; a date or a duration, which may come out as a bare number, as it is."""
+    return label.item() if isinstance(label, np.generic) and label.dtype.kind not in "mM" else label
+
+
+def python_labels(labels: NDArray[Any]) -> list[Any]:
+    """Return an array of labels as Python's own types, out of object arrays too; see :func:`python_label`."""
+    return [python_label(label) for label in (labels if labels.dtype.kind in "mM" else labels.tolist())]
 
 
 def is_range(classes: NDArray[Any]) -> bool:
@@ -207,6 +220,14 @@ def split_missing(column: Any, missing: Any) -> tuple[NDArray[Any], BoolArray]:
     return values, mask
 
 
+def missing_rows(values: NDArray[Any]) -> IntArray:
+    """Return the rows of an array of objects in which something is missing."""
+    if values.ndim == 0:
+        return np.empty(0, dtype=np.intp)
+    gone = np.fromiter((_is_missing(v) for v in values.flat), dtype=bool, count=values.size)
+    return np.flatnonzero(gone.reshape(len(values), -1).any(axis=1))
+
+
 def drop_missing(column: Any, missing: Any = None) -> NDArray[Any]:
     """Return the labels of a column that are not missing."""
     values, mask = split_missing(column, missing)
@@ -227,16 +248,33 @@ def encode_column(
     if classes is None:
         classes = infer(seen)
     codes = np.full(len(values), -1, dtype=np.intp)
-    lookup = {label: code for code, label in enumerate(classes.tolist())}
+    seen, keys = _in_one_unit(seen, classes)
+    lookup = {label: code for code, label in enumerate(python_labels(keys))}
     labels, inverse = unique(seen)
     try:
         codes[~mask] = np.array([lookup[label] for label in labels], dtype=np.intp)[inverse]
     except KeyError as error:
         raise ValueError(
-            f"{who}: {output} must hold only the classes {classes.tolist()}, got {error.args[0]!r}"
+            f"{who}: {output} must hold only the classes {python_labels(classes)}, got {error.args[0]!r}"
             + ("; missing labels are NaN or None, or give missing=-1." if error.args[0] == -1 else ".")
         ) from None
     return codes, classes
+
+
+def _in_one_unit(values: NDArray[Any], classes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return dates or durations and the classes they are looked up among in a common unit; other labels as they are."""
+    kind = values.dtype.kind
+    if kind not in "mM":
+        return values, classes
+    if classes.dtype.kind == "O" and all(hasattr(c, "isoformat" if kind == "M" else "total_seconds") for c in classes):
+        try:
+            classes = classes.astype(f"{kind}8[us]")
+        except (TypeError, ValueError):  # with a time zone
+            return values, classes
+    if classes.dtype.kind != kind:
+        return values, classes
+    unit = np.promote_types(values.dtype, classes.dtype)
+    return values.astype(unit), classes.astype(unit)
 
 
 def unique(values: NDArray[Any]) -> tuple[list[Any], IntArray]:
@@ -248,7 +286,7 @@ def unique(values: NDArray[Any]) -> tuple[list[Any], IntArray]:
         return (np.flatnonzero(seen) + int(values.min())).tolist(), (np.cumsum(seen) - 1)[shifted]
     if values.dtype.kind != "O":
         labels, inverse = np.unique(values, return_inverse=True)
-        return labels.tolist(), inverse.reshape(-1)
+        return python_labels(labels), inverse.reshape(-1)
     distinct = sorted_labels(list(dict.fromkeys(values.tolist())))
     lookup = {label: code for code, label in enumerate(distinct)}
     return distinct, np.fromiter((lookup[v] for v in values.tolist()), dtype=np.intp, count=len(values))

@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from .categories import Scales, categories_of, scales_of
+from .classes import Classes, given_classes, infer_classes, infer_small, is_number, ranges
 from .encoding import (
     BoolArray,
     code_type,
     drop_missing,
     encode_column,
-    is_masked,
     is_range,
     label_array,
+    python_labels,
     recode,
     seen_numbers,
     shared,
     small_numbers,
-    sorted_labels,
     split_missing,
     unique,
     whole_codes,
 )
-from .probabilities import IntArray, Probabilities, is_frame, per_output
+from .probabilities import Probabilities
+from .tables import read_table, table_columns, table_shape
 
-__all__ = [
-    "Labels",
-    "classes_from_columns",
-    "is_two_dimensional",
-    "name_classes",
-    "observed_labels",
-    "read_labels",
-    "read_pair",
-]
-
-Classes = tuple[NDArray[Any], ...]
+__all__ = ["Labels", "observed_labels", "read_labels", "read_pair"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +49,17 @@ class Labels:
         Whether y was 2-D.
     counts : ndarray of shape (M, K), optional
         Labels of each class, where they have been counted.
+    scales : tuple of M tuples or None, optional
+        The classes of each output from one end of their scale to the other, where y is an ordered categorical, whatever
+        the order of columns; None for an output without. What an ordinal metric goes by: see
+        :func:`metricwise.metrics.in_order`.
     """
 
     codes: NDArray[Any]
     classes: Classes
     multioutput: bool
     counts: NDArray[np.float64] | None = None
-
-
-def is_two_dimensional(y: Any, who: str) -> bool:
-    """Whether labels are given for several outputs."""
-    return is_frame(y) or _read_table(y, who)[1]
+    scales: Scales | None = None
 
 
 def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, who: str = "optimize") -> Labels:
@@ -85,8 +78,8 @@ def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, who: s
     -------
     Labels
     """
-    table, multioutput = _read_table(y, who)
-    n_rows, n_outputs = _shape(table)
+    table, multioutput = read_table(y, who)
+    n_rows, n_outputs = table_shape(table)
     if n_outputs != proba.n_outputs:
         hint = " (a single output takes a 1-D y)" if n_outputs == 1 else ""
         raise ValueError(
@@ -94,15 +87,16 @@ def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, who: s
         )
     if n_rows != proba.n_rows:
         raise ValueError(f"{who}: y must have as many rows as proba, {proba.n_rows}, got {n_rows}.")
-    given = None if classes is None else _given_classes(classes, proba, who)
-    codes, names = (
-        _read_whole(table, proba, given, missing)
-        or _read_small(table, proba, given, missing)
-        or _read_columns(table, proba, given, missing, multioutput, who)
+    given = None if classes is None else given_classes(classes, proba, who)
+    declared = categories_of(y)
+    plain = declared is None and (given is None or all(labels is not None for labels in given))
+    codes, names, counts = (
+        (plain and _read_whole(table, proba, given, missing))
+        or (plain and _read_small(table, proba, given, missing))
+        or _read_columns(table, proba, given, missing, declared, multioutput, who)
     )
-    counts = kernels.tally(codes, None, proba.width)
     _check_observed(codes, names, counts, who)
-    return Labels(codes, names, multioutput, counts)
+    return Labels(codes, names, multioutput, counts, scales_of(y, names))
 
 
 def _check_observed(codes: NDArray[Any], classes: Classes, counts: NDArray[np.float64], who: str) -> None:
@@ -110,80 +104,49 @@ def _check_observed(codes: NDArray[Any], classes: Classes, counts: NDArray[np.fl
     if n_seen == 0:
         raise ValueError(f"{who}: y must have at least one observed label, all {codes.size} are missing.")
     if n_seen == 1 and len(classes) == 1:  # one class, or no label, in some of several outputs is legal
-        raise ValueError(f"{who}: y must have at least two classes, got only {classes[0].tolist()[codes.max()]!r}.")
-
-
-# ------------------------------------------------------------------------------------------------- what y can be
-
-
-def _read_table(y: Any, who: str) -> tuple[Any, bool]:
-    """Return labels as an array (N, M), those of a data frame as the list of its columns, and whether y is 2-D."""
-    if hasattr(y, "tocsr"):
-        y = y.toarray()
-    if is_frame(y):
-        columns = [_as_labels(y[name]) for name in y.columns]
-        alike = len({(type(column), column.dtype) for column in columns}) == 1
-        return (np.stack(columns, axis=1) if alike and columns[0].dtype.kind in "iufb" else columns), True
-    try:
-        array = _as_labels(y)
-    except ValueError:
-        raise ValueError(f"{who}: y must have shape (N,) or (N, M), got rows of unequal length.") from None
-    if array.ndim == 1:
-        return array[:, None], False
-    if array.ndim == 2:
-        return array, True
-    raise ValueError(f"{who}: y must have shape (N,) or (N, M), got {array.shape}.")
-
-
-def _shape(table: Any) -> tuple[int, int]:
-    if isinstance(table, list):
-        return (len(table[0]) if table else 0, len(table))
-    n_rows, n_outputs = table.shape
-    return n_rows, n_outputs
-
-
-def _columns(table: Any) -> Iterator[Any]:
-    return iter(table) if isinstance(table, list) else (table[:, m] for m in range(table.shape[1]))
-
-
-def _as_labels(y: Any) -> Any:
-    """Labels as an array that keeps each label what it was."""
-    if type(y) is np.ndarray or is_masked(y):
-        return y
-    # A nullable column of integers must not turn into floats for the sake of its nulls.
-    if hasattr(y, "null_count") and y.null_count():
-        return np.array(y.to_list(), dtype=object)
-    if hasattr(y, "isna") and not isinstance(y.dtype, np.dtype) and y.isna().any():
-        return y.to_numpy(dtype=object)
-    array = np.asarray(y)
-    if array.dtype.kind in "US" and not hasattr(y, "dtype"):
-        mixed = np.asarray(y, dtype=object)
-        if not all(isinstance(label, (str, bytes)) for label in mixed.flat):
-            return mixed
-    return array
+        raise ValueError(
+            f"{who}: y must have at least two classes, got only {python_labels(classes[0])[codes.max()]!r}."
+        )
 
 
 # ------------------------------------------------------------------------------------- codes, from fast to general
 
 
-def _read_whole(table: Any, proba: Probabilities, given: Any, missing: Any) -> tuple[NDArray[Any], Classes] | None:
+Read = tuple[NDArray[Any], Classes, NDArray[np.float64]]  # codes, classes, and labels of each class
+
+
+def _read_whole(table: Any, proba: Probabilities, given: Any, missing: Any) -> Read | None:
     """Labels that are codes already."""
     if given is not None and not all(is_range(labels) for labels in {id(labels): labels for labels in given}.values()):
         return None
     codes = whole_codes(table, proba.n_classes, proba.width, missing)
     if codes is None:
         return None
-    return codes, given or _ranges(proba.n_classes, boolean=table.dtype.kind == "b")
+    counts = kernels.tally(codes, None, proba.width)
+    if given is not None:
+        return codes, given, counts
+    boolean = table.dtype.kind == "b"
+    if boolean:
+        settled = proba.n_classes == 2
+    else:
+        zero = counts[:, 0] > 0
+        settled = zero | ((proba.n_classes == 2) & _zero_known(proba, zero))
+    return (codes, ranges(proba.n_classes, boolean), counts) if settled.all() else None
 
 
-def _ranges(n_classes: IntArray, boolean: bool = False) -> Classes:
-    """0..K_m-1 for each output; False and True for outputs of two classes if `boolean`."""
-    counts = n_classes.tolist()
-    made = {k: np.arange(k) if k != 2 or not boolean else np.array([False, True]) for k in set(counts)}
-    return tuple([made[k] for k in counts])
+def _zero_known(proba: Probabilities, shows_zero: BoolArray) -> BoolArray:
+    """Say of each output whether a label 1 alone means that 0 is the other class.
+
+    So it is where proba is the probability of class 1, and for a binary output among others one of which shows a 0. A
+    single output of one class is refused anyway, and for that reason.
+    """
+    known = np.full(proba.n_outputs, proba.n_outputs == 1)
+    for block, span in proba.outputs():
+        known[span] |= block.ndim == 2
+    return np.asarray(known | bool((proba.n_classes[shows_zero] == 2).any()))
 
 
-def _read_small(table: Any, proba: Probabilities, given: Any, missing: Any) -> tuple[NDArray[Any], Classes] | None:
+def _read_small(table: Any, proba: Probabilities, given: Any, missing: Any) -> Read | None:
     """Small whole numbers, with gaps or as floats."""
     numbers = small_numbers(table, missing)
     if numbers is None or table.dtype.kind == "b":  # False and True are labels of their own
@@ -191,16 +154,14 @@ def _read_small(table: Any, proba: Probabilities, given: Any, missing: Any) -> t
     seen = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
     if given is None:
         own = table.dtype.kind == "f"
-        given = _per_pattern(seen, proba.n_classes.tolist(), lambda row, k: _infer_small(np.flatnonzero(row), k, own))
+        zero = _zero_known(proba, seen[:, 0])
+        keys = list(zip(proba.n_classes.tolist(), zero.tolist(), strict=True))
+        given = _per_pattern(seen, keys, lambda row, key: infer_small(np.flatnonzero(row), key[0], own, key[1]))
     codes = None if given is None else recode(numbers, seen, given)
-    return None if codes is None else (codes.astype(code_type(proba.width), copy=False), given)
-
-
-def _infer_small(labels: IntArray, n_classes: int, floating: bool) -> NDArray[Any] | None:
-    """What `_infer_classes` makes of small numbers; None for what it refuses."""
-    if len(labels) == n_classes:
-        return labels.astype(np.float64) if floating else labels
-    return np.arange(n_classes) if len(labels) == 0 or labels[-1] < n_classes else None
+    if codes is None:
+        return None
+    codes = codes.astype(code_type(proba.width), copy=False)
+    return codes, given, kernels.tally(codes, None, proba.width)
 
 
 def _per_pattern(rows: BoolArray, keys: list[Any], make: Callable[[Any, Any], NDArray[Any] | None]) -> Classes | None:
@@ -216,81 +177,31 @@ def _per_pattern(rows: BoolArray, keys: list[Any], make: Callable[[Any, Any], ND
 
 
 def _read_columns(
-    table: Any, proba: Probabilities, given: Any, missing: Any, multioutput: bool, who: str
-) -> tuple[NDArray[Any], Classes]:
+    table: Any, proba: Probabilities, given: Any, missing: Any, declared: Any, multioutput: bool, who: str
+) -> Read:
     """Labels of any kind."""
     codes = np.empty((proba.n_rows, proba.n_outputs), dtype=code_type(proba.width))
     found = []
-    for m, column in enumerate(_columns(table)):
+
+    @cache
+    def zero_known() -> BoolArray:
+        shown = [any(is_number(v) and v == 0 for v in _distinct(column, missing)) for column in table_columns(table)]
+        return _zero_known(proba, np.array(shown))
+
+    for m, column in enumerate(table_columns(table)):
         output = f"output {m} of y" if multioutput else "y"
 
-        def infer(seen: NDArray[Any], k: int = int(proba.n_classes[m]), output: str = output) -> NDArray[Any]:
-            return _infer_classes(seen, k, output, who)
+        def infer(seen: NDArray[Any], m: int = m, output: str = output) -> NDArray[Any]:
+            own = None if declared is None else declared[m]
+            return infer_classes(seen, int(proba.n_classes[m]), own, lambda: bool(zero_known()[m]), output, who)
 
         codes[:, m], labels = encode_column(column, None if given is None else given[m], infer, missing, output, who)
         found.append(labels)
-    return codes, shared(found)
+    return codes, shared(found), kernels.tally(codes, None, proba.width)
 
 
-def _infer_classes(seen: NDArray[Any], n_classes: int, output: str, who: str) -> NDArray[Any]:
-    labels, _ = unique(seen)
-    if seen.dtype.kind == "b" and n_classes == 2:
-        return np.array([False, True])
-    if len(labels) == n_classes:
-        return label_array(labels)
-    if all(isinstance(v, (int, float)) and 0 <= v < n_classes and v == int(v) for v in labels):
-        return np.arange(n_classes)
-    shown = labels if len(labels) <= 10 else [*labels[:10], "..."]
-    hint = " If -1 stands for a missing label, pass missing=-1." if -1 in labels else ""
-    raise ValueError(
-        f"{who}: {output} has {len(labels)} distinct labels {shown} where proba has {n_classes} classes; pass classes= "
-        f"with the label of each column.{hint}"
-    )
-
-
-# ------------------------------------------------------------------------------------------------------- classes
-
-
-def _given_classes(classes: Any, proba: Probabilities, who: str) -> Classes:
-    made: dict[int, NDArray[Any]] = {}
-    items = per_output(classes, proba.n_outputs, who)
-    for labels in items:
-        if id(labels) not in made:
-            made[id(labels)] = label_array(labels)
-    arrays = shared(made[id(labels)] for labels in items)
-    counts = proba.n_classes.tolist()
-    distinct = {(id(labels), k): (labels, k) for labels, k in zip(arrays, counts, strict=True)}
-    for labels, k in distinct.values():
-        if len(labels) != k:
-            raise ValueError(f"{who}: classes must have one label per column of proba, {k}, got {len(labels)}.")
-        if len(set(labels.tolist())) != len(labels):
-            raise ValueError(f"{who}: classes must be distinct, got {labels.tolist()}.")
-    return arrays
-
-
-def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | None, missing: Any = None) -> Any:
-    """Take the classes of one output from the column names of a data frame, if `classes` does not say."""
-    if classes is not None or multioutput or not is_frame(proba) or len(proba.columns) < 2:
-        return classes
-    names = list(proba.columns)
-    if names == list(range(len(names))):
-        return None
-    if y is None:
-        return names
-    labels = unique(drop_missing(next(_columns(_read_table(y, "optimize")[0])), missing))[0]
-    # Sorted as labels always are: which class is the positive one must not hang on the order of the columns.
-    if set(labels) <= set(names):
-        return sorted_labels(names)
-    # A table read from a file has text for column names whatever the labels are.
-    by_text = {str(label): label for label in labels}
-    if set(by_text) <= set(map(str, names)):
-        return sorted_labels([by_text.get(str(name), name) for name in names])
-    return labels
-
-
-def name_classes(classes: Any, proba: Probabilities, who: str) -> Classes:
-    """Return the labels of every output where there is no y: those given, or 0..K_m-1."""
-    return _ranges(proba.n_classes) if classes is None else _given_classes(classes, proba, who)
+def _distinct(column: Any, missing: Any) -> list[Any]:
+    return unique(drop_missing(column, missing))[0]
 
 
 # ------------------------------------------------------------------------------------------ without probabilities
@@ -310,22 +221,23 @@ def observed_labels(y: Any, missing: Any = None, who: str = "fit") -> Labels:
     Labels
         An output without any observed label has no classes.
     """
-    table, multioutput = _read_table(y, who)
+    table, multioutput = read_table(y, who)
     numbers = small_numbers(table, missing)
     if numbers is not None:
         seen = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
         found = _per_pattern(seen, [None] * len(seen), lambda row, _: np.flatnonzero(row).astype(table.dtype))
         whole = None if found is None else recode(numbers, seen, found)
         assert found is not None and whole is not None  # every number that is seen is a class
-        return Labels(whole.astype(np.intp), found, multioutput)
-    codes = np.full(_shape(table), -1, dtype=np.intp)
+        return Labels(whole.astype(np.intp), found, multioutput, scales=scales_of(y, found))
+    codes = np.full(table_shape(table), -1, dtype=np.intp)
     classes = []
-    for m, column in enumerate(_columns(table)):
+    for m, column in enumerate(table_columns(table)):
         values, mask = split_missing(column, missing)
         labels, codes[~mask, m] = unique(values[~mask])
         own = np.array(labels, dtype=values.dtype) if values.dtype.kind != "O" else label_array(labels)
         classes.append(own)
-    return Labels(codes, shared(classes), multioutput)
+    names = shared(classes)
+    return Labels(codes, names, multioutput, scales=scales_of(y, names))
 
 
 def read_pair(
@@ -339,8 +251,8 @@ def read_pair(
         Codes; -1 where a true label is missing. Every prediction is a class: 0 where it and the true label are missing.
     classes : tuple of M ndarrays
     """
-    (first, several), (second, _) = _read_table(true, who), _read_table(predicted, who)
-    (n_rows, n_outputs), other = _shape(first), _shape(second)
+    (first, several), (second, _) = read_table(true, who), read_table(predicted, who)
+    (n_rows, n_outputs), other = table_shape(first), table_shape(second)
     if (n_rows, n_outputs) != other:
         raise ValueError(f"{who}: y_pred must have the shape of y_true, {(n_rows, n_outputs)}, got {other}.")
     given = None
@@ -409,7 +321,7 @@ def _pair_of_columns(
     """`read_pair` for labels of any kind."""
     codes: list[list[NDArray[Any]]] = [[], []]
     names = []
-    for m, (true, predicted) in enumerate(zip(_columns(first), _columns(second), strict=True)):
+    for m, (true, predicted) in enumerate(zip(table_columns(first), table_columns(second), strict=True)):
         labels = _seen_in(true, predicted, missing) if given is None else given[m]
         for found, column, gap, name in ((codes[0], true, missing, "true"), (codes[1], predicted, None, "pred")):
             found.append(encode_column(column, labels, label_array, gap, f"output {m} of y_{name}", who)[0])
@@ -420,6 +332,8 @@ def _pair_of_columns(
 def _seen_in(true: Any, predicted: Any, missing: Any) -> NDArray[Any]:
     """The classes of an output by what occurs in it; 0 and 1 where nothing else does."""
     values = [*unique(drop_missing(true))[0], *unique(drop_missing(predicted))[0]]
+    if values and all(isinstance(v, (np.datetime64, np.timedelta64)) for v in values):
+        return np.unique(np.array(values))  # in the finer of their units
     labels = unique(np.array([v for v in values if missing is None or v != missing], dtype=object))[0]
     binary = all(isinstance(v, (bool, int, float)) and v in (0, 1) for v in labels)
     return label_array([0, 1] if binary else labels)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from .encoding import is_masked
+from .encoding import is_masked, missing_rows
+from .frames import as_array, is_frame, match_columns
 
-__all__ = ["Probabilities", "is_frame", "per_output", "read_proba", "sum_tolerance"]
+__all__ = ["Probabilities", "is_list_of_outputs", "per_output", "read_proba", "sum_tolerance"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -75,13 +76,8 @@ class Probabilities:
         return Probabilities(tuple(block[rows] for block in self.blocks), self.n_classes)
 
 
-def is_frame(values: Any) -> bool:
-    """Whether `values` is a pandas or polars data frame."""
-    return hasattr(values, "columns") and hasattr(values, "to_numpy")
-
-
 def per_output(classes: Any, n_outputs: int, who: str) -> list[Any]:
-    """Class labels of each output, or None; labels given once are those of every output."""
+    """Class labels of each output, None where they are not known; labels given once are those of every output."""
     if classes is None:
         return [None] * n_outputs
     if isinstance(classes, (str, bytes, set, frozenset, dict)) or not hasattr(classes, "__len__"):
@@ -89,7 +85,7 @@ def per_output(classes: Any, n_outputs: int, who: str) -> list[Any]:
             f"{who}: classes must be a list of labels in column order, or one such list per output, got {classes!r}."
         )
     items = list(classes)
-    nested = len(items) > 0 and hasattr(items[0], "__len__") and not isinstance(items[0], (str, bytes))
+    nested = any(hasattr(item, "__len__") and not isinstance(item, (str, bytes)) for item in items)
     if nested and len(items) != n_outputs:
         raise ValueError(f"{who}: classes must hold the labels of each of {n_outputs} outputs, got {len(items)} lists.")
     return items if nested else [items] * n_outputs
@@ -127,7 +123,7 @@ def read_proba(
     """
     if hasattr(proba, "tocsr"):
         raise TypeError(f"{who}: proba must be a dense array, got a sparse matrix; pass proba.toarray().")
-    if isinstance(proba, (list, tuple)) and len(proba) and np.ndim(_peek(proba[0])) >= 1 and multioutput is not False:
+    if is_list_of_outputs(proba) and multioutput is not False:
         blocks = _read_list(proba, classes, who)
     else:
         blocks = [_read_array(proba, multioutput, classes, columns, who)]
@@ -142,28 +138,43 @@ def read_proba(
     return result
 
 
-def _peek(first: Any) -> Any:
-    """A list of arrays is one array per output; a list of lists of numbers is one array."""
-    is_array = hasattr(first, "shape") or is_frame(first)
-    return first if is_array and np.ndim(first) == 2 else 0.0
+def is_list_of_outputs(proba: Any) -> bool:
+    """Whether `proba` is a list of one table per output; a list of lists of numbers is one array."""
+    if not isinstance(proba, (list, tuple)) or len(proba) == 0:
+        return False
+    return is_frame(proba[0]) or (hasattr(proba[0], "shape") and np.ndim(proba[0]) == 2)
 
 
 def _float_array(values: Any, who: str) -> NDArray[Any]:
     if is_masked(values):
         raise TypeError(f"{who}: proba must not be a masked array: every row needs its probabilities.")
     try:
-        array = np.asarray(values.to_numpy() if is_frame(values) else values)
+        array = as_array(values)
         if array.dtype.kind not in "fiubO":
             raise TypeError
         if array.dtype.kind != "f" or array.dtype.itemsize > 8:
             array = array.astype(np.float64)
     except (TypeError, ValueError):
+        _refuse_missing(values, who)
         raise TypeError(f"{who}: proba must be an array of numbers, got {_kind_of(values)}.") from None
     if array.ndim == 0:
         raise ValueError(f"{who}: proba must be an array of probabilities, got {values!r}.")
     if len(array) == 0:
         raise ValueError(f"{who}: proba must have at least one row, got shape {array.shape}.")
     return array
+
+
+def _refuse_missing(values: Any, who: str) -> None:
+    """Say which row has no probability, where that is why it is no array of numbers."""
+    try:
+        rows = missing_rows(as_array(values))
+    except ValueError:  # rows of unequal length
+        return
+    if len(rows):
+        raise ValueError(
+            f"{who}: proba must not be missing, got NA in row {rows[0]} ({len(rows)} such rows); every row needs its "
+            "probabilities: drop those rows here and in y, or have them predicted."
+        )
 
 
 def _kind_of(values: Any) -> str:
@@ -178,7 +189,7 @@ def _read_list(proba: Sequence[Any], classes: Any, who: str) -> list[NDArray[Any
     blocks = []
     names = per_output(classes, len(proba), who)
     for m, item in enumerate(proba):
-        array = _float_array(_match_columns(item, names[m], who), who)
+        array = _float_array(match_columns(item, names[m], who, f"proba[{m}]"), who)
         if array.ndim != 2:
             raise ValueError(
                 f"{who}: proba given as a list must hold arrays of shape (N, K_m), got {array.shape} for output {m}."
@@ -192,9 +203,9 @@ def _read_array(
 ) -> NDArray[Any]:
     if is_frame(proba):
         if multioutput:
-            proba = _match_columns(proba, columns, who)
+            proba = match_columns(proba, columns, who)
         else:
-            proba = _match_columns(proba, per_output(classes, 1, who)[0], who)
+            proba = match_columns(proba, per_output(classes, 1, who)[0], who)
     array = _float_array(proba, who)
     if array.ndim == 1:
         if multioutput:
@@ -206,26 +217,6 @@ def _read_array(
         return array
     expected = "(N,) or (N, K) where y is 1-D" if multioutput is False else "1-D, 2-D or 3-D"
     raise ValueError(f"{who}: proba must have shape {expected}, got {array.shape}.")
-
-
-def _match_columns(frame: Any, names: Any, who: str) -> Any:
-    """Put the columns of a data frame in the order of `names`."""
-    if not is_frame(frame):
-        return frame
-    columns = list(frame.columns)
-    if names is None or columns == list(range(len(columns))) or len(columns) == 1:
-        return frame
-    if len(set(map(str, columns))) < len(columns):
-        raise ValueError(f"{who}: the columns of proba must have distinct names, got {columns}.")
-    wanted = [name.item() if isinstance(name, np.generic) else name for name in names]
-    for have, want in ((columns, wanted), (list(map(str, columns)), list(map(str, wanted)))):
-        if len(set(have)) == len(have) and set(have) == set(want):
-            order = [have.index(name) for name in want]
-            return frame if order == list(range(len(order))) else frame.to_numpy()[:, order]
-    raise ValueError(
-        f"{who}: the columns of proba must be named like the classes {wanted}, got {columns}; pass "
-        "proba.to_numpy() to take the columns by position."
-    )
 
 
 def _normalized(block: NDArray[Any], who: str) -> NDArray[Any]:
@@ -248,7 +239,8 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> Int
     widths = np.array(counts, dtype=np.intp).repeat([block.shape[1] for block in blocks])
     if classes is None or len(widths) == 1 or blocks[0].ndim == 2:
         return widths
-    given = np.array([len(names) for names in per_output(classes, len(widths), who)], dtype=np.intp)
+    listed = per_output(classes, len(widths), who)
+    given = np.array([k if names is None else len(names) for names, k in zip(listed, widths, strict=True)], np.intp)
     if (given > widths).any():
         m = int(np.argmax(given > widths))
         raise ValueError(f"{who}: classes of output {m} has {given[m]} labels, proba only {widths[m]} columns.")

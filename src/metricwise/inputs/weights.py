@@ -12,6 +12,9 @@ __all__ = ["read_output_weight", "read_prior", "read_sample_weight"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
+# Weights of rows and of outputs are multiplied, and squared for errors: within these bounds none of it overflows.
+_LEAST_SUM, _LARGEST_SUM = 1e-140, 1e140
+
 
 def _read_weight(weight: Any, size: int, who: str, parameter: str, what: str) -> FloatArray:
     try:
@@ -26,6 +29,14 @@ def _read_weight(weight: Any, size: int, who: str, parameter: str, what: str) ->
         raise ValueError(f"{who}: {parameter} must be non-negative, got {array.min():.6g}.")
     if not (array > 0).any():
         raise ValueError(f"{who}: {parameter} must not be all zero.")
+    with np.errstate(over="ignore"):
+        total = array.sum()
+    if not _LEAST_SUM < total < _LARGEST_SUM:
+        raise ValueError(
+            f"{who}: {parameter} must have a sum between {_LEAST_SUM:g} and {_LARGEST_SUM:g}, beyond which products "
+            f"and squares of weights are no numbers, got {total:.6g}; divide the weights by the largest, "
+            f"{array.max():.6g}: only their ratios matter."
+        )
     return array
 
 

@@ -115,12 +115,14 @@ def _find_label(who: str, classes: Sequence[Any] | None, label: Any) -> int:
 def ranks(who: str, order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | None) -> FloatArray:
     """Return the place 0..K-1 of each class on its scale: its position, or that of its label in `order`.
 
+    An `order` of several tuples has one for each kind of output, and the one with the labels of this output counts.
+
     Words sort by the alphabet, so that ordered classes rarely come in their order: scikit-learn's columns are "high",
     "low", "medium".
     """
-    if order is None:
+    scale = _scale_of(order, n_classes, classes)
+    if scale is None:
         return np.arange(n_classes, dtype=np.float64)
-    scale = list(order)
     require(
         classes is not None,
         f"{who}: order={scale!r} needs the labels of the classes: use score(y_true, y_pred) or bind(priors, classes).",
@@ -133,6 +135,14 @@ def ranks(who: str, order: Sequence[Any] | None, n_classes: int, classes: Sequen
     for place, label in enumerate(scale):
         out[_find_label(who, classes, label)] = place
     return out
+
+
+def _scale_of(order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | None) -> list[Any] | None:
+    """Return the order of these classes: the one given or, of one for each kind of output, that of their labels."""
+    if order is None or not all(isinstance(item, tuple) for item in order):
+        return None if order is None else list(order)
+    labels = None if classes is None else set(classes)
+    return next((list(scale) for scale in order if set(scale) == labels and len(scale) == n_classes), None)
 
 
 def class_weights(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs import python_labels
 from ..losses import Loss, diagonal_form
 from .averages import Grouping
 from .base import FractionalLinear, Increasing, Linear, Metric, inner, quotient
@@ -326,7 +327,7 @@ def _group_labels(
     groups = grouping.group.tolist()
     first = dict(zip(reversed(groups), range(len(groups) - 1, -1, -1), strict=True))
     chosen = [classes[first[g]] for g in range(grouping.n_groups)]
-    made = {id(labels): tuple(np.asarray(labels).tolist()) for labels in _distinct(chosen)}
+    made = {id(labels): tuple(python_labels(np.asarray(labels))) for labels in _distinct(chosen)}
     return tuple([made[id(labels)] for labels in chosen])
 
 
@@ -340,7 +341,7 @@ def _check_shared_labels(
 ) -> None:
     """Refuse a class given by label that is not the same class, by position, in all outputs of a group."""
     full = int(grouping.n_classes[0])
-    known = {tuple(np.asarray(labels).tolist()): None for labels in _distinct(classes) if len(labels) == full}
+    known = {tuple(python_labels(np.asarray(labels))): None for labels in _distinct(classes) if len(labels) == full}
     forms = [metric.bind(pooled[0, :full], labels) for labels in known]
     if any(form != forms[0] for form in forms[1:]):
         raise ValueError(

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..confusion import from_predictions, normalize
-from ..inputs import read_output_weight, read_pair, read_sample_weight
+from ..inputs import read_output_weight, read_pair, read_sample_weight, scales_of, warn_of_order
 from .averages import check_average, group_outputs
 from .base import Metric
 from .instance import instance_value
 from .objective import make_objective
+from .scales import in_order
 
 __all__ = ["score"]
 
@@ -40,7 +41,8 @@ def score(
         Over outputs.
     output_weight : array-like of shape (M,), optional
     classes : array-like, or list of M array-likes, optional
-        Labels in order; None takes the sorted labels seen.
+        Labels in order; None takes the sorted labels seen. Ordinal metrics go by the order of an ordered categorical
+        `y_true`, unless they have an `order` of their own.
     missing : scalar, optional
         A code for a missing label.
 
@@ -52,6 +54,8 @@ def score(
     average = "micro" if average is None else average
     check_average(average, who)
     true, predicted, names = read_pair(y_true, y_pred, classes, missing, who)
+    metric = in_order(metric, scales_of(y_true, names))
+    warn_of_order(who, 3, y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     weight = read_sample_weight(sample_weight, len(true), who)
     alpha = read_output_weight(output_weight, true.shape[1], who)
     n_classes = np.array([len(labels) for labels in names], dtype=np.intp)

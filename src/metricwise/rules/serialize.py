@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs import python_labels
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -28,7 +30,6 @@ __all__ = [
     "parse",
     "plain",
     "plain_labels",
-    "python_labels",
     "read_bool",
     "read_facts",
     "read_int",
@@ -48,11 +49,6 @@ Label = str | int | float | bool
 
 
 # ------------------------------------------------------------------------------------------------------- write
-
-
-def python_labels(labels: NDArray[Any]) -> list[Any]:
-    """Return labels as Python's own types, out of object arrays too."""
-    return [label.item() if isinstance(label, np.generic) else label for label in labels.tolist()]
 
 
 def plain_labels(labels: NDArray[Any], who: str) -> list[Label]:

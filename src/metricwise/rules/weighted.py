@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Probabilities, decode, read_proba, shared
+from ..inputs import Probabilities, check_rows, decode, python_labels, read_proba, shared
 from ..losses import Loss
 from . import serialize
 from .decisions import bisect_changes, decide_loss, row_chunks
@@ -112,7 +112,9 @@ class WeightedRule:
         ----------
         proba : array-like
             In any shape that the rule was fitted on: (N,) or (N, K) for one output; (N, M), (N, M, K) or a list of M
-            arrays (N, K_m) for several. The columns of a data frame are matched by name.
+            arrays (N, K_m) for several. The columns of a data frame are matched by name. One row keeps its axis:
+            ``proba[:1]``, not ``proba[0]``. For a binary rule a 1-D array is always N probabilities of class 1; an
+            array of two that sum to 1 is read so with a warning, for it may be meant as one row of both classes.
 
         Returns
         -------
@@ -140,6 +142,7 @@ class WeightedRule:
 
     def read(self, proba: Any, who: str) -> Probabilities:
         """Read probabilities for this rule, and check that they are of its outputs and classes."""
+        check_rows(proba, self.classes, self.multioutput, who)
         _check_outputs(proba, self, who)
         result = read_proba(
             proba,
@@ -369,7 +372,7 @@ def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ..
     for these_labels, other_labels in zip(these, others, strict=True):
         if these_labels is other_labels:
             continue
-        a, b = serialize.python_labels(these_labels), serialize.python_labels(other_labels)
+        a, b = python_labels(these_labels), python_labels(other_labels)
         if a != b or any(type(x) is not type(y) for x, y in zip(a, b, strict=True)):
             return False
     return True

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs import python_labels
+
 if TYPE_CHECKING:
     from .weighted import WeightedRule
 
@@ -73,7 +75,7 @@ def _same_labels(rule: WeightedRule) -> bool:
 
 
 def _output_lines(rule: WeightedRule, m: int) -> list[str]:
-    labels = [repr(label) for label in rule.classes[m].tolist()]
+    labels = [repr(label) for label in python_labels(rule.classes[m])]
     if len(labels) == 2:
         return [_binary_sentence(rule, m, *labels)]
     k = len(labels)
@@ -137,7 +139,7 @@ def _link_lines(rule: WeightedRule, m: int) -> list[str]:
     if rule.link is None:
         return []
     t = float(rule.link.temperature[m])
-    labels = [repr(label) for label in rule.classes[m].tolist()]
+    labels = [repr(label) for label in python_labels(rule.classes[m])]
     bias = rule.link.bias[m, : len(labels)]
     if t == 1 and not (bias - bias[0]).any():
         return []

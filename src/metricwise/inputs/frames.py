@@ -1,0 +1,127 @@
+"""Tables whose columns have names, of whichever library, and rows that have names of their own.
+
+Owns what is asked of a data frame: the names of its columns, their values, the order of its rows. Libraries are
+recognised by what their objects can do, never imported.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .encoding import python_label
+
+__all__ = ["column_names", "columns_of", "is_frame", "match_columns", "position_named", "table_array", "warn_of_order"]
+
+
+def is_frame(values: Any) -> bool:
+    """Whether `values` is a pandas or polars data frame, or an Arrow table."""
+    return (hasattr(values, "columns") and hasattr(values, "to_numpy")) or _is_arrow(values)
+
+
+def _is_arrow(values: Any) -> bool:
+    return hasattr(values, "column_names") and hasattr(values, "to_pydict")
+
+
+def column_names(frame: Any) -> list[Any]:
+    """Return the names of the columns."""
+    if _is_arrow(frame):
+        return list(frame.column_names)
+    dates = getattr(getattr(frame.columns, "dtype", None), "kind", "") in ("m", "M")
+    return list(np.asarray(frame.columns) if dates else frame.columns)
+
+
+def columns_of(frame: Any) -> Iterator[Any]:
+    """Yield the columns, in order."""
+    if _is_arrow(frame):
+        return iter(frame.columns)
+    return (frame[name] for name in frame.columns)
+
+
+def table_array(frame: Any) -> Any:
+    """Return the values as an array (N, columns)."""
+    if _is_arrow(frame):
+        return np.column_stack([np.asarray(column) for column in frame.columns])
+    return frame.to_numpy()
+
+
+def position_named(names: list[Any]) -> bool:
+    """Whether the columns have the names that a frame gives where there are none: 0, 1, 2, ..."""
+    return names == list(range(len(names)))
+
+
+def match_columns(frame: Any, names: Any, who: str, what: str = "proba") -> Any:
+    """Put the columns of a data frame in the order of `names`; what is no frame, or has no names, stays as it is."""
+    if not is_frame(frame):
+        return frame
+    columns = column_names(frame)
+    if names is None or position_named(columns) or len(columns) == 1:
+        return frame
+    if len(set(map(str, columns))) < len(columns):
+        raise ValueError(f"{who}: the columns of {what} must have distinct names, got {columns}.")
+    wanted = [python_label(name) for name in names]
+    for have, want in ((columns, wanted), (list(map(str, columns)), list(map(str, wanted)))):
+        if len(set(have)) == len(have) and set(have) == set(want):
+            order = [have.index(name) for name in want]
+            return frame if order == list(range(len(order))) else table_array(frame)[:, order]
+    raise ValueError(
+        f"{who}: the columns of {what} must be named like the classes {wanted}, got {columns}; pass "
+        f"{what}.to_numpy() to take the columns by position."
+    )
+
+
+# ------------------------------------------------------------------------------------------------- order of rows
+
+
+def warn_of_order(who: str, stacklevel: int, **values: Any) -> None:
+    """Warn where pandas objects hold the same rows in another order: they are read by position.
+
+    Parameters
+    ----------
+    who : str
+    stacklevel : int
+        Of the warning, seen from the caller.
+    **values
+        What was given, by the name of its parameter; of a list, its first item speaks.
+    """
+    indexes = [(name, index) for name, value in values.items() if (index := _index(value)) is not None]
+    for at, (name, index) in enumerate(indexes):
+        for other, rows in indexes[:at]:
+            if _is_reordered(index, rows):
+                warnings.warn(
+                    f"{who}: the index of {name} has the rows of {other} in another order, and rows are taken by "
+                    f"position. To align them pass {name}.loc[{other}.index]; if they are in the same order already, "
+                    f"{name}.to_numpy().",
+                    UserWarning,
+                    stacklevel=stacklevel + 1,
+                )
+                return
+
+
+def _index(value: Any) -> Any:
+    """Return the index of a pandas object; lists and strings have a method of that name."""
+    if isinstance(value, (list, tuple)) and len(value) and is_frame(value[0]):
+        value = value[0]
+    index = getattr(value, "index", None)
+    return index if hasattr(index, "equals") and hasattr(index, "isin") else None
+
+
+def _is_reordered(index: Any, other: Any) -> bool:
+    if len(index) != len(other) or index is other or index.equals(other):
+        return False
+    return bool(index.isin(other).all() and other.isin(index).all())
+
+
+def frame_index_names(value: Any) -> list[Any] | None:
+    """Return the names in the index of a pandas Series, which a row of a frame has from its columns."""
+    index = _index(value)
+    return None if index is None or is_frame(value) else [python_label(name) for name in index]
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """Return whatever holds numbers as an array."""
+    return np.asarray(table_array(values) if is_frame(values) else values)

@@ -1,0 +1,49 @@
+"""The scale of an ordered target, handed to the metrics that go by one.
+
+Owns the step from what y says of its order to `order` of an ordinal metric. Must not know any one metric: whichever has
+the parameter takes part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .base import Metric
+
+__all__ = ["in_order"]
+
+Scale = tuple[Any, ...]
+
+
+def in_order(metric: Metric, scales: tuple[Scale | None, ...] | None) -> Metric:
+    """Return the metric with the order of an ordered target, where it has the parameter `order` and that is not given.
+
+    Parameters
+    ----------
+    metric : Metric
+    scales : tuple of M tuples or None, optional
+        The classes of each output from one end of the scale to the other, None for an output without an order; what
+        :func:`metricwise.inputs.scales_of` reads of an ordered categorical.
+
+    Examples
+    --------
+    >>> from metricwise import metrics
+    >>> from metricwise.metrics.scales import in_order
+    >>> in_order(metrics.Ordinal(), (("low", "mid", "high"),)).order
+    ('low', 'mid', 'high')
+    >>> in_order(metrics.Ordinal(order=["a", "b"]), (("b", "a"),)).order
+    ['a', 'b']
+    """
+    unordered: Any = metric
+    if scales is None or getattr(metric, "order", "none") is not None:
+        return metric
+    known = tuple(dict.fromkeys(scale for scale in scales if scale is not None))
+    if len({frozenset(scale) for scale in known}) < len(known):
+        raise ValueError(
+            f"{type(metric).__name__}: outputs of the same labels must have the same order, got {known}; give the "
+            "metric an order= of its own."
+        )
+    same = len(known) == 1 and None not in scales
+    ordered: Metric = replace(unordered, order=known[0] if same else known)
+    return ordered
