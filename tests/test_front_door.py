@@ -113,7 +113,11 @@ BAD = {
     "y 3-D": ((P, np.zeros((12, 2, 2)), "f1"), {}, "optimize: y must have shape"),
     "y ragged": ((P, [[1], [1, 2]], "f1"), {}, "optimize: y must have shape .* got rows of unequal length"),
     "y rows": ((P, B[:5], "f1"), {}, "optimize: y must have as many rows as proba, 12, got 5"),
-    "y (N, 1)": ((PROBA, Y[:, None], "kappa"), {}, "got 1 .a single output takes a 1-D y"),
+    "y (N, 1)": (
+        (PROBA, Y[:, None], "kappa"),
+        {},
+        r"y must be 1-D for a single output, .* got y of shape .12, 1.; pass y.ravel..",
+    ),
     "y columns": ((ML, YL[:, :2], "f1"), {}, "optimize: y must have one column per output, 3 by proba, got 2"),
     "y one class": ((PROBA, Y * 0, "kappa"), {}, "optimize: y must have at least two classes, got only 0."),
     "y one word": (

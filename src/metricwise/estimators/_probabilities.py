@@ -21,6 +21,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
+from ..inputs import column_names, is_frame, match_columns
 from ._compat import count_rows, params_of_rows, take_rows
 from ._per_output import PerOutputClassifier
 from ._targets import Target
@@ -94,22 +95,31 @@ def known_classes(model: Any, target: Target) -> tuple[NDArray[Any], ...]:
 def _plain(labels: Any) -> NDArray[Any]:
     """Labels of one type as an array of that type: estimators often keep strings as objects."""
     array = np.asarray(labels)
+    if array.dtype.kind != "O":
+        return array
     return np.array(array.tolist()) if len(set(map(type, array.tolist()))) == 1 else array
 
 
 def aligned_proba(model: Any, X: Any, target: Target, who: str) -> list[NDArray[Any]]:
     """Return a model's probabilities as one array (N, K_m) per output, columns in the order of the target's classes."""
     proba = model.predict_proba(X)
+    blocks: list[Any]
     if not target.several:
-        blocks = [np.asarray(proba)]
+        blocks = [proba]
     elif isinstance(proba, (list, tuple)):
-        blocks = [np.asarray(block) for block in proba]
+        blocks = list(proba)
     else:
-        blocks = _unstacked(np.asarray(proba), target, who)
+        blocks = list(_unstacked(np.asarray(proba), target, who))
     if len(blocks) != target.n_outputs:
         raise ValueError(f"{who}: the estimator must have {target.n_outputs} outputs, as y has, got {len(blocks)}.")
     seen = known_classes(model, target)
-    return [_aligned(block, seen[m], target, m, who) for m, block in enumerate(blocks)]
+    return [_aligned(_by_name(block, seen[m]), seen[m], target, m, who) for m, block in enumerate(blocks)]
+
+
+def _by_name(block: Any, seen: NDArray[Any]) -> NDArray[Any]:
+    """Return an array in the order of the classes, for a data frame whose columns are named by them."""
+    named = is_frame(block) and set(map(str, column_names(block))) == set(map(str, seen.tolist()))
+    return np.asarray(match_columns(block, seen, "predict_proba") if named else block)
 
 
 def _unstacked(proba: NDArray[Any], target: Target, who: str) -> list[NDArray[Any]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
-from ..inputs import observed_labels
+from ..inputs import Scales, observed_labels
 from .scoring import LabelScore
 
 __all__ = ["score_labels", "weight_for_fit"]
@@ -23,13 +23,17 @@ def score_labels(
     metric: Any,
     average: str | None = None,
     output_weight: Any = None,
+    scales: Scales | None = None,
 ) -> float:
-    """Return a metric of labels and predictions over the classes that a model knows and those that occur in y."""
+    """Return a metric of labels and predictions over the classes that a model knows and those that occur in y.
+
+    `scales` is the order of the classes that the model was fitted to, where they have one.
+    """
     true = observed_labels(y, who="score")
     if len(true.classes) != len(classes) or true.multioutput != (predicted.ndim == 2):
         raise ValueError(f"score: y must have the shape of the predictions, {predicted.shape}, got {np.shape(y)}.")
     every = [_joined(known, seen) for known, seen in zip(classes, true.classes, strict=True)]
-    scorer = LabelScore(metric, average, every if true.multioutput else every[0], output_weight)
+    scorer = LabelScore(metric, average, every if true.multioutput else every[0], output_weight, scales=scales)
     return scorer(y, predicted, sample_weight=sample_weight)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..inputs import observed_labels
+from ..inputs import Scales, observed_labels, scales_of
 
 __all__ = ["Target", "read_target"]
 
@@ -28,11 +28,15 @@ class Target:
     classes : tuple of M ndarrays
     several : bool
         Whether y is 2-D.
+    scales : tuple of M tuples or None, optional
+        The classes of each output in the order of y's categories, where these have one; see
+        :class:`metricwise.inputs.Labels`. `classes` stay sorted, as scikit-learn has them.
     """
 
     codes: NDArray[Any]
     classes: tuple[NDArray[Any], ...]
     several: bool
+    scales: Scales | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -122,7 +126,8 @@ def read_target(y: Any, who: str) -> Target:
             f"{who}: y must not have missing labels (NaN, None) where there is one output, got "
             f"{int((labels.codes < 0).sum())}; drop those rows."
         )
-    target = Target(labels.codes, _shared(_completed(labels.classes, who)), labels.multioutput)
+    classes = _shared(_completed(labels.classes, who))
+    target = Target(labels.codes, classes, labels.multioutput, scales_of(y, classes))
     target = replace(target, codes=_recoded(labels.codes, labels.classes, target.classes))
     for m in range(target.n_outputs):
         # Of the labels once each, repeated so that they do not look like numbers that hardly ever repeat.

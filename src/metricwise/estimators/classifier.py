@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ..front_door import optimize
-from ..inputs import read_sample_weight
+from ..inputs import read_sample_weight, warn_of_order
 from ..metrics.scorers import resolve
 from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled, take_rows
 from ._decisions import RuleClassifier
@@ -200,6 +200,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         self : object
         """
         who = type(self).__name__
+        warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
         target = read_target(y, who)
         sample_weight = read_sample_weight(sample_weight, count_rows(X), who)
@@ -225,6 +226,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         )
         self.rule_ = self.solution_.rule
         self.classes_ = target.public_classes
+        self._scales = target.scales
         self.best_score_ = self.solution_.value
         self.gain_ = self.solution_.gain
         self.cv_results_ = _table(self.solution_.extra.get("candidates"))
@@ -246,7 +248,14 @@ class MetricOptimalClassifierCV(RuleClassifier):
         """
         predicted = self.predict(X)
         return score_labels(
-            self.rule_.classes, y, predicted, sample_weight, self.metric, self.average, self.output_weight
+            self.rule_.classes,
+            y,
+            predicted,
+            sample_weight,
+            self.metric,
+            self.average,
+            self.output_weight,
+            self._scales,
         )
 
     # ------------------------------------------------------------------------------------------------- fitting

@@ -17,7 +17,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..inputs import read_sample_weight
+from ..inputs import read_sample_weight, warn_of_order
 from ..losses import Loss
 from ._compat import HasMethods, count_rows, fit_context, params_of_rows, routing_enabled, take_rows
 from ._targets import Target, read_target
@@ -148,6 +148,7 @@ class CostSensitiveClassifier(TrainedClassifier):
         self : object
         """
         who = type(self).__name__
+        warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
         target = need_single_output(read_target(y, who), who)
         self.loss_ = _read_loss(self.loss, len(target.classes[0]), who)

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ..inputs import read_sample_weight
+from ..inputs import read_sample_weight, warn_of_order
 from ..losses import Loss
 from ..metrics.linear import Accuracy
 from ..rules import MixtureRule, WeightedRule, load_rule
@@ -92,6 +92,7 @@ class FixedRuleClassifier(RuleClassifier):
         self : object
         """
         who = type(self).__name__
+        warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
         target = read_target(y, who)
         sample_weight = read_sample_weight(sample_weight, count_rows(X), who)

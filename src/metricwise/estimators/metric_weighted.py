@@ -17,8 +17,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..confusion import from_predictions, normalize
-from ..inputs import read_sample_weight
+from ..inputs import python_labels, read_sample_weight, warn_of_order
 from ..metrics.base import Metric
+from ..metrics.scales import in_order
 from ..metrics.scorers import resolve
 from ._compat import (
     HasMethods,
@@ -149,9 +150,10 @@ class MetricWeightedClassifier(TrainedClassifier):
         self : object
         """
         who = type(self).__name__
+        warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
         target = need_single_output(read_target(y, who), who)
-        metric = resolve(self.metric, target.kind).metric
+        metric = in_order(resolve(self.metric, target.kind).metric, target.scales)
         if metric.degenerate:
             warnings.warn(f"{who}: {metric.degenerate}", UserWarning, stacklevel=2)
         weight = read_sample_weight(sample_weight, count_rows(X), who)
@@ -160,6 +162,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         self.loss_, self.best_score_, self.history_ = self._alternate(metric, X, target, splits, weight, params)
         self.n_iter_ = len(self.history_)
         self.classes_ = target.classes[0]
+        self._scales = target.scales
         self.estimator_ = fit_weighted(clone(self.estimator), X, target, self.loss_, weight, params, who)
         self._copy_features()
         return self
@@ -177,7 +180,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         -------
         score : float
         """
-        return score_labels((self.classes_,), y, self.predict(X), sample_weight, self.metric)
+        return score_labels((self.classes_,), y, self.predict(X), sample_weight, self.metric, scales=self._scales)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return who takes which metadata: `sample_weight` here, the rest the estimator and the splitter.
@@ -196,7 +199,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         self, metric: Metric, X: Any, target: Target, splits: Any, weight: FloatArray | None, params: dict[str, Any]
     ) -> tuple[FloatArray, float, list[float]]:
         """Return the best loss, its value on rows not seen, and the values along the way."""
-        labels = target.classes[0].tolist()
+        labels = python_labels(target.classes[0])
         best = -np.eye(len(labels))
         C = self._reached(X, target, best, splits, weight, params)
         top = float(metric.bind(C.sum(axis=1), labels).value(C))

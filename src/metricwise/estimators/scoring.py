@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import is_two_dimensional, read_pair, read_sample_weight
+from ..inputs import Scales, is_two_dimensional, read_pair, read_sample_weight
 from ..metrics.base import Metric
+from ..metrics.scales import in_order
 from ..metrics.scorers import KINDS, resolve, target_kind
 
 __all__ = ["make_scorer"]
@@ -32,6 +33,7 @@ class LabelScore:
     output_weight: ArrayLike | None = None
     missing: Any = None
     zero_division: float = 0.0
+    scales: Scales | None = None
 
     @property
     def __name__(self) -> str:
@@ -48,7 +50,7 @@ class LabelScore:
         output_weight = self.output_weight
         if resolved.support_weighted:
             output_weight = _positives(true, output_weight, read_sample_weight(sample_weight, len(true), _WHO))
-        return resolved.metric.score(
+        return in_order(resolved.metric, self.scales).score(
             y_true,
             y_pred,
             sample_weight=sample_weight,

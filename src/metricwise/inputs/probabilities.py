@@ -172,8 +172,8 @@ def _refuse_missing(values: Any, who: str) -> None:
         return
     if len(rows):
         raise ValueError(
-            f"{who}: proba must not be missing, got NA in row {rows[0]} ({len(rows)} such rows); every row needs its "
-            "probabilities: drop those rows here and in y, or have them predicted."
+            f"{who}: proba must be finite, got NA in row {rows[0]}; a probability must not be missing: drop such rows "
+            "here and in y."
         )
 
 
@@ -263,7 +263,10 @@ def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, who: str) -> N
     low, high = rows.min(), rows.max()
     if not (np.isfinite(low) and np.isfinite(high)):
         at = start + int(np.argwhere(~np.isfinite(rows))[0][0])
-        raise ValueError(f"{who}: proba must be finite, got NaN or infinity in row {at}.")
+        raise ValueError(
+            f"{who}: proba must be finite, got NaN or infinity in row {at}; a probability must not be missing: drop "
+            "such rows here and in y."
+        )
     if low < 0:
         at = start + int(np.argwhere(rows < 0)[0][0])
         raise ValueError(

@@ -75,17 +75,17 @@ def _check_list(proba: Sequence[Any], classes: Sequence[NDArray[Any]], multioutp
 
 def _check_pair(proba: Any, labels: NDArray[Any], who: str) -> None:
     """Two numbers are two rows for a binary rule; as a row of a frame they have the classes for names."""
-    names = frame_index_names(proba)
+    names, positive = frame_index_names(proba), python_label(labels[1])
     if names is not None and names != [0, 1] and set(map(str, names)) == set(map(str, labels.tolist())):
         raise ValueError(
-            f"{who}: proba must have one entry per row, the probability of {python_label(labels[1])!r}, or shape (N, 2), got one row "
+            f"{who}: proba must have one entry per row, the probability of {positive!r}, or shape (N, 2), got one row "
             f"of a data frame, with the classes {names} for an index; pass it as a frame, as frame.loc[[row]] does."
         )
-    _warn_of_two(proba, f"two rows, each the probability of {python_label(labels[1])!r}", who)
+    _warn_of_two(proba, f"two rows, each the probability of {positive!r}", who)
 
 
 def _warn_of_two(proba: Any, reading: str, who: str) -> None:
-    """Warn if each pair of an array sums to 1; lists are written down by hand, and are what they are documented to be."""
+    """Warn if each pair of an array sums to 1; a list is written down by hand, and no row of an array."""
     if isinstance(proba, (list, tuple)):
         return
     pairs = np.atleast_2d(np.asarray(proba))
