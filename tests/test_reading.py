@@ -134,9 +134,10 @@ def test_frames_of_an_estimator_are_read_by_name():
 def test_ratings_from_one_on_are_asked_for(kind):
     proba = RNG.dirichlet(np.ones(4), size=30)
     ratings = (np.arange(30) % 3 + 1).astype(kind)
-    with pytest.raises(ValueError, match=r"y has 3 distinct labels .* where proba has 4 classes; pass classes="):
+    words = r"y has 3 distinct labels .* where proba has 4 classes; pass classes= .* classes=range\(1, 5\)"
+    with pytest.raises(ValueError, match=words):
         solve(proba, ratings)
-    assert solve(proba, ratings, classes=[1, 2, 3, 4]).rule.classes[0].tolist() == [1, 2, 3, 4]
+    assert solve(proba, ratings, classes=range(1, 5)).rule.classes[0].tolist() == [1, 2, 3, 4]
     codes = ratings.astype(int) - 1
     assert solve(proba, ratings, classes=[1, 2, 3, 4]).value == solve(proba, codes.astype(kind)).value
 

@@ -175,6 +175,8 @@ def infer_classes(
         return np.arange(n_classes)
     shown = labels if len(labels) <= 10 else [*labels[:10], "..."]
     hint = " If -1 stands for a missing label, pass missing=-1." if -1 in labels else ""
+    if all(is_number(label) and 1 <= label <= n_classes for label in labels):
+        hint = f" They may count from 0 or from 1: classes=range({n_classes}) or classes=range(1, {n_classes + 1})."
     raise ValueError(
         f"{who}: {output} has {len(labels)} distinct labels {shown} where proba has {n_classes} classes; pass classes= "
         f"with the label of each column.{hint}"
