@@ -370,4 +370,39 @@ def test_path_on_blended_counts_is_exact():
         decisions = [np.argmin(constant + value * slope, axis=1)[:, None] for value in tried]
         best = max(blended_value(problem, d, s.micro_f1, "micro") for d in decisions)
         options = {"confusion": "blended", "recalibrate": False, "solver": "path", **problem.arguments()}
-        assert mw.optimize(problem.proba, problem.labels, "micro_f1", **options).optimized_value == pytest.approx(best, abs=1e-12)
+        solution = mw.optimize(problem.proba, problem.labels, "micro_f1", **options)
+        assert solution.optimized_value == pytest.approx(best, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------------------- promise and words
+
+
+def noisy_problem(seed):
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet([4, 2, 1], 80)
+    return proba, draw(rng, 0.7 * proba + 0.3 / 3)
+
+
+def test_a_rule_that_is_chosen_promises_a_gain():
+    chosen = 0
+    for seed in range(40):
+        proba, y = noisy_problem(seed)
+        solution = mw.optimize(proba, y, ["mcc", "kappa", "macro_f1", "g_mean"][seed % 4])
+        if solution.rule.facts["recipe"] == "argmax":
+            assert solution.gain.estimate == 0
+            assert (solution.rule.predict(proba) == proba.argmax(axis=1)).all()
+        else:
+            chosen += 1
+            assert solution.gain.estimate > 0
+            assert f"{solution.gain.estimate:+.3g}" in solution.status
+    assert 5 < chosen < 40
+
+
+def test_gain_and_its_interval_do_not_depend_on_the_unit_of_weights():
+    proba, y = noisy_problem(3)
+    weight = np.random.default_rng(0).random(len(y)) + 0.5
+    gains = [mw.optimize(proba, y, "g_mean", sample_weight=scale * weight).gain for scale in (1e-6, 1.0, 1e6)]
+    for gain in gains[1:]:
+        np.testing.assert_allclose(
+            [gain.estimate, gain.low, gain.high], [gains[0].estimate, gains[0].low, gains[0].high]
+        )

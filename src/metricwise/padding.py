@@ -24,9 +24,7 @@ FloatArray = NDArray[np.float64]
 _RARE = 0.5
 
 
-def pad(
-    oracle: Oracle, grouping: Grouping, class_weights: FloatArray, *, rare: bool, smooth: bool
-) -> FloatArray | None:
+def pad(oracle: Oracle, grouping: Grouping, class_rows: FloatArray, *, rare: bool, smooth: bool) -> FloatArray | None:
     """Return the confusion to add to that of every rule, None where there is nothing to add.
 
     A class that no label of its group shows is padded up to the share of an average class that some label shows. The
@@ -38,8 +36,8 @@ def pad(
     oracle : Oracle
         Counts probabilities, wholly or in part.
     grouping : Grouping
-    class_weights : ndarray of shape (M, K)
-        Weight of the labels of each class.
+    class_rows : ndarray of shape (M, K)
+        Rows whose label shows each class.
     rare : bool
         Pad classes that occur as well, with half a row each: the fewer rows they have, the more that matters.
     smooth : bool
@@ -50,7 +48,7 @@ def pad(
     ndarray of shape (G, K, K), or None
         In units of all rows.
     """
-    labels = _by_group(grouping, class_weights)
+    labels = _by_group(grouping, class_rows)
     shown = labels > 0
     n_shown = np.maximum(shown.sum(axis=1, keepdims=True), 1)
     priors = grouping.pool(oracle.priors)
@@ -71,9 +69,9 @@ def pad(
     return np.asarray(extra[:, :, None] * (right * eye + (1 - right) * others))
 
 
-def _by_group(grouping: Grouping, class_weights: FloatArray) -> FloatArray:
-    """Sum weights of labels (M, K) over the outputs of each group."""
-    out = np.zeros((grouping.n_groups, class_weights.shape[1]))
+def _by_group(grouping: Grouping, class_rows: FloatArray) -> FloatArray:
+    """Sum rows (M, K) over the outputs of each group."""
+    out = np.zeros((grouping.n_groups, class_rows.shape[1]))
     counted = grouping.group >= 0
-    np.add.at(out, grouping.group[counted], class_weights[counted])
+    np.add.at(out, grouping.group[counted], class_rows[counted])
     return out

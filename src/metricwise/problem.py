@@ -175,7 +175,7 @@ class Problem:
         grouping = group_outputs(self.average, oracle.weight, n_classes, alpha)
         padding = None
         if recipe is not None and recipe.confusion != "labels" and self.codes is not None and self.metric.by_class:
-            padding = pad(oracle, grouping, self.class_weights, rare=recipe.recalibrate, smooth=self.metric.smooth)
+            padding = pad(oracle, grouping, self.class_rows, rare=recipe.recalibrate, smooth=self.metric.smooth)
         return make_objective(
             self.metric,
             grouping,
@@ -191,6 +191,15 @@ class Problem:
         """Weight of the labels of each class of each output, of shape (M, K)."""
         assert self.codes is not None
         return kernels.tally(self.codes, self.sample_weight, self.proba.width)
+
+    @cached_property
+    def class_rows(self) -> FloatArray:
+        """Rows that show each class of each output, (M, K), if they have weight; of a sample, what they stand for."""
+        assert self.codes is not None
+        if self.sample_weight is None:
+            return self.class_weights
+        stand_for = np.ones(self.proba.n_rows) if self.frequency is None else self.frequency
+        return kernels.tally(self.codes, stand_for * (self.sample_weight > 0), self.proba.width)
 
     @cached_property
     def keeps_argmax(self) -> NDArray[np.bool_]:

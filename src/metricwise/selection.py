@@ -61,8 +61,8 @@ class Choice:
         if self.recipe is None:
             name, _, difference, error = max(self.table, key=lambda row: row[2])
             return (
-                "Plain argmax: no recipe promises a gain on new rows beyond noise; the best one tried, "
-                f"{name}, was at {difference:+.2g} with a standard error of {error:.2g}."
+                "Plain argmax: no recipe promises a gain on new rows beyond noise, judged by rows that did not choose "
+                f"it; the best one tried, {name}, was at {difference:+.2g} with a standard error of {error:.2g}."
             )
         gain = self.gain
         return (
@@ -108,9 +108,10 @@ def choose(problem: Problem, recipes: Sequence[Recipe], solver: Solver | Setting
     best = table.pick()
     rows = tuple((str(r), float(table.value[c]), *table.difference(c, -1)) for c, r in enumerate(recipes))
     n_fits = _REPEATS * _FOLDS * len(recipes)
-    if best is None:
+    gain = None if best is None else _honest_gain(problem, trials, rows[best][3])
+    if best is None or gain is None or gain.estimate <= 0:  # what is handed out promises something, or is argmax
         return Choice(None, Gain(0.0, 0.0, 0.0), rows, n_fits)
-    return Choice(recipes[best], _honest_gain(problem, trials, rows[best][3]), rows, n_fits)
+    return Choice(recipes[best], gain, rows, n_fits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +294,7 @@ def _one_more_right(problem: Problem, decisions: NDArray[Any]) -> float:
     oracle = problem.oracle()
     k, n_classes = problem.proba.width, oracle.n_classes
     extra = np.eye(k) * (np.arange(k) < n_classes[:, None])[:, :, None]
-    C = oracle.confusion_of(decisions) + extra / np.maximum(oracle.weight, 1.0)[:, None, None]
+    C = oracle.confusion_of(decisions) + extra / np.maximum(problem.class_rows.sum(axis=1), 1.0)[:, None, None]
     C = C / C.sum(axis=(1, 2), keepdims=True)
     grouping = problem.objective(oracle).grouping
     return make_objective(problem.metric, grouping, C.sum(axis=2), n_classes, classes=problem.classes).value(C)
