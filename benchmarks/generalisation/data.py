@@ -203,8 +203,16 @@ def _rare_positives(rng: np.random.Generator, n: int) -> tuple[FloatArray, IntAr
     return X, (score + rng.logistic(size=n) > 0).astype(np.intp)
 
 
+def _scarce_positives(rng: np.random.Generator, n: int) -> tuple[FloatArray, IntArray]:
+    """Two classes, some 4 positives in 10,000: a uniform sample of the rows shows hardly any."""
+    X, bent = _features_of_world(rng, n)
+    score = 1.6 * X[:, 0] + 1.2 * X[:, 1] + 0.6 * bent[:, 0] - 11.5
+    return X, (score + rng.logistic(size=n) > 0).astype(np.intp)
+
+
 Draw = Callable[[np.random.Generator, int], tuple[FloatArray, IntArray]]
 WORLDS: dict[str, tuple[int, int, Draw]] = {
     "world_rare": (1_000, 20_000, _rare_classes),
     "world_binary": (800, 20_000, _rare_positives),
+    "world_scarce": (100_000, 200_000, _scarce_positives),
 }
