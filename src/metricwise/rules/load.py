@@ -37,5 +37,5 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule:
     who = "load_rule"
     document = serialize.read_object(serialize.parse(serialize.read_text(path, who), who), who, "the rule")
     if document.get("format") == serialize.FORMAT and document.get("kind") not in ("weighted", "mixture"):
-        raise ValueError(f"{who}: kind must be 'weighted' or 'mixture', got {document.get('kind')!r}.")
+        raise ValueError(f"{who}: kind must be 'weighted' or 'mixture', got {serialize.shown(document.get('kind'))}.")
     return MixtureRule.from_dict(document) if document.get("kind") == "mixture" else WeightedRule.from_dict(document)

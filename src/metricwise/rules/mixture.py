@@ -270,7 +270,10 @@ class MixtureRule:
         return cls(rules, weights, seed, serialize.read_facts(read["facts"], who))
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the rule as JSON text; with `path`, also write it there, whole or not at all."""
+        """Return the rule as JSON text; with `path`, also write it there, whole or not at all.
+
+        A file that is there keeps its permissions, a link stays a link, and a pipe or /dev/stdout is written into.
+        """
         return serialize.dump(self.to_dict(), path)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Rules as JSON: the envelope, strict readers of fields, and a write that leaves no half file.
+"""Rules as JSON: the envelope, and strict readers of fields.
 
 Owns the text. Knows JSON, labels and arrays; each rule says which fields it has. Nothing that is read is ever run.
 Rules that never meet a file are most of them: what only files need is imported where it is used.
@@ -10,15 +10,12 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import python_labels
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = [
     "FORMAT",
@@ -39,11 +36,14 @@ __all__ = [
     "read_numbers",
     "read_object",
     "read_text",
+    "shown",
 ]
 
 FORMAT = "metricwise-rule"
 VERSION = 1
 _ENVELOPE = ("format", "version", "kind")
+_DEPTH = 64  # of facts within facts; a rule needs few levels, and Python's own limit depends on who calls
+_BITS = 10_000  # of an integer; Python writes and reads some 4,300 digits
 
 Label = str | int | float | bool
 
@@ -62,34 +62,47 @@ def plain_labels(labels: NDArray[Any], who: str) -> list[Label]:
             )
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{who}: classes must be finite to be written as JSON, got {value!r}.")
+        if isinstance(value, int):
+            _check_size(value, who, "classes")
     return values
 
 
-def plain(value: Any, who: str, field: str) -> Any:
-    """Return `value` in JSON's own types, or refuse it."""
+def _check_size(value: int, who: str, field: str) -> None:
+    if value.bit_length() > _BITS:
+        raise ValueError(f"{who}: {field} must hold integers of sensible size, got one of {value.bit_length()} bits.")
+
+
+def plain(value: Any, who: str, field: str, depth: int = _DEPTH) -> Any:
+    """Return `value` in JSON's own types, or refuse it; `depth` is how far lists and objects may still nest."""
     value = value.item() if isinstance(value, np.generic) else value
-    if value is None or isinstance(value, (str, bool, int)):
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int):
+        _check_size(value, who, field)
         return value
     if isinstance(value, float):
         if math.isfinite(value):
             return value
         raise ValueError(f"{who}: {field} must be finite to be written as JSON, got {value!r}.")
+    if depth == 0:
+        top = field.partition(".")[0]
+        raise ValueError(f"{who}: {top} must nest lists and objects at most {_DEPTH} deep, got more.")
     if isinstance(value, np.ndarray):
-        return plain(value.tolist(), who, field)
+        return plain(value.tolist(), who, field, depth)
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: plain(item, who, f"{field}.{key}") for key, item in value.items()}
+        return {key: plain(item, who, f"{field}.{key}", depth - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item, who, field) for item in value]
+        return [plain(item, who, field, depth - 1) for item in value]
     raise TypeError(f"{who}: {field} must hold JSON values under text keys, got {type(value).__name__}.")
 
 
 def dump(document: Mapping[str, Any], path: str | os.PathLike[str] | None) -> str:
-    """Return the JSON text of a rule; with `path`, also write it there, whole or not at all."""
+    """Return the JSON text of a rule; with `path`, also write it there: see :func:`.files.write_text`."""
     text = _json_text(document)
     if path is not None:
-        from pathlib import Path
+        from .files import write_text
 
-        _write_whole(Path(os.path.realpath(path)), text)
+        write_text(path, text)
     return text
 
 
@@ -103,22 +116,6 @@ def _json_text(document: Mapping[str, Any]) -> str:
         text = json.dumps(document, indent=2, allow_nan=False)
     # Rows of numbers on one line are for the reader. A line break is never inside a JSON text, so this touches none.
     return re.sub(r"\[\n\s*([^\[\]{}\"]*?)\n\s*\]", lambda row: f"[{' '.join(row[1].split())}]", text) + "\n"
-
-
-def _write_whole(path: Path, text: str) -> None:
-    import secrets
-
-    # A reader sees the old file or the new one: renaming within a directory is atomic.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 # -------------------------------------------------------------------------------------------------------- read
@@ -149,7 +146,7 @@ def parse(text: str, who: str) -> Any:
         found: dict[str, Any] = {}
         for key, value in pairs:
             if key in found:
-                raise _RefusedError(f"each field must be given once, got {key!r} twice.")
+                raise _RefusedError(f"each field must be given once, got {shown(key)} twice.")
             found[key] = value
         return found
 
@@ -186,8 +183,8 @@ def check_fields(document: dict[str, Any], kind: str, required: Iterable[str], w
         _refuse(who, "version", f"an integer from 1 to {VERSION}", version)
     if version > VERSION:
         raise ValueError(
-            f"{who}: version must be at most {VERSION}, got {version}; the rule was written by a newer metricwise: "
-            "upgrade this one."
+            f"{who}: version must be at most {VERSION}, got {shown(version)}; the rule was written by a newer "
+            "metricwise: upgrade this one."
         )
     if document.get("kind") != kind:
         _refuse(who, "kind", repr(kind), document.get("kind"))
@@ -198,10 +195,10 @@ def check_keys(document: dict[str, Any], names: Sequence[str], who: str, field: 
     """Check that an object has exactly these fields."""
     for name in names:
         if name not in document:
-            raise ValueError(f"{who}: {field} must have the field {name!r}, got {_shown(sorted(document))}.")
+            raise ValueError(f"{who}: {field} must have the field {name!r}, got {shown(sorted(document))}.")
     unknown = sorted(set(document) - set(names))
     if unknown:
-        raise ValueError(f"{who}: {field} must have only the fields {list(names)}, got {unknown[0]!r} besides.")
+        raise ValueError(f"{who}: {field} must have only the fields {list(names)}, got {shown(unknown[0])} besides.")
 
 
 def read_bool(value: Any, who: str, field: str) -> bool:
@@ -281,9 +278,13 @@ def read_facts(value: Any, who: str, field: str = "facts") -> dict[str, Any]:
 
 
 def _refuse(who: str, field: str, expected: str, value: Any) -> NoReturn:
-    raise ValueError(f"{who}: {field} must be {expected}, got {_shown(value)}.")
+    raise ValueError(f"{who}: {field} must be {expected}, got {shown(value)}.")
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
+def shown(value: Any) -> str:
+    """Return a value as it is said in a message: not all of it where it is long."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested without end, or an integer of thousands of digits
+        return f"a {type(value).__name__} too large to show"
     return text if len(text) <= 80 else text[:77] + "..."

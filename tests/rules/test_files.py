@@ -1,0 +1,132 @@
+"""Where rules are written to: no half file, permissions and links kept, pipes and streams written into."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metricwise.losses import Loss
+from metricwise.rules import WeightedRule, load_rule
+
+
+def rule_of(name):
+    return WeightedRule(Loss.argmax(2), (np.array(["no", "yes"]),), facts={"metric": name})
+
+
+@pytest.mark.parametrize("failing", ["replace", "fsync"])
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(failing, error, tmp_path, monkeypatch):
+    path = tmp_path / "rule.json"
+    rule_of("old").to_json(path)
+    before = path.read_bytes()
+
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr(*((Path, "replace") if failing == "replace" else (os, "fsync")), fail)
+    with pytest.raises(type(error)):
+        rule_of("new").to_json(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["rule.json"]
+    with pytest.raises(type(error)):
+        rule_of("new").to_json(tmp_path / "other.json")
+    assert [p.name for p in tmp_path.iterdir()] == ["rule.json"]
+
+
+def test_a_rule_that_cannot_be_written_leaves_the_old_file(tmp_path):
+    path = tmp_path / "rule.json"
+    rule_of("old").to_json(path)
+    before = path.read_bytes()
+    with pytest.raises(TypeError, match="convert the labels"):
+        WeightedRule(Loss.argmax(2), (np.array([b"a", b"b"]),)).to_json(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions and links of POSIX")
+def test_files_have_usual_permissions_and_links_stay_links(tmp_path):
+    plain = tmp_path / "plain"
+    plain.touch()
+    rule_of("f1").to_json(tmp_path / "rule.json")
+    assert stat.S_IMODE((tmp_path / "rule.json").stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+    (tmp_path / "latest.json").symlink_to(tmp_path / "rule.json")
+    rule_of("g_mean").to_json(tmp_path / "latest.json")
+    assert (tmp_path / "latest.json").is_symlink()
+    assert load_rule(tmp_path / "rule.json").facts == {"metric": "g_mean"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o666, 0o444])
+def test_a_file_keeps_its_permissions(mode, tmp_path):
+    path, link = tmp_path / "rule.json", tmp_path / "latest.json"
+    rule_of("f1").to_json(path)
+    path.chmod(mode)
+    link.symlink_to(path.name)
+    for name, target in (("g_mean", path), ("kappa", link)):
+        rule_of(name).to_json(target)
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+        assert load_rule(path).facts == {"metric": name}
+    assert link.is_symlink()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["latest.json", "rule.json"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_private_file_is_private_while_it_is_written(tmp_path, monkeypatch):
+    path = tmp_path / "rule.json"
+    rule_of("f1").to_json(path)
+    path.chmod(0o600)
+    modes = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (modes.append(os.fstat(file).st_mode), fsync(file)))
+    rule_of("g_mean").to_json(path)
+    assert [stat.S_IMODE(mode) for mode in modes] == [0o600]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="special files of POSIX")
+def test_special_files_are_written_into(tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            text = rule_of("f1").to_json(path)
+            assert os.read(reader, 1 << 16).decode() == text
+        finally:
+            os.close(reader)
+        assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="streams of POSIX")
+@pytest.mark.parametrize("stream", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize("kind", ["file", "pipe"])
+def test_streams_are_written_in_turn(stream, kind, tmp_path):
+    """What was printed before stays before, and what is printed after comes after, wherever the stream goes."""
+    script = (
+        "import numpy as np; from metricwise import WeightedRule; from metricwise.losses import Loss; print('before');"
+        f"WeightedRule(Loss.argmax(2), (np.arange(2),)).to_json({stream!r}); print('after')"
+    )
+    out = tmp_path / "out.txt"
+    with out.open("wb") as file:
+        done = subprocess.run(
+            [sys.executable, "-c", script], stdout=file if kind == "file" else subprocess.PIPE, check=True
+        )
+    found = out.read_text() if kind == "file" else done.stdout.decode()
+    assert found == f"before\n{WeightedRule(Loss.argmax(2), (np.arange(2),)).to_json()}after\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_a_directory_is_not_replaced(tmp_path):
+    with pytest.raises((IsADirectoryError, PermissionError)):
+        rule_of("f1").to_json(tmp_path)
+    assert tmp_path.is_dir()
+
+
+def test_a_name_may_be_as_long_as_names_are(tmp_path):
+    path = tmp_path / ("r" * 250 + ".json")
+    rule_of("f1").to_json(path)
+    assert load_rule(path).facts == {"metric": "f1"}
