@@ -4,13 +4,23 @@ import json
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification, make_multilabel_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 import metricwise as mw
 
@@ -85,6 +95,60 @@ def test_several_outputs(estimator):
     assert model.score(X, Y) == pytest.approx(np.mean(model.predict(X) == Y))
     with pytest.raises(ValueError, match="y must have 3 outputs, in a 2-D array, as the rule has"):
         mw.FixedRuleClassifier(estimator, tuned.rule_).fit(X, Y[:, 0])
+
+
+ONE_VS_REST = OneVsRestClassifier(GaussianNB())
+PERCEPTRON = MLPClassifier((5,), max_iter=300, tol=0.01, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ONE_VS_REST,
+        PERCEPTRON,
+        KNeighborsClassifier(),
+        DecisionTreeClassifier(max_depth=3, random_state=0),
+        ClassifierChain(GaussianNB()),
+        MultiOutputClassifier(GaussianNB()),
+        make_pipeline(StandardScaler(), ONE_VS_REST),
+        GridSearchCV(ONE_VS_REST, {"estimator__var_smoothing": [1e-9]}, cv=2),
+        XGBClassifier(n_estimators=3, n_jobs=1),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+@pytest.mark.parametrize("frame", [False, True])
+def test_a_fitted_multilabel_estimator_predicts_at_once(estimator, frame):
+    """Some of them have the numbers of their outputs as classes, as if those were classes of one output."""
+    X, Y = make_multilabel_classification(150, n_classes=3, random_state=0)
+    X = pd.DataFrame(X).add_prefix("x") if frame else X
+    fitted = clone(estimator).fit(X, Y)
+    tuned = mw.MetricOptimalClassifierCV(fitted, metric="f1_macro", cv="prefit", recalibrate=False).fit(X, Y)
+    for wrapped in (fitted, FrozenEstimator(fitted)):
+        model = mw.FixedRuleClassifier(wrapped, None)
+        np.testing.assert_array_equal(model.predict(X), fitted.predict(X))
+        assert [labels.tolist() for labels in model.classes_] == [[0, 1]] * 3
+        assert [block.shape for block in model.predict_proba(X)] == [(150, 2)] * 3
+        assert model.score(X, Y) == pytest.approx(np.mean(fitted.predict(X) == Y))
+        np.testing.assert_array_equal(mw.FixedRuleClassifier(wrapped, tuned.rule_).predict(X), tuned.predict(X))
+
+
+def test_a_fitted_estimator_of_columns_that_go_by_name():
+    """Its classes cannot be tried out on a row of zeros; its predictions need none."""
+    X, Y = make_multilabel_classification(100, n_features=4, n_classes=3, random_state=0)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    columns = ColumnTransformer([("scale", StandardScaler(), ["a", "b", "d"])])
+    fitted = make_pipeline(columns, ONE_VS_REST).fit(frame, Y)
+    np.testing.assert_array_equal(mw.FixedRuleClassifier(fitted, None).predict(frame), fitted.predict(frame))
+
+
+@pytest.mark.parametrize("estimator", [OneVsRestClassifier(GaussianNB()), PERCEPTRON, XGBClassifier(n_estimators=3)])
+def test_a_fitted_multiclass_estimator_stays_one(data, estimator):
+    X, y = data
+    y = np.unique(y, return_inverse=True)[1]
+    fitted = clone(estimator).fit(X, y)
+    model = mw.FixedRuleClassifier(fitted, None)
+    np.testing.assert_array_equal(model.predict(X), fitted.predict(X))
+    assert model.classes_.tolist() == [0, 1, 2]
 
 
 def test_other_classes_are_refused(data, tuned):

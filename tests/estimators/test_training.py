@@ -1,6 +1,8 @@
 """The training route: rows weighted by a loss, and the loss that follows from a metric."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from sklearn.datasets import make_classification
@@ -69,16 +71,71 @@ def test_a_loss_moves_decisions_where_it_should(data):
 
 
 @pytest.mark.parametrize(
-    ("loss", "words"),
+    ("loss", "error", "words"),
     [
-        (np.eye(2), r"loss must have shape \(3, 3\)"),
-        (np.full((3, 3), np.nan), "loss must be finite"),
-        (np.ones((3, 3)), "loss must not be the same everywhere"),
+        (np.eye(2), ValueError, r"loss must have shape \(3, 3\), .* each of the classes \[0, 1, 2\], got \(2, 2\)"),
+        ([[0, 1, 2]], ValueError, r"loss must have shape \(3, 3\), .* got \(1, 3\)"),
+        ([0, 1, 2], ValueError, r"loss must have shape \(3, 3\), .* got \(3,\)"),
+        ([], ValueError, r"loss must have shape \(3, 3\), .* got \(0,\)"),
+        (LOSS[None], ValueError, r"loss must have shape \(3, 3\), .* got \(1, 3, 3\)"),
+        (Loss.argmax(2), ValueError, r"loss must have shape \(3, 3\), .* got \(2, 2\)"),
+        (
+            Loss.from_tensor(np.stack([LOSS, 2 * LOSS])),
+            ValueError,
+            "loss must be of one output, .* a Loss of 2 outputs",
+        ),
+        (
+            [[0, 1, 2], [1, 0], [2, 1, 0]],
+            ValueError,
+            r"loss must have rows of equal length, 3, got .* lengths \[2, 3\]",
+        ),
+        ([["a"] * 3] * 3, TypeError, r"loss must be a matrix of numbers, got text such as 'a' \(list\)"),
+        ([["0", "1", "2"]] * 3, TypeError, r"loss must be a matrix of numbers, got text such as '0' \(list\)"),
+        ([[0, 1, None]] * 3, TypeError, "loss must be a matrix of numbers, got None in row 0, column 2"),
+        (np.array([[0, 1, "2"]] * 3, dtype=object), TypeError, "got '2' in row 0, column 2"),
+        ({"a": 1}, TypeError, r"loss must be a matrix of numbers, got \{'a': 1\}"),
+        (LOSS * 1j, TypeError, r"loss must be a matrix of numbers, got complex128 such as 0j \(ndarray\)"),
+        (np.where(LOSS == 9, np.nan, LOSS), ValueError, "loss must be finite, got nan in row 2, column 0"),
+        (np.where(LOSS == 3, np.inf, LOSS), ValueError, "loss must be finite, got inf in row 1, column 0"),
+        (np.where(LOSS == 9, 1e308, LOSS - 1e308), ValueError, r"largest difference that is finite, got .* 1e\+308"),
+        (np.ones((3, 3)), ValueError, "loss must not be the same everywhere in each row"),
+        (np.repeat([[1], [2], [3]], 3, axis=1), ValueError, "loss must not be the same everywhere in each row"),
+        (
+            pd.DataFrame(LOSS, list("abc"), list("abc")),
+            ValueError,
+            r"named like the classes \[0, 1, 2\], got rows .*'a'",
+        ),
+        (pd.DataFrame(LOSS, columns=[2, 1, 3]), ValueError, r"named like the classes .* columns \[2, 1, 3\]"),
+        (pl.DataFrame(LOSS, schema=["2", "1", "0"], orient="row"), ValueError, None),
     ],
 )
-def test_bad_losses_are_refused(data, loss, words):
-    with pytest.raises(ValueError, match=words):
-        mw.CostSensitiveClassifier(GaussianNB(), loss).fit(*data)
+def test_bad_losses_are_refused(data, loss, error, words):
+    X, y = data
+    if words is None:  # rows without names, columns in another order than the classes
+        names = np.array(["high", "low", "mid"])
+        loss = pl.DataFrame(LOSS, schema=["low", "mid", "high"], orient="row")
+        y, words = names[y], "must have rows and columns named like the classes"
+    with pytest.raises(error, match=f"^CostSensitiveClassifier: .*{words}"):
+        mw.CostSensitiveClassifier(GaussianNB(), loss).fit(X, y)
+
+
+def test_a_loss_in_a_frame_is_read_by_name(data):
+    X, y = data
+    labels = np.array(["high", "low", "mid"])  # sorted, as scikit-learn has them
+    order = ["low", "mid", "high"]
+    wanted = LOSS[np.ix_([2, 0, 1], [2, 0, 1])]
+    named = pd.DataFrame(LOSS, index=order, columns=order)
+    for loss in (named, named[["high", "mid", "low"]], named.loc[["high", "low", "mid"]], named.astype(object)):
+        model = mw.CostSensitiveClassifier(GaussianNB(), loss).fit(X, labels[y])
+        np.testing.assert_array_equal(model.loss_, wanted)
+    for loss in (
+        pd.DataFrame(wanted),
+        pl.DataFrame(wanted, schema=labels.tolist(), orient="row"),
+        pl.DataFrame(wanted),
+    ):
+        np.testing.assert_array_equal(mw.CostSensitiveClassifier(GaussianNB(), loss).fit(X, labels[y]).loss_, wanted)
+    numbers = pd.DataFrame(LOSS[::-1, ::-1], index=[2, 1, 0], columns=["2", "1", "0"])
+    np.testing.assert_array_equal(mw.CostSensitiveClassifier(GaussianNB(), numbers).fit(X, y).loss_, LOSS)
 
 
 def test_several_outputs_are_refused(data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sklearn.base import _fit_context as fit_context
+from sklearn.model_selection._split import GroupsConsumerMixin
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
@@ -10,6 +11,7 @@ from sklearn.utils.validation import _check_method_params as params_of_rows
 from sklearn.utils.validation import _num_samples as count_rows
 
 __all__ = [
+    "GroupsConsumerMixin",
     "HasMethods",
     "Interval",
     "RealNotInt",

@@ -33,13 +33,13 @@ class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     estimator: Any
 
-    def _fitted(self) -> tuple[Any, WeightedRule | MixtureRule]:
-        """Return the fitted estimator and the rule."""
+    def _fitted(self, X: Any = None) -> tuple[Any, WeightedRule | MixtureRule]:
+        """Return the fitted estimator and the rule, which may have to be read off what is predicted for X."""
         check_is_fitted(self, "estimator_")
         return self.estimator_, self.rule_
 
     def _blocks(self, X: Any) -> tuple[list[NDArray[Any]], Target, WeightedRule | MixtureRule]:
-        estimator, rule = self._fitted()
+        estimator, rule = self._fitted(X)
         target = Target(np.empty((0, rule.n_outputs), dtype=np.intp), rule.classes, rule.multioutput)
         return aligned_proba(estimator, X, target, f"{type(self).__name__}.predict"), target, rule
 

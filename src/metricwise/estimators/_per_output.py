@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..inputs import decode
 from ._compat import count_rows, params_of_rows, take_rows
+from ._folds import calibration_groups
 from ._targets import Target, read_target
 
 __all__ = ["PerOutputClassifier"]
@@ -48,10 +49,10 @@ class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Fit to labels of shape (N, M), which may be missing."""
         return self.fit_target(X, read_target(y, type(self).__name__), **params)
 
-    def fit_target(self, X: Any, target: Target, **params: Any) -> PerOutputClassifier:
-        """Fit to a target that has been read already."""
+    def fit_target(self, X: Any, target: Target, groups: Any = None, **params: Any) -> PerOutputClassifier:
+        """Fit to a target that has been read already; a calibrator keeps groups of rows together."""
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_one)(self.estimator, X, *target.column(m), params) for m in range(target.n_outputs)
+            delayed(_fit_one)(self.estimator, X, *target.column(m), groups, params) for m in range(target.n_outputs)
         )
         self.classes_ = [np.array([]) if one is None else one.classes_ for one in self.estimators_]
         for name in ("n_features_in_", "feature_names_in_"):
@@ -82,11 +83,15 @@ class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _fit_one(estimator: Any, X: Any, rows: NDArray[Any], labels: NDArray[Any], params: dict[str, Any]) -> Any:
+def _fit_one(
+    estimator: Any, X: Any, rows: NDArray[Any], labels: NDArray[Any], groups: Any, params: dict[str, Any]
+) -> Any:
     if len(rows) == 0:
         return None
     params = params_of_rows(X, params, indices=rows)
     X = X if len(rows) == count_rows(X) else take_rows(X, rows)
     if (labels == labels[0]).all():
         return DummyClassifier(strategy="prior").fit(X, labels)
-    return clone(estimator).fit(X, labels, **params)
+    model = clone(estimator)
+    with calibration_groups(model, None if groups is None else take_rows(groups, rows)):
+        return model.fit(X, labels, **params)

@@ -1,7 +1,7 @@
 """Probabilities of rows that a model has not seen, aligned with the classes of the whole target.
 
-Owns how an estimator is made to fit a target of any kind (calibrated, output by output), the folds, and the pooling of
-what the folds predict. Must not know metrics or rules.
+Owns how an estimator is made to fit a target of any kind (calibrated, output by output), what a fitted one predicts,
+and the pooling of what the folds predict. Must not know metrics or rules.
 """
 
 from __future__ import annotations
@@ -9,26 +9,32 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..inputs import column_names, is_frame, match_columns
-from ._compat import count_rows, params_of_rows, take_rows
+from ._compat import params_of_rows, take_rows
+from ._folds import CalibrationFolds, calibration_groups
 from ._per_output import PerOutputClassifier
 from ._targets import Target
 
-__all__ = ["Pool", "aligned_proba", "known_classes", "make_splits", "make_trainable", "out_of_fold", "train"]
-
-_FOLDS = 5
+__all__ = [
+    "Pool",
+    "aligned_proba",
+    "fitted_classes",
+    "known_classes",
+    "make_trainable",
+    "out_of_fold",
+    "pack",
+    "train",
+]
 
 
 # ------------------------------------------------------------------------------------------------------ models
@@ -63,14 +69,21 @@ def _takes_all(estimator: Any, target: Target) -> bool:
     return target.n_outputs > 1 and target.complete and target.alike() and (labels if target.indicator else every)
 
 
-def train(model: Any, X: Any, target: Target, rows: NDArray[Any] | None, params: dict[str, Any]) -> Any:
-    """Fit a model to some of the rows, all of them if None; those without weight are left out."""
+def train(
+    model: Any, X: Any, target: Target, rows: NDArray[Any] | None, params: dict[str, Any], groups: Any = None
+) -> Any:
+    """Fit a model to some of the rows, all of them if None; those without weight are left out.
+
+    A calibrator keeps rows of one group together in its own folds.
+    """
     rows = _weighted_rows(rows, params)
     if rows is not None:
         X, target, params = take_rows(X, rows), target.take(rows), params_of_rows(X, params, indices=rows)
+        groups = None if groups is None else take_rows(groups, rows)
     if isinstance(model, PerOutputClassifier):
-        return model.fit_target(X, target, **params)
-    return model.fit(X, target.whole(), **params)
+        return model.fit_target(X, target, groups, **params)
+    with calibration_groups(model, groups):
+        return model.fit(X, target.whole(), **params)
 
 
 def _weighted_rows(rows: NDArray[Any] | None, params: dict[str, Any]) -> NDArray[Any] | None:
@@ -90,6 +103,34 @@ def known_classes(model: Any, target: Target) -> tuple[NDArray[Any], ...]:
         return (_plain(classes),)
     nested = isinstance(classes, (list, tuple)) and len(classes) == target.n_outputs and np.ndim(classes[0]) == 1
     return tuple(map(_plain, classes)) if nested else tuple(np.array([0, 1]) for _ in range(target.n_outputs))
+
+
+def fitted_classes(model: Any, X: Any = None) -> tuple[tuple[NDArray[Any], ...], bool]:
+    """Return the classes of each output of a fitted model, and whether its labels are 2-D, without any labels given.
+
+    Multilabel models often have ``classes_`` like those of a multiclass one, a list of the outputs; what they predict
+    for a row is the one sign that all of them give. Without rows at hand, one of zeros is tried.
+    """
+    classes = model.classes_
+    if isinstance(classes, (list, tuple)) and len(classes) and np.ndim(classes[0]) == 1:
+        return tuple(map(_plain, classes)), True
+    width = _predicted_width(model, X)
+    return (tuple(np.array([0, 1]) for _ in range(width)), True) if width > 1 else ((_plain(classes),), False)
+
+
+def _predicted_width(model: Any, X: Any) -> int:
+    """Return the number of columns that a model predicts; 1 where it cannot be found out."""
+    if X is not None:
+        predicted = model.predict(take_rows(X, slice(0, 1)))
+    else:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of columns that have no names
+                predicted = model.predict(np.zeros((1, model.n_features_in_)))
+        except Exception:  # columns that are no numbers, or go by name
+            return 1
+    shape = np.shape(predicted)
+    return int(shape[1]) if len(shape) == 2 else 1
 
 
 def _plain(labels: Any) -> NDArray[Any]:
@@ -154,63 +195,6 @@ def _aligned(block: NDArray[Any], seen: NDArray[Any], target: Target, m: int, wh
     return out
 
 
-# ------------------------------------------------------------------------------------------------------- folds
-
-
-def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Return the (train, test) rows of each fold.
-
-    None and integers are stratified where they can be: by the classes of one output, by the combinations of classes of
-    several. A float is the share of rows that are tested in a single split; the odd row is trained on.
-    """
-    n = count_rows(X)
-    strata = _strata(target)
-    if isinstance(cv, Real) and not isinstance(cv, Integral):
-        return list(_one_split(float(cv), n, strata, random_state).split(np.zeros(n), strata))
-    if cv is None or isinstance(cv, Integral):
-        folds = _FOLDS if cv is None else int(cv)
-        can = np.bincount(strata).max() >= folds
-        splitter = StratifiedKFold(folds) if can else KFold(folds)
-        with warnings.catch_warnings():
-            # Folds that lack a class are aligned: no need to warn of them.
-            warnings.filterwarnings("ignore", message="The least populated class in y", category=UserWarning)
-            return list(splitter.split(np.zeros(n), strata))
-    y = target.whole() if target.complete and target.alike() else strata
-    return list(check_cv(cv, y, classifier=True).split(X, y, **params))
-
-
-class CalibrationFolds(BaseEstimator):
-    """Stratified folds inside a fold, as many as its rarest class allows: at most 5, at least 2."""
-
-    def split(self, X: Any, y: Any, groups: Any = None) -> Any:
-        """Yield (train, test) rows."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The least populated class in y", category=UserWarning)
-            yield from StratifiedKFold(self.get_n_splits(X, y)).split(X, y)
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        rarest = _FOLDS if y is None else int(np.unique(y, return_counts=True)[1].min())
-        return min(max(rarest, 2), _FOLDS)
-
-
-def _strata(target: Target) -> NDArray[Any]:
-    """Return the code of each row's class, or combination of classes."""
-    if target.n_outputs == 1:
-        return np.unique(target.codes[:, 0], return_inverse=True)[1].reshape(-1)
-    return np.unique(target.codes, axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _one_split(share: float, n: int, strata: NDArray[Any], random_state: Any) -> Any:
-    n_test = int(np.floor(share * n + 1e-9))  # 0.29 * 100 is 28.999...
-    if not 0 < n_test < n:
-        raise ValueError(f"cv={share} leaves no row on one side of the split of {n} rows.")
-    counts = np.bincount(strata)
-    can = counts.min() >= 2 and min(n_test, n - n_test) >= len(counts)
-    splitter = StratifiedShuffleSplit if can else ShuffleSplit
-    return splitter(1, test_size=n_test, random_state=random_state)
-
-
 # -------------------------------------------------------------------------------------------------- out of fold
 
 
@@ -240,6 +224,7 @@ def out_of_fold(
     splits: Sequence[tuple[Any, Any]],
     params: dict[str, Any],
     *,
+    groups: Any = None,
     keep: bool = False,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -252,8 +237,11 @@ def out_of_fold(
     model : estimator
         From :func:`make_trainable`; cloned for each fold.
     splits : sequence of (train, test)
+        From :func:`.make_splits`: no row is tested twice in a split.
     params : dict
         Of the estimator's fit; what has one entry per row is cut to the fold.
+    groups : array-like of shape (N,), optional
+        Rows that a calibrator keeps together.
     keep : bool, default=False
         Whether to return the models.
 
@@ -262,14 +250,14 @@ def out_of_fold(
     Pool
     """
     results = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_fit_and_predict)(clone(model), X, target, fit_rows, test_rows, params, who)
+        delayed(_fit_and_predict)(clone(model), X, target, fit_rows, test_rows, params, groups, who)
         for fit_rows, test_rows in splits
     )
     n, first = len(target.codes), results[0][1]
     sums = [np.zeros((n, block.shape[1]), dtype=block.dtype) for block in first]
     counts = np.zeros(n, dtype=np.intp)
     for (_, test_rows), (_, blocks) in zip(splits, results, strict=True):
-        np.add.at(counts, test_rows, 1)
+        counts[test_rows] += 1
         for total, block in zip(sums, blocks, strict=True):
             total[test_rows] += block
     rows = np.flatnonzero(counts)
@@ -279,9 +267,9 @@ def out_of_fold(
 
 
 def _fit_and_predict(
-    model: Any, X: Any, target: Target, fit_rows: Any, test_rows: Any, params: dict[str, Any], who: str
+    model: Any, X: Any, target: Target, fit_rows: Any, test_rows: Any, params: dict[str, Any], groups: Any, who: str
 ) -> tuple[Any, list[NDArray[Any]]]:
-    model = train(model, X, target, fit_rows, params)
+    model = train(model, X, target, fit_rows, params, groups)
     return model, aligned_proba(model, take_rows(X, test_rows), target, who)
 
 

@@ -21,11 +21,11 @@ from ..inputs import read_sample_weight, warn_of_order
 from ..metrics.scorers import resolve
 from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled, take_rows
 from ._decisions import RuleClassifier
+from ._folds import check_groups, make_splits
 from ._probabilities import (
     Pool,
     aligned_proba,
     known_classes,
-    make_splits,
     make_trainable,
     out_of_fold,
     pack,
@@ -114,8 +114,9 @@ class MetricOptimalClassifierCV(RuleClassifier):
 
     Notes
     -----
-    Rows that belong together (`groups`) are kept together by a splitter that knows groups, but the interval of `gain_`
-    takes rows as independent.
+    Rows that belong together (`groups`) are kept together by a splitter that knows groups, and by `calibration` within
+    its folds; any other `cv` refuses them. The choice of the recipe and the interval of `gain_` take rows as
+    independent.
 
     Examples
     --------
@@ -193,7 +194,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             For the metric, and for the estimator if it takes weights.
         **params
-            For the estimator's fit; `groups` for the splitter. With metadata routing enabled, whoever asks for them.
+            For the estimator's fit; `groups` for the splitter, which must be one that keeps groups together, such as
+            :class:`~sklearn.model_selection.GroupKFold`. With metadata routing enabled, whoever asks for them.
 
         Returns
         -------
@@ -289,7 +291,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         frozen = self._frozen()
         estimator = FrozenEstimator(self.estimator) if isinstance(self.cv, str) else self.estimator
         cv = None if isinstance(self.cv, str) else self.cv
-        splits = make_splits(cv, X, target, self.random_state, routed.splitter.split)
+        splits = make_splits(cv, X, target, self.random_state, routed.splitter.split, who)
         if not self.refit and len(splits) > 1 and not frozen:
             raise ValueError(
                 f"{who}: refit=False needs a single split, got {len(splits)}; give cv a float such as 0.5, or let "
@@ -298,12 +300,15 @@ class MetricOptimalClassifierCV(RuleClassifier):
         keep = not self.refit and len(splits) == 1
         outer, inner = (self.n_jobs, None) if len(splits) > 1 else (None, self.n_jobs)
         model = make_trainable(estimator, target, self.calibration, inner, who)
-        pool = out_of_fold(model, X, target, splits, params, keep=keep, n_jobs=outer, verbose=self.verbose, who=who)
+        groups = routed.splitter.split.get("groups")
+        pool = out_of_fold(
+            model, X, target, splits, params, groups=groups, keep=keep, n_jobs=outer, verbose=self.verbose, who=who
+        )
         if keep:
             self.estimator_ = pool.models[0]
         else:
             whole = make_trainable(estimator, target, self.calibration, self.n_jobs, who)
-            self.estimator_ = train(whole, X, target, None, params)
+            self.estimator_ = train(whole, X, target, None, params, groups)
         return pool
 
     def _need_probabilities(self) -> None:
@@ -325,11 +330,23 @@ class MetricOptimalClassifierCV(RuleClassifier):
 
     def _route(self, sample_weight: Any, params: dict[str, Any]) -> Bunch:
         """Return what the estimator's fit and the splitter's split are given."""
+        self._check_groups(params.get("groups"))
         if routing_enabled():
             return process_routing(self, "fit", sample_weight=sample_weight, **params)
         who, groups = type(self).__name__, params.pop("groups", None)
         given = {**params, **weight_for_fit(self.estimator, sample_weight, who, self.calibration is not None)}
         return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={} if groups is None else {"groups": groups}))
+
+    def _check_groups(self, groups: Any) -> None:
+        """Refuse groups that nobody would use."""
+        who = type(self).__name__
+        fitted = isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
+        if groups is not None and fitted and self.calibration is None:
+            raise ValueError(
+                f"{who}: groups has no use where the estimator is fitted already (cv='prefit', FrozenEstimator): no "
+                "model is fitted on some of the rows and tested on others; leave groups out."
+            )
+        check_groups(self.cv, groups, self.estimator, who)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return who takes which metadata: `sample_weight` here, the rest the estimator and the splitter.

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..inputs import read_sample_weight, warn_of_order
 from ..losses import Loss
 from ._compat import HasMethods, count_rows, fit_context, params_of_rows, routing_enabled, take_rows
+from ._losses import read_loss
 from ._targets import Target, read_target
 
 __all__ = ["CostSensitiveClassifier", "TrainedClassifier", "expand_rows", "fit_weighted", "need_single_output"]
@@ -90,9 +91,9 @@ class CostSensitiveClassifier(TrainedClassifier):
         A classifier whose fit takes `sample_weight`.
     loss : array-like of shape (n_classes, n_classes), Loss or None
         Loss of predicting the class of the column where that of the row is true; classes in the order of ``classes_``,
-        sorted. None is 1 for every wrong decision, which is the estimator itself. Its scale is that of the weights. A
-        constant added to a row changes no best decision, but the weights: rows whose largest entry is 0 need the fewest
-        repetitions.
+        sorted, or by name in a data frame whose rows and columns are named like the classes. None is 1 for every wrong
+        decision, which is the estimator itself. Its scale is that of the weights. A constant added to a row changes no
+        best decision, but the weights: rows whose largest entry is 0 need the fewest repetitions.
 
     Attributes
     ----------
@@ -151,9 +152,11 @@ class CostSensitiveClassifier(TrainedClassifier):
         warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
         target = need_single_output(read_target(y, who), who)
-        self.loss_ = _read_loss(self.loss, len(target.classes[0]), who)
+        self.loss_ = read_loss(self.loss, target.classes[0], who)
         self.classes_ = target.classes[0]
         weight = read_sample_weight(sample_weight, count_rows(X), who)
+        if routing_enabled():
+            params = process_routing(self, "fit", **params).estimator.fit
         self.estimator_ = fit_weighted(clone(self.estimator), X, target, self.loss_, weight, params, who)
         self._copy_features()
         return self
@@ -167,21 +170,6 @@ def need_single_output(target: Target, who: str) -> Target:
         words = f"A column-vector y was passed when a 1d array was expected by {who}."
         warnings.warn(words, DataConversionWarning, stacklevel=3)
     return Target(target.codes, target.classes, False)
-
-
-def _read_loss(loss: Any, n_classes: int, who: str) -> NDArray[np.float64]:
-    if loss is None:
-        return 1.0 - np.eye(n_classes)
-    matrix = loss.tensor()[0] if isinstance(loss, Loss) else np.asarray(loss, dtype=np.float64)
-    if matrix.shape != (n_classes, n_classes):
-        raise ValueError(
-            f"{who}: loss must have shape ({n_classes}, {n_classes}), a row and a column per class, got {matrix.shape}."
-        )
-    if not np.isfinite(matrix).all():
-        raise ValueError(f"{who}: loss must be finite, got NaN or infinity.")
-    if (matrix == matrix.max()).all():
-        raise ValueError(f"{who}: loss must not be the same everywhere: no decision is better than another.")
-    return matrix
 
 
 def expand_rows(

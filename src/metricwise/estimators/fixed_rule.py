@@ -17,7 +17,7 @@ from ..metrics.linear import Accuracy
 from ..rules import MixtureRule, WeightedRule, load_rule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
 from ._decisions import RuleClassifier
-from ._probabilities import known_classes, make_trainable, train
+from ._probabilities import fitted_classes, make_trainable, train
 from ._scores import score_labels, weight_for_fit
 from ._targets import Target, read_target
 
@@ -133,13 +133,13 @@ class FixedRuleClassifier(RuleClassifier):
         score : float
         """
         predicted = self.predict(X)
-        return score_labels(self._fitted()[1].classes, y, predicted, sample_weight, Accuracy())
+        return score_labels(self._fitted(X)[1].classes, y, predicted, sample_weight, Accuracy())
 
-    def _fitted(self) -> tuple[Any, Rule]:
+    def _fitted(self, X: Any = None) -> tuple[Any, Rule]:
         if hasattr(self, "estimator_"):
             return self.estimator_, self.rule_
         check_is_fitted(self.estimator)
-        return self.estimator, _argmax_of(self.estimator) if self.rule is None else self._read_rule()
+        return self.estimator, _argmax_of(self.estimator, X) if self.rule is None else self._read_rule()
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_") or _is_fitted(self.estimator)
@@ -174,8 +174,6 @@ def _argmax_rule(target: Target) -> WeightedRule:
     return WeightedRule(Loss.argmax(width), target.classes, multioutput=target.several)
 
 
-def _argmax_of(estimator: Any) -> WeightedRule:
-    several = isinstance(estimator.classes_, list)
-    outputs = estimator.classes_ if several else [estimator.classes_]
-    unknown = Target(np.empty((0, len(outputs)), dtype=np.intp), tuple(map(np.asarray, outputs)), several)
-    return _argmax_rule(Target(unknown.codes, known_classes(estimator, unknown), several))
+def _argmax_of(estimator: Any, X: Any) -> WeightedRule:
+    classes, several = fitted_classes(estimator, X)
+    return _argmax_rule(Target(np.empty((0, len(classes)), dtype=np.intp), classes, several))

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils import Bunch, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..confusion import from_predictions, normalize
@@ -28,9 +28,10 @@ from ._compat import (
     count_rows,
     fit_context,
     params_of_rows,
+    routing_enabled,
     take_rows,
 )
-from ._probabilities import make_splits
+from ._folds import check_groups, make_splits
 from ._scores import score_labels
 from ._targets import Target, read_target
 from .cost_sensitive import TrainedClassifier, fit_weighted, need_single_output
@@ -143,7 +144,8 @@ class MetricWeightedClassifier(TrainedClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             For the metric and for the estimator.
         **params
-            For the estimator's fit; `groups` for the splitter.
+            For the estimator's fit; `groups` for the splitter, which must be one that keeps groups together, such as
+            :class:`~sklearn.model_selection.GroupKFold`. With metadata routing enabled, whoever asks for them.
 
         Returns
         -------
@@ -157,8 +159,10 @@ class MetricWeightedClassifier(TrainedClassifier):
         if metric.degenerate:
             warnings.warn(f"{who}: {metric.degenerate}", UserWarning, stacklevel=2)
         weight = read_sample_weight(sample_weight, count_rows(X), who)
-        groups = params.pop("groups", None)
-        splits = make_splits(self.cv, X, target, self.random_state, {} if groups is None else {"groups": groups})
+        check_groups(self.cv, params.get("groups"), self.estimator, who)
+        routed = self._route(params)
+        splits = make_splits(self.cv, X, target, self.random_state, routed.splitter.split, who)
+        params = routed.estimator.fit
         self.loss_, self.best_score_, self.history_ = self._alternate(metric, X, target, splits, weight, params)
         self.n_iter_ = len(self.history_)
         self.classes_ = target.classes[0]
@@ -181,6 +185,14 @@ class MetricWeightedClassifier(TrainedClassifier):
         score : float
         """
         return score_labels((self.classes_,), y, self.predict(X), sample_weight, self.metric, scales=self._scales)
+
+    def _route(self, params: dict[str, Any]) -> Bunch:
+        """Return what the estimator's fit and the splitter's split are given; weights are ours to multiply."""
+        if routing_enabled():
+            return process_routing(self, "fit", **params)
+        groups = {name: params[name] for name in ("groups",) if params.get(name) is not None}
+        others = {name: value for name, value in params.items() if name != "groups"}
+        return Bunch(estimator=Bunch(fit=others), splitter=Bunch(split=groups))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return who takes which metadata: `sample_weight` here, the rest the estimator and the splitter.

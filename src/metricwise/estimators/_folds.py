@@ -1,0 +1,199 @@
+"""Who is tested when: the folds of a classifier, and those of a calibrator within them.
+
+Owns what `cv` and `groups` mean. Must not know models.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import (
+    KFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from ._compat import GroupsConsumerMixin, count_rows, routing_enabled
+from ._targets import Target
+
+__all__ = ["CalibrationFolds", "calibration_groups", "check_groups", "make_splits"]
+
+_FOLDS = 5
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any], who: str) -> list[Split]:
+    """Return the (train, test) rows of each fold, as row numbers, each tested at most once in a fold.
+
+    None and integers are stratified where they can be: by the classes of one output, by the combinations of classes of
+    several. A float is the share of rows that are tested in a single split; the odd row is trained on.
+
+    Parameters
+    ----------
+    cv : int, float, splitter, iterable or None
+    params : dict
+        Of the splitter: `groups`, after :func:`check_groups`.
+    who : str
+        Name for messages.
+    """
+    n = count_rows(X)
+    splits = [
+        (_row_numbers(train, n, who, "trains on"), _tested_once(_row_numbers(test, n, who, "tests")))
+        for train, test in _split(cv, X, target, random_state, params)
+    ]
+    if not splits:
+        raise ValueError(f"{who}: cv must give at least one split into rows to train on and rows to test, got none.")
+    return splits
+
+
+def _split(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any]) -> list[tuple[Any, Any]]:
+    n, strata = count_rows(X), _strata(target)
+    if isinstance(cv, Real) and not isinstance(cv, Integral):
+        return list(_one_split(float(cv), n, strata, random_state).split(np.zeros(n), strata))
+    if cv is None or isinstance(cv, Integral):
+        folds = _FOLDS if cv is None else int(cv)
+        can = np.bincount(strata).max() >= folds
+        splitter = StratifiedKFold(folds) if can else KFold(folds)
+        with warnings.catch_warnings():
+            # Folds that lack a class are aligned: no need to warn of them.
+            warnings.filterwarnings("ignore", message="The least populated class in y", category=UserWarning)
+            return list(splitter.split(np.zeros(n), strata))
+    y = target.whole() if target.complete and target.alike() else strata
+    return list(check_cv(cv, y, classifier=True).split(X, y, **params))
+
+
+def _row_numbers(part: Any, n: int, who: str, verb: str) -> NDArray[np.intp]:
+    """Read one side of a split, row numbers or a mask."""
+    rows = np.asarray(part)
+    if rows.dtype.kind == "b" and rows.shape == (n,):
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) == 0:
+        raise ValueError(
+            f"{who}: cv must give row numbers, or masks of {n} rows, at least one of them on each side of a split; got "
+            f"a split that {verb} an array of {rows.dtype} of shape {rows.shape}."
+        )
+    if rows.min() < -n or rows.max() >= n:
+        raise ValueError(
+            f"{who}: cv must give numbers of the {n} rows of X, from 0 to {n - 1}, got a split that {verb} rows "
+            f"{rows.min()} to {rows.max()}."
+        )
+    rows = rows.astype(np.intp, copy=False)
+    return np.where(rows < 0, rows + n, rows) if rows.min() < 0 else rows
+
+
+def _tested_once(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Leave out repetitions: one model says the same of a row however often it is asked."""
+    once = np.unique(rows)
+    return rows if len(once) == len(rows) else once
+
+
+def _strata(target: Target) -> NDArray[Any]:
+    """Return the code of each row's class, or combination of classes."""
+    if target.n_outputs == 1:
+        return np.unique(target.codes[:, 0], return_inverse=True)[1].reshape(-1)
+    return np.unique(target.codes, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _one_split(share: float, n: int, strata: NDArray[Any], random_state: Any) -> Any:
+    n_test = int(np.floor(share * n + 1e-9))  # 0.29 * 100 is 28.999...
+    if not 0 < n_test < n:
+        raise ValueError(f"cv={share} leaves no row on one side of the split of {n} rows.")
+    counts = np.bincount(strata)
+    can = counts.min() >= 2 and min(n_test, n - n_test) >= len(counts)
+    splitter = StratifiedShuffleSplit if can else ShuffleSplit
+    return splitter(1, test_size=n_test, random_state=random_state)
+
+
+# ------------------------------------------------------------------------------------------------------ groups
+
+
+def check_groups(cv: Any, groups: Any, estimator: Any, who: str) -> None:
+    """Refuse groups that `cv` would not keep together, unless metadata routing hands them to the estimator."""
+    if groups is None or _knows_groups(cv):
+        return
+    if routing_enabled() and get_routing_for_object(estimator).consumes("fit", ["groups"]):
+        return
+    if cv is None or isinstance(cv, (Real, str)):
+        found = f"cv={cv!r}"
+    elif hasattr(cv, "split"):
+        found = f"{type(cv).__name__}, which does not"
+    else:
+        found = "splits that are made already"
+    raise ValueError(
+        f"{who}: groups needs a cv that keeps the rows of a group together, such as GroupKFold, StratifiedGroupKFold "
+        f"or LeaveOneGroupOut, got {found}; give cv such a splitter, or leave groups out."
+    )
+
+
+def _knows_groups(cv: Any) -> bool:
+    """Whether a splitter uses groups: scikit-learn's all take them, and most ignore them."""
+    split = getattr(cv, "split", None)
+    if not callable(split) or isinstance(cv, str):
+        return False
+    if isinstance(cv, GroupsConsumerMixin):
+        return True
+    if str(getattr(split, "__module__", "")).partition(".")[0] == "sklearn":
+        return False
+    parameters = inspect.signature(split).parameters
+    return "groups" in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+class CalibrationFolds(BaseEstimator):
+    """Stratified folds inside a fold, as many as its rarest class and its groups allow: at most 5, at least 2.
+
+    Parameters
+    ----------
+    groups : array-like, optional
+        Of the rows that will be split: those of a group stay together.
+    """
+
+    def __init__(self, groups: Any = None) -> None:
+        self.groups = groups
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Any:
+        """Yield (train, test) rows."""
+        folds = self.get_n_splits(X, y)
+        splitter = StratifiedKFold(folds) if self.groups is None else StratifiedGroupKFold(folds)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The least populated class in y", category=UserWarning)
+            yield from splitter.split(X, y, self.groups)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        rarest = _FOLDS if y is None else int(np.unique(y, return_counts=True)[1].min())
+        kinds = _FOLDS if self.groups is None else len(np.unique(np.asarray(self.groups)))
+        if kinds < 2:
+            raise ValueError(
+                "calibration needs rows of two groups or more to train on in each fold, got one group; leave out "
+                "calibration or groups."
+            )
+        return min(max(rarest, 2), kinds, _FOLDS)
+
+
+@contextmanager
+def calibration_groups(model: Any, groups: Any) -> Iterator[None]:
+    """Let a calibrator, if the model is one of ours, keep groups together while it is fitted."""
+    ours = isinstance(model, CalibratedClassifierCV) and isinstance(model.cv, CalibrationFolds)
+    if groups is None or not ours:
+        yield
+        return
+    folds = model.cv
+    model.cv = CalibrationFolds(groups)
+    try:
+        yield
+    finally:
+        model.cv = folds  # a fitted model holds no rows

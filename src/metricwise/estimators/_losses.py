@@ -1,0 +1,110 @@
+"""A loss matrix, in any of the forms that people have it in.
+
+Owns the reading and the checks. Must not know models.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs import is_frame
+from ..losses import Loss
+
+__all__ = ["read_loss"]
+
+
+def read_loss(loss: Any, classes: NDArray[Any], who: str) -> NDArray[np.float64]:
+    """Return a loss as a matrix (K, K) in the order of the classes; None is 1 for every wrong decision."""
+    n_classes = len(classes)
+    if loss is None:
+        return 1.0 - np.eye(n_classes)
+    matrix = _matrix(loss, classes, who)
+    if matrix.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"{who}: loss must have shape ({n_classes}, {n_classes}), a row and a column for each of the classes "
+            f"{_shown(classes)}, got {matrix.shape}."
+        )
+    if not np.isfinite(matrix).all():
+        i, j = np.argwhere(~np.isfinite(matrix))[0].tolist()
+        raise ValueError(f"{who}: loss must be finite, got {matrix[i, j]} in row {i}, column {j}.")
+    if (matrix == matrix[:, :1]).all():
+        raise ValueError(
+            f"{who}: loss must not be the same everywhere in each row: no decision is better than another, got "
+            f"{_shown(matrix)}."
+        )
+    low, high = float(matrix.min()), float(matrix.max())
+    if not np.isfinite(high - low):
+        raise ValueError(f"{who}: loss must have a largest difference that is finite, got entries {low:g} to {high:g}.")
+    return matrix
+
+
+def _matrix(loss: Any, classes: NDArray[Any], who: str) -> NDArray[np.float64]:
+    if isinstance(loss, Loss):
+        tensor = loss.tensor()
+        if len(tensor) != 1:
+            raise ValueError(f"{who}: loss must be of one output, as y has, got a Loss of {len(tensor)} outputs.")
+        return np.asarray(tensor[0])
+    values = _by_name(loss, classes, who) if is_frame(loss) else loss
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        lengths = sorted({len(row) for row in values if hasattr(row, "__len__")})
+        raise ValueError(
+            f"{who}: loss must have rows of equal length, {len(classes)}, got rows of the lengths {lengths}."
+        ) from None
+    if array.dtype.kind == "O":
+        array = _numbers(array, who)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{who}: loss must be a matrix of numbers, got {_kind(loss, array)}.")
+    return array.astype(np.float64)
+
+
+def _numbers(array: NDArray[Any], who: str) -> NDArray[np.float64]:
+    """Read an array of objects, entry by entry."""
+    out = np.empty(array.shape)
+    for place, value in np.ndenumerate(array):
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+            where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else "it"
+            raise TypeError(f"{who}: loss must be a matrix of numbers, got {_shown(value)} in {where}.")
+        out[place] = float(value)
+    return out
+
+
+def _by_name(frame: Any, classes: NDArray[Any], who: str) -> NDArray[Any]:
+    """Return the values of a data frame in the order of the classes; by position if nothing has a name."""
+    values = np.asarray(frame.to_numpy())
+    plain = list(range(len(values)))
+    columns = list(frame.columns)
+    rows = list(frame.index) if hasattr(frame, "index") else plain  # polars has no names for rows
+    across, down = _places(columns, classes), _places(rows, classes)
+    nameless = columns in (list(range(len(columns))), [f"column_{k}" for k in range(len(columns))])
+    if down is None and rows == plain and (nameless or across == plain):
+        return values
+    if across is None or down is None:
+        raise ValueError(
+            f"{who}: loss as a data frame must have rows and columns named like the classes {_shown(classes)}, got "
+            f"rows {_shown(rows)} and columns {_shown(columns)}; name them, or pass loss.to_numpy() to take them by "
+            "position."
+        )
+    return np.asarray(values[np.ix_(down, across)])
+
+
+def _places(names: list[Any], classes: NDArray[Any]) -> list[int] | None:
+    """Return where the name of each class stands, or None if names and classes are not the same."""
+    for have, want in ((names, classes.tolist()), (list(map(str, names)), list(map(str, classes.tolist())))):
+        if len(set(have)) == len(have) and set(have) == set(want):
+            return [have.index(name) for name in want]
+    return None
+
+
+def _kind(loss: Any, array: NDArray[Any]) -> str:
+    first = f" such as {_shown(array.flat[0].item())}" if array.size else ""
+    return f"{'text' if array.dtype.kind in 'US' else array.dtype}{first} ({type(loss).__name__})"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value.tolist() if isinstance(value, np.ndarray) else value)
+    return text if len(text) <= 80 else text[:77] + "..."
