@@ -63,6 +63,37 @@ def test_a_fitted_estimator_predicts_at_once(data, tuned):
         mw.FixedRuleClassifier(GaussianNB(), tuned.rule_).predict(X)
 
 
+class Framed(GaussianNB):
+    """Probabilities in a data frame, the columns of which are named, and in another order than the classes."""
+
+    def predict_proba(self, X):
+        return pd.DataFrame(super().predict_proba(X), columns=self.classes_.astype(str)).iloc[:, ::-1]
+
+
+class Labelled(GaussianNB):
+    """Probabilities in a data frame whose columns have other names than the classes, and their order."""
+
+    def predict_proba(self, X):
+        return pd.DataFrame(super().predict_proba(X)).add_prefix("p")
+
+
+@pytest.mark.parametrize("estimator", [Framed(), Labelled()], ids=repr)
+@pytest.mark.parametrize("numbers", [False, True])
+def test_probabilities_in_a_frame_are_read_by_name(data, estimator, numbers):
+    X, y = data
+    y = np.unique(y, return_inverse=True)[1] if numbers else y
+    plain = GaussianNB().fit(X, y)
+    model = mw.FixedRuleClassifier(estimator, None).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    settings = {"metric": "g_mean", "confusion": "labels", "recalibrate": False}
+    tuned = mw.MetricOptimalClassifierCV(estimator, **settings).fit(X, y)
+    assert tuned.rule_ == mw.MetricOptimalClassifierCV(GaussianNB(), **settings).fit(X, y).rule_
+    several = np.stack([y, y[::-1]], axis=1)
+    outputs = mw.FixedRuleClassifier(MultiOutputClassifier(estimator), None).fit(X, several)
+    np.testing.assert_array_equal(outputs.predict(X), MultiOutputClassifier(GaussianNB()).fit(X, several).predict(X))
+
+
 def test_a_mixture(data):
     X, y = data
     mixed = mw.MetricOptimalClassifierCV(

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 import sklearn
 from sklearn.datasets import make_classification
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.naive_bayes import GaussianNB
@@ -195,3 +196,21 @@ def test_among_the_tools_of_scikit_learn(data):
 def test_a_degenerate_aim_warns(data):
     with pytest.warns(UserWarning, match="MetricWeightedClassifier: "):
         mw.MetricWeightedClassifier(GaussianNB(), metric=mw.metrics.Recall(index=1), cv=2).fit(*data)
+
+
+@pytest.mark.parametrize(
+    "column", [lambda y: y[:, None], lambda y: pd.DataFrame({"y": y}), lambda y: pl.DataFrame({"y": y})]
+)
+def test_a_single_column_is_scored_as_it_is_fitted(data, column):
+    X, y = data
+    y = np.array(["a", "b", "c"])[y]
+    model = mw.MetricWeightedClassifier(GaussianNB(), cv=2, max_iter=2)
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        model.fit(X, column(y))
+    assert model.score(X, column(y)) == model.score(X, y)
+
+
+def test_what_is_not_fitted_cannot_be_scored(data):
+    for model in (mw.MetricWeightedClassifier(GaussianNB()), mw.CostSensitiveClassifier(GaussianNB(), None)):
+        with pytest.raises(NotFittedError, match="is not fitted yet"):
+            model.score(*data)

@@ -184,7 +184,10 @@ class MetricWeightedClassifier(TrainedClassifier):
         -------
         score : float
         """
-        return score_labels((self.classes_,), y, self.predict(X), sample_weight, self.metric, scales=self._scales)
+        predicted = self.predict(X)
+        if np.shape(y) == (len(predicted), 1):  # as `fit` takes it
+            y = np.asarray(y)[:, 0]
+        return score_labels((self.classes_,), y, predicted, sample_weight, self.metric, scales=self._scales)
 
     def _route(self, params: dict[str, Any]) -> Bunch:
         """Return what the estimator's fit and the splitter's split are given; weights are ours to multiply."""
