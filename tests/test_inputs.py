@@ -293,3 +293,69 @@ def test_integer_labels_of_any_type_are_told_apart(dtype):
     solution = mw.optimize(proba, y, "accuracy", confusion="labels", recalibrate=False)
     assert solution.rule.classes[0].tolist() == sorted({low, 5, high})
     assert solution.value == pytest.approx(np.mean(y == low))
+
+
+# ------------------------------------------------------------------------------------------- what cannot be guessed
+
+
+def test_numbered_columns_beside_the_same_classes_in_another_order_are_refused():
+    """Columns 0, 1, 2 are those of a frame without names, or the classes 2, 1, 0 by name: nobody can tell."""
+    rule = solve(PROBA, Y, classes=[2, 1, 0]).rule
+    frame = pd.DataFrame(PROBA)
+    message = r"the columns of proba are named \[0, 1, 2\], which may be their positions or the classes \[2, 1, 0\]"
+    with pytest.raises(ValueError, match=rf"WeightedRule\.predict: {message}"):
+        rule.predict(frame)
+    with pytest.raises(ValueError, match=f"optimize: {message}"):
+        solve(frame, Y, classes=[2, 1, 0])
+    assert rule.predict(frame[[2, 1, 0]]).tolist() == rule.predict(frame[[2, 1, 0]].to_numpy()).tolist()
+    assert rule.predict(frame.to_numpy()).tolist() == rule.predict(PROBA).tolist()
+
+
+@pytest.mark.parametrize(("missing", "y"), [(pd.NA, Y), (np.nan, Y), (pd.NA, NAMES[Y])])
+def test_what_is_missing_anyway_may_be_named_as_such(missing, y):
+    assert solve(PROBA, y, missing=missing).value == solve(PROBA, y).value
+
+
+@pytest.mark.parametrize("missing", [[-1], np.array(-1), np.array([-1, 0]), {"a": 1}, pd.Series([1])])
+def test_the_code_of_missing_labels_is_one_label(missing):
+    with pytest.raises(TypeError, match="optimize: missing must be one label, such as -1, got "):
+        solve(PROBA, Y, missing=missing)
+    with pytest.raises(TypeError, match=r"Accuracy\.score: missing must be one label, such as -1, got "):
+        mw.metrics.Accuracy().score(Y, Y, missing=missing)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ([0, 1, 1], r"classes must be distinct, got \[0, 1, 1\]"),
+        ([0, 1, None], "classes must not be missing, got NaN, None or NA as class 2"),
+        (np.array([[0], [1], [2]]), "classes must hold the labels of each of 1 outputs"),
+        (np.array(3), r"classes must be a list of labels in column order, .* got ndarray of shape \(\)"),
+        (7, "classes must be a list of labels in column order"),
+    ],
+)
+def test_classes_are_checked_for_scores_as_for_rules(classes, message):
+    for call in (lambda: solve(PROBA, Y, classes=classes), lambda: mw.metrics.Accuracy().score(Y, Y, classes=classes)):
+        with pytest.raises((ValueError, TypeError), match=rf"(optimize|Accuracy\.score): {message}"):
+            call()
+
+
+@pytest.mark.parametrize(
+    "weight", [np.ones(24, dtype=complex), np.full(24, "1"), np.ma.masked_all(24), [10**400] + [1] * 23]
+)
+def test_weights_are_never_converted_by_force(weight):
+    with pytest.raises(ValueError, match="optimize: sample_weight must be an array of numbers, got"):
+        solve(PROBA, Y, sample_weight=weight)
+
+
+def test_labels_that_are_lists_are_refused():
+    y = Y.astype(object)
+    y[3] = [1, 2]
+    with pytest.raises(TypeError, match=r"optimize: y must hold labels, such as text and numbers, got \[1, 2\]"):
+        solve(PROBA, y)
+
+
+def test_columns_of_y_have_names_of_their_own():
+    frame = pd.DataFrame(np.column_stack([Y, Y]) % 2, columns=["a", "a"])
+    with pytest.raises(ValueError, match=r"optimize: the columns of y must have distinct names, got \['a', 'a'\]"):
+        solve(PROBA[:, :2], frame)

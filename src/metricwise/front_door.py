@@ -107,7 +107,7 @@ def optimize(
     recipe = _read_recipe(confusion, recalibrate, y)
     seed = _read_seed(random_state)
     if not isinstance(randomized, (bool, np.bool_)):
-        raise ValueError(f"optimize: randomized must be True or False, got {randomized!r}.")
+        raise ValueError(f"optimize: randomized must be True or False, got {inputs.shown(randomized)}.")
     chosen_solver = _read_solver(solver, Settings(bool(randomized), seed, tol))
     problem, name = read_problem(
         proba,
@@ -183,7 +183,8 @@ def read_problem(
         Name of the metric.
     """
     if not isinstance(normalize, (bool, np.bool_)):
-        raise ValueError(f"{who}: normalize must be True or False, got {normalize!r}.")
+        raise ValueError(f"{who}: normalize must be True or False, got {inputs.shown(normalize)}.")
+    missing = inputs.read_missing(missing, who)
     multioutput = None if y is None else inputs.is_two_dimensional(y, who)
     if multioutput:
         inputs.check_one_column(y, proba, who)
@@ -197,7 +198,7 @@ def read_problem(
     names = labels.classes if labels is not None else inputs.name_classes(classes, read, who)
     several = read.n_outputs > 1 if multioutput is None else multioutput
     if not (_is_number(zero_division) and 0 <= zero_division <= 1):
-        raise ValueError(f"{who}: zero_division must be a number in [0, 1], got {zero_division!r}.")
+        raise ValueError(f"{who}: zero_division must be a number in [0, 1], got {inputs.shown(zero_division)}.")
     resolved = resolve(metric, target_kind(read.width, several), average, zero_division)
     if resolved.metric.degenerate:
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
@@ -242,12 +243,14 @@ def _check_observed(problem: Problem, who: str) -> None:
         raise ValueError(f"{who}: sample_weight must leave rows of at least two classes, got one.")
 
 
-def _read_recipe(confusion: str, recalibrate: Any, y: Any) -> Recipe | list[Recipe] | None:
+def _read_recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe | list[Recipe] | None:
     """Return the one recipe that the arguments fix, or the candidates that they leave, the default first."""
-    if confusion not in ("auto", "labels", "expected", "blended"):
-        raise ValueError(f"optimize: confusion must be 'auto', 'labels', 'expected' or 'blended', got {confusion!r}.")
-    if not (isinstance(recalibrate, (bool, np.bool_)) or recalibrate == "auto"):
-        raise ValueError(f"optimize: recalibrate must be 'auto', True or False, got {recalibrate!r}.")
+    if not isinstance(confusion, str) or confusion not in ("auto", "labels", "expected", "blended"):
+        raise ValueError(
+            f"optimize: confusion must be 'auto', 'labels', 'expected' or 'blended', got {inputs.shown(confusion)}."
+        )
+    if not (isinstance(recalibrate, (bool, np.bool_)) or (isinstance(recalibrate, str) and recalibrate == "auto")):
+        raise ValueError(f"optimize: recalibrate must be 'auto', True or False, got {inputs.shown(recalibrate)}.")
     if y is None:
         if confusion in ("labels", "blended"):
             raise ValueError(f"optimize: confusion={confusion!r} needs y; without labels use 'expected' or 'auto'.")
@@ -282,12 +285,14 @@ def _read_seed(random_state: Any) -> int:
         return 0
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
         return int(random_state)
-    raise ValueError(f"optimize: random_state must be None or a non-negative integer, got {random_state!r}.")
+    raise ValueError(
+        f"optimize: random_state must be None or a non-negative integer, got {inputs.shown(random_state)}."
+    )
 
 
 def _read_solver(solver: str | Solver, settings: Settings) -> Solver | Settings:
     if settings.tol is not None and not (_is_number(settings.tol) and 0 < settings.tol < np.inf):
-        raise ValueError(f"optimize: tol must be a positive number, got {settings.tol!r}.")
+        raise ValueError(f"optimize: tol must be a positive number, got {inputs.shown(settings.tol)}.")
     if not isinstance(solver, str):
         if isinstance(solver, type) or not hasattr(solver, "solve"):
             got = f"the class {solver.__name__}" if isinstance(solver, type) else type(solver).__name__

@@ -48,7 +48,7 @@ def weighted_rules(draw, **fixed):
     else:
         loss = Loss(*(None, *(draw(npst.arrays(float, (lead, k), elements=number)) for _ in range(2))))
     positive = st.floats(1e-3, 1e3)
-    arrays = npst.arrays(float, (m,), elements=positive), npst.arrays(float, (m, k), elements=number)
+    arrays = npst.arrays(float, (m,), elements=positive), npst.arrays(float, (m, k), elements=st.floats(-1e100, 1e100))
     link = draw(st.none() | st.builds(Link, *arrays, st.floats(1e-12, 0.4)))
     facts = draw(st.dictionaries(st.text(), json_value, max_size=3))
     names = fixed["names"] if "names" in fixed else draw(st.none() | st.just(tuple(f"out {i}" for i in range(m))))

@@ -7,9 +7,10 @@ objects are recognised by what they can do.
 
 from .categories import Scales, scales_of
 from .classes import classes_from_columns, name_classes
-from .encoding import decode, python_labels, shared
+from .encoding import decode, python_labels, read_missing, shared
 from .frames import column_names, is_frame, match_columns, position_named, warn_of_order
 from .labels import Labels, observed_labels, read_labels, read_pair
+from .messages import shown
 from .probabilities import Probabilities, read_proba
 from .rows import check_rows
 from .tables import check_one_column, is_two_dimensional
@@ -32,6 +33,7 @@ __all__ = [
     "position_named",
     "python_labels",
     "read_labels",
+    "read_missing",
     "read_output_weight",
     "read_pair",
     "read_prior",
@@ -39,5 +41,6 @@ __all__ = [
     "read_sample_weight",
     "scales_of",
     "shared",
+    "shown",
     "warn_of_order",
 ]

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .categories import Categories, categories_of, in_scale_order
-from .encoding import drop_missing, label_array, python_labels, shared, sorted_labels, unique
+from .encoding import drop_missing, label_array, python_labels, shared, sorted_labels, split_missing, unique
 from .frames import column_names, is_frame, position_named
+from .messages import shown
 from .probabilities import IntArray, Probabilities, is_list_of_outputs, per_output
 from .tables import read_table, table_columns
 
 __all__ = [
     "Classes",
+    "checked_classes",
     "classes_from_columns",
     "given_classes",
     "infer_classes",
@@ -51,17 +53,35 @@ def name_classes(classes: Any, proba: Probabilities, who: str) -> Classes:
 def given_classes(classes: Any, proba: Probabilities, who: str) -> tuple[NDArray[Any] | None, ...]:
     """Check the classes of each output; None for an output that they are not known of."""
     items = per_output(classes, proba.n_outputs, who)
-    made = {id(labels): label_array(labels) for labels in items if labels is not None}
-    known = iter(shared(made[id(labels)] for labels in items if labels is not None))
+    known = iter(checked_classes([labels for labels in items if labels is not None], who))
     arrays = tuple(None if labels is None else next(known) for labels in items)
     counts = proba.n_classes.tolist()
     distinct = {(id(labels), k): (labels, k) for labels, k in zip(arrays, counts, strict=True) if labels is not None}
     for labels, k in distinct.values():
         if len(labels) != k:
             raise ValueError(f"{who}: classes must have one label per column of proba, {k}, got {len(labels)}.")
-        if len(set(labels.tolist())) != len(labels):
-            raise ValueError(f"{who}: classes must be distinct, got {labels.tolist()}.")
     return arrays
+
+
+def checked_classes(items: Sequence[Any], who: str) -> Classes:
+    """Return the labels given for each output as arrays, distinct labels all of them."""
+    made = {id(labels): labels for labels in items}
+    arrays = {key: _distinct_labels(labels, who) for key, labels in made.items()}
+    return shared(arrays[id(labels)] for labels in items)
+
+
+def _distinct_labels(labels: Any, who: str) -> NDArray[Any]:
+    try:
+        array = label_array(labels)
+        n_distinct = len(set(array.tolist()))
+        missing = split_missing(array, None)[1]
+    except (TypeError, ValueError):  # lists among the labels, or one label alone
+        raise ValueError(f"{who}: classes must be text, numbers or other plain labels, got {shown(labels)}.") from None
+    if missing.any():
+        raise ValueError(f"{who}: classes must not be missing, got NaN, None or NA as class {int(np.argmax(missing))}.")
+    if n_distinct < len(array):
+        raise ValueError(f"{who}: classes must be distinct, got {python_labels(array)}.")
+    return array
 
 
 # ------------------------------------------------------------------------------------------------- by column names
@@ -173,13 +193,13 @@ def infer_classes(
         return label_array(labels)
     if _are_codes(labels, n_classes, zero_known):
         return np.arange(n_classes)
-    shown = labels if len(labels) <= 10 else [*labels[:10], "..."]
+    listed = labels if len(labels) <= 10 else [*labels[:10], "..."]
     hint = " If -1 stands for a missing label, pass missing=-1." if -1 in labels else ""
     if all(is_number(label) and 1 <= label <= n_classes for label in labels):
         hint = f" They may count from 0 or from 1: classes=range({n_classes}) or classes=range(1, {n_classes + 1})."
     raise ValueError(
-        f"{who}: {output} has {len(labels)} distinct labels {shown} where proba has {n_classes} classes; pass classes= "
-        f"with the label of each column.{hint}"
+        f"{who}: {output} has {len(labels)} distinct labels {listed} where proba has {n_classes} classes; pass "
+        f"classes= with the label of each column.{hint}"
     )
 
 

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..kernels import code_type
+from .messages import shown
 
 __all__ = [
+    "check_labels",
     "code_type",
     "decode",
     "drop_missing",
@@ -27,6 +29,7 @@ __all__ = [
     "missing_rows",
     "python_label",
     "python_labels",
+    "read_missing",
     "recode",
     "seen_numbers",
     "shared",
@@ -203,6 +206,19 @@ def _is_missing(value: Any) -> bool:
     return bool(value != value)
 
 
+def read_missing(missing: Any, who: str) -> Any:
+    """Check the code of a missing label; None for what is missing anyway, such as NaN."""
+    try:
+        hash(missing)
+    except TypeError:
+        scalar = False
+    else:
+        scalar = not hasattr(missing, "shape") or isinstance(missing, np.generic)
+    if not scalar:
+        raise TypeError(f"{who}: missing must be one label, such as -1, got {shown(missing)}.")
+    return None if _is_missing(missing) else missing
+
+
 def split_missing(column: Any, missing: Any) -> tuple[NDArray[Any], BoolArray]:
     """Return the values of a column, and which of them are missing."""
     mask = np.ma.getmaskarray(column) if is_masked(column) else np.zeros(len(column), dtype=bool)
@@ -234,6 +250,28 @@ def drop_missing(column: Any, missing: Any = None) -> NDArray[Any]:
     return values[~mask]
 
 
+def check_labels(values: NDArray[Any], output: str, who: str) -> None:
+    """Refuse what cannot be a label, such as a list or a dictionary."""
+    if values.dtype.kind != "O":
+        return
+    try:
+        set(values.tolist())
+    except TypeError:
+        raise TypeError(
+            f"{who}: {output} must hold labels, such as text and numbers, got {_unhashable(values)}."
+        ) from None
+
+
+def _unhashable(values: NDArray[Any]) -> str:
+    """Return the first value that is no label, for a message."""
+    for value in values.tolist():
+        try:
+            hash(value)
+        except TypeError:
+            return shown(value)
+    return f"values of {values.dtype}"
+
+
 def encode_column(
     column: Any,
     classes: NDArray[Any] | None,
@@ -245,6 +283,7 @@ def encode_column(
     """Return the codes of a column and its classes: those given, or what `infer` makes of the labels seen."""
     values, mask = split_missing(column, missing)
     seen = values[~mask]
+    check_labels(seen, output, who)
     if classes is None:
         classes = infer(seen)
     codes = np.full(len(values), -1, dtype=np.intp)

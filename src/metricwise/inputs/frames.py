@@ -59,11 +59,18 @@ def match_columns(frame: Any, names: Any, who: str, what: str = "proba") -> Any:
     if not is_frame(frame):
         return frame
     columns = column_names(frame)
-    if names is None or position_named(columns) or len(columns) == 1:
+    if names is None or len(columns) == 1:
+        return frame
+    wanted = [python_label(name) for name in names]
+    if position_named(columns):
+        if columns != wanted and set(columns) == set(wanted):
+            raise ValueError(
+                f"{who}: the columns of {what} are named {columns}, which may be their positions or the classes "
+                f"{wanted} in another order; pass {what}.to_numpy() to take them by position, {what}[{wanted}] by name."
+            )
         return frame
     if len(set(map(str, columns))) < len(columns):
         raise ValueError(f"{who}: the columns of {what} must have distinct names, got {columns}.")
-    wanted = [python_label(name) for name in names]
     for have, want in ((columns, wanted), (list(map(str, columns)), list(map(str, wanted)))):
         if len(set(have)) == len(have) and set(have) == set(want):
             order = [have.index(name) for name in want]

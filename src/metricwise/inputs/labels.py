@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from .categories import Scales, categories_of, scales_of
-from .classes import Classes, given_classes, infer_classes, infer_small, is_number, ranges
+from .classes import Classes, checked_classes, given_classes, infer_classes, infer_small, is_number, ranges
 from .encoding import (
     BoolArray,
     code_type,
@@ -21,6 +21,7 @@ from .encoding import (
     is_range,
     label_array,
     python_labels,
+    read_missing,
     recode,
     seen_numbers,
     shared,
@@ -29,7 +30,7 @@ from .encoding import (
     unique,
     whole_codes,
 )
-from .probabilities import Probabilities
+from .probabilities import Probabilities, per_output
 from .tables import read_table, table_columns, table_shape
 
 __all__ = ["Labels", "observed_labels", "read_labels", "read_pair"]
@@ -221,6 +222,7 @@ def observed_labels(y: Any, missing: Any = None, who: str = "fit") -> Labels:
     Labels
         An output without any observed label has no classes.
     """
+    missing = read_missing(missing, who)
     table, multioutput = read_table(y, who)
     numbers = small_numbers(table, missing)
     if numbers is not None:
@@ -251,17 +253,12 @@ def read_pair(
         Codes; -1 where a true label is missing. Every prediction is a class: 0 where it and the true label are missing.
     classes : tuple of M ndarrays
     """
+    missing = read_missing(missing, who)
     (first, several), (second, _) = read_table(true, who), read_table(predicted, who)
     (n_rows, n_outputs), other = table_shape(first), table_shape(second)
     if (n_rows, n_outputs) != other:
         raise ValueError(f"{who}: y_pred must have the shape of y_true, {(n_rows, n_outputs)}, got {other}.")
-    given = None
-    if classes is not None:  # labels that all outputs share may be given once
-        nested = several and len(classes) > 0 and np.ndim(classes[0]) == 1
-        lists = list(classes) if nested else [classes]
-        if nested and len(lists) != n_outputs:
-            raise ValueError(f"{who}: classes must be a list of M = {n_outputs} arrays, got {len(lists)}.")
-        given = shared([label_array(labels) for labels in lists] * (1 if nested else n_outputs))
+    given = None if classes is None else checked_classes(per_output(classes, n_outputs, who), who)
     if n_rows == 0:
         raise ValueError(f"{who}: y_true must have at least one row, got none.")
     codes, guesses, names = _pair_of_numbers(first, second, given, missing) or _pair_of_columns(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from .encoding import is_masked, missing_rows
 from .frames import as_array, is_frame, match_columns
+from .messages import shown
 
 __all__ = ["Probabilities", "is_list_of_outputs", "per_output", "read_proba", "sum_tolerance"]
 
@@ -76,16 +77,27 @@ class Probabilities:
         return Probabilities(tuple(block[rows] for block in self.blocks), self.n_classes)
 
 
+def _is_scalar(values: Any) -> bool:
+    return getattr(values, "shape", None) == ()
+
+
 def per_output(classes: Any, n_outputs: int, who: str) -> list[Any]:
     """Class labels of each output, None where they are not known; labels given once are those of every output."""
     if classes is None:
         return [None] * n_outputs
-    if isinstance(classes, (str, bytes, set, frozenset, dict)) or not hasattr(classes, "__len__"):
+    if (
+        isinstance(classes, (str, bytes, set, frozenset, dict))
+        or not hasattr(classes, "__len__")
+        or _is_scalar(classes)
+    ):
         raise TypeError(
-            f"{who}: classes must be a list of labels in column order, or one such list per output, got {classes!r}."
+            f"{who}: classes must be a list of labels in column order, or one such list per output, got "
+            f"{shown(classes)}."
         )
     items = list(classes)
     nested = any(hasattr(item, "__len__") and not isinstance(item, (str, bytes)) for item in items)
+    if nested and not all(item is None or hasattr(item, "__len__") for item in items):
+        raise TypeError(f"{who}: classes must be labels, or a list of labels for each output, got {shown(items)}.")
     if nested and len(items) != n_outputs:
         raise ValueError(f"{who}: classes must hold the labels of each of {n_outputs} outputs, got {len(items)} lists.")
     return items if nested else [items] * n_outputs
@@ -154,13 +166,14 @@ def _float_array(values: Any, who: str) -> NDArray[Any]:
             raise TypeError
         if array.dtype.kind != "f" or array.dtype.itemsize > 8:
             array = array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         _refuse_missing(values, who)
         raise TypeError(f"{who}: proba must be an array of numbers, got {_kind_of(values)}.") from None
     if array.ndim == 0:
-        raise ValueError(f"{who}: proba must be an array of probabilities, got {values!r}.")
-    if len(array) == 0:
-        raise ValueError(f"{who}: proba must have at least one row, got shape {array.shape}.")
+        raise ValueError(f"{who}: proba must be an array of probabilities, got {shown(values)}.")
+    if array.size == 0:
+        what = "row" if len(array) == 0 else "column"
+        raise ValueError(f"{who}: proba must have at least one {what}, got shape {array.shape}.")
     return array
 
 

@@ -26,6 +26,9 @@ def read_table(y: Any, who: str) -> tuple[Any, bool]:
     if hasattr(y, "tocsr"):
         y = y.toarray()
     if is_frame(y):
+        names = column_names(y)
+        if len(set(names)) < len(names):
+            raise ValueError(f"{who}: the columns of y must have distinct names, got {names}.")
         columns = [as_labels(column) for column in columns_of(y)]
         alike = len({(type(column), column.dtype) for column in columns}) == 1
         return (np.stack(columns, axis=1) if alike and columns[0].dtype.kind in "iufb" else columns), True

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .encoding import is_masked
+from .messages import shown
+
 __all__ = ["read_output_weight", "read_prior", "read_sample_weight"]
 
 FloatArray = NDArray[np.float64]
@@ -16,10 +19,18 @@ IntArray = NDArray[np.intp]
 _LEAST_SUM, _LARGEST_SUM = 1e-140, 1e140
 
 
+def _real_numbers(values: Any) -> FloatArray:
+    """Return numbers as float64; text, complex numbers and masked ones are refused with a TypeError, not converted."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiubO" or (is_masked(values) and np.ma.getmaskarray(values).any()):
+        raise TypeError
+    return array.astype(np.float64, copy=False)
+
+
 def _read_weight(weight: Any, size: int, who: str, parameter: str, what: str) -> FloatArray:
     try:
-        array = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = _real_numbers(weight)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{who}: {parameter} must be an array of numbers, got {type(weight).__name__}.") from None
     if array.shape != (size,):
         raise ValueError(f"{who}: {parameter} must have shape ({size},), one per {what}, got {array.shape}.")
@@ -63,19 +74,22 @@ def read_prior(prior: Any, n_classes: IntArray, who: str = "optimize") -> FloatA
     """
     n_outputs, width = len(n_classes), int(n_classes.max())
     if isinstance(prior, (int, float, np.number)):
-        rows: list[Any] = [[1.0 - float(prior), float(prior)]] * n_outputs
-    elif isinstance(prior, (list, tuple, np.ndarray)) and len(prior):
+        share = prior.item() if isinstance(prior, np.number) else prior
+        rows: list[Any] = [[1 - share, share]] * n_outputs
+    elif isinstance(prior, (list, tuple, np.ndarray)) and getattr(prior, "shape", None) != () and len(prior):
         rows = list(prior) if np.ndim(prior[0]) else [prior] * n_outputs
     else:
-        raise TypeError(f"{who}: prior must be a list of the shares of the classes in column order, got {prior!r}.")
+        raise TypeError(
+            f"{who}: prior must be a list of the shares of the classes in column order, got {shown(prior)}."
+        )
     if len(rows) != n_outputs:
         raise ValueError(f"{who}: prior must be given once or for each of {n_outputs} outputs, got {len(rows)} rows.")
     out = np.zeros((n_outputs, width))
     for m, row in enumerate(rows):
         try:
-            values = np.asarray(row, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise TypeError(f"{who}: prior must hold numbers, got {row!r} for output {m}.") from None
+            values = _real_numbers(row)
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(f"{who}: prior must hold numbers, got {shown(row)} for output {m}.") from None
         if values.shape != (n_classes[m],):
             raise ValueError(
                 f"{who}: prior must have one share per class, {n_classes[m]} for output {m}, got shape {values.shape}."

@@ -9,10 +9,12 @@ the same algorithm. Must not know which metric is averaged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..inputs import shown
 
 __all__ = ["AverageName", "Grouping", "check_average", "group_outputs"]
 
@@ -20,10 +22,10 @@ AverageName = Literal["micro", "macro", "instance"]
 _NAMES = get_args(AverageName)
 
 
-def check_average(average: str, who: str = "average") -> None:
+def check_average(average: Any, who: str = "average") -> None:
     """Raise a ValueError unless `average` is one of ours."""
-    if average not in _NAMES:
-        raise ValueError(f"{who}: average must be 'micro', 'macro', 'instance' or None, got {average!r}.")
+    if not isinstance(average, str) or average not in _NAMES:
+        raise ValueError(f"{who}: average must be 'micro', 'macro', 'instance' or None, got {shown(average)}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..inputs import shown
+
 __all__ = ["FractionalLinear", "FromFunction", "Increasing", "Linear", "Metric", "from_function"]
 
 FloatArray = NDArray[np.float64]
@@ -363,7 +365,7 @@ class FromFunction(Metric):
         try:
             return float(found)
         except (TypeError, ValueError):
-            raise TypeError(f"from_function: the metric must return a number, got {found!r}.") from None
+            raise TypeError(f"from_function: the metric must return a number, got {shown(found)}.") from None
 
     def gradient(self, confusion: ArrayLike) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)

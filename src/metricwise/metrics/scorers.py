@@ -186,7 +186,7 @@ def _or_micro(average: str | None) -> AverageName:
 
 
 def _from_callable(function: Any) -> Metric:
-    if isinstance(function, type) and issubclass(function, Metric):
+    if isinstance(function, type):
         raise TypeError(f"metric: give a metric, not its class: {function.__name__}(...).")
     if not callable(function):
         raise TypeError(

@@ -20,6 +20,7 @@ __all__ = ["Link", "prior_shift"]
 FloatArray = NDArray[np.float64]
 
 _FLOOR = 1e-6
+_LARGEST = 1e100  # far beyond anything that is fitted; products and differences below it are numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,9 @@ class Link:
             raise ValueError(f"Link: temperature must be positive and finite, got {temperature.min():.6g}.")
         if not np.isfinite(bias).all():
             raise ValueError("Link: bias must be finite, got NaN or infinity.")
+        for name, values in (("temperature", temperature), ("bias", bias)):
+            if values.size and np.abs(values).max() > _LARGEST:
+                raise ValueError(f"Link: {name} must be at most {_LARGEST:g}, got {np.abs(values).max():.6g}.")
         if not 0 < self.floor < 0.5:
             raise ValueError(f"Link: floor must lie between 0 and 0.5, got {self.floor!r}.")
         object.__setattr__(self, "temperature", temperature)

@@ -27,6 +27,7 @@ __all__ = ["WeightedRule", "anonymous_rule"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
+_LARGEST_BIAS = 300.0  # beyond some 700 the exponential is no number
 _FIELDS = ("loss", "classes", "multioutput", "normalize", "link", "output_names", "facts")
 
 
@@ -226,7 +227,9 @@ class WeightedRule:
             return None
         weight = np.where(real, -diagonal, 0.0)
         if self.link is not None:
-            weight = weight * np.exp(self.link.bias)
+            # Weights have no scale: what would be no number is brought down.
+            surplus = np.maximum(self.link.bias.max(axis=1, keepdims=True) - _LARGEST_BIAS, 0.0)
+            weight = weight * np.exp(self.link.bias - surplus)
         return weight if self.multioutput else weight[0]
 
     def describe(self) -> str:
@@ -355,8 +358,8 @@ def _check_outputs(proba: Any, rule: WeightedRule, who: str) -> None:
         arrays = len(proba) > 0 and len(getattr(proba[0], "shape", ())) == 2
         found = len(proba) if arrays else rule.n_outputs
     else:
-        shape: tuple[int, ...] = getattr(proba, "shape", ())
-        found = shape[1] if len(shape) > 1 else rule.n_outputs
+        shape = getattr(proba, "shape", ())
+        found = shape[1] if isinstance(shape, tuple) and len(shape) > 1 else rule.n_outputs
     if found != rule.n_outputs:
         raise ValueError(f"{who}: proba must have {rule.n_outputs} outputs, as the rule has, got {found}.")
 

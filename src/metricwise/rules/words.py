@@ -144,13 +144,15 @@ def _link_lines(rule: WeightedRule, m: int) -> list[str]:
     if t == 1 and not (bias - bias[0]).any():
         return []
     effect = "as extreme as they were" if t == 1 else "less extreme" if t < 1 else "more extreme"
-    odds = np.exp(bias - bias.mean())
+    with np.errstate(over="ignore"):  # more than any number is infinite odds
+        factors = np.exp(bias - bias.mean())
+        odds = np.exp(bias[1] - bias[0])
     if len(labels) == 2:
         where = "The probability meant is the model's own: recalibration is inside the threshold"
-        factor = f"odds of {labels[1]} times {odds[1] / odds[0]:.4g}"
+        factor = f"odds of {labels[1]} times {odds:.4g}"
     else:
         where = "Probabilities are recalibrated first"
-        factor = "factors " + _listed(labels, odds)
+        factor = "factors " + _listed(labels, factors)
     return [f"{where} (temperature {t:.4g}, {effect}; {factor})."]
 
 
