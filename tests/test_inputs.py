@@ -353,6 +353,42 @@ def test_labels_that_are_lists_are_refused():
     y[3] = [1, 2]
     with pytest.raises(TypeError, match=r"optimize: y must hold labels, such as text and numbers, got \[1, 2\]"):
         solve(PROBA, y)
+    with pytest.raises(TypeError, match=r"optimize: y must hold labels, such as text and numbers, got \[1, 2\]"):
+        solve(pd.DataFrame(PROBA, columns=["a", "b", "c"]), y)
+    for pair, name in (((y, Y), "y_true"), ((Y, y), "y_pred")):
+        with pytest.raises(TypeError, match=rf"Accuracy\.score: output 0 of {name} must hold labels, .* got \[1, 2\]"):
+            mw.metrics.Accuracy().score(*pair)
+
+
+@pytest.mark.parametrize("proba", [PROBA, pd.DataFrame(PROBA), pd.DataFrame(PROBA, columns=["a", "b", "c"])])
+def test_classes_that_are_lists_are_refused(proba):
+    with pytest.raises(
+        ValueError, match=r"optimize: classes must be text, numbers or other plain labels, got \[0, 1, "
+    ):
+        solve(proba, Y, classes=[[0, 1, [2]]])
+    with pytest.raises(TypeError, match=r"optimize: classes must be labels, or a list of labels for each output"):
+        solve(proba, Y, classes=["a", ["b"], "c"])
+
+
+def test_a_type_is_no_array():
+    """NumPy's types have a shape, which is no tuple."""
+    rule = solve(PROBA, Y).rule
+    with pytest.raises(ValueError, match=r"optimize: y must have shape \(N,\) or \(N, M\), got \(\)"):
+        mw.optimize(PROBA, np.float32, "accuracy")
+    for call, who in ((rule.predict, "WeightedRule.predict"), (lambda p: solve(p, Y[:, None]), "optimize")):
+        with pytest.raises(TypeError, match=f"{who}: proba must be an array of numbers, got type"):
+            call(np.float32)
+
+
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_dates_are_shown_as_dates(unit):
+    days = np.array(["2024-03-01", "2025-01-31", "2026-12-24"], dtype=f"datetime64[{unit}]")
+    with pytest.raises(
+        ValueError, match=r"y must hold only the classes \[2024-03-01[^,]*, 2025-01-31[^,]*, 2026.*, got 0"
+    ):
+        solve(PROBA, Y, classes=days)
+    with pytest.raises(ValueError, match=r"classes must be distinct, got \[2024-03-01[^,]*, 2024-03-01"):
+        solve(PROBA, Y, classes=days[[0, 0, 1]])
 
 
 def test_columns_of_y_have_names_of_their_own():

@@ -53,7 +53,7 @@ def test_dates_are_found_among_given_classes_in_any_unit():
     reference = solve(PROBA, CODES)
     for classes in (DAYS, DAYS.astype("datetime64[ns]"), DAYS.tolist(), [pd.Timestamp(day) for day in DAYS]):
         assert solve(PROBA, DAYS.astype("datetime64[us]")[CODES], classes=classes).value == reference.value
-    with pytest.raises(ValueError, match=r"must hold only the classes .*, got np.datetime64\('2024-03-01"):
+    with pytest.raises(ValueError, match=r"must hold only the classes .*, got 2024-03-01"):
         solve(PROBA, DAYS[CODES].astype("datetime64[ns]"), classes=[0, 1, 2])
 
 

@@ -275,9 +275,9 @@ def _is_number(value: Any) -> bool:
 def _row_count(y: Any) -> int:
     """N before y has been read; 0 for what will turn out to be no labels."""
     shape = getattr(y, "shape", None)
-    if shape is not None:
+    if isinstance(shape, tuple):
         return int(shape[0]) if len(shape) else 0
-    return len(y) if hasattr(y, "__len__") else 0
+    return len(y) if hasattr(y, "__len__") and not isinstance(y, type) else 0
 
 
 def _read_seed(random_state: Any) -> int:

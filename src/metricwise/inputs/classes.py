@@ -13,9 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .categories import Categories, categories_of, in_scale_order
-from .encoding import drop_missing, label_array, python_labels, shared, sorted_labels, split_missing, unique
+from .encoding import (
+    check_labels,
+    drop_missing,
+    label_array,
+    python_labels,
+    shared,
+    sorted_labels,
+    split_missing,
+    unique,
+)
 from .frames import column_names, is_frame, position_named
-from .messages import shown
+from .messages import listed, shown
 from .probabilities import IntArray, Probabilities, is_list_of_outputs, per_output
 from .tables import read_table, table_columns
 
@@ -80,7 +89,7 @@ def _distinct_labels(labels: Any, who: str) -> NDArray[Any]:
     if missing.any():
         raise ValueError(f"{who}: classes must not be missing, got NaN, None or NA as class {int(np.argmax(missing))}.")
     if n_distinct < len(array):
-        raise ValueError(f"{who}: classes must be distinct, got {python_labels(array)}.")
+        raise ValueError(f"{who}: classes must be distinct, got {listed(array)}.")
     return array
 
 
@@ -135,7 +144,9 @@ def _labels_of_columns(names: list[Any], column: Any, categories: Categories | N
     """Return the labels that the columns of a frame are named by; those of y where the names are others."""
     if column is None:
         return names
-    labels = unique(drop_missing(column, missing))[0]
+    seen = drop_missing(column, missing)
+    check_labels(seen, "y", "optimize")
+    labels = unique(seen)[0]
     # A table read from a file has text for column names whatever the labels are.
     declared = [] if categories is None else python_labels(categories.labels)
     by_text = {str(label): label for label in [*declared, *labels]}
@@ -193,12 +204,12 @@ def infer_classes(
         return label_array(labels)
     if _are_codes(labels, n_classes, zero_known):
         return np.arange(n_classes)
-    listed = labels if len(labels) <= 10 else [*labels[:10], "..."]
+    sample = listed(labels) if len(labels) <= 10 else f"{listed(labels[:10])[:-1]}, ...]"
     hint = " If -1 stands for a missing label, pass missing=-1." if -1 in labels else ""
     if all(is_number(label) and 1 <= label <= n_classes for label in labels):
         hint = f" They may count from 0 or from 1: classes=range({n_classes}) or classes=range(1, {n_classes + 1})."
     raise ValueError(
-        f"{who}: {output} has {len(labels)} distinct labels {listed} where proba has {n_classes} classes; pass "
+        f"{who}: {output} has {len(labels)} distinct labels {sample} where proba has {n_classes} classes; pass "
         f"classes= with the label of each column.{hint}"
     )
 
@@ -226,8 +237,8 @@ def _of_categories(labels: list[Any], categories: Categories, output: str, who: 
     if scale is None or scale == plain:
         return label_array(plain)
     raise ValueError(
-        f"{who}: {output} is an ordered categorical, {' < '.join(map(repr, scale))}, and the columns of proba have no "
-        f"names: they may come in that order or sorted, {plain}, as scikit-learn has them. Pass classes= with the "
-        "label of each column (for a scikit-learn model, classes=model.classes_), or proba as a data frame with named "
-        "columns; ordinal metrics follow the order of the categories either way."
+        f"{who}: {output} is an ordered categorical, {' < '.join(map(shown, scale))}, and the columns of proba have no "
+        f"names: they may come in that order or sorted, {listed(plain)}, as scikit-learn has them. Pass classes= with "
+        "the label of each column (for a scikit-learn model, classes=model.classes_), or proba as a data frame with "
+        "named columns; ordinal metrics follow the order of the categories either way."
     )

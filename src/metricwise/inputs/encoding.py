@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..kernels import code_type
-from .messages import shown
+from .messages import listed, shown
 
 __all__ = [
+    "are_labels",
     "check_labels",
     "code_type",
     "decode",
@@ -250,26 +251,21 @@ def drop_missing(column: Any, missing: Any = None) -> NDArray[Any]:
     return values[~mask]
 
 
-def check_labels(values: NDArray[Any], output: str, who: str) -> None:
-    """Refuse what cannot be a label, such as a list or a dictionary."""
-    if values.dtype.kind != "O":
-        return
+def are_labels(values: Sequence[Any]) -> bool:
+    """Whether values can be looked up, as lists and dictionaries cannot."""
     try:
-        set(values.tolist())
+        set(values)
     except TypeError:
-        raise TypeError(
-            f"{who}: {output} must hold labels, such as text and numbers, got {_unhashable(values)}."
-        ) from None
+        return False
+    return True
 
 
-def _unhashable(values: NDArray[Any]) -> str:
-    """Return the first value that is no label, for a message."""
-    for value in values.tolist():
-        try:
-            hash(value)
-        except TypeError:
-            return shown(value)
-    return f"values of {values.dtype}"
+def check_labels(values: NDArray[Any], output: str, who: str) -> None:
+    """Refuse what cannot be a label."""
+    if values.dtype.kind != "O" or are_labels(values.tolist()):
+        return
+    first = next(value for value in values.tolist() if not are_labels([value]))
+    raise TypeError(f"{who}: {output} must hold labels, such as text and numbers, got {shown(first)}.")
 
 
 def encode_column(
@@ -294,7 +290,7 @@ def encode_column(
         codes[~mask] = np.array([lookup[label] for label in labels], dtype=np.intp)[inverse]
     except KeyError as error:
         raise ValueError(
-            f"{who}: {output} must hold only the classes {python_labels(classes)}, got {error.args[0]!r}"
+            f"{who}: {output} must hold only the classes {listed(classes)}, got {shown(error.args[0])}"
             + ("; missing labels are NaN or None, or give missing=-1." if error.args[0] == -1 else ".")
         ) from None
     return codes, classes

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoding import python_label
+from .encoding import are_labels, python_label
+from .messages import listed, shown
 
 __all__ = ["column_names", "columns_of", "is_frame", "match_columns", "position_named", "table_array", "warn_of_order"]
 
@@ -62,6 +63,8 @@ def match_columns(frame: Any, names: Any, who: str, what: str = "proba") -> Any:
     if names is None or len(columns) == 1:
         return frame
     wanted = [python_label(name) for name in names]
+    if not are_labels(wanted):
+        raise ValueError(f"{who}: classes must be text, numbers or other plain labels, got {shown(wanted)}.")
     if position_named(columns):
         if columns != wanted and set(columns) == set(wanted):
             raise ValueError(
@@ -70,13 +73,13 @@ def match_columns(frame: Any, names: Any, who: str, what: str = "proba") -> Any:
             )
         return frame
     if len(set(map(str, columns))) < len(columns):
-        raise ValueError(f"{who}: the columns of {what} must have distinct names, got {columns}.")
+        raise ValueError(f"{who}: the columns of {what} must have distinct names, got {listed(columns)}.")
     for have, want in ((columns, wanted), (list(map(str, columns)), list(map(str, wanted)))):
         if len(set(have)) == len(have) and set(have) == set(want):
             order = [have.index(name) for name in want]
             return frame if order == list(range(len(order))) else table_array(frame)[:, order]
     raise ValueError(
-        f"{who}: the columns of {what} must be named like the classes {wanted}, got {columns}; pass "
+        f"{who}: the columns of {what} must be named like the classes {listed(wanted)}, got {listed(columns)}; pass "
         f"{what}.to_numpy() to take the columns by position."
     )
 
@@ -132,3 +135,12 @@ def frame_index_names(value: Any) -> list[Any] | None:
 def as_array(values: Any) -> NDArray[Any]:
     """Return whatever holds numbers as an array."""
     return np.asarray(table_array(values) if is_frame(values) else values)
+
+
+def shape_of(values: Any) -> tuple[int, ...]:
+    """Return the shape of what may be an array, () for what has none."""
+    try:
+        shape = np.shape(values)
+    except ValueError:  # rows of unequal length
+        return ()
+    return shape if isinstance(shape, tuple) else ()  # the types of NumPy have an attribute of that name

@@ -15,12 +15,12 @@ from .categories import Scales, categories_of, scales_of
 from .classes import Classes, checked_classes, given_classes, infer_classes, infer_small, is_number, ranges
 from .encoding import (
     BoolArray,
+    check_labels,
     code_type,
     drop_missing,
     encode_column,
     is_range,
     label_array,
-    python_labels,
     read_missing,
     recode,
     seen_numbers,
@@ -30,6 +30,7 @@ from .encoding import (
     unique,
     whole_codes,
 )
+from .messages import shown
 from .probabilities import Probabilities, per_output
 from .tables import read_table, table_columns, table_shape
 
@@ -105,9 +106,7 @@ def _check_observed(codes: NDArray[Any], classes: Classes, counts: NDArray[np.fl
     if n_seen == 0:
         raise ValueError(f"{who}: y must have at least one observed label, all {codes.size} are missing.")
     if n_seen == 1 and len(classes) == 1:  # one class, or no label, in some of several outputs is legal
-        raise ValueError(
-            f"{who}: y must have at least two classes, got only {python_labels(classes[0])[codes.max()]!r}."
-        )
+        raise ValueError(f"{who}: y must have at least two classes, got only {shown(classes[0][codes.max()])}.")
 
 
 # ------------------------------------------------------------------------------------- codes, from fast to general
@@ -186,8 +185,8 @@ def _read_columns(
 
     @cache
     def zero_known() -> BoolArray:
-        shown = [any(is_number(v) and v == 0 for v in _distinct(column, missing)) for column in table_columns(table)]
-        return _zero_known(proba, np.array(shown))
+        zeros = [any(is_number(v) and v == 0 for v in _distinct(column, missing)) for column in table_columns(table)]
+        return _zero_known(proba, np.array(zeros))
 
     for m, column in enumerate(table_columns(table)):
         output = f"output {m} of y" if multioutput else "y"
@@ -235,6 +234,7 @@ def observed_labels(y: Any, missing: Any = None, who: str = "fit") -> Labels:
     classes = []
     for m, column in enumerate(table_columns(table)):
         values, mask = split_missing(column, missing)
+        check_labels(values[~mask], f"output {m} of y" if multioutput else "y", who)
         labels, codes[~mask, m] = unique(values[~mask])
         own = np.array(labels, dtype=values.dtype) if values.dtype.kind != "O" else label_array(labels)
         classes.append(own)
@@ -319,6 +319,8 @@ def _pair_of_columns(
     codes: list[list[NDArray[Any]]] = [[], []]
     names = []
     for m, (true, predicted) in enumerate(zip(table_columns(first), table_columns(second), strict=True)):
+        for column, name in ((true, "true"), (predicted, "pred")):
+            check_labels(drop_missing(column), f"output {m} of y_{name}", who)
         labels = _seen_in(true, predicted, missing) if given is None else given[m]
         for found, column, gap, name in ((codes[0], true, missing, "true"), (codes[1], predicted, None, "pred")):
             found.append(encode_column(column, labels, label_array, gap, f"output {m} of y_{name}", who)[0])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["shown"]
+__all__ = ["listed", "shown"]
 
 _LONGEST = 80
 
@@ -29,6 +30,8 @@ def shown(value: Any) -> str:
     >>> shown("yes"), shown(np.float64(0.5)), shown(np.eye(2))
     ("'yes'", '0.5', 'ndarray of shape (2, 2)')
     """
+    if isinstance(value, (np.datetime64, np.timedelta64)):  # as Python's own these may be bare numbers
+        return str(value)
     if isinstance(value, np.generic):
         value = value.item()
     shape = getattr(value, "shape", None)
@@ -39,3 +42,24 @@ def shown(value: Any) -> str:
     except ValueError:  # Python writes no integers of thousands of digits
         text = type(value).__name__
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def listed(labels: Iterable[Any]) -> str:
+    """Return all of some labels for a message, as a list.
+
+    Parameters
+    ----------
+    labels : iterable
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.inputs.messages import listed
+    >>> listed(["yes", 2]), listed(np.array(["2020-01-01"], dtype="datetime64[D]"))
+    ("['yes', 2]", '[2020-01-01]')
+    """
+    return f"[{', '.join(map(shown, labels))}]"

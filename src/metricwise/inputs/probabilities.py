@@ -95,8 +95,9 @@ def per_output(classes: Any, n_outputs: int, who: str) -> list[Any]:
             f"{shown(classes)}."
         )
     items = list(classes)
-    nested = any(hasattr(item, "__len__") and not isinstance(item, (str, bytes)) for item in items)
-    if nested and not all(item is None or hasattr(item, "__len__") for item in items):
+    lists = [hasattr(item, "__len__") and not isinstance(item, (str, bytes)) for item in items]
+    nested = any(lists)
+    if nested and not all(is_list or item is None for item, is_list in zip(items, lists, strict=True)):
         raise TypeError(f"{who}: classes must be labels, or a list of labels for each output, got {shown(items)}.")
     if nested and len(items) != n_outputs:
         raise ValueError(f"{who}: classes must hold the labels of each of {n_outputs} outputs, got {len(items)} lists.")

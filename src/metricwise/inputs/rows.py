@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoding import python_label
-from .frames import frame_index_names, is_frame
+from .frames import frame_index_names, is_frame, shape_of
+from .messages import listed, shown
 from .probabilities import is_list_of_outputs
 
 __all__ = ["check_rows"]
@@ -37,7 +37,7 @@ def check_rows(proba: Any, classes: Sequence[NDArray[Any]], multioutput: bool, w
     """
     if is_frame(proba) or is_list_of_outputs(proba) or hasattr(proba, "tocsr"):
         return
-    shape, m, k = _shape(proba), len(classes), max(map(len, classes))
+    shape, m, k = shape_of(proba), len(classes), max(map(len, classes))
     if isinstance(proba, (list, tuple)):
         _check_list(proba, classes, multioutput, who)
     if multioutput:
@@ -56,13 +56,6 @@ def check_rows(proba: Any, classes: Sequence[NDArray[Any]], multioutput: bool, w
         _warn_of_two(proba, "two rows of two outputs", who)
 
 
-def _shape(proba: Any) -> tuple[int, ...]:
-    try:
-        return np.shape(proba)
-    except ValueError:  # rows of unequal length: the reader says so
-        return ()
-
-
 def _check_list(proba: Sequence[Any], classes: Sequence[NDArray[Any]], multioutput: bool, who: str) -> None:
     """Refuse one row of each output of several, which is what comes of ``[p[0] for p in proba]``."""
     sizes = [getattr(item, "shape", None) for item in proba]
@@ -75,13 +68,14 @@ def _check_list(proba: Sequence[Any], classes: Sequence[NDArray[Any]], multioutp
 
 def _check_pair(proba: Any, labels: NDArray[Any], who: str) -> None:
     """Two numbers are two rows for a binary rule; as a row of a frame they have the classes for names."""
-    names, positive = frame_index_names(proba), python_label(labels[1])
+    names, positive = frame_index_names(proba), shown(labels[1])
     if names is not None and names != [0, 1] and set(map(str, names)) == set(map(str, labels.tolist())):
         raise ValueError(
-            f"{who}: proba must have one entry per row, the probability of {positive!r}, or shape (N, 2), got one row "
-            f"of a data frame, with the classes {names} for an index; pass it as a frame, as frame.loc[[row]] does."
+            f"{who}: proba must have one entry per row, the probability of {positive}, or shape (N, 2), got one row "
+            f"of a data frame, with the classes {listed(names)} for an index; pass it as a frame, as "
+            "frame.loc[[row]] does."
         )
-    _warn_of_two(proba, f"two rows, each the probability of {positive!r}", who)
+    _warn_of_two(proba, f"two rows, each the probability of {positive}", who)
 
 
 def _warn_of_two(proba: Any, reading: str, who: str) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from .categories import as_labels
-from .frames import column_names, columns_of, is_frame
+from .frames import column_names, columns_of, is_frame, shape_of
+from .messages import listed
 
 __all__ = ["check_one_column", "is_two_dimensional", "read_table", "table_columns", "table_shape"]
 
@@ -28,7 +29,7 @@ def read_table(y: Any, who: str) -> tuple[Any, bool]:
     if is_frame(y):
         names = column_names(y)
         if len(set(names)) < len(names):
-            raise ValueError(f"{who}: the columns of y must have distinct names, got {names}.")
+            raise ValueError(f"{who}: the columns of y must have distinct names, got {listed(names)}.")
         columns = [as_labels(column) for column in columns_of(y)]
         alike = len({(type(column), column.dtype) for column in columns}) == 1
         return (np.stack(columns, axis=1) if alike and columns[0].dtype.kind in "iufb" else columns), True
@@ -60,14 +61,14 @@ def check_one_column(y: Any, proba: Any, who: str) -> None:
     """Refuse a 2-D y of one column where proba is that of one output."""
     if isinstance(proba, (list, tuple)) or hasattr(y, "tocsr"):
         return
-    width = len(column_names(y)) if is_frame(y) else (*np.shape(y), 0, 0)[1]
-    shape = np.shape(proba)
-    if width != 1 or len(shape) == 3 or shape[1:] == (1,):
+    width = len(column_names(y)) if is_frame(y) else (*shape_of(y), 0, 0)[1]
+    shape = shape_of(proba)
+    if width != 1 or len(shape) in (0, 3) or shape[1:] == (1,):
         return
     if is_frame(y):
         what, remedy = f"a data frame of one column, {column_names(y)[0]!r}", f"y[{column_names(y)[0]!r}]"
     else:
-        what, remedy = f"of shape {np.shape(y)}", "y.ravel()"
+        what, remedy = f"of shape {shape_of(y)}", "y.ravel()"
     raise ValueError(
         f"{who}: y must be 1-D for a single output, which proba of shape {shape} is of, got y {what}; pass {remedy}."
     )
