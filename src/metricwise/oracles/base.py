@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.sums import sums_to_zero
 from ..losses import Loss
 
 __all__ = ["Changes", "Countable", "Line", "Oracle", "Score", "Walk", "follow", "interior"]
@@ -43,6 +44,8 @@ class Line:
         Of one structure, with the losses of all G groups.
     functionals : ndarray of shape (G, 2, K, K)
         Two linear functionals F: ``sum_m share_m <F, C[m]>`` over the outputs of each group is followed.
+    vanishing : ndarray of shape (G, 2), bool, optional
+        Functionals that are 0 once g is large enough, and must be so exactly for a 0/0 to be one.
     """
 
     group: IntArray
@@ -50,11 +53,17 @@ class Line:
     constant: Loss
     slope: Loss
     functionals: FloatArray
+    vanishing: NDArray[np.bool_] | None = None
 
     @property
     def n_groups(self) -> int:
         """G."""
         return len(self.functionals)
+
+    @property
+    def vanishes(self) -> list[tuple[int, int]]:
+        """Groups and functionals that vanish."""
+        return [] if self.vanishing is None else [(int(g), int(f)) for g, f in np.argwhere(self.vanishing)]
 
     def take(self, groups: slice) -> Line:
         """Return the line of some of the groups."""
@@ -68,6 +77,7 @@ class Line:
             self.constant.map(lambda a: a[groups] if len(a) > 1 else a),
             self.slope.map(lambda a: a[groups] if len(a) > 1 else a),
             self.functionals[groups],
+            None if self.vanishing is None else self.vanishing[groups],
         )
 
 
@@ -308,7 +318,7 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
 def _list_all(oracle: Countable, line: Line, tol: float, offset: int) -> Walk:
     grid, wanted = np.zeros((line.n_groups, 2)), np.ones((line.n_groups, 2), dtype=bool)
     found = oracle.changes(line, grid, 0, wanted, True)
-    return _intervals(found, wanted, np.full((line.n_groups, 1), np.inf), tol, offset, 1)
+    return _intervals(found, line, wanted, np.full((line.n_groups, 1), np.inf), tol, offset, 1)
 
 
 def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int, n_entries: int) -> Walk:
@@ -320,7 +330,7 @@ def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int
     while True:
         grid = np.stack([low, n_bins / (high - low)], axis=1)
         found = oracle.changes(line, grid, n_bins, None, True)
-        wanted = _promising(found, score)
+        wanted = _promising(found, line, score)
         if passes:  # what lies outside has been ruled out
             wanted[:, [0, -1]] = False
         passes += 1
@@ -331,7 +341,7 @@ def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int
     events = oracle.changes(line, grid, n_bins, wanted, False)
     found = replace(found, segment=events.segment, g=events.g, change=events.change)
     edges = low[:, None] + np.arange(n_bins + 1) / grid[:, 1:]
-    walk = _intervals(found, wanted, edges, tol, offset, passes + 1)
+    walk = _intervals(found, line, wanted, edges, tol, offset, passes + 1)
     values, group = score.value(walk.values), walk.group - offset
     near = values >= _highest(values, group, line.n_groups)[group] - _NEAR
     return Walk(walk.group[near], walk.lower[near], walk.upper[near], walk.values[near], walk.n_passes)
@@ -353,12 +363,14 @@ def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
     return low - margin, high + margin
 
 
-def _promising(found: Changes, score: Score) -> NDArray[np.bool_]:
+def _promising(found: Changes, line: Line, score: Score) -> NDArray[np.bool_]:
     """Bins within which the score may be largest, (G, B + 2)."""
     unit = found.scale[:, None, None]
     change, size = found.sums[..., :2], found.sums[..., 2:]
-    after = found.start[:, None] + np.cumsum(change, axis=1)
-    before = np.concatenate([found.start[:, None], after[:, :-1]], axis=1)
+    edges = np.cumsum(np.concatenate([found.start[:, None], change], axis=1), axis=1)
+    for g, f in line.vanishes:
+        edges[g, :, f] = sums_to_zero(found.start[g, f], change[g, :, f])
+    before, after = edges[:, :-1], edges[:, 1:]
     low, high = (before - (size - change) / 2) * unit, (before + (size + change) / 2) * unit
     best = np.maximum(score.value(after * unit).max(axis=1), score.value(found.start * unit[:, 0]))
     slack = _ROUNDING * (1.0 + np.abs(before * unit))
@@ -385,7 +397,7 @@ def _hull(
 
 
 def _intervals(
-    found: Changes, wanted: NDArray[np.bool_], edges: FloatArray, tol: float, offset: int, n_passes: int
+    found: Changes, line: Line, wanted: NDArray[np.bool_], edges: FloatArray, tol: float, offset: int, n_passes: int
 ) -> Walk:
     """Turn listed changes into the intervals between them.
 
@@ -396,7 +408,7 @@ def _intervals(
     """
     n_groups, n_segments = wanted.shape
     if n_groups == 1 and n_segments == 2:
-        return _line_of_one(found, tol, offset)
+        return _line_of_one(found, line, tol, offset)
     segment, g, change = _ordered(found, n_segments)
     if len(g) == 0:
         return Walk(*_whole_lines(np.arange(n_groups), offset), found.start * found.scale[:, None], n_passes)
@@ -416,6 +428,10 @@ def _intervals(
         running += np.repeat(base[:, f] - running[begins] + change[begins, f], sizes)
         values[: len(g), f] = running * np.repeat(unit, sizes)
         values[len(g) :, f] = base[:, f] * unit
+    for s, f in _last_segments(found.count, own, line):
+        part = slice(begins[s], begins[s] + sizes[s])
+        sums = sums_to_zero(base[s, f], change[part, f]) * unit[s]
+        values[len(g) + s, f], values[part, f] = sums[0], sums[1:]
     group = np.concatenate([segment, own]) // n_segments if n_groups > 1 else np.zeros(len(lower), dtype=np.intp)
     with np.errstate(invalid="ignore"):  # from -inf to -inf there is nothing, which is no interval
         gap = tol * np.maximum(1.0, np.abs(np.where(np.isinf(lower), upper, lower))) if tol else 0.0
@@ -433,12 +449,23 @@ def _intervals(
     )
 
 
-def _line_of_one(found: Changes, tol: float, offset: int) -> Walk:
+def _last_segments(count: NDArray[np.int64], own: IntArray, line: Line) -> list[tuple[int, int]]:
+    """Listed segments after which nothing changes in groups with a functional that vanishes, and the functional."""
+    group, segment = np.divmod(own, count.shape[1])
+    ends = count.shape[1] - 1 - (count[:, ::-1] > 0).argmax(axis=1)
+    listed = dict(zip(group[segment == ends[group]].tolist(), np.flatnonzero(segment == ends[group]), strict=True))
+    return [(int(listed[g]), f) for g, f in line.vanishes if g in listed]
+
+
+def _line_of_one(found: Changes, line: Line, tol: float, offset: int) -> Walk:
     """The same for one group all of whose changes are listed, which is how small problems are walked."""
     order = np.argsort(found.g)
     g = found.g[order]
     values = np.concatenate([found.start, found.change[order]])
+    exact = {f: sums_to_zero(values[0, f], values[1:, f]) for _, f in line.vanishes}
     np.cumsum(values, axis=0, out=values)
+    for f, sums in exact.items():
+        values[:, f] = sums
     values *= found.scale[0]
     lower, upper = np.concatenate([[-np.inf], g]), np.concatenate([g, [np.inf]])
     if len(g):

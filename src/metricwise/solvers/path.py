@@ -10,7 +10,7 @@ import numpy as np
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from .base import Solution, finish_walk
-from .ratios import RatioScore, certify, line_of, loss_at, need_ratio
+from .ratios import RatioScore, certify, empty_at_last, line_of, loss_at, need_ratio
 
 __all__ = ["Path"]
 
@@ -51,7 +51,8 @@ class Path:
         noise = 1e-13 * np.abs(ratio.B).max(axis=(1, 2))
         slope = slope.map(lambda a: np.where(np.abs(a) <= noise.reshape((-1,) + (1,) * (a.ndim - 1)), 0.0, a))
         score = RatioScore(ratio)
-        walk = oracle.walk(line_of(objective, ratio, constant, slope), 1e-12, score)
+        line = line_of(objective, ratio, constant, slope, empty_at_last(objective, ratio))
+        walk = oracle.walk(line, 1e-12, score)
         solution, g = finish_walk(
             oracle,
             objective,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..losses import Loss
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Line, Oracle
 from .base import FloatArray, Solution
 
-__all__ = ["RatioScore", "certify", "line_of", "loss_at", "need_ratio", "ratio_bound"]
+__all__ = ["RatioScore", "certify", "empty_at_last", "line_of", "loss_at", "need_ratio", "ratio_bound"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +34,29 @@ class RatioScore:
         return np.where(vanishing, np.inf, bound)
 
 
-def line_of(objective: Objective, ratio: Ratio, constant: Loss, slope: Loss) -> Line:
+def line_of(
+    objective: Objective, ratio: Ratio, constant: Loss, slope: Loss, vanishing: NDArray[np.bool_] | None = None
+) -> Line:
     """Return a line of losses along which numerator and denominator are followed, group by group."""
     grouping = objective.grouping
     group = np.where(grouping.share > 0, grouping.group, -1)
-    return Line(group, grouping.share, constant, slope, np.stack([ratio.A, ratio.B], axis=1))
+    return Line(group, grouping.share, constant, slope, np.stack([ratio.A, ratio.B], axis=1), vanishing)
+
+
+def empty_at_last(objective: Objective, ratio: Ratio) -> NDArray[np.bool_]:
+    """Say which numerators and denominators (G, 2) are sums of nothing for the losses ``g B - A`` at large g.
+
+    Where some classes never count in the denominator and the others always do, large g leaves the former only.
+    """
+    out = np.zeros((len(ratio.A), 2), dtype=bool)
+    grouping = objective.grouping
+    for g, k in enumerate(grouping.n_classes):
+        never = ~ratio.B[g, :k, :k].any(axis=0)
+        # A class that some output of the group lacks cannot be what that output turns to.
+        common = int(objective.n_classes[grouping.group == g].min())
+        if never[:common].any() and (ratio.B[g, :k, :k][:, ~never] > 0).all():
+            out[g] = not ratio.A[g, :k, :k][:, never].any(), True
+    return out
 
 
 def need_ratio(objective: Objective, who: str) -> Ratio:

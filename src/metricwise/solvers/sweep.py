@@ -93,11 +93,14 @@ class Sweep:
         constant, slope = (loss.map(lambda a: np.repeat(a, n_groups, axis=0)) for loss in (_CONSTANT, _SLOPE))
         if ratio is not None:
             score = RatioScore(ratio)
-            walk = oracle.walk(line_of(objective, ratio, constant, slope), 0.0, score)
+            # Above all probabilities only class 0 is predicted.
+            vanishing = ~np.stack([ratio.A[:, :, 0].any(axis=1), ratio.B[:, :, 0].any(axis=1)], axis=1)
+            walk = oracle.walk(line_of(objective, ratio, constant, slope, vanishing), 0.0, score)
             return walk, score.value(walk.values)
         group = np.where(grouping.share > 0, grouping.group, -1)
         ones = np.repeat(_PREDICTED_ONE[None], n_groups, axis=0)
-        walk = oracle.walk(Line(group, grouping.share, constant, slope, ones), 0.0)
+        vanishing = np.ones((n_groups, 2), dtype=bool)
+        walk = oracle.walk(Line(group, grouping.share, constant, slope, ones, vanishing), 0.0)
         values = np.empty(len(walk.group))
         order = np.argsort(walk.group, kind="stable")
         ends = np.searchsorted(walk.group[order], np.arange(n_groups + 1))

@@ -1,0 +1,44 @@
+"""Running sums that vanish where they should."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["sums_to_zero"]
+
+FloatArray = NDArray[np.float64]
+
+
+def sums_to_zero(start: float, change: FloatArray) -> FloatArray:
+    """Return ``start, start + change[0], ...``, of which the last is known to be 0 but for rounding.
+
+    Each is added up from the end that has less to add. Added up from the start alone, what is left when the last row
+    has gone is rounding, and a ratio of two such sums is any number.
+
+    Parameters
+    ----------
+    start : float
+    change : ndarray of shape (T,)
+
+    Returns
+    -------
+    ndarray of shape (T + 1,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.kernels.sums import sums_to_zero
+    >>> sums_to_zero(0.6, np.array([-0.1, -0.2, -0.3]))
+    array([0.6, 0.5, 0.3, 0. ])
+    """
+    ahead = np.cumsum(np.concatenate([[start], change]))
+    behind = _left(change)
+    size = np.abs(change)
+    nearer = np.cumsum(np.concatenate([[abs(start)], size])) <= _left(size)
+    return np.where(nearer, ahead, -behind)
+
+
+def _left(change: FloatArray) -> FloatArray:
+    """Sums of the changes that are still to come, the last of none."""
+    return np.concatenate([np.cumsum(change[::-1])[::-1], [0.0]])
