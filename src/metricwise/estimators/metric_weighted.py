@@ -19,6 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from ..confusion import from_predictions, normalize
 from ..inputs import python_labels, read_sample_weight, warn_of_order
 from ..metrics.base import Metric
+from ..metrics.functions import check_whole_rows
 from ..metrics.scales import in_order
 from ..metrics.scorers import resolve
 from ._compat import (
@@ -159,10 +160,12 @@ class MetricWeightedClassifier(TrainedClassifier):
         if metric.degenerate:
             warnings.warn(f"{who}: {metric.degenerate}", UserWarning, stacklevel=2)
         weight = read_sample_weight(sample_weight, count_rows(X), who)
+        check_whole_rows(metric, who, sample_weight=weight)
         check_groups(self.cv, params.get("groups"), self.estimator, who)
         routed = self._route(params)
         splits = make_splits(self.cv, X, target, self.random_state, routed.splitter.split, who)
         params = routed.estimator.fit
+        metric = metric.of_rows(sum(_mass(weight, tested) for _, tested in splits))
         self.loss_, self.best_score_, self.history_ = self._alternate(metric, X, target, splits, weight, params)
         self.n_iter_ = len(self.history_)
         self.classes_ = target.classes[0]
@@ -242,6 +245,10 @@ class MetricWeightedClassifier(TrainedClassifier):
             for fit_rows, test_rows in splits
         )
         return normalize(np.sum(parts, axis=0))[0][0]
+
+
+def _mass(weight: FloatArray | None, rows: Any) -> float:
+    return float(len(rows)) if weight is None else float(weight[rows].sum())
 
 
 def _fold_confusion(

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..inputs import Scales, is_two_dimensional, read_pair, read_sample_weight
 from ..metrics.base import Metric
+from ..metrics.functions import function_name
+from ..metrics.recognised import unwrap
 from ..metrics.scales import in_order
 from ..metrics.scorers import KINDS, resolve, target_kind
 
@@ -27,7 +29,7 @@ _WHO = "make_scorer"
 class LabelScore:
     """A metric as a function of true and predicted labels, which can be pickled; see :func:`make_scorer`."""
 
-    metric: str | Metric | Callable[[NDArray[np.float64]], float]
+    metric: str | Metric | Callable[..., float]
     average: str | None = None
     classes: Any = None
     output_weight: ArrayLike | None = None
@@ -40,7 +42,11 @@ class LabelScore:
         """What the scorer prints."""
         if isinstance(self.metric, str):
             return self.metric
-        return self.metric.name if isinstance(self.metric, Metric) else getattr(self.metric, "__name__", "function")
+        return self.metric.name if isinstance(self.metric, Metric) else function_name(unwrap(self.metric).function)
+
+    def as_metric(self) -> tuple[Any, str | None, float]:
+        """Return the metric, the average and the value at 0/0, for whoever is given the scorer as a metric."""
+        return self.metric, self.average, self.zero_division
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the score."""
@@ -62,7 +68,7 @@ class LabelScore:
 
 
 def make_scorer(
-    metric: str | Metric | Callable[[NDArray[np.float64]], float],
+    metric: str | Metric | Callable[..., float],
     *,
     average: str | None = None,
     classes: Any = None,
@@ -75,8 +81,9 @@ def make_scorer(
     Parameters
     ----------
     metric : str, Metric or callable
-        One of our names, one of scikit-learn's scorer names, a metric, or f(C) of a (K, K) confusion matrix. A name is
-        read for the kind of target that is scored: see :func:`metricwise.metrics.resolve`.
+        One of our names, one of scikit-learn's scorer names, a metric, f(C) of a (K, K) confusion matrix, or
+        f(y_true, y_pred) of labels. A name is read for the kind of target that is scored: see
+        :func:`metricwise.metrics.resolve`.
     average : {"micro", "macro", "instance"}, optional
         Over outputs; micro unless a scikit-learn name fixes it.
     classes : array-like, or list of M array-likes, optional

@@ -42,12 +42,15 @@ class Grouping:
         Weight of a group in the value; sums to 1.
     n_classes : ndarray of shape (G,), int
         Classes of each group.
+    total : ndarray of shape (G,)
+        Weight of the observed labels of each group, whatever its outputs count for.
     """
 
     group: NDArray[np.intp]
     share: NDArray[np.float64]
     weight: NDArray[np.float64]
     n_classes: NDArray[np.intp]
+    total: NDArray[np.float64]
 
     @property
     def n_groups(self) -> int:
@@ -119,7 +122,9 @@ def group_outputs(
         counted = (weight > 0) & (output_weight > 0)
         group = np.where(counted, np.cumsum(counted) - 1, -1)
         alpha = output_weight[counted]
-        return Grouping(group, counted.astype(float), alpha / alpha.sum(), n_classes[counted])
+        return Grouping(group, counted.astype(float), alpha / alpha.sum(), n_classes[counted], weight[counted])
     mass = output_weight * weight
     # Every output follows the shared loss, even one without a label of its own: the loss is right for all of them.
-    return Grouping(np.zeros(len(weight), dtype=np.intp), mass / mass.sum(), np.ones(1), n_classes.max(keepdims=True))
+    shared = np.zeros(len(weight), dtype=np.intp)
+    total = weight.sum(where=output_weight > 0, keepdims=True)
+    return Grouping(shared, mass / mass.sum(), np.ones(1), n_classes.max(keepdims=True), total)

@@ -63,6 +63,10 @@ class Metric:
         Whether its gradient exists wherever its value is not at the edge of its range.
     by_class : bool
         Whether every class counts alike, however few rows it has: the fewer, the more each of them weighs.
+    costly : bool
+        Whether a value takes a call of a user's function, so that solvers had better ask for few.
+    whole_rows : bool
+        Whether it is a function of whole numbers of rows, and so of labels only.
     """
 
     name: ClassVar[str] = "metric"
@@ -70,6 +74,8 @@ class Metric:
     concave: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
     by_class: ClassVar[bool] = False
+    costly: ClassVar[bool] = False
+    whole_rows: ClassVar[bool] = False
 
     @property
     def range(self) -> tuple[float, float]:
@@ -96,6 +102,10 @@ class Metric:
         Metric
             A :class:`Linear`, :class:`FractionalLinear`, :class:`Increasing`, or a metric of its own form.
         """
+        return self
+
+    def of_rows(self, total: ArrayLike) -> Metric:
+        """Return the metric of confusions that stand for so many rows, one number or one for each matrix of a stack."""
         return self
 
     def value(self, confusion: ArrayLike) -> FloatArray:
@@ -351,21 +361,8 @@ class FromFunction(Metric):
     def value(self, confusion: ArrayLike) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
         flat = confusion.reshape(-1, *confusion.shape[-2:])
-        values = np.array([self._one(matrix) for matrix in flat])
-        if not np.isfinite(values).all():
-            at = flat[int(np.flatnonzero(~np.isfinite(values))[0])]
-            raise ValueError(
-                f"from_function: the metric must return a finite number, got {self.function(at)!r} for the confusion "
-                f"matrix {at.tolist()}; give it a value there (a 0/0 is yours to define)."
-            )
-        return values.reshape(confusion.shape[:-2])
-
-    def _one(self, matrix: FloatArray) -> float:
-        found = self.function(matrix)
-        try:
-            return float(found)
-        except (TypeError, ValueError):
-            raise TypeError(f"from_function: the metric must return a number, got {shown(found)}.") from None
+        values = [as_value(self.function(matrix), "from_function: the metric", matrix) for matrix in flat]
+        return np.array(values, dtype=np.float64).reshape(confusion.shape[:-2])
 
     def gradient(self, confusion: ArrayLike) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
@@ -374,24 +371,50 @@ class FromFunction(Metric):
         return np.array([np.asarray(one(matrix), dtype=np.float64) for matrix in flat]).reshape(confusion.shape)
 
     def _numerical(self, matrix: FloatArray) -> FloatArray:
-        """Differences along moves of mass within a row, from its largest cell: those never leave the valid matrices."""
-        gradient = np.zeros_like(matrix)
-        for i, row in enumerate(matrix):
-            source = int(np.argmax(row))
-            step = min(self.step, 0.5 * row[source])
-            for j in range(len(row)):
-                if j == source or step <= 0:
-                    continue
-                moves = [step, -min(step, row[j])]
-                ends = []
-                for move in moves:
-                    shifted = matrix.copy()
-                    shifted[i, j] += move
-                    shifted[i, source] -= move
-                    ends.append(shifted)
-                high, low = self.value(np.array(ends))
-                gradient[i, j] = (high - low) / (moves[0] - moves[1])
-        return gradient
+        return differences(self.value, matrix, self.step)
+
+
+def as_value(found: Any, who: str, confusion: FloatArray) -> float:
+    """Return what a user's function gave as a number, or say what is wrong with it."""
+    try:
+        value = float(found)
+    except (TypeError, ValueError):
+        raise TypeError(f"{who} must return a number, got {shown(found)}.") from None
+    if not np.isfinite(value):
+        raise ValueError(
+            f"{who} must return a finite number, got {shown(found)} for the confusion matrix {confusion.tolist()}; give it "
+            f"a value there (a 0/0 is yours to define)."
+        )
+    return value
+
+
+def differences(
+    value: Callable[[FloatArray], FloatArray], matrix: FloatArray, step: float, part: float = 0.5
+) -> FloatArray:
+    """Return a gradient by moves of mass within rows, from the largest cell: those never leave the valid matrices.
+
+    Parameters
+    ----------
+    value : callable
+        From a stack (..., K, K) to values (...).
+    matrix : ndarray of shape (K, K)
+    step, part : float
+        How much is moved: `step`, but no more than this part of the largest cell.
+    """
+    gradient = np.zeros_like(matrix)
+    for i, row in enumerate(matrix):
+        source = int(np.argmax(row))
+        most = min(step, part * row[source])
+        others = [j for j in range(len(row)) if j != source and most > 0]
+        ends = np.repeat(matrix[None], 2 * len(others), axis=0).reshape(len(others), 2, *matrix.shape)
+        moves = np.array([[most, -min(most, row[j])] for j in others]).reshape(-1, 2)
+        for own, j, move in zip(ends, others, moves, strict=True):
+            own[:, i, j] += move
+            own[:, i, source] -= move
+        if others:
+            high, low = np.moveaxis(value(ends), 1, 0)
+            gradient[i, others] = (high - low) / (moves[:, 0] - moves[:, 1])
+    return gradient
 
 
 def from_function(

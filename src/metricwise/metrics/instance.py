@@ -89,6 +89,7 @@ def instance_values(
         seen[rows] = weight.sum(axis=1)
         some = seen[rows] > 0
         shares = C[some] / seen[rows][some, None, None]
-        values[rows][some] = metric.bind(shares.sum(axis=-1), labels).value(shares)
+        own = metric.of_rows((y >= 0).sum(axis=1, where=output_weight > 0)[some])
+        values[rows][some] = own.bind(shares.sum(axis=-1), labels).value(shares)
     mass = np.where(seen > 0, 1.0 if sample_weight is None else sample_weight, 0.0)
     return values, mass / mass.sum()

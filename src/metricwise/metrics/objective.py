@@ -172,7 +172,8 @@ class Objective:
         k = int(self.grouping.n_classes[group])
         if self.padding is not None:
             C = (C + self.padding[group]) / self._size[group]
-        return self.metric.bind(self.priors[group, :k], self.labels[group]).value(C[:, :k, :k])
+        metric = self.metric.of_rows(self.grouping.total[group]).bind(self.priors[group, :k], self.labels[group])
+        return metric.value(C[:, :k, :k])
 
     @cached_property
     def row_priors(self) -> FloatArray:
@@ -188,12 +189,15 @@ class Objective:
         out = np.zeros_like(C)
         for g in range(len(C)):
             k = int(self.grouping.n_classes[g])
-            own = C[g, :k, :k]
+            own, rows = C[g, :k, :k], self.grouping.total[g]
+            step = 1.0 / rows if self.metric.whole_rows else step
             cells = np.eye(k * k).reshape(-1, k, k)
             low = np.minimum(step, own.reshape(-1, 1, 1))
             stack = np.concatenate([own + step * cells, own - low * cells])
-            stack = stack / stack.sum(axis=(-2, -1), keepdims=True)
-            high, back = np.split(self.metric.bind(stack.sum(axis=-1), self.labels[g]).value(stack), 2)
+            sums = stack.sum(axis=(-2, -1))
+            stack = stack / sums[:, None, None]
+            metric = self.metric.of_rows(rows * sums).bind(stack.sum(axis=-1), self.labels[g])
+            high, back = np.split(metric.value(stack), 2)
             slope = (high - back) / (step + low[:, 0, 0])
             out[g, :k, :k] = np.where(own.sum(axis=1, keepdims=True) > 0, slope.reshape(k, k), 0.0)
         return out
@@ -311,7 +315,8 @@ def make_objective(
         groups = np.array(members, dtype=np.intp)
         # A single group is bound without the axis of a stack, so that a metric may reject what it can name.
         stack = pooled[groups, :k] if len(groups) > 1 else pooled[groups[0], :k]
-        bound.append((groups, metric.bind(stack, names)))
+        rows = grouping.total[groups] if len(groups) > 1 else grouping.total[groups[0]]
+        bound.append((groups, metric.of_rows(rows).bind(stack, names)))
     if classes is not None and grouping.n_groups < len(grouping.group):
         _check_shared_labels(metric, grouping, pooled, classes)
     frozen = np.zeros(len(n_classes), dtype=bool) if frozen is None else frozen

@@ -6,6 +6,7 @@ To add a metric, write its class and give it a line here: the laws in the tests 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any
@@ -31,7 +32,9 @@ from .recall_means import GMean, HMean, MinRecall, QMean
 from .smooth import MCC, FowlkesMallows
 from .transforms import Decathlon, Polynomial
 
-__all__ = ["get_metric", "is_metric_name", "metric_names", "unknown_name"]
+__all__ = ["beta_of", "get_metric", "is_metric_name", "metric_names", "unknown_name"]
+
+_F_NUMBER = re.compile(r"f(\d+(?:\.\d+)?)")
 
 
 def _averaged(base: Callable[..., OneVsRest], average: str) -> Callable[..., Metric]:
@@ -55,6 +58,8 @@ _FACTORIES: dict[str, Callable[..., Metric]] = {
     "recall": Recall,
     "specificity": Specificity,
     "f1": FBeta,
+    "f2": partial(FBeta, beta=2.0),
+    "f0.5": partial(FBeta, beta=0.5),
     "fbeta": FBeta,
     "micro_f1": MicroF1,
     "jaccard": Jaccard,
@@ -62,6 +67,7 @@ _FACTORIES: dict[str, Callable[..., Metric]] = {
     "kappa": Kappa,
     "linear_kappa": partial(Kappa, weights="linear"),
     "quadratic_kappa": partial(Kappa, weights="quadratic"),
+    "qwk": partial(Kappa, weights="quadratic"),
     "polynomial": Polynomial,
     "decathlon": Decathlon,
     "g_mean": GMean,
@@ -94,11 +100,22 @@ _SYNONYMS = {
     "hamming_loss": "hamming_accuracy",
     "iou": "jaccard",
     "mae": "ordinal",
+    "matthews": "mcc",
     "mse": "squared_ordinal",
-    "qwk": "quadratic_kappa",
     "sensitivity": "recall",
     "true_negative_rate": "specificity",
     "worst_recall": "min_recall",
+}
+
+# The same for names that are refused.
+_REFUSED_SYNONYMS = {
+    "auc": "roc_auc",
+    "brier": "neg_brier_score",
+    "cross_entropy": "neg_log_loss",
+    "log_loss": "neg_log_loss",
+    "logloss": "neg_log_loss",
+    "pr_auc": "average_precision",
+    "rmse": "neg_root_mean_squared_error",
 }
 
 
@@ -120,12 +137,38 @@ def metric_names() -> list[str]:
 
 def is_metric_name(name: str) -> bool:
     """Whether a name is one of ours."""
-    return name in _FACTORIES
+    return _factory(name) is not None
+
+
+def beta_of(name: str) -> float | None:
+    """Return the number in a name such as "f2" or "f0.5"; None for other names.
+
+    Examples
+    --------
+    >>> from metricwise.metrics.registry import beta_of
+    >>> beta_of("f0.5"), beta_of("fbeta")
+    (0.5, None)
+    """
+    found = _F_NUMBER.fullmatch(name)
+    return None if found is None else float(found[1])
 
 
 @cache
-def _parameters(name: str) -> frozenset[str]:
-    return frozenset(inspect.signature(_FACTORIES[name]).parameters)
+def _factory(name: str) -> Callable[..., Metric] | None:
+    """What makes the metric of a name: a line of the table, or an F-measure of any number, averaged or not."""
+    if name in _FACTORIES:
+        return _FACTORIES[name]
+    average, _, rest = name.rpartition("_")
+    beta = beta_of(rest)
+    if beta is None or average not in ("", "macro", "weighted"):
+        return None
+    one = partial(FBeta, beta=beta)
+    return _averaged(one, average) if average else one
+
+
+@cache
+def _parameters(factory: Callable[..., Metric]) -> frozenset[str]:
+    return frozenset(inspect.signature(factory).parameters)
 
 
 def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> Metric:
@@ -134,7 +177,7 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
     Parameters
     ----------
     name : str
-        One of :func:`metric_names`.
+        One of :func:`metric_names`, or "f" and a number for an F-measure: "f3", "macro_f0.3".
     zero_division : float, default=0.0
         The value at 0/0, for metrics that have one of their own choice.
     **parameters
@@ -150,9 +193,10 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
     >>> mw.metrics.get_metric("fbeta", beta=2.0)
     FBeta(index=None, label=None, zero_division=0.0, beta=2.0)
     """
-    if name not in _FACTORIES:
+    factory = _factory(name)
+    if factory is None:
         raise unknown_name(name, _FACTORIES)
-    known = _parameters(name)
+    known = _parameters(factory)
     needed, example = _NEEDS.get(name, (None, ""))
     if needed is not None and needed not in parameters:
         raise ValueError(f"metric: {name!r} needs {needed}; give the metric instead of its name: metrics.{example}.")
@@ -161,15 +205,37 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
         raise TypeError(f"metric: {name!r} has the parameters {sorted(known)}, got {unexpected}.")
     if "zero_division" in known:
         parameters["zero_division"] = zero_division
-    return _FACTORIES[name](**parameters)
+    return factory(**parameters)
 
 
-def unknown_name(name: str, known: Iterable[str]) -> ValueError:
-    """Return the error for a name that nobody knows, with the nearest that somebody does."""
+def unknown_name(
+    name: str,
+    known: Iterable[str],
+    serves: Callable[[str], bool] = bool,
+    refused: Mapping[str, str] | None = None,
+) -> ValueError:
+    """Return the error for a name that nobody knows, with the nearest that somebody does.
+
+    Parameters
+    ----------
+    known : iterable of str
+        Names that may be meant.
+    serves : callable
+        Whether a name would be taken if it were given; those that would not are named only if there is no other.
+    refused : mapping of str to str, optional
+        Names that are known and refused, and why.
+    """
     import difflib  # for those who mistype alone
 
-    known = list(known)
-    lowered = name.lower().replace("-", "_").replace(" ", "_")
-    near = [_SYNONYMS[lowered]] if lowered in _SYNONYMS else difflib.get_close_matches(lowered, known, n=3, cutoff=0.5)
+    lowered = re.sub(r"[-\s]+", "_", name.strip().lower())
+    plain = lowered.removesuffix("_score")
+    refused = refused or {}
+    for guess in (lowered, plain, _REFUSED_SYNONYMS.get(plain, "")):
+        if guess in refused:
+            return ValueError(f"metric: {name!r} is not known; {guess!r} is, and it {refused[guess]}.")
+    names = list(dict.fromkeys(known))
+    meant = [guess for guess in (lowered, plain, _SYNONYMS.get(plain, "")) if guess in names]
+    near = [*meant[:1]] or difflib.get_close_matches(plain, names, n=6, cutoff=0.5)
+    near = ([guess for guess in near if serves(guess)] or near)[:3]
     hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else "see metrics.metric_names()."
     return ValueError(f"metric: {name!r} is not known; {hint}")

@@ -1,4 +1,4 @@
-"""What a user's word for a metric means: our names, scikit-learn's scorer names, metrics and callables.
+"""What a user's word for a metric means: our names, scikit-learn's scorer names, metrics, scorers and functions.
 
 A scorer's name means what it means in scikit-learn for the kind of target. Names that are no function of the confusion
 matrix are refused with the reason. Knows scikit-learn's names, and must not import it.
@@ -6,18 +6,19 @@ matrix are refused with the reason. Knows scikit-learn's names, and must not imp
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .averages import AverageName, check_average
-from .base import Metric, from_function
+from .base import Metric
 from .class_average import ClassAverage
+from .functions import from_callable, function_name
 from .linear import Recall
 from .one_vs_rest import OneVsRest
 from .ratio import FBeta, Jaccard, Precision
-from .registry import get_metric, is_metric_name, metric_names, unknown_name
+from .recognised import Known, known_function, unwrap
+from .registry import beta_of, get_metric, is_metric_name, metric_names, unknown_name
 
 __all__ = ["Resolved", "resolve", "scorer_names", "target_kind"]
 
@@ -37,6 +38,7 @@ _OVER_OUTPUTS: dict[str, tuple[AverageName, bool]] = {
     "samples": ("instance", False),
 }
 _ALIASES = {"matthews_corrcoef": "mcc"}
+_WHOLE_ROWS = ("accuracy", "accuracy_score", "zero_one_loss")
 
 _RANKING = "judges the order of the scores, not decisions; choose what the decisions are judged by, such as 'f1'"
 _PROBABILITY = (
@@ -110,12 +112,15 @@ class Resolved:
         Whether macro weighs each output by the rows of its positive class (scikit-learn's "weighted" on multilabel).
     name : str
         What the user called it.
+    fixed : bool
+        Whether what the user called it says the average, so that no other will do.
     """
 
     metric: Metric
     average: AverageName
     support_weighted: bool
     name: str
+    fixed: bool = False
 
 
 def target_kind(n_classes: int, several: bool) -> str:
@@ -146,7 +151,9 @@ def resolve(
     Parameters
     ----------
     metric : str, Metric or callable
-        One of our names, one of scikit-learn's scorer names, a metric, or any f(C).
+        One of our names, one of scikit-learn's scorer names, a metric, a scorer object of scikit-learn, or a function:
+        of one required argument, f(C); of two, f(y_true, y_pred). Functions of scikit-learn that are metrics of ours
+        become these.
     kind : {"binary", "multiclass", "multilabel", "multioutput"}
         Of the target.
     average : {"micro", "macro", "instance"}, optional
@@ -177,47 +184,85 @@ def resolve(
         check_average(average, "metric")
     if isinstance(metric, str):
         return _resolve_name(metric, kind, average, zero_division)
-    found = metric if isinstance(metric, Metric) else _from_callable(metric)
-    return Resolved(found, _or_micro(average), False, found.name)
+    if isinstance(metric, Metric):
+        return Resolved(metric, _or_micro(average), False, metric.name)
+    return _resolve_callable(metric, kind, average, zero_division)
 
 
 def _or_micro(average: str | None) -> AverageName:
     return "micro" if average is None else average  # type: ignore[return-value]  # checked by resolve
 
 
-def _from_callable(function: Any) -> Metric:
-    if isinstance(function, type):
-        raise TypeError(f"metric: give a metric, not its class: {function.__name__}(...).")
-    if not callable(function):
+def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division: float) -> Resolved:
+    if isinstance(metric, type):
+        raise TypeError(f"metric: give a metric, not its class: {metric.__name__}(...).")
+    if not callable(metric):
         raise TypeError(
-            f"metric: must be a name, a Metric or a callable f(C) of the confusion matrix, got "
-            f"{type(function).__name__}."
+            "metric: must be a name, a Metric, a scorer, a function f(y_true, y_pred) of labels or f(C) of the "
+            f"confusion matrix, got {type(metric).__name__}."
         )
-    try:
-        inspect.signature(function).bind(None)
-    except TypeError:
-        raise TypeError(
-            "metric: a callable must take one argument, the (K, K) confusion matrix, and return a number; a function "
-            "of y_true and y_pred or a scikit-learn scorer is none: give its name instead."
-        ) from None
-    except ValueError:  # a builtin without a signature: it will speak for itself when called
-        pass
-    return from_function(function)
+    function, parameters, sign = unwrap(metric)
+    if hasattr(function, "as_metric"):  # a scorer that make_scorer of ours has made
+        own, own_average, own_zero = function.as_metric()
+        return resolve(own, kind, own_average if average is None else average, own_zero)
+    known = known_function(function, parameters, zero_division)
+    if known is None:
+        found = from_callable(function, parameters, sign)
+        return Resolved(found, _or_micro(average), False, found.name)
+    known = known._replace(scale=sign * known.scale, shift=sign * known.shift)
+    return _resolve_known(function_name(function), known, kind, average)
+
+
+def _resolve_known(name: str, known: Known, kind: str, average: str | None) -> Resolved:
+    """Read a function of scikit-learn as its scorer names are read."""
+    metric = known.metric
+    if known.suffix is None:
+        _check_kind(name, metric, kind, "give it average='macro', say by functools.partial")
+        resolved = Resolved(metric, _or_micro(average), False, name)
+    elif kind != "multilabel":
+        assert isinstance(metric, OneVsRest)
+        resolved = _over_classes(name, known.suffix, metric, kind, average)
+        resolved = replace(resolved, metric=known.over_classes())
+    elif known.labels is not None:
+        raise ValueError(
+            f"metric: on multilabel labels= of {name} choose outputs; give output_weight to optimize instead."
+        )
+    else:
+        assert isinstance(metric, OneVsRest)
+        resolved = _over_outputs(name, known.suffix, metric, kind, average)
+    return replace(resolved, metric=known.scaled(resolved.metric))
 
 
 def _resolve_name(name: str, kind: str, average: str | None, zero_division: float) -> Resolved:
     if name in _REFUSED:
         raise ValueError(f"metric: {name!r} is no function of the confusion matrix to maximise: it {_REFUSED[name]}.")
     base, _, suffix = name.rpartition("_")
-    if base in _OF_ONE_CLASS and suffix in _OVER_OUTPUTS:
-        one = _OF_ONE_CLASS[base](zero_division=zero_division)
+    one = _of_one_class(base, zero_division)
+    if one is not None and suffix in _OVER_OUTPUTS:
         return (_over_outputs if kind == "multilabel" else _over_classes)(name, suffix, one, kind, average)
     ours = _ALIASES.get(name, name)
     if not is_metric_name(ours):
-        raise unknown_name(name, [*metric_names(), *scorer_names(), *_REFUSED])
+        raise unknown_name(name, [*metric_names(), *scorer_names()], lambda near: _serves(near, kind), _REFUSED)
     metric = get_metric(ours, zero_division=zero_division)
-    _check_kind(name, metric, kind)
+    _check_kind(name, metric, kind, f"use {_class_average_of(metric)!r}")
     return Resolved(metric, _or_micro(average), False, name)
+
+
+def _of_one_class(base: str, zero_division: float) -> OneVsRest | None:
+    """The metric of one class that a suffix may follow."""
+    if base in _OF_ONE_CLASS:
+        return _OF_ONE_CLASS[base](zero_division=zero_division)
+    beta = beta_of(base)
+    return None if beta is None else FBeta(beta, zero_division=zero_division)
+
+
+def _serves(name: str, kind: str) -> bool:
+    """Whether a name would be taken for this kind of target."""
+    try:
+        _resolve_name(name, kind, None, 0.0)
+    except ValueError:
+        return False
+    return True
 
 
 def _over_outputs(name: str, suffix: str, one: OneVsRest, kind: str, average: str | None) -> Resolved:
@@ -227,7 +272,7 @@ def _over_outputs(name: str, suffix: str, one: OneVsRest, kind: str, average: st
             f"metric: on {kind} {name!r} fixes average={fixed!r}, got average={average!r}; leave it out, or use "
             f"{one.name!r} with the average you want."
         )
-    return Resolved(one, fixed, support_weighted, name)
+    return Resolved(one, fixed, support_weighted, name, fixed=True)
 
 
 def _over_classes(name: str, suffix: str, one: OneVsRest, kind: str, average: str | None) -> Resolved:
@@ -239,18 +284,19 @@ def _over_classes(name: str, suffix: str, one: OneVsRest, kind: str, average: st
     return Resolved(ClassAverage(one, suffix), _or_micro(average), False, name)
 
 
-def _check_kind(name: str, metric: Metric, kind: str) -> None:
-    """Refuse our own names where their plain reading is not what the user will have meant."""
-    if kind == "multiclass" and isinstance(metric, OneVsRest):
+def _check_kind(name: str, metric: Metric, kind: str, remedy: str) -> None:
+    """Refuse names and functions where their plain reading is not what the user will have meant."""
+    named = getattr(metric, "label", None) is not None
+    if kind == "multiclass" and isinstance(metric, OneVsRest) and not named:
         raise ValueError(
-            f"metric: {name!r} is about one class, and a multiclass target has no positive one; use "
-            f"{_class_average_of(metric)!r}, or name the class: metrics.{type(metric).__name__}(index=...)."
+            f"metric: {name!r} is about one class, and a multiclass target has no positive one; {remedy}, or name the "
+            f"class: metrics.{type(metric).__name__}(index=...)."
         )
     if kind != "multilabel":
         return
-    if name == "accuracy":
+    if name in _WHOLE_ROWS:
         raise ValueError(
-            "metric: on multilabel scikit-learn's 'accuracy' is that of whole rows, which is no function of the "
+            f"metric: on multilabel scikit-learn's {name!r} is that of whole rows, which is no function of the "
             "confusion matrices; use 'hamming_accuracy', the share of right decisions."
         )
     if isinstance(metric, ClassAverage):
@@ -261,6 +307,10 @@ def _check_kind(name: str, metric: Metric, kind: str) -> None:
         )
 
 
-def _class_average_of(metric: OneVsRest) -> str:
+def _class_average_of(metric: Metric) -> str:
     name = f"{metric.name}_macro"
-    return name if name in scorer_names() else f"metrics.ClassAverage(metrics.{type(metric).__name__}())"
+    return (
+        name
+        if metric.name in _OF_ONE_CLASS or beta_of(metric.name) is not None
+        else f"metrics.ClassAverage(metrics.{type(metric).__name__}())"
+    )

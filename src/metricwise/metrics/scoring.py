@@ -11,6 +11,7 @@ from ..confusion import from_predictions, normalize
 from ..inputs import read_output_weight, read_pair, read_sample_weight, scales_of, warn_of_order
 from .averages import check_average, group_outputs
 from .base import Metric
+from .functions import check_whole_rows
 from .instance import instance_value
 from .objective import make_objective
 from .scales import in_order
@@ -58,6 +59,7 @@ def score(
     warn_of_order(who, 3, y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     weight = read_sample_weight(sample_weight, len(true), who)
     alpha = read_output_weight(output_weight, true.shape[1], who)
+    check_whole_rows(metric, who, sample_weight=weight, output_weight=alpha, average=average)
     n_classes = np.array([len(labels) for labels in names], dtype=np.intp)
     width = int(n_classes.max())
     C, mass = normalize(from_predictions(true, predicted, width, weight))

@@ -51,7 +51,7 @@ def empty_at_last(objective: Objective, ratio: Ratio) -> NDArray[np.bool_]:
     out = np.zeros((len(ratio.A), 2), dtype=bool)
     grouping = objective.grouping
     for g, k in enumerate(grouping.n_classes):
-        never = ~ratio.B[g, :k, :k].any(axis=0)
+        never = np.asarray(~ratio.B[g, :k, :k].any(axis=0))
         # A class that some output of the group lacks cannot be what that output turns to.
         common = int(objective.n_classes[grouping.group == g].min())
         if never[:common].any() and (ratio.B[g, :k, :k][:, ~never] > 0).all():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +21,12 @@ _CONSTANT = Loss(diagonal=np.array([[0.0, -1.0]]), offset=np.zeros((1, 2)))
 _SLOPE = Loss(diagonal=np.zeros((1, 2)), offset=np.array([[0.0, 1.0]]))
 _PREDICTED_ONE = np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
 _CHUNK = 1 << 16
+# Intervals of a metric whose every value is a call of the user's function:
+_MANY = 1_000  # are looked at one by one, and of more
+_COARSE = 256  # so many first, then
+_HILLS = 4  # around so many of the best
+_FINER = 8  # times as close
+_SOME = "The best of the thresholds looked at: the metric is a function that takes long to ask about all."
 
 
 def threshold_loss(threshold: FloatArray) -> Loss:
@@ -33,7 +41,8 @@ class Sweep:
     Guarantee: no threshold does better on the rows given; outputs that share a confusion (micro-average) share the
     threshold. With expected confusion no deterministic rule does better, provided that the metric rewards predicting
     class 1 the more, the likelier it is; `upper_bound` proves it for ratios and concave metrics. Not for rare labels
-    one by one: what is exact on few positives overfits them.
+    one by one: what is exact on few positives overfits them. A metric given as a function of labels is asked about a
+    thousand thresholds at most, of more about those around the best of a coarse grid, and that guarantees nothing.
 
     Parameters
     ----------
@@ -58,7 +67,7 @@ class Sweep:
                 f"Sweep needs binary outputs, got {objective.width} classes: use solver='auto', or 'path' for a ratio."
             )
         walk, values = self._walk(oracle, objective)
-        ratio = objective.ratio
+        ratio, everywhere = objective.ratio, not np.isneginf(values).any()
         solution, threshold = finish_walk(
             oracle,
             objective,
@@ -68,9 +77,10 @@ class Sweep:
             loss=threshold_loss,
             value=objective.values if ratio is None else lambda pooled: ratio.value(*ratio.at(pooled)),
             n_candidates=self.n_candidates,
-            status="Optimal over all thresholds.",
+            status="Optimal over all thresholds." if everywhere else _SOME,
         )
-        return self._bounded(oracle, objective, replace(solution, extra={"threshold": threshold}))
+        solution = replace(solution, extra={"threshold": threshold})
+        return self._bounded(oracle, objective, solution) if everywhere else solution
 
     def _bounded(self, oracle: Oracle, objective: Objective, solution: Solution) -> Solution:
         """Attach the optimum of the family, or with probabilities what holds for all rules, randomised ones as well."""
@@ -106,10 +116,33 @@ class Sweep:
         ends = np.searchsorted(walk.group[order], np.arange(n_groups + 1))
         for g in range(n_groups):
             priors = objective.row_priors[g]
+            if objective.costly and ends[g + 1] - ends[g] > _MANY:
+                own = order[ends[g] : ends[g + 1]]
+                own = own[np.argsort(walk.lower[own])]
+                values[own] = _looked_at(partial(objective.values_of, g), walk.values[own], priors)
+                continue
             for start in range(ends[g], ends[g + 1], _CHUNK):
                 own = order[start : min(start + _CHUNK, ends[g + 1])]
                 values[own] = objective.values_of(g, _confusions(walk.values[own], priors))
         return walk, values
+
+
+def _looked_at(
+    value: Callable[[FloatArray], FloatArray], predicted_one: FloatArray, priors: FloatArray
+) -> FloatArray:
+    """Values of some of the intervals in a row, the more the nearer to the best ones; -inf of the others."""
+    values = np.full(len(predicted_one), -np.inf)
+    step = -(-len(values) // _COARSE)
+    wanted = np.arange(0, len(values), step)
+    while True:
+        new = wanted[np.isneginf(values[wanted])]
+        values[new] = value(_confusions(predicted_one[new], priors))
+        if step == 1:
+            return values
+        best = np.argsort(-values, kind="stable")[:_HILLS]
+        finer = max(1, step // _FINER)
+        near = best[:, None] + np.arange(-step, step + 1, finer)
+        wanted, step = np.unique(np.clip(near, 0, len(values) - 1)), finer
 
 
 def _confusions(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:

@@ -1,0 +1,301 @@
+"""Metrics given as functions of labels, ``f(y_true, y_pred)``.
+
+Such a function is one of the confusion matrix: it is asked about the K * K pairs of classes (i, j), each with the
+weight C[i, j]; or, if it takes no weights, about so many rows of each pair as there are. Owns both ways of asking, and
+what a callable's signature says of it. Must not know which functions there are.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .base import FloatArray, Metric, as_value, differences, from_function
+
+__all__ = ["FromLabels", "check_whole_rows", "from_callable"]
+
+_ROWS = 10_000  # that a confusion stands for where nobody says how many there are
+_WHOLE = 1e-6  # how far a number of rows may be from a whole one
+_WEIGHT = "sample_weight"
+# What scikit-learn calls a second argument that is no label.
+_NO_LABELS = {
+    "y_score": "the order of the scores",
+    "pred_decision": "the order of the scores",
+    "y_prob": "the probabilities themselves",
+    "y_proba": "the probabilities themselves",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class FromLabels(Metric):
+    """A metric given as a function of true and predicted labels; see :func:`from_callable`.
+
+    Parameters
+    ----------
+    function : callable
+        ``f(y_true, y_pred)`` of two arrays of labels.
+    parameters : mapping
+        Further keyword arguments.
+    sign : int, default=1
+        -1 for a loss, which is to be small.
+    weighted : bool, default=True
+        Whether it takes ``sample_weight``. If not, it is asked about whole rows: `total` times C, rounded so that every
+        class keeps its rows where C is none of whole rows. Such a metric is counted with labels only.
+    classes : tuple of K labels, optional
+        What the function sees; 0 to K - 1 unless bound.
+    total : float or ndarray of shape (...), default=10000
+        How many rows a confusion stands for; :meth:`of_rows` sets it.
+    """
+
+    function: Callable[..., Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    sign: int = 1
+    weighted: bool = True
+    classes: tuple[Any, ...] | None = None
+    total: ArrayLike = _ROWS
+
+    family: ClassVar[str] = "callable"
+    costly: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # the function's
+        return ("neg_" if self.sign < 0 else "") + function_name(self.function)
+
+    @property
+    def whole_rows(self) -> bool:  # type: ignore[override]  # depends on the function
+        return not self.weighted
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]  # likewise
+        return self.weighted
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (-np.inf, np.inf)
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FromLabels:
+        labels = tuple(range(np.shape(priors)[-1])) if classes is None else tuple(classes)
+        checked: set[tuple[Any, ...]] = vars(self).setdefault("_checked", set())
+        if self.weighted and labels not in checked:
+            self._check_weights(replace(self, classes=labels))
+            checked.add(labels)
+        return replace(self, classes=labels)
+
+    def _check_weights(self, bound: FromLabels) -> None:
+        """Refuse a function that takes weights and does not heed them: it would be the same number for every rule."""
+        k = len(bound.classes or ())
+        right, wrong, first = np.eye(k), np.roll(np.eye(k), 1, axis=1), np.eye(k)[np.zeros(k, dtype=int)]
+        # All pairs occur, so that nothing is 0/0.
+        if len({bound._ask((0.7 * C + 0.3 / k) / k) for C in (right, wrong, first)}) == 1:
+            raise ValueError(
+                f"metric: {function_name(self.function)} gives the same value whatever the predictions, with "
+                "sample_weight for how often each occurs; make it heed sample_weight, or leave the parameter out."
+            )
+
+    def of_rows(self, total: ArrayLike) -> FromLabels:
+        return replace(self, total=total) if self.whole_rows else self
+
+    def value(self, confusion: ArrayLike) -> FloatArray:
+        confusion = np.asarray(confusion, dtype=np.float64)
+        if self.classes is None:
+            return self.bind(confusion.sum(axis=-1)).value(confusion)
+        shape = confusion.shape[:-2]
+        flat = confusion.reshape(-1, *confusion.shape[-2:])
+        if self.weighted:
+            return np.array([self._ask(C) for C in flat], dtype=np.float64).reshape(shape)
+        totals = np.broadcast_to(np.asarray(self.total, dtype=np.float64), shape).reshape(-1)
+        values = [self._ask_rows(whole_counts(C * rows)) for C, rows in zip(flat, totals, strict=True)]
+        return np.array(values, dtype=np.float64).reshape(shape)
+
+    def gradient(self, confusion: ArrayLike) -> FloatArray:
+        """Differences within rows of C; of whole rows, at the nearest whole numbers, if they are what is counted."""
+        confusion = np.asarray(confusion, dtype=np.float64)
+        if self.classes is None:
+            return self.bind(confusion.sum(axis=-1)).gradient(confusion)
+        flat = confusion.reshape(-1, *confusion.shape[-2:])
+        totals = np.broadcast_to(np.asarray(self.total, dtype=np.float64), confusion.shape[:-2]).reshape(-1)
+        slopes = [self._slope(C, float(rows)) for C, rows in zip(flat, totals, strict=True)]
+        return np.array(slopes).reshape(confusion.shape)
+
+    def _slope(self, matrix: FloatArray, rows: float) -> FloatArray:
+        if self.weighted:
+            return differences(self.value, matrix, 1e-6)
+        counts = whole_counts(matrix * rows).astype(np.float64)
+        one = replace(self, total=1.0)  # the counts are rows already
+        return differences(one.value, counts, 1.0, part=1.0) * rows
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """True and predicted labels of all pairs of classes."""
+        assert self.classes is not None
+        labels = label_array(self.classes)
+        return np.repeat(labels, len(labels)), np.tile(labels, len(labels))
+
+    def _ask(self, matrix: FloatArray) -> float:
+        return self._call(*self._pairs, matrix, {_WEIGHT: matrix.ravel()})
+
+    def _ask_rows(self, counts: NDArray[np.int64]) -> float:
+        true, predicted = (np.repeat(labels, counts.ravel()) for labels in self._pairs)
+        return self._call(true, predicted, counts, {})
+
+    def _call(
+        self, true: NDArray[Any], predicted: NDArray[Any], matrix: NDArray[Any], weight: Mapping[str, Any]
+    ) -> float:
+        with warnings.catch_warnings():
+            # Of classes that are never predicted, mostly: rules are tried that nobody would choose.
+            warnings.simplefilter("ignore")
+            found = self.function(true, predicted, **self.parameters, **weight)
+        return self.sign * as_value(found, f"metric: {function_name(self.function)}", matrix)
+
+
+def function_name(function: Any) -> str:
+    """Return what to call a function."""
+    name = str(getattr(function, "__name__", "function"))
+    return "function" if name.startswith("<") else name
+
+
+def label_array(labels: Sequence[Any]) -> NDArray[Any]:
+    """Return labels as an array that does not change them: words beside numbers stay what they are."""
+    array = np.array(labels)
+    if array.ndim == 1 and array.tolist() == list(labels):
+        return array
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def whole_counts(counts: FloatArray) -> NDArray[np.int64]:
+    """Return the nearest whole numbers (K, K) whose row sums are those of `counts`, rounded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.metrics.functions import whole_counts
+    >>> whole_counts(np.array([[1.5, 1.5], [0.2, 3.8]])).tolist()
+    [[2, 1], [0, 4]]
+    """
+    nearest = np.rint(counts)
+    if np.abs(nearest - counts).max(initial=0.0) <= _WHOLE:
+        return nearest.astype(np.int64)
+    least = np.floor(counts + _WHOLE)
+    short = np.rint(counts.sum(axis=1)) - least.sum(axis=1)
+    # What is short of a row goes to the cells that lost most, the first among equals.
+    place = np.argsort(np.argsort(least - counts, axis=1, kind="stable"), axis=1)
+    return np.asarray(least + (place < short[:, None]), dtype=np.int64)
+
+
+def check_whole_rows(
+    metric: Metric,
+    who: str,
+    *,
+    sample_weight: ArrayLike | None = None,
+    output_weight: ArrayLike | None = None,
+    average: str = "micro",
+    prior: Any = None,
+    labelled: bool = True,
+) -> None:
+    """Refuse what makes parts of rows, for a metric that knows whole ones only."""
+    if not metric.whole_rows:
+        return
+    said = f"{who}: {metric.name} takes no sample_weight, so that it is asked about whole rows with labels"
+    remedy = "give the function a parameter sample_weight"
+    if not labelled:
+        raise ValueError(f"{said}, and there is no y; {remedy}, or give y.")
+    if prior is not None:
+        raise ValueError(f"{said}, and prior= makes parts of rows; {remedy}.")
+    weight = np.zeros(1) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if not np.array_equal(weight, np.rint(weight)):
+        raise ValueError(f"{said}, and {_WEIGHT}= has fractions; {remedy}, or use whole weights.")
+    alpha = np.ones(1) if output_weight is None else np.asarray(output_weight, dtype=np.float64)
+    counted = alpha[alpha > 0]
+    if average != "macro" and len(counted) and np.ptp(counted) > 0:
+        raise ValueError(
+            f"{said}, and output_weight= makes parts of rows with average={average!r}; {remedy}, or use "
+            "average='macro'."
+        )
+
+
+# ------------------------------------------------------------------------------------------------- reading a callable
+
+
+def from_callable(function: Any, parameters: Mapping[str, Any] | None = None, sign: int = 1) -> Metric:
+    """Make a metric of a callable by its signature.
+
+    Parameters
+    ----------
+    function : callable
+        With one required argument f(C) of a (K, K) confusion matrix of shares, with two f(y_true, y_pred), preferably
+        with a parameter ``sample_weight``.
+    parameters : mapping, optional
+        Keyword arguments that it is to be called with.
+    sign : int, default=1
+        -1 for what is to be small.
+
+    Returns
+    -------
+    Metric
+
+    Raises
+    ------
+    TypeError
+        If it is no such function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.metrics.functions import from_callable
+    >>> C = [[0.5, 0.25], [0.0, 0.25]]
+    >>> float(from_callable(lambda C: np.trace(C) ** 2).value(C))
+    0.5625
+    >>> float(from_callable(lambda y, p: np.mean(y == p)).value(C))
+    0.75
+    """
+    parameters = dict(parameters or {})
+    if parameters.pop(_WEIGHT, None) is not None:
+        raise ValueError(f"metric: {function_name(function)} has a {_WEIGHT} of its own; give it to optimize instead.")
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # a builtin without a signature: it will speak for itself when called
+        return from_function(function)
+    needed = _required(function, signature, parameters)
+    if len(needed) > 2:
+        raise TypeError(
+            f"metric: {function_name(function)} needs {', '.join(needed)}; a metric is f(C) of a confusion matrix, or "
+            "f(y_true, y_pred) of labels. A scorer that calls an estimator cannot be looked into: give the function "
+            "inside it."
+        )
+    if len(needed) < 2:
+        own = function if not parameters else _with(function, parameters)
+        return from_function(own if sign > 0 else lambda C: -own(C))
+    if needed[1] in _NO_LABELS:
+        raise ValueError(
+            f"metric: {function_name(function)} judges {_NO_LABELS[needed[1]]}, not decisions; choose what the "
+            "decisions are judged by, such as 'f1'."
+        )
+    weight = signature.parameters.get(_WEIGHT)
+    weighted = weight is not None and weight.kind in (weight.POSITIONAL_OR_KEYWORD, weight.KEYWORD_ONLY)
+    return FromLabels(function, parameters, sign, weighted)
+
+
+def _required(function: Any, signature: inspect.Signature, given: Mapping[str, Any]) -> list[str]:
+    """Names of the positional arguments without a default."""
+    known = {_WEIGHT, *given}
+    free = [one for name, one in signature.parameters.items() if one.default is one.empty and name not in known]
+    words = [one.name for one in free if one.kind is one.KEYWORD_ONLY]
+    if words:
+        raise TypeError(
+            f"metric: {function_name(function)} needs {', '.join(words)}; give it by "
+            f"functools.partial({function_name(function)}, {words[0]}=...)."
+        )
+    return [one.name for one in free if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+
+
+def _with(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Callable[..., Any]:
+    return lambda C: function(C, **parameters)
