@@ -184,7 +184,7 @@ def test_sample_weights_are_routed():
 
 @pytest.mark.parametrize(
     ("metric", "message"),
-    [("roc_auc", "order of the scores"), ("f2", "not known"), ("neg_log_loss", "probabilities themselves")],
+    [("roc_auc", "order of the scores"), ("f_two", "not known"), ("neg_log_loss", "probabilities themselves")],
 )
 def test_refuses_at_once_what_is_no_metric_of_decisions(metric, message):
     with pytest.raises(ValueError, match=message):

@@ -12,14 +12,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from . import inputs
 from ._version import __version__
 from .metrics.base import Metric
+from .metrics.functions import check_whole_rows
+from .metrics.recording import RecordSpec, resolve_record
 from .metrics.scales import in_order
 from .metrics.scorers import resolve, target_kind
 from .problem import Problem, Recipe, Settings, argmax, argmax_rule, fit
+from .recorded import record_rule
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Solution, Solver, make_solver
 
@@ -29,13 +32,14 @@ __all__ = ["optimize", "read_problem"]
 def optimize(
     proba: Any,
     y: ArrayLike | None,
-    metric: str | Metric | Callable[[NDArray[np.float64]], float],
+    metric: str | Metric | Callable[..., float],
     *,
     average: str | None = None,
     sample_weight: ArrayLike | None = None,
     output_weight: ArrayLike | None = None,
     classes: Any = None,
     missing: Any = None,
+    record: RecordSpec = None,
     solver: str | Solver = "auto",
     confusion: str = "auto",
     recalibrate: bool | str = "auto",
@@ -59,7 +63,9 @@ def optimize(
         Labels; NaN, None, NA and masked entries are missing. None: the probabilities are their own labels. Ordinal
         metrics go by the order of an ordered categorical, unless they have an `order` of their own.
     metric : str, Metric or callable
-        A name of ours, a scikit-learn scorer name, a metric object, or f(C) of a (K, K) confusion matrix.
+        A name of ours, a scikit-learn scorer name, a metric object, a function, or a scorer of scikit-learn's
+        `make_scorer`. A function of one required argument is f(C) of a (K, K) confusion matrix of shares, one of two
+        f(y_true, y_pred) of labels; if that takes no `sample_weight`, it is counted with labels only, in whole rows.
     average : {"micro", "macro", "instance"}, optional
         Average over outputs; None means micro unless the name of the metric fixes it.
     sample_weight : array-like of shape (N,), optional
@@ -70,6 +76,9 @@ def optimize(
         leaves open is asked for: ratings from 1 on that lack one, ordered categories that do not sort into their order.
     missing : scalar, optional
         A code that stands for a missing label besides the usual ones.
+    record : list or dict, optional
+        Metrics to record beside the one that is maximised, as `metric` is given; a dict has names for them.
+        `Solution.recorded` has their values. They are averaged over outputs as `metric` is, unless their names say how.
     solver : str or Solver, default="auto"
         "closed_form", "sweep", "path", "dinkelbach", "bisection", "frank_wolfe", "column_generation", "ascent", or a
         solver object; "auto" picks by what the metric is.
@@ -121,7 +130,10 @@ def optimize(
         prior=prior,
         normalize=normalize,
         zero_division=zero_division,
+        record=record,
     )
+    if problem.metric.whole_rows:
+        recipe = _read_recipe(_only_labels(problem.metric, confusion, bool(randomized)), recalibrate, y)
     choice = None
     if isinstance(recipe, list):
         choice = choose(problem, recipe, chosen_solver, seed=seed)
@@ -138,7 +150,10 @@ def optimize(
         solution,
         status=_status(solution, problem, choice),
         gain=None if choice is None else choice.gain,
-        extra=solution.extra if choice is None else {**solution.extra, "candidates": choice.table},
+        recorded=record_rule(problem, solution.rule),
+        extra=solution.extra
+        if choice is None
+        else {**solution.extra, "candidates": choice.table, "recorded": choice.recorded},
     )
 
 
@@ -172,6 +187,7 @@ def read_problem(
     prior: Any = None,
     normalize: bool = False,
     zero_division: float = 0.0,
+    record: RecordSpec = None,
     who: str = "optimize",
 ) -> tuple[Problem, str]:
     """Read and check everything but the recipe; see :func:`optimize`.
@@ -199,15 +215,17 @@ def read_problem(
     several = read.n_outputs > 1 if multioutput is None else multioutput
     if not (_is_number(zero_division) and 0 <= zero_division <= 1):
         raise ValueError(f"{who}: zero_division must be a number in [0, 1], got {inputs.shown(zero_division)}.")
-    resolved = resolve(metric, target_kind(read.width, several), average, zero_division)
+    kind = target_kind(read.width, several)
+    resolved = resolve(metric, kind, average, zero_division)
     if resolved.metric.degenerate:
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
-    metric = in_order(resolved.metric, None if labels is None else labels.scales)
+    scales = None if labels is None else labels.scales
+    recorded = resolve_record(record, kind, resolved, zero_division, who)
     problem = Problem(
         proba=read,
         codes=None if labels is None else labels.codes,
         classes=names,
-        metric=metric,
+        metric=in_order(resolved.metric, scales),
         average=resolved.average,
         support_weighted=resolved.support_weighted,
         sample_weight=inputs.read_sample_weight(sample_weight, read.n_rows, who),
@@ -216,7 +234,18 @@ def read_problem(
         multioutput=several,
         normalize=normalize,
         output_names=None if columns is None else tuple(map(str, columns)),
+        record={name: replace(one, metric=in_order(one.metric, scales)) for name, one in recorded.items()},
     )
+    for one in (resolved, *problem.record.values()):
+        check_whole_rows(
+            one.metric,
+            who,
+            sample_weight=problem.sample_weight,
+            output_weight=problem.output_weight,
+            average=one.average,
+            prior=prior,
+            labelled=labels is not None,
+        )
     if labels is not None and problem.sample_weight is None:
         vars(problem)["class_weights"] = labels.counts  # known already
     _check_observed(problem, who)
@@ -266,6 +295,17 @@ def _read_recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe | list[Reci
     elif recalibrate != "auto":
         wanted = list(dict.fromkeys(replace(recipe, recalibrate=bool(recalibrate)) for recipe in wanted))
     return wanted
+
+
+def _only_labels(metric: Metric, confusion: str, randomized: bool) -> str:
+    """Return how to count for a metric of whole rows."""
+    said = f"optimize: {metric.name} takes no sample_weight, so that it is asked about whole rows with labels"
+    remedy = "give the function a parameter sample_weight"
+    if confusion not in ("auto", "labels"):
+        raise ValueError(f"{said}, and confusion={confusion!r} makes parts of rows; {remedy}, or use 'labels'.")
+    if randomized:
+        raise ValueError(f"{said}, and a mixture of rules makes parts of rows; {remedy}, or use randomized=False.")
+    return "labels"
 
 
 def _is_number(value: Any) -> bool:

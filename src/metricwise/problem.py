@@ -7,7 +7,7 @@ recipe. Must not know how recipes are chosen, nor read user input.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from .metrics.averages import group_outputs
 from .metrics.base import Metric
 from .metrics.instance import instance_value
 from .metrics.objective import Objective, make_objective
+from .metrics.scorers import Resolved
 from .oracles import BlendedOracle, MemoryOracle, Oracle
 from .padding import pad
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift
@@ -83,6 +84,8 @@ class Problem:
     output_names : tuple of str, or None
     frequency : ndarray of shape (N,), or None
         How many rows a row stands for, where the rows are a sample.
+    record : mapping of str to Resolved
+        Metrics that are recorded beside `metric`.
     """
 
     proba: Probabilities
@@ -98,6 +101,7 @@ class Problem:
     normalize: bool = False
     output_names: tuple[str, ...] | None = None
     frequency: FloatArray | None = None
+    record: Mapping[str, Resolved] = field(default_factory=dict)
 
     def take(self, rows: Any) -> Problem:
         """Return the problem of some of the rows."""

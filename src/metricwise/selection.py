@@ -8,7 +8,7 @@ Must not know solvers or user input.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .metrics.instance import instance_values
 from .metrics.objective import make_objective
 from .problem import Problem, Recipe, Settings, argmax, solve
+from .recorded import cross_validated
 from .solvers import Gain, Solver
 
 __all__ = ["Choice", "bootstrap_error", "candidates", "choose", "influence"]
@@ -49,12 +50,15 @@ class Choice:
         Each candidate: name, cross-validated value, difference to argmax and its standard error.
     n_fits : int
         Rules fitted, the final one not counted.
+    recorded : dict of str to tuple of float
+        Cross-validated values of each candidate by the metrics that are recorded.
     """
 
     recipe: Recipe | None
     gain: Gain
     table: tuple[tuple[str, float, float, float], ...]
     n_fits: int
+    recorded: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def words(self) -> str:
         """Say what was chosen and why."""
@@ -108,10 +112,11 @@ def choose(problem: Problem, recipes: Sequence[Recipe], solver: Solver | Setting
     best = table.pick()
     rows = tuple((str(r), float(table.value[c]), *table.difference(c, -1)) for c, r in enumerate(recipes))
     n_fits = _REPEATS * _FOLDS * len(recipes)
+    recorded = cross_validated(problem, [trial.decisions for trial in trials])
     gain = None if best is None else _honest_gain(problem, trials, rows[best][3])
     if best is None or gain is None or gain.estimate <= 0:  # what is handed out promises something, or is argmax
-        return Choice(None, Gain(0.0, 0.0, 0.0), rows, n_fits)
-    return Choice(recipes[best], gain, rows, n_fits)
+        return Choice(None, Gain(0.0, 0.0, 0.0), rows, n_fits, recorded)
+    return Choice(recipes[best], gain, rows, n_fits, recorded)
 
 
 @dataclass(frozen=True, eq=False)

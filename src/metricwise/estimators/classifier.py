@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..front_door import optimize
 from ..inputs import read_sample_weight, warn_of_order
+from ..metrics.recording import resolve_record
 from ..metrics.scorers import resolve
 from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled, take_rows
 from ._decisions import RuleClassifier
@@ -50,7 +51,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         A classifier with `predict_proba`; with `calibration`, one with `decision_function` will do. A 2-D y is fitted
         at once by estimators that can, else one clone per output is fitted on the rows whose label is observed.
     metric : str, Metric or callable, default="balanced_accuracy"
-        What to maximise: a name of ours, a scorer name of scikit-learn, a metric, or f(C) of a (K, K) confusion matrix.
+        What to maximise, as in :func:`metricwise.optimize`: a name of ours, a scorer name of scikit-learn, a metric, a
+        function such as `f1_score`, a scorer, or f(C) of a (K, K) confusion matrix.
     average : {"micro", "macro", "instance"}, optional
         Average over outputs; None means micro unless the name of the metric fixes it.
     solver : str or Solver, default="auto"
@@ -80,6 +82,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         Allow a mixture of rules, where that is better than any one rule.
     output_weight : array-like of shape (n_outputs,), optional
         What each output counts for.
+    record : list or dict, optional
+        Metrics to record beside the one that is maximised, as `metric` is given; a dict has names for them.
     n_jobs : int, optional
         Folds, or outputs where there is one fold, fitted at a time.
     random_state : int, RandomState instance or None, default=None
@@ -102,7 +106,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         What the rule adds to argmax on new rows, with a 95 % interval; None where the recipe is fixed.
     cv_results_ : dict or None
         The candidates that cross-validation compared: "recipe", its cross-validated "score", its "gain" over argmax,
-        and the "std_error" of that. None where the recipe is fixed.
+        and the "std_error" of that, and the cross-validated value by every recorded metric, under its name. None where
+        the recipe is fixed; ``solution_.recorded`` has the recorded metrics of the rule in any case.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -144,6 +149,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         "calibration": [StrOptions({"sigmoid", "isotonic", "temperature"}), None],
         "randomized": ["boolean"],
         "output_weight": ["array-like", None],
+        "record": [list, tuple, dict, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -163,6 +169,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         calibration: str | None = None,
         randomized: bool = False,
         output_weight: Any = None,
+        record: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -178,6 +185,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         self.calibration = calibration
         self.randomized = randomized
         self.output_weight = output_weight
+        self.record = record
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -210,7 +218,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
         else:
-            resolve(self.metric, target.kind, self.average)  # a metric that is refused must not cost any fits
+            aim = resolve(self.metric, target.kind, self.average)  # a metric that is refused must not cost any fits
+            resolve_record(self.record, target.kind, aim, who=who)
             pool = self._cross_fit(X, target, routed)
         self.solution_ = optimize(
             pool.proba,
@@ -220,6 +229,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
             sample_weight=None if sample_weight is None else sample_weight[pool.rows],
             output_weight=self.output_weight,
             classes=target.public_classes,
+            record=self.record,
             solver=self.solver,
             confusion=self.confusion,
             recalibrate=self.recalibrate,
@@ -231,7 +241,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         self._scales = target.scales
         self.best_score_ = self.solution_.value
         self.gain_ = self.solution_.gain
-        self.cv_results_ = _table(self.solution_.extra.get("candidates"))
+        extra = self.solution_.extra
+        self.cv_results_ = _table(extra.get("candidates"), extra.get("recorded", {}))
         self._copy_features()
         return self
 
@@ -363,8 +374,9 @@ class MetricOptimalClassifierCV(RuleClassifier):
         )
 
 
-def _table(candidates: Any) -> dict[str, Any] | None:
+def _table(candidates: Any, recorded: Any) -> dict[str, Any] | None:
     if candidates is None:
         return None
     names, scores, gains, errors = zip(*candidates, strict=True)
-    return {"recipe": list(names), "score": np.array(scores), "gain": np.array(gains), "std_error": np.array(errors)}
+    table = {"recipe": list(names), "score": np.array(scores), "gain": np.array(gains), "std_error": np.array(errors)}
+    return {**table, **{name: np.array(values) for name, values in recorded.items()}}

@@ -10,19 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._common import FloatArray
-from .base import FractionalLinear, Linear, Metric
+from .base import FractionalLinear, Increasing, Linear, Metric
 
 __all__ = ["Affine"]
 
 
 @dataclass(frozen=True, eq=False)
 class Affine(Metric):
-    """``scale * psi(C) + shift``; of the form of psi where that is linear or fractional-linear.
+    """``scale * psi(C) + shift``; an increasing transform of psi, or of minus psi, where that is linear or a ratio.
 
     Parameters
     ----------
     base : Metric
     scale : float, default=-1.0
+        Not 0.
     shift : float, default=0.0
 
     Examples
@@ -31,7 +32,7 @@ class Affine(Metric):
     >>> from metricwise.metrics.affine import Affine
     >>> error = Affine(mw.metrics.Accuracy(), -1.0, 1.0)
     >>> float(error.value([[0.5, 0.25], [0.0, 0.25]])), error.bind([0.75, 0.25]).family
-    (0.25, 'linear')
+    (0.25, 'increasing transform')
     """
 
     base: Metric
@@ -55,6 +56,10 @@ class Affine(Metric):
         return self.base.smooth
 
     @property
+    def by_class(self) -> bool:  # type: ignore[override]  # likewise
+        return self.base.by_class
+
+    @property
     def range(self) -> tuple[float, float]:
         return self._limits(self.base.range)
 
@@ -64,17 +69,29 @@ class Affine(Metric):
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
         bound = self.base.bind(priors, classes)
-        limits = self._limits(bound.range)
-        if isinstance(bound, Linear):
-            return Linear(self.scale * bound.A + self.shift, limits)
-        if isinstance(bound, FractionalLinear):
-            zero = bound.zero_division
-            zero = None if zero is None else self.scale * zero + self.shift
-            return FractionalLinear(self.scale * bound.A + self.shift * bound.B, bound.B, zero, limits)
-        return Affine(bound, self.scale, self.shift)
+        if not isinstance(bound, Linear | FractionalLinear):
+            return Affine(bound, self.scale, self.shift)
+        form = bound if self.scale > 0 else _negative(bound)
+        size, shift = abs(self.scale), self.shift
+        if (size, shift) == (1.0, 0.0):
+            return form
+        return Increasing(
+            form,
+            lambda value: np.asarray(size * value + shift),
+            lambda value: np.full_like(value, size),
+            self._limits(bound.range),
+        )
 
     def value(self, confusion: ArrayLike) -> FloatArray:
         return np.asarray(self.scale * self.base.value(confusion) + self.shift)
 
     def gradient(self, confusion: ArrayLike) -> FloatArray:
         return np.asarray(self.scale * self.base.gradient(confusion))
+
+
+def _negative(bound: Linear | FractionalLinear) -> Linear | FractionalLinear:
+    limits = (-bound.range[1], -bound.range[0])
+    if isinstance(bound, Linear):
+        return Linear(-bound.A, limits)
+    zero = None if bound.zero_division is None else -bound.zero_division
+    return FractionalLinear(-bound.A, bound.B, zero, limits)

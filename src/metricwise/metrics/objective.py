@@ -208,6 +208,11 @@ class Objective:
         return all(metric.concave for _, metric in self.bound)
 
     @property
+    def costly(self) -> bool:
+        """Whether a value takes a call of the user's function."""
+        return self.metric.costly
+
+    @property
     def family(self) -> str:
         """The family of the bound metric, in words."""
         return self.bound[0][1].family

@@ -239,6 +239,10 @@ class SomeClasses(Metric):
     def name(self) -> str:  # type: ignore[override]  # made of its parts
         return f"{self.base.name}_{self.average}_of_some"
 
+    @property
+    def by_class(self) -> bool:  # type: ignore[override]  # depends on the average
+        return self.average == "macro"
+
     def _positions(self, n_classes: int, classes: Sequence[Any] | None) -> list[int]:
         known = list(range(n_classes)) if classes is None else list(classes)
         require(

@@ -58,8 +58,6 @@ _FACTORIES: dict[str, Callable[..., Metric]] = {
     "recall": Recall,
     "specificity": Specificity,
     "f1": FBeta,
-    "f2": partial(FBeta, beta=2.0),
-    "f0.5": partial(FBeta, beta=0.5),
     "fbeta": FBeta,
     "micro_f1": MicroF1,
     "jaccard": Jaccard,
@@ -67,7 +65,6 @@ _FACTORIES: dict[str, Callable[..., Metric]] = {
     "kappa": Kappa,
     "linear_kappa": partial(Kappa, weights="linear"),
     "quadratic_kappa": partial(Kappa, weights="quadratic"),
-    "qwk": partial(Kappa, weights="quadratic"),
     "polynomial": Polynomial,
     "decathlon": Decathlon,
     "g_mean": GMean,
@@ -85,6 +82,9 @@ _FACTORIES: dict[str, Callable[..., Metric]] = {
     "mcc": MCC,
     "fowlkes_mallows": FowlkesMallows,
 }
+
+# Other names, and examples of those with a number in them.
+_SHORT = {"qwk": "quadratic_kappa", "f2": "f2", "f0.5": "f0.5"}
 
 # Names that say nothing without a parameter: which one, and what to write.
 _NEEDS = {
@@ -122,6 +122,8 @@ _REFUSED_SYNONYMS = {
 def metric_names() -> list[str]:
     """Return our names of metrics.
 
+    Besides, "qwk" is "quadratic_kappa", and "f2", "f0.5", "macro_f2" are F-measures, whatever the number.
+
     Returns
     -------
     list of str
@@ -156,6 +158,7 @@ def beta_of(name: str) -> float | None:
 @cache
 def _factory(name: str) -> Callable[..., Metric] | None:
     """What makes the metric of a name: a line of the table, or an F-measure of any number, averaged or not."""
+    name = _SHORT.get(name, name)
     if name in _FACTORIES:
         return _FACTORIES[name]
     average, _, rest = name.rpartition("_")
@@ -177,7 +180,7 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
     Parameters
     ----------
     name : str
-        One of :func:`metric_names`, or "f" and a number for an F-measure: "f3", "macro_f0.3".
+        One of :func:`metric_names`, "qwk", or "f" and a number for an F-measure: "f3", "macro_f0.3".
     zero_division : float, default=0.0
         The value at 0/0, for metrics that have one of their own choice.
     **parameters
@@ -233,7 +236,7 @@ def unknown_name(
     for guess in (lowered, plain, _REFUSED_SYNONYMS.get(plain, "")):
         if guess in refused:
             return ValueError(f"metric: {name!r} is not known; {guess!r} is, and it {refused[guess]}.")
-    names = list(dict.fromkeys(known))
+    names = list(dict.fromkeys([*known, *_SHORT]))
     meant = [guess for guess in (lowered, plain, _SYNONYMS.get(plain, "")) if guess in names]
     near = [*meant[:1]] or difflib.get_close_matches(plain, names, n=6, cutoff=0.5)
     near = ([guess for guess in near if serves(guess)] or near)[:3]

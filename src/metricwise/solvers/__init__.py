@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from .ascent import Ascent
-from .base import Gain, Solution, Solver
+from .base import Gain, Recorded, Solution, Solver
 from .bisection import Bisection
 from .closed_form import ClosedForm
 from .column_generation import ColumnGeneration
@@ -29,6 +29,7 @@ __all__ = [
     "FrankWolfe",
     "Gain",
     "Path",
+    "Recorded",
     "Solution",
     "Solver",
     "Sweep",

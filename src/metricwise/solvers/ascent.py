@@ -54,7 +54,7 @@ class Ascent:
         Stop where no start gains more than this.
     max_iter : int, default=30
     n_random : int, default=5
-        Random starts.
+        Random starts; one at most for a metric given as a function of labels, every value of which is a call of it.
     randomized : bool, default=False
         Return a mixture of rules where it is better than one rule by more than `tol`.
     seed : int, default=0
@@ -86,7 +86,7 @@ class Ascent:
         base = starting_losses(objective)[1].arrays[0]
         zero = np.zeros_like(base)
         # Powers of the inverse priors, each class off by a factor of about 2 in the first, of 8 in the last.
-        spreads = np.linspace(0.7, 2.1, self.n_random)
+        spreads = np.linspace(0.7, 2.1, min(self.n_random, 1) if objective.costly else self.n_random)
         return [
             Loss(
                 diagonal=-(np.maximum(-base, 1e-12) ** rng.uniform(0, 1)) * np.exp(rng.normal(0, spread, base.shape)),

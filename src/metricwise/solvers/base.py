@@ -20,7 +20,18 @@ from ..metrics.objective import Objective
 from ..oracles.base import Oracle, Walk
 from ..rules import MixtureRule, WeightedRule, anonymous_rule
 
-__all__ = ["Gain", "Iterative", "Solution", "Solver", "concave_bound", "finish", "finish_walk", "run", "settle"]
+__all__ = [
+    "Gain",
+    "Iterative",
+    "Recorded",
+    "Solution",
+    "Solver",
+    "concave_bound",
+    "finish",
+    "finish_walk",
+    "run",
+    "settle",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -41,6 +52,22 @@ class Gain:
     estimate: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A metric that was recorded beside the one that is maximised.
+
+    Parameters
+    ----------
+    value : float
+        Of the rule, counted with the labels given; in expectation without labels.
+    baseline : float
+        Of plain argmax, counted alike.
+    """
+
+    value: float
+    baseline: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +106,8 @@ class Solution:
         Passes over the rows.
     history : tuple of float
         The optimised value after each pass.
+    recorded : dict of str to Recorded
+        The metrics that were to be recorded, of the rule and of argmax.
     """
 
     rule: WeightedRule | MixtureRule
@@ -94,6 +123,7 @@ class Solution:
     gain: Gain | None = None
     alternative: float | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    recorded: dict[str, Recorded] = field(default_factory=dict)
 
     @property
     def gap(self) -> float | None:

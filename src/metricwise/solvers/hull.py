@@ -22,6 +22,8 @@ __all__ = ["Hull", "conclude", "correct", "line_search", "starting_losses"]
 
 _GRID = np.linspace(0.0, 1.0, 17)
 _ROUNDS = 5  # each narrows the step eightfold
+_COARSE = np.linspace(0.0, 1.0, 5)  # where every value is a call of the user's function
+_FEW_ROUNDS = 2
 _NEGLIGIBLE = 1e-12
 
 
@@ -109,17 +111,19 @@ def line_search(objective: Objective, start: FloatArray, step: FloatArray, longe
     Returns
     -------
     ndarray of shape (..., G)
-        Lengths in [0, longest]; exact to a few parts in 10^5 of it where the objective has one maximum there.
+        Lengths in [0, longest]; exact to a few parts in 10^5 of it where the objective has one maximum there, to an
+        eighth of it where values are costly.
     """
     low, high = np.zeros_like(longest), longest
-    grid = _GRID.reshape((-1,) + (1,) * longest.ndim)
-    for _ in range(_ROUNDS):
+    steps, rounds = (_COARSE, _FEW_ROUNDS) if objective.costly else (_GRID, _ROUNDS)
+    grid = steps.reshape((-1,) + (1,) * longest.ndim)
+    for _ in range(rounds):
         lengths = low + grid * (high - low)
         values = objective.values(start + lengths[..., None, None] * step)
         # Of equal values the longest step wins: it drops a vertex where it can.
-        best = len(_GRID) - 1 - np.argmax(values[::-1], axis=0)
+        best = len(steps) - 1 - np.argmax(values[::-1], axis=0)
         chosen = np.take_along_axis(lengths, best[None], axis=0)[0]
-        width = (high - low) / (len(_GRID) - 1)
+        width = (high - low) / (len(steps) - 1)
         low, high = np.maximum(low, chosen - width), np.minimum(high, chosen + width)
     return np.asarray(chosen)
 
@@ -194,6 +198,8 @@ def conclude(
     solution = finish(
         oracle, objective, loss, status=status, n_passes=n_passes, history=history, upper_bound=upper_bound
     )
+    if objective.metric.whole_rows:  # a mixture is none
+        return solution
     advantage = mixed - objective.total(single)
     if advantage <= tol:
         words = "No mixture of rules found does better than one rule."

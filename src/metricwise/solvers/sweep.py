@@ -22,9 +22,9 @@ _SLOPE = Loss(diagonal=np.zeros((1, 2)), offset=np.array([[0.0, 1.0]]))
 _PREDICTED_ONE = np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
 _CHUNK = 1 << 16
 # Intervals of a metric whose every value is a call of the user's function:
-_MANY = 1_000  # are looked at one by one, and of more
-_COARSE = 256  # so many first, then
-_HILLS = 4  # around so many of the best
+_MANY = 256  # are looked at one by one, and of more
+_COARSE = 64  # so many first, then
+_HILLS = 3  # around so many of the best
 _FINER = 8  # times as close
 _SOME = "The best of the thresholds looked at: the metric is a function that takes long to ask about all."
 
@@ -41,8 +41,8 @@ class Sweep:
     Guarantee: no threshold does better on the rows given; outputs that share a confusion (micro-average) share the
     threshold. With expected confusion no deterministic rule does better, provided that the metric rewards predicting
     class 1 the more, the likelier it is; `upper_bound` proves it for ratios and concave metrics. Not for rare labels
-    one by one: what is exact on few positives overfits them. A metric given as a function of labels is asked about a
-    thousand thresholds at most, of more about those around the best of a coarse grid, and that guarantees nothing.
+    one by one: what is exact on few positives overfits them. A metric given as a function of labels is asked about
+    a few hundred thresholds at most: of more, about those around the best of a coarse grid, which guarantees nothing.
 
     Parameters
     ----------

@@ -1,0 +1,447 @@
+"""Functions of labels and scikit-learn's scorers as metrics: values, recognition, and what is refused."""
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.metrics as sk
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+import metricwise as mw
+from metricwise import metrics
+from metricwise.metrics import resolve, scorer_names
+from metricwise.metrics.functions import FromLabels, whole_counts
+
+KINDS = ["binary", "multiclass", "multilabel", "multioutput"]
+FIXED = {"confusion": "labels", "recalibrate": False}
+
+
+def partial(function, **parameters):
+    return functools.partial(function, **parameters)
+
+
+# Functions that are metrics of ours, as they are called, for each kind of target that scikit-learn takes them for.
+ONE_OUTPUT = [
+    partial(sk.accuracy_score),
+    partial(sk.zero_one_loss),
+    partial(sk.hamming_loss),
+    partial(sk.balanced_accuracy_score),
+    partial(sk.balanced_accuracy_score, adjusted=True),
+    partial(sk.cohen_kappa_score),
+    partial(sk.cohen_kappa_score, weights="linear"),
+    partial(sk.cohen_kappa_score, weights="quadratic"),
+    partial(sk.cohen_kappa_score, weights="quadratic", labels=["b", "c", "a"]),
+    partial(sk.matthews_corrcoef),
+]
+AVERAGED = [
+    partial(function, average=average, **options)
+    for function, options in [
+        (sk.f1_score, {}),
+        (sk.fbeta_score, {"beta": 2}),
+        (sk.fbeta_score, {"beta": 0.3}),
+        (sk.precision_score, {}),
+        (sk.recall_score, {}),
+        (sk.jaccard_score, {}),
+    ]
+    for average in ("micro", "macro", "weighted")
+]
+SOME = [
+    partial(function, labels=labels, zero_division=zero)
+    for function in AVERAGED
+    for labels in (["a", "c"], ["b"])
+    for zero in (0.0, 1.0)
+]
+POSITIVE = [
+    partial(function, **label, **options)
+    for function, options in [
+        (sk.f1_score, {}),
+        (sk.fbeta_score, {"beta": 2}),
+        (sk.precision_score, {"zero_division": 1.0}),
+        (sk.recall_score, {}),
+        (sk.jaccard_score, {}),
+    ]
+    for label in ({}, {"pos_label": 0}, {"pos_label": 1})
+]
+OVER_OUTPUTS = [
+    *AVERAGED,
+    *(partial(f.func, **{**f.keywords, "average": "samples", "zero_division": 1.0}) for f in AVERAGED[::3]),
+]
+
+
+def draw(seed, shape, labels):
+    rng = np.random.default_rng(seed)
+    y, h = (np.array(labels)[rng.integers(0, len(labels), size=shape)] for _ in range(2))
+    return y, np.where(rng.random(shape) < 0.5, y, h), rng.integers(1, 9, size=len(y)) / 4
+
+
+def words(function):
+    return function.func.__name__ + "".join(f"-{value}" for value in function.keywords.values())
+
+
+def agree(function, y, h, weight, **classes):
+    expected = function(y, h, sample_weight=weight)
+    assert mw.make_scorer(function, **classes)._score_func(y, h, sample_weight=weight) == pytest.approx(
+        expected, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("function", [*ONE_OUTPUT, *AVERAGED, *SOME], ids=words)
+def test_functions_of_several_classes_have_their_values(function):
+    for seed in range(5):
+        y, h, weight = draw(seed, 40, ["a", "b", "c"])
+        agree(function, y, h, weight, classes=["a", "b", "c"])
+    assert not isinstance(resolve(function, "multiclass").metric, FromLabels)
+
+
+@pytest.mark.parametrize("function", [*POSITIVE, *ONE_OUTPUT[:-3], *AVERAGED], ids=words)
+def test_functions_of_two_classes_have_their_values(function):
+    for seed in range(5):
+        agree(function, *draw(seed, 30, [0, 1]))
+    assert not isinstance(resolve(function, "binary").metric, FromLabels)
+
+
+@pytest.mark.parametrize("function", [*OVER_OUTPUTS, partial(sk.hamming_loss)], ids=words)
+def test_functions_of_many_labels_have_their_values(function):
+    for seed in range(5):
+        agree(function, *draw(seed, (30, 4), [0, 1]))
+    assert not isinstance(resolve(function, "multilabel").metric, FromLabels)
+
+
+def test_what_scikit_learn_averages_over_no_class_of_its_own_is_asked_as_it_is():
+    odd = [
+        partial(sk.f1_score, average="macro", zero_division=np.nan),
+        partial(sk.cohen_kappa_score, labels=["a", "b"]),
+        partial(sk.cohen_kappa_score, replace_undefined_by=-1.0),
+    ]
+    for function in odd:
+        assert isinstance(resolve(function, "multiclass").metric, FromLabels)
+        agree(function, *draw(0, 60, ["a", "b", "c"]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", scorer_names())
+def test_a_scorer_object_is_what_its_name_is(name, kind):
+    try:
+        expected = resolve(name, kind)
+    except ValueError:
+        with pytest.raises(ValueError, match=r"use|give it"):
+            resolve(sk.get_scorer(name), kind)
+        return
+    found = resolve(sk.get_scorer(name), kind)
+    assert found.metric == expected.metric
+    assert (found.average, found.support_weighted, found.fixed) == (
+        expected.average,
+        expected.support_weighted,
+        expected.fixed,
+    )
+
+
+def test_a_scorer_of_ours_may_be_given_as_a_metric():
+    found = resolve(mw.make_scorer("f1_macro", zero_division=1.0), "multiclass")
+    assert found.metric == metrics.ClassAverage(metrics.FBeta(zero_division=1.0))
+    assert resolve(mw.make_scorer(metrics.Kappa(), average="macro"), "multioutput").average == "macro"
+
+
+def test_a_partial_of_a_partial_of_a_scorer_is_looked_into():
+    inner = partial(partial(sk.fbeta_score, beta=1), average="macro")
+    assert resolve(partial(inner, beta=3), "multiclass").metric == metrics.ClassAverage(metrics.FBeta(3))
+
+
+@pytest.mark.parametrize("function", [sk.f1_score, sk.zero_one_loss, partial(sk.f1_score, average="macro")])
+def test_a_loss_is_what_is_to_be_small(function):
+    scorer = sk.make_scorer(function, greater_is_better=False)
+    y, h, weight = draw(1, 50, [0, 1])
+    metric = resolve(scorer, "binary").metric
+    assert metric.score(y, h, sample_weight=weight) == pytest.approx(-function(y, h, sample_weight=weight), abs=1e-12)
+    plain = FromLabels(lambda y, p, sample_weight: function(y, p, sample_weight=sample_weight), sign=-1)
+    C = np.array([[0.4, 0.2], [0.1, 0.3]])
+    bound = metric.bind(C.sum(axis=1))
+    assert bound.value(C) == pytest.approx(plain.value(C), abs=1e-12)
+    move = np.array([[1.0, -1.0], [1.0, -1.0]])
+    slope, numerical = bound.gradient(C), plain.gradient(C)
+    np.testing.assert_allclose(np.sum(slope * move, axis=1), np.sum(numerical * move, axis=1), atol=1e-6)
+    assert bound.range[0] <= bound.value(C) <= bound.range[1]
+
+
+# --------------------------------------------------------------------------------------------------- any function
+
+
+def mean_f1(y_true, y_pred, sample_weight=None):
+    """What nobody has given a name: the mean of F1 and accuracy."""
+    return (
+        sk.f1_score(y_true, y_pred, average="macro", sample_weight=sample_weight)
+        + sk.accuracy_score(y_true, y_pred, sample_weight=sample_weight)
+    ) / 2
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [-1.0, 0.0, 7.0], [True, False], ["a", "b", "c", "d"]])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_any_function_of_labels_has_its_value(labels, weighted):
+    function = mean_f1 if weighted else lambda y_true, y_pred: mean_f1(y_true, y_pred)
+    for seed in range(3):
+        y, h, weight = draw(seed, 40, sorted(labels))
+        weight = weight if weighted else np.rint(4 * weight)
+        metric = resolve(function, "multiclass").metric
+        assert metric.whole_rows is not weighted
+        rows = np.arange(40) if weighted else np.repeat(np.arange(40), weight.astype(int))
+        expected = mean_f1(y[rows], h[rows], weight if weighted else None)
+        assert metric.score(y, h, sample_weight=weight) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro", "instance"])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_several_outputs_are_averaged_as_asked(average, weighted):
+    function = mean_f1 if weighted else lambda y_true, y_pred: mean_f1(y_true, y_pred)
+    y, h, _ = draw(3, (30, 4), [0, 1, 2])
+    found = resolve(function, "multioutput").metric.score(y, h, average=average, classes=[[0, 1, 2]] * 4)
+    parts = {
+        "micro": [(y.ravel(), h.ravel())],
+        "macro": list(zip(y.T, h.T, strict=True)),
+        "instance": list(zip(y, h, strict=True)),
+    }[average]
+    # With weights all classes are seen, as with labels=classes; in whole rows those that occur.
+    labels = [0, 1, 2] if weighted else None
+    expected = [
+        (sk.f1_score(a, b, average="macro", labels=labels, zero_division=0) + np.mean(a == b)) / 2 for a, b in parts
+    ]
+    assert found == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=50, deadline=None)
+def test_gradients_are_those_of_the_metric_that_the_function_is(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 5))
+    C = (rng.dirichlet(np.ones(k * k)) + 0.05).reshape(k, k)
+    counts = np.rint(C / C.sum() * 40_000)
+    C = counts / counts.sum()
+    exact = metrics.MCC().bind(C.sum(axis=1)).gradient(C)
+    weighted = FromLabels(sk.matthews_corrcoef)
+    whole = FromLabels(lambda y, p: sk.matthews_corrcoef(y, p), weighted=False).of_rows(counts.sum())
+    for metric in (weighted, whole):
+        slope = metric.gradient(C)
+        centred = [one - one.mean(axis=1, keepdims=True) for one in (slope, exact)]
+        np.testing.assert_allclose(centred[0], centred[1], atol=1e-3)
+
+
+@given(st.integers(2, 5), st.integers(0, 10**6))
+def test_counts_are_rounded_to_the_rows_of_their_classes(k, seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 9, size=(k, k)).astype(float)
+    assert (whole_counts(counts) == counts).all()
+    shares = rng.dirichlet(np.ones(k), size=k) * rng.integers(0, 20, size=(k, 1))
+    found = whole_counts(shares)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=1), shares.sum(axis=1), atol=1e-9)
+    assert (np.abs(found - shares) < 1 + 1e-6).all()
+
+
+def test_labels_are_the_users_own():
+    seen = []
+
+    def spy(y_true, y_pred):
+        seen.extend([*np.unique(y_true), *np.unique(y_pred)])
+        return float(np.mean(y_true == y_pred))
+
+    p = np.linspace(0.05, 0.95, 20)
+    mw.optimize(p, np.where(p > 0.4, "spam", "ham"), spy, classes=["ham", "spam"], **FIXED)
+    assert set(seen) == {"ham", "spam"}
+
+
+# ----------------------------------------------------------------------------------------------------- optimising
+
+
+def problem(seed, n=60, k=2):
+    rng = np.random.default_rng(seed)
+    eta = rng.dirichlet(np.linspace(2, 0.7, k), size=n)
+    y = (eta.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    y[:k] = np.arange(k)
+    return eta, y
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "k"),
+    [
+        (sk.f1_score, "f1", 2),
+        (sk.make_scorer(sk.fbeta_score, beta=2), "f2", 2),
+        (partial(sk.f1_score, average="macro"), "macro_f1", 3),
+        (partial(sk.cohen_kappa_score, weights="quadratic"), "qwk", 4),
+        (sk.get_scorer("balanced_accuracy"), "balanced_accuracy", 3),
+        (sk.make_scorer(sk.zero_one_loss, greater_is_better=False), "accuracy", 3),
+    ],
+)
+def test_known_functions_are_served_by_the_exact_solvers(function, name, k):
+    eta, y = problem(0, k=k)
+    for options in (FIXED, {"confusion": "expected", "recalibrate": True}):
+        found, expected = mw.optimize(eta, y, function, **options), mw.optimize(eta, y, name, **options)
+        assert (found.rule.predict(eta) == expected.rule.predict(eta)).all()
+        assert found.value == pytest.approx(expected.value - (name == "accuracy"), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("weighted", [True, False])
+def test_the_sweep_is_exact_for_any_function(seed, weighted):
+    eta, y = problem(seed, n=25)
+    function = mean_f1 if weighted else lambda y_true, y_pred: mean_f1(y_true, y_pred)
+    found = mw.optimize(eta, y, function, **FIXED)
+    every = [mean_f1(y, (eta[:, 1] > t).astype(int)) for t in [-1.0, *eta[:, 1]]]
+    assert found.value == pytest.approx(max(every), abs=1e-12)
+    assert found.value == pytest.approx(mean_f1(y, found.rule.predict(eta)), abs=1e-12)
+
+
+def test_of_many_thresholds_those_near_the_best_are_looked_at():
+    eta, y = problem(1, n=3_000)
+    calls = []
+
+    def counted(y_true, y_pred, sample_weight=None):
+        calls.append(1)
+        return sk.f1_score(y_true, y_pred, sample_weight=sample_weight)
+
+    found, best = mw.optimize(eta, y, counted, **FIXED), mw.optimize(eta, y, "f1", **FIXED)
+    assert len(calls) < 400
+    assert found.upper_bound is None
+    assert "thresholds looked at" in found.status
+    assert found.value >= best.value - 0.002
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_ascent_climbs_any_function(weighted):
+    eta, y = problem(2, n=200, k=3)
+    function = mean_f1 if weighted else lambda y_true, y_pred: mean_f1(y_true, y_pred)
+    found = mw.optimize(eta, y, function, **FIXED)
+    assert found.value > found.baseline + 0.01
+    assert found.value == pytest.approx(mean_f1(y, found.rule.predict(eta)), abs=1e-12)
+
+
+def test_without_weights_the_recipe_is_chosen_among_labels():
+    eta, y = problem(3, n=120)
+    found = mw.optimize(eta, y, lambda y, p: np.mean(y == p))
+    assert {name for name, *_ in found.extra["candidates"]} == {"labels", "recalibrated + labels"}
+    assert found.gain is not None
+
+
+def test_whole_weights_are_rows():
+    eta, y = problem(4, n=20)
+    weight = np.random.default_rng(0).integers(0, 4, size=20)
+    weight[:2] = 1
+    rows = np.repeat(np.arange(20), weight)
+    found = mw.optimize(eta, y, lambda y, p: mean_f1(y, p), sample_weight=weight, **FIXED)
+    assert found.value == pytest.approx(mean_f1(y[rows], found.rule.predict(eta[rows])), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confusion": "expected"}, "confusion='expected' makes parts of rows; give the function a parameter"),
+        ({"confusion": "blended", "recalibrate": True}, "confusion='blended' makes parts of rows"),
+        ({"sample_weight": np.full(60, 0.5)}, "sample_weight= has fractions.*or use whole weights"),
+        ({"prior": [0.5, 0.5]}, "prior= makes parts of rows"),
+        ({"randomized": True}, "a mixture of rules makes parts of rows"),
+    ],
+)
+def test_a_function_without_weights_is_refused_parts_of_rows(options, message):
+    def error(y_true, y_pred):
+        return -np.mean(y_true != y_pred)
+
+    with pytest.raises(ValueError, match=f"optimize: error takes no sample_weight.*{message}"):
+        mw.optimize(*problem(0), error, **options)
+
+
+def test_a_function_without_weights_needs_labels_and_outputs_that_count_alike():
+    eta, _ = problem(0)
+    with pytest.raises(ValueError, match="there is no y"):
+        mw.optimize(eta, None, lambda y, p: np.mean(y == p))
+    y = np.column_stack([problem(seed)[1] for seed in range(2)])
+    with pytest.raises(ValueError, match="output_weight= makes parts of rows with average='micro'"):
+        mw.optimize(np.full((60, 2), 0.4), y, lambda y, p: np.mean(y == p), output_weight=[1, 2], average="micro")
+    with pytest.raises(ValueError, match=r"FromLabels.score: function takes no sample_weight.*has fractions"):
+        mw.make_scorer(lambda y, p: np.mean(y == p))._score_func([0, 1], [0, 1], sample_weight=[0.5, 1])
+
+
+# -------------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("metric", "error", "message"),
+    [
+        (sk.roc_auc_score, ValueError, "roc_auc_score judges the order of the scores, not decisions"),
+        (sk.log_loss, ValueError, "log_loss judges the probabilities themselves"),
+        (sk.get_scorer("roc_auc"), ValueError, "the scorer of roc_auc_score judges the order of the scores"),
+        (sk.get_scorer("neg_log_loss"), ValueError, "the scorer of log_loss judges the probabilities themselves"),
+        (sk.make_scorer(mean_f1, response_method="predict_proba"), ValueError, "judges the probabilities themselves"),
+        (lambda y_true, y_score: 0.0, ValueError, "function judges the order of the scores"),
+        (partial(sk.f1_score, average=None), ValueError, "average=None gives a number for each class"),
+        (partial(sk.accuracy_score, normalize=False), ValueError, "normalize=False counts rows"),
+        (partial(mean_f1, sample_weight=[1, 2]), ValueError, "mean_f1 has a sample_weight of its own"),
+        (sk.f1_score, ValueError, "'f1_score' is about one class.*give it average='macro'"),
+        (partial(sk.f1_score, average="samples"), ValueError, "is for multilabel targets"),
+        (sk.fbeta_score, TypeError, "needs beta; give it by functools.partial"),
+        (lambda estimator, X, y: 0.0, TypeError, "a scorer that calls an estimator cannot be looked into|A scorer"),
+    ],
+)
+def test_what_is_no_metric_of_decisions_is_refused(metric, error, message):
+    with pytest.raises(error, match=message):
+        resolve(metric, "multiclass")
+
+
+def test_on_multilabel_what_is_of_whole_rows_or_outputs_is_refused():
+    for function in (sk.accuracy_score, sk.zero_one_loss):
+        with pytest.raises(ValueError, match=f"scikit-learn's '{function.__name__}' is that of whole rows"):
+            resolve(function, "multilabel")
+    with pytest.raises(ValueError, match="labels= of f1_score choose outputs"):
+        resolve(partial(sk.f1_score, average="macro", labels=[0, 1]), "multilabel")
+    with pytest.raises(ValueError, match="'f1_score' fixes average='macro', got average='micro'"):
+        resolve(partial(sk.f1_score, average="macro"), "multilabel", "micro")
+
+
+def test_a_function_that_forgets_its_weights_is_refused():
+    def forgetful(y_true, y_pred, sample_weight=None):
+        return np.mean(y_true == y_pred)
+
+    with pytest.raises(ValueError, match="forgetful gives the same value whatever the predictions"):
+        mw.optimize(*problem(0), forgetful, **FIXED)
+
+
+def test_labels_that_are_no_classes_are_refused():
+    metric = resolve(partial(sk.f1_score, average="macro", labels=["a", "x"]), "multiclass").metric
+    with pytest.raises(ValueError, match=r"labels must be among the classes \['a', 'b', 'c'\], each once, got"):
+        metric.score(["a", "b", "c"], ["a", "b", "c"])
+
+
+def test_a_function_must_return_a_finite_number():
+    with pytest.raises(ValueError, match=r"must return a finite number, got nan.*a 0/0 is yours to define"):
+        resolve(lambda y, p: np.nan, "binary").metric.value([[0.5, 0.0], [0.0, 0.5]])
+    with pytest.raises(TypeError, match="must return a number, got 'good'"):
+        resolve(lambda y, p: "good", "binary").metric.value([[0.5, 0.0], [0.0, 0.5]])
+
+
+def test_warnings_about_rules_that_are_merely_tried_are_not_passed_on():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mw.optimize(*problem(0), lambda y, p: sk.precision_score(y, p) + sk.recall_score(y, p), **FIXED)
+
+
+# ------------------------------------------------------------------------------------------------------- estimators
+
+
+def test_estimators_take_functions_and_scorers():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = np.where(X[:, 0] + rng.normal(size=150) > 1.2, "yes", "no")
+    for metric in (partial(sk.f1_score, pos_label="yes"), sk.make_scorer(sk.fbeta_score, beta=2, pos_label="yes")):
+        model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, **FIXED).fit(X, y)
+        function, parameters = (
+            (metric.func, metric.keywords)
+            if hasattr(metric, "func")
+            else (
+                metric._score_func,
+                metric._kwargs,
+            )
+        )
+        assert model.score(X, y) == pytest.approx(function(y, model.predict(X), **parameters), abs=1e-12)
+    own = mw.MetricWeightedClassifier(LogisticRegression(), metric=lambda y, p: mean_f1(y, p), max_iter=3).fit(X, y)
+    assert own.score(X, y) == pytest.approx(mean_f1(y, own.predict(X)), abs=1e-12)
+    assert own.best_score_ >= own.history_[0]
