@@ -225,7 +225,7 @@ BAD = {
         "optimize: prior must be given once or for each of 2 outputs",
     ),
     # metrics
-    "metric none": ((P, B, None), {}, "metric: must be a name, a Metric or a callable"),
+    "metric none": ((P, B, None), {}, "metric: must be a name, a Metric, a scorer, a function"),
     "metric class": ((P, B, mw.metrics.FBeta), {}, "metric: give a metric, not its class"),
     "metric typo": ((P, B, "kapa"), {}, "metric: 'kapa' is not known; did you mean 'kappa'"),
     "metric of one class": ((PROBA, Y, "f1"), {}, "metric: 'f1' is about one class"),
@@ -234,7 +234,7 @@ BAD = {
         {},
         r"FBeta: label must be one of the classes \[0, 1\], got 'yes'",
     ),
-    "metric two arguments": ((P, B, lambda a, b: 1.0), {}, "metric: a callable must take one argument"),
+    "metric three arguments": ((P, B, lambda a, b, c: 1.0), {}, "metric: function needs a, b, c; a metric is"),
     "metric nan": (
         (P, B, lambda C: float("nan")),
         {},

@@ -1,5 +1,7 @@
 """What a name means for each kind of target, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.metrics import fbeta_score, get_scorer_names
@@ -175,3 +177,56 @@ def test_get_metric_names_its_parameters():
         metrics.get_metric("g_mean", beta=2)
     with pytest.raises(ValueError, match="'f1_macro' is not known; did you mean 'macro_f1'"):
         metrics.get_metric("f1_macro")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "metric"),
+    [
+        ("qwk", "multiclass", metrics.Kappa("quadratic")),
+        ("f2", "binary", metrics.FBeta(2)),
+        ("f0.5", "multilabel", metrics.FBeta(0.5)),
+        ("f3.25", "binary", metrics.FBeta(3.25)),
+        ("f2_macro", "multiclass", metrics.ClassAverage(metrics.FBeta(2))),
+        ("f0.5_weighted", "multiclass", metrics.ClassAverage(metrics.FBeta(0.5), "weighted")),
+        ("macro_f2", "multiclass", metrics.ClassAverage(metrics.FBeta(2))),
+        ("f2_macro", "multilabel", metrics.FBeta(2)),
+    ],
+)
+def test_short_names(name, kind, metric):
+    resolved = resolve(name, kind, zero_division=0.0)
+    assert resolved.metric == metric
+    assert resolved.name == name
+
+
+def test_a_short_name_of_one_class_is_about_one_class():
+    with pytest.raises(ValueError, match=r"'f2' is about one class.*use 'f2_macro'"):
+        resolve("f2", "multiclass")
+    assert resolve("f2_samples", "multilabel").average == "instance"
+
+
+TYPED = [
+    *("f1_scor", "F1", "f-1", "f1score", "accurracy", "balanced", "kapa", "recal", "precison", "jacard", "f1_score"),
+    *("accuracy_score", "cohen_kappa_score", "iou", "dice", "f_2", "mcc_score", "gmean", "hamming"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("typed", TYPED)
+def test_suggestions_never_repeat_themselves_and_can_be_followed(typed, kind):
+    with pytest.raises(ValueError, match="is not known; did you mean ") as caught:
+        resolve(typed, kind)
+    suggested = re.findall("'([^']+)'", str(caught.value).split("did you mean")[1])
+    assert len(suggested) == len(set(suggested)) > 0
+    followed = []
+    for name in suggested:
+        try:
+            followed.append(resolve(name, kind))
+        except ValueError as error:
+            assert "use " in str(error)  # noqa: PT017 - nothing nearer serves this kind of target
+    assert len(followed) in (0, len(suggested))
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("AUC", "roc_auc"), ("log loss", "neg_log_loss"), ("ROC-AUC", "roc_auc")])
+def test_other_words_for_what_is_refused_are_refused_with_the_reason(typed, meant):
+    with pytest.raises(ValueError, match=f"'{typed}' is not known; '{meant}' is, and it judges"):
+        resolve(typed, "binary")

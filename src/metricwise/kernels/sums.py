@@ -36,7 +36,7 @@ def sums_to_zero(start: float, change: FloatArray) -> FloatArray:
     behind = _left(change)
     size = np.abs(change)
     nearer = np.cumsum(np.concatenate([[abs(start)], size])) <= _left(size)
-    return np.where(nearer, ahead, -behind)
+    return np.where(nearer, ahead, 0.0 - behind)
 
 
 def _left(change: FloatArray) -> FloatArray:
