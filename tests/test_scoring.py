@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, load_wine, make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import cohen_kappa_score, get_scorer
+from sklearn.metrics import cohen_kappa_score, f1_score, get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.preprocessing import StandardScaler

@@ -382,8 +382,8 @@ def as_value(found: Any, who: str, confusion: FloatArray) -> float:
         raise TypeError(f"{who} must return a number, got {shown(found)}.") from None
     if not np.isfinite(value):
         raise ValueError(
-            f"{who} must return a finite number, got {shown(found)} for the confusion matrix {confusion.tolist()}; give it "
-            f"a value there (a 0/0 is yours to define)."
+            f"{who} must return a finite number, got {shown(found)} for the confusion matrix {confusion.tolist()}; "
+            f"give it a value there (a 0/0 is yours to define)."
         )
     return value
 

@@ -127,9 +127,7 @@ class Sweep:
         return walk, values
 
 
-def _looked_at(
-    value: Callable[[FloatArray], FloatArray], predicted_one: FloatArray, priors: FloatArray
-) -> FloatArray:
+def _looked_at(value: Callable[[FloatArray], FloatArray], predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
     """Values of some of the intervals in a row, the more the nearer to the best ones; -inf of the others."""
     values = np.full(len(predicted_one), -np.inf)
     step = -(-len(values) // _COARSE)
