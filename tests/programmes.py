@@ -32,8 +32,9 @@ class Rows:
 
     @property
     def mass(self):
-        """Weight share of each row and true class, (R, K)."""
-        return self.eta * (self.weight / self.weight.sum())[:, None]
+        """Weight share of each row and true class, (R, K); of all there is, where rows do not sum to 1."""
+        mass = self.eta * self.weight[:, None]
+        return mass / mass.sum()
 
     @property
     def priors(self):

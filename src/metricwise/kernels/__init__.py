@@ -11,7 +11,8 @@ n_classes : integer ndarray of shape (M,); classes at and beyond it are padding 
 loss : ``(full,)`` with shape (1 or M, K, K), or ``(diagonal, offset)`` with shape (1 or M, K) each.
 
 A score has one definition, whoever computes it: ``sum_i L[i, j] * eta_i`` over i = 0..K-1 in that order in float64,
-or ``d_j * eta_j + v_j``; the lowest j wins ties.
+or ``d_j * eta_j + v_j * s`` with s the sum of the row, taken in the same order; the lowest j wins ties. (Rows need not
+sum to exactly 1. With the probability of class 1 alone s is 1, for ``(1 - p) + p`` is, in floating point too.)
 
 Each function has two twins of one signature: `_numpy`, the reference, and `_compiled`, which is there where the package
 was built with a C compiler. The environment variable METRICWISE_KERNELS says which serve: "compiled", "numpy", or

@@ -126,6 +126,7 @@ cdef inline Py_ssize_t _begin(const Cut *cut, Py_ssize_t part) noexcept nogil:
 cdef struct Rule:
     const double *first  # full, or diagonal
     const double *offset  # NULL for a full loss
+    bint plain  # no offset but 0: the sums of rows do not matter
     Py_ssize_t step, offset_step  # from one output to the next, 0 where all share
 
 
@@ -134,9 +135,11 @@ cdef class _Rules:
     cdef Rule *rules
     cdef list kept
     cdef Py_ssize_t number
+    cdef bint plain  # all of them
 
     def __cinit__(self, losses):
         self.number = len(losses)
+        self.plain = True
         self.kept = []
         self.rules = <Rule *> malloc(max(self.number, 1) * sizeof(Rule))
         if self.rules == NULL:
@@ -151,6 +154,7 @@ cdef class _Rules:
                 three = arrays[0]
                 self.rules[r].first = &three[0, 0, 0]
                 self.rules[r].offset = NULL
+                self.rules[r].plain = True
                 self.rules[r].step = 0 if three.shape[0] == 1 else three.shape[1] * three.shape[2]
             else:
                 two = arrays[0]
@@ -159,26 +163,11 @@ cdef class _Rules:
                 two = arrays[1]
                 self.rules[r].offset = &two[0, 0]
                 self.rules[r].offset_step = 0 if two.shape[0] == 1 else two.shape[1]
+                self.rules[r].plain = not arrays[1].any()
+            self.plain = self.plain and self.rules[r].plain
 
     def __dealloc__(self):
         free(self.rules)
-
-
-cdef inline void _decide(
-    const Rule *rule, Py_ssize_t m, int width, int k, const double *tile, double *score, double *best, int64_t *code
-) noexcept nogil:
-    """Class of least score among the first k, for a tile of output m."""
-    cdef const double *first = rule.first + m * rule.step
-    cdef int j, b
-    if rule.offset != NULL:
-        mw_decide_diagonal(k, tile, first, rule.offset + m * rule.offset_step, best, code)
-        return
-    mw_dot(width, tile, first, width, best)
-    for b in range(MW_ROWS):
-        code[b] = 0
-    for j in range(1, k):
-        mw_dot(width, tile, first + j, width, score)
-        mw_lower(score, j, best, code)
 
 
 cdef struct Scratch:
@@ -189,12 +178,31 @@ cdef struct Scratch:
     double *score
     double *best
     double *row_mass
+    double *total  # sums of rows; NULL where they are 1 or do not matter
     int64_t *code
     int64_t *cell
 
 
-cdef int _allocate(Scratch *s, Py_ssize_t width, bint two_tiles) noexcept nogil:
-    s.tile = mw_aligned(((2 * width if two_tiles else width) + 5) * MW_STEP, &s.held)
+cdef inline void _decide(const Rule *rule, Py_ssize_t m, int width, int k, Scratch *s) noexcept nogil:
+    """Class of least score among the first k, for a tile of output m whose sums are known where they matter."""
+    cdef const double *first = rule.first + m * rule.step
+    cdef int j, b
+    if rule.offset != NULL:
+        if rule.plain or s.total == NULL:
+            mw_decide_diagonal(k, s.tile, first, rule.offset + m * rule.offset_step, s.best, s.code)
+        else:
+            mw_decide_offset(k, s.tile, s.total, first, rule.offset + m * rule.offset_step, s.best, s.code)
+        return
+    mw_dot(width, s.tile, first, width, s.best)
+    for b in range(MW_ROWS):
+        s.code[b] = 0
+    for j in range(1, k):
+        mw_dot(width, s.tile, first + j, width, s.score)
+        mw_lower(s.score, j, s.best, s.code)
+
+
+cdef int _allocate(Scratch *s, Py_ssize_t width, bint two_tiles, bint totals) noexcept nogil:
+    s.tile = mw_aligned(((2 * width if two_tiles else width) + 6) * MW_STEP, &s.held)
     if s.tile == NULL:
         return -1
     s.mass = s.tile + width * MW_STEP if two_tiles else s.tile
@@ -203,7 +211,15 @@ cdef int _allocate(Scratch *s, Py_ssize_t width, bint two_tiles) noexcept nogil:
     s.row_mass = s.best + MW_STEP
     s.code = <int64_t *> (s.row_mass + MW_STEP)
     s.cell = s.code + MW_STEP
+    s.total = <double *> (s.cell + MW_STEP) if totals else NULL
     return 0
+
+
+cdef inline void _read_tile(const Source *source, Py_ssize_t row, Py_ssize_t m, int n, Scratch *s) noexcept nogil:
+    """Read rows row..row+n of output m, and sum them where that matters."""
+    _read(source, row, m, n, s.tile)
+    if s.total != NULL:
+        mw_total(<int> source.width, s.tile, s.total)
 
 
 def decide(eta, n_classes, loss):
@@ -223,7 +239,7 @@ def decide(eta, n_classes, loss):
     cdef int failed = 0
     for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
         failed += _decide_rows(
-            &source, rules.rules, &counts[0], _begin(&cut, part), _begin(&cut, part + 1), &codes[0, 0]
+            &source, rules.rules, rules.plain, &counts[0], _begin(&cut, part), _begin(&cut, part + 1), &codes[0, 0]
         )
     if failed:
         raise MemoryError
@@ -231,19 +247,19 @@ def decide(eta, n_classes, loss):
 
 
 cdef int _decide_rows(
-    const Source *source, const Rule *rule, const Py_ssize_t *counts, Py_ssize_t begin, Py_ssize_t end,
+    const Source *source, const Rule *rule, bint plain, const Py_ssize_t *counts, Py_ssize_t begin, Py_ssize_t end,
     Py_ssize_t *out
 ) noexcept nogil:
     cdef Scratch s
     cdef Py_ssize_t row = begin, m
     cdef int n, b
-    if _allocate(&s, source.width, False):
+    if _allocate(&s, source.width, False, not (plain or source.positive)):
         return 1
     while row < end:
         n = <int> min(<Py_ssize_t> MW_ROWS, end - row)
         for m in range(source.outputs):
-            _read(source, row, m, n, s.tile)
-            _decide(rule, m, <int> source.width, <int> counts[m], s.tile, s.score, s.best, s.code)
+            _read_tile(source, row, m, n, &s)
+            _decide(rule, m, <int> source.width, <int> counts[m], &s)
             for b in range(n):
                 out[(row + b) * source.outputs + m] = s.code[b]
         row += n

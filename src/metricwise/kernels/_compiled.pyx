@@ -42,13 +42,18 @@ cdef extern from "_loops.h" nogil:
     void mw_cells_i32(const char *base, ptrdiff_t row, int n, int64_t k, int64_t *cell)
     void mw_cells_i64(const char *base, ptrdiff_t row, int n, int64_t k, int64_t *cell)
     void mw_line(const double *eta, double d, double v, double *out)
+    void mw_line_of(const double *eta, const double *total, double d, double v, double *out)
     void mw_dot(int k, const double *tile, const double *column, ptrdiff_t step, double *out)
     void mw_total(int width, const double *tile, double *total)
     void mw_divide(const double *total, double *out)
     void mw_fill(int64_t value, int64_t *out)
     void mw_lower_line(const double *eta, double d, double v, int64_t j, double *best, int64_t *code)
+    void mw_lower_line_of(const double *eta, const double *total, double d, double v, int64_t j, double *best,
+                          int64_t *code)
     void mw_lower(const double *score, int64_t j, double *best, int64_t *code)
     void mw_decide_diagonal(int k, const double *tile, const double *d, const double *v, double *best, int64_t *code)
+    void mw_decide_offset(int k, const double *tile, const double *total, const double *d, const double *v,
+                          double *best, int64_t *code)
     void mw_count_two(int n, const int64_t *cell, const int64_t *code, int64_t *counts)
     void mw_decide_and_count_two(int n, const double *tile, const double *d, const double *v, const int64_t *cell,
                                  int64_t *counts)

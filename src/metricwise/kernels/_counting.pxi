@@ -24,7 +24,7 @@ def count_labels(eta, codes, weight, n_classes, losses):
     cdef int failed = 0
     for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
         failed += _count_rows(
-            &source, &labels, w, &counts[0], rules.rules, rules.number, _begin(&cut, part),
+            &source, &labels, w, &counts[0], rules.rules, rules.number, rules.plain, _begin(&cut, part),
             _begin(&cut, part + 1), sums + part * kept * 8
         )
     if failed:
@@ -35,28 +35,31 @@ def count_labels(eta, codes, weight, n_classes, losses):
 
 cdef int _count_rows(
     const Source *source, const Source *labels, const double *weight, const Py_ssize_t *counts, const Rule *rules,
-    Py_ssize_t n_rules, Py_ssize_t begin, Py_ssize_t end, char *sums
+    Py_ssize_t n_rules, bint plain, Py_ssize_t begin, Py_ssize_t end, char *sums
 ) noexcept nogil:
     cdef Scratch s
     cdef Py_ssize_t row = begin, m, r, k = source.width, size = (source.width + 1) * source.width
     cdef int n, b
     cdef int64_t *number
     cdef double *total
-    if _allocate(&s, k, False):
+    if _allocate(&s, k, False, not (plain or source.positive)):
         return 1
     while row < end:
         n = <int> min(<Py_ssize_t> MW_ROWS, end - row)
         for m in range(source.outputs):
-            _read(source, row, m, n, s.tile)
+            _read_tile(source, row, m, n, &s)
             _read_cells(labels, row, m, n, k, s.cell)
             for r in range(n_rules):
-                if k == 2 and weight == NULL and rules[r].offset != NULL and counts[m] == 2:
+                if (
+                    k == 2 and weight == NULL and rules[r].offset != NULL and counts[m] == 2
+                    and (rules[r].plain or source.positive)
+                ):
                     mw_decide_and_count_two(
                         n, s.tile, rules[r].first + m * rules[r].step, rules[r].offset + m * rules[r].offset_step, s.cell,
                         <int64_t *> sums + (r * source.outputs + m) * size
                     )
                     continue
-                _decide(rules + r, m, <int> k, <int> counts[m], s.tile, s.score, s.best, s.code)
+                _decide(rules + r, m, <int> k, <int> counts[m], &s)
                 if weight != NULL:
                     total = <double *> sums + (r * source.outputs + m) * size
                     for b in range(n):
@@ -99,8 +102,8 @@ def count_expected(eta, observed, weight, n_classes, losses):
         return np.zeros((0, source.outputs, k, k))
     for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
         failed += _expect_rows(
-            &source, seen, w, &counts[0], rules.rules, rules.number, _begin(&cut, part), _begin(&cut, part + 1),
-            &sums[part, 0]
+            &source, seen, w, &counts[0], rules.rules, rules.number, rules.plain, _begin(&cut, part),
+            _begin(&cut, part + 1), &sums[part, 0]
         )
     if failed:
         raise MemoryError
@@ -119,22 +122,22 @@ def _in_order(partial):
 
 cdef int _expect_rows(
     const Source *source, const Source *seen, const double *weight, const Py_ssize_t *counts, const Rule *rules,
-    Py_ssize_t n_rules, Py_ssize_t begin, Py_ssize_t end, double *sums
+    Py_ssize_t n_rules, bint plain, Py_ssize_t begin, Py_ssize_t end, double *sums
 ) noexcept nogil:
     cdef Scratch s
     cdef Py_ssize_t row = begin, m, r, i, k = source.width
     cdef int n, b
     cdef double *total
     cdef double *at
-    if _allocate(&s, k, seen != NULL or weight != NULL):
+    if _allocate(&s, k, seen != NULL or weight != NULL, not (plain or source.positive)):
         return 1
     while row < end:
         n = <int> min(<Py_ssize_t> MW_ROWS, end - row)
         for m in range(source.outputs):
-            _read(source, row, m, n, s.tile)
+            _read_tile(source, row, m, n, &s)
             _weigh(source, seen, weight, row, m, n, &s)
             for r in range(n_rules):
-                _decide(rules + r, m, <int> k, <int> counts[m], s.tile, s.score, s.best, s.code)
+                _decide(rules + r, m, <int> k, <int> counts[m], &s)
                 total = sums + (r * source.outputs + m) * k * k
                 if k == 2:
                     mw_expect_two(n, s.code, s.mass, s.mass + MW_STEP, total)

@@ -125,6 +125,13 @@ MW_CLONES static void mw_line(const double *restrict eta, double d, double v, do
     for (int b = 0; b < MW_ROWS; b++) out[b] = eta[b] * d + v;
 }
 
+/* The same where rows need not sum to 1: the offset counts once per unit of the sum. */
+MW_CLONES static void mw_line_of(const double *restrict eta, const double *restrict total, double d, double v,
+                                 double *restrict out)
+{
+    for (int b = 0; b < MW_ROWS; b++) out[b] = eta[b] * d + total[b] * v;
+}
+
 /* sum_i tile[i] * column[i], in that order; four terms per trip to memory. */
 MW_CLONES static void mw_dot(int k, const double *restrict tile, const double *restrict column, ptrdiff_t step,
                              double *restrict out)
@@ -187,6 +194,18 @@ MW_CLONES static void mw_lower_line(const double *restrict eta, double d, double
     }
 }
 
+/* The same with the score d * eta + v * total. */
+MW_CLONES static void mw_lower_line_of(const double *restrict eta, const double *restrict total, double d, double v,
+                                       int64_t j, double *restrict best, int64_t *restrict code)
+{
+    for (int b = 0; b < MW_ROWS; b++) {
+        double score = eta[b] * d + total[b] * v;
+        int lower = score < best[b];
+        code[b] = lower ? j : code[b];
+        best[b] = lower ? score : best[b];
+    }
+}
+
 MW_CLONES static void mw_decide_diagonal(int k, const double *restrict tile, const double *restrict d,
                                          const double *restrict v, double *restrict best, int64_t *restrict code)
 {
@@ -200,6 +219,27 @@ MW_CLONES static void mw_decide_diagonal(int k, const double *restrict tile, con
         double dj = d[j], vj = v[j];
         for (int b = 0; b < MW_ROWS; b++) {
             double score = t[b] * dj + vj;
+            int lower = score < best[b];
+            code[b] = lower ? j : code[b];
+            best[b] = lower ? score : best[b];
+        }
+    }
+}
+
+MW_CLONES static void mw_decide_offset(int k, const double *restrict tile, const double *restrict total,
+                                       const double *restrict d, const double *restrict v, double *restrict best,
+                                       int64_t *restrict code)
+{
+    double d0 = d[0], v0 = v[0];
+    for (int b = 0; b < MW_ROWS; b++) {
+        best[b] = tile[b] * d0 + total[b] * v0;
+        code[b] = 0;
+    }
+    for (int j = 1; j < k; j++) {
+        const double *restrict t = tile + (ptrdiff_t)j * MW_STEP;
+        double dj = d[j], vj = v[j];
+        for (int b = 0; b < MW_ROWS; b++) {
+            double score = t[b] * dj + total[b] * vj;
             int lower = score < best[b];
             code[b] = lower ? j : code[b];
             best[b] = lower ? score : best[b];

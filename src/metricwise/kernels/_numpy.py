@@ -44,9 +44,11 @@ def _scores(block: FloatArray, loss: LossArrays) -> Iterator[FloatArray]:
     """Yield the scores (n, M) of class 0, 1, ... of a class-major block."""
     if len(loss) == 2:
         diagonal, offset = loss
+        total = _in_order(block) if offset.any() else None
         for j, eta_j in enumerate(block):
             score = eta_j * diagonal[:, j]
-            score += offset[:, j]
+            if total is not None:
+                score += total * offset[:, j]
             yield score
         return
     (full,) = loss
@@ -166,7 +168,7 @@ def slope_noise(slope: LossArrays) -> float:
 def constant_slopes(slope: LossArrays, positive: bool) -> FloatArray | None:
     """Return the slopes (G, K) of all classes, up to a term that they share, where they do not depend on the row.
 
-    Those of a full loss are per unit of the sum of the row's probabilities, which heights have to be divided by.
+    They are per unit of the sum of the row's probabilities, which heights have to be divided by.
 
     Parameters
     ----------
@@ -371,7 +373,7 @@ def _changes(
                 incline = np.stack(list(_scores(block, per_g)))[:k, :, 0]
                 first, found = _walk_block(height, incline, noise)
             else:
-                total = _in_order(block)[:, 0] if len(slope) == 1 else None
+                total = _in_order(block)[:, 0] if eta.ndim == 3 else None
                 first, found = _walk_lines(height, total, *(part[m] for part in lines))
             if codes is not None:
                 cell = (codes[rows, m].astype(np.intp) + 1) * worth.shape[2]

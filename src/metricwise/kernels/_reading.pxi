@@ -24,7 +24,7 @@ cdef int _check_part(const Source *source, double tolerance, Py_ssize_t begin, P
     cdef Scratch s
     cdef Py_ssize_t row = begin, m, j
     cdef int n, fine = 1
-    if _allocate(&s, source.width, False):
+    if _allocate(&s, source.width, False, False):
         return 1
     while row < end and fine:
         n = <int> min(<Py_ssize_t> MW_ROWS, end - row)

@@ -67,7 +67,7 @@ cdef struct Walker:
 
 cdef int _allocate_walker(Walker *w, const Line *line) noexcept nogil:
     cdef Py_ssize_t k = line.source.width, j, b
-    if _allocate(&w.s, k, line.seen != NULL or line.weight != NULL):
+    if _allocate(&w.s, k, line.seen != NULL or line.weight != NULL, not line.source.positive):
         return -1
     w.height = mw_aligned((5 * k + 2) * MW_STEP + sizeof(mw_envelope) // 8 + 2 * k, &w.held)
     if w.height == NULL:
@@ -88,16 +88,35 @@ cdef int _allocate_walker(Walker *w, const Line *line) noexcept nogil:
     return 0
 
 
-cdef inline void _scores(
-    const Rule *rule, Py_ssize_t which, int width, int k, const double *tile, double *out
+cdef inline void _score(
+    const Rule *rule, Py_ssize_t which, int width, Py_ssize_t j, const Scratch *s, double *out
 ) noexcept nogil:
+    """The scores of class j, for a tile."""
     cdef const double *first = rule.first + which * rule.step
-    cdef int j
-    for j in range(k):
-        if rule.offset != NULL:
-            mw_line(tile + j * MW_STEP, first[j], (rule.offset + which * rule.offset_step)[j], out + j * MW_STEP)
-        else:
-            mw_dot(width, tile, first + j, width, out + j * MW_STEP)
+    if rule.offset == NULL:
+        mw_dot(width, s.tile, first + j, width, out)
+    elif rule.plain or s.total == NULL:
+        mw_line(s.tile + j * MW_STEP, first[j], (rule.offset + which * rule.offset_step)[j], out)
+    else:
+        mw_line_of(s.tile + j * MW_STEP, s.total, first[j], (rule.offset + which * rule.offset_step)[j], out)
+
+
+cdef inline void _lower_score(
+    const Rule *rule, Py_ssize_t which, int width, Py_ssize_t j, Scratch *s, double *lowest, int64_t *owner
+) noexcept nogil:
+    """Keep the scores of class j where they are lower."""
+    cdef const double *first = rule.first + which * rule.step
+    if rule.offset == NULL:
+        mw_dot(width, s.tile, first + j, width, s.score)
+        mw_lower(s.score, j, lowest, owner)
+    elif rule.plain or s.total == NULL:
+        mw_lower_line(
+            s.tile + j * MW_STEP, first[j], (rule.offset + which * rule.offset_step)[j], j, lowest, owner
+        )
+    else:
+        mw_lower_line_of(
+            s.tile + j * MW_STEP, s.total, first[j], (rule.offset + which * rule.offset_step)[j], j, lowest, owner
+        )
 
 
 cdef inline void _worth(const Line *line, const Walker *w, Py_ssize_t m, Py_ssize_t row, int b, Py_ssize_t j,
@@ -203,35 +222,23 @@ cdef inline void _flat_lines(const Line *line, Walker *w, Py_ssize_t m, Py_ssize
     cdef int width = <int> line.source.width
     cdef const Py_ssize_t *order = line.order + m * width
     cdef const Py_ssize_t *which = line.line + m * width
-    cdef const double *first = line.constant.first + group * line.constant.step
-    cdef const double *offset = NULL
     cdef Py_ssize_t at, q, j
     cdef double *lowest
     cdef int64_t *owner
-    if line.constant.offset != NULL:
-        offset = line.constant.offset + group * line.constant.offset_step
     for at in range(k):
         q, j = which[at], order[at]
         lowest, owner = w.lowest + q * MW_STEP, w.owner + q * MW_STEP
         if at == 0 or which[at - 1] != q:
             w.low[q], w.own[q] = lowest, w.same + j * MW_STEP
-            if offset != NULL:
-                mw_line(w.s.tile + j * MW_STEP, first[j], offset[j], lowest)
-            else:
-                mw_dot(width, w.s.tile, first + j, width, lowest)
+            _score(line.constant, group, width, j, &w.s, lowest)
             continue
         if w.own[q] != owner:
             mw_fill(order[at - 1], owner)
             w.own[q] = owner
-        if offset != NULL:
-            mw_lower_line(w.s.tile + j * MW_STEP, first[j], offset[j], j, lowest, owner)
-        else:
-            mw_dot(width, w.s.tile, first + j, width, w.s.score)
-            mw_lower(w.s.score, j, lowest, owner)
-    if line.slope.offset == NULL:  # slopes of a full loss are per unit of the row's sum
-        mw_total(width, w.s.tile, w.s.score)
+        _lower_score(line.constant, group, width, j, &w.s, lowest, owner)
+    if w.s.total != NULL:  # slopes are per unit of the row's sum
         for q in range(line.n_lines[m]):
-            mw_divide(w.s.score, w.lowest + q * MW_STEP)
+            mw_divide(w.s.total, w.lowest + q * MW_STEP)
 
 
 cdef inline void _walk_flat(
@@ -374,7 +381,7 @@ cdef int _walk_rows(
 ) noexcept nogil:
     cdef Walker w
     cdef const Source *source = line.source
-    cdef Py_ssize_t row = begin, m, group, width = source.width
+    cdef Py_ssize_t row = begin, m, group, j, width = source.width
     cdef int n, k
     if _allocate_walker(&w, line):
         return 1
@@ -387,7 +394,7 @@ cdef int _walk_rows(
             if line.two:
                 _walk_two(line, &w, log, m, group, row, n)
                 continue
-            _read(source, row, m, n, w.s.tile)
+            _read_tile(source, row, m, n, &w.s)
             if line.labels != NULL:
                 _read_cells(line.labels, row, m, n, width, w.s.cell)
             else:
@@ -398,8 +405,9 @@ cdef int _walk_rows(
                     _begin_walk(line, &w, log, m, row, n, w.own[0])
                 _walk_flat(line, &w, log, m, group, row, n)
             else:
-                _scores(line.constant, group, <int> width, k, w.s.tile, w.height)
-                _scores(line.slope, group, <int> width, k, w.s.tile, w.incline)
+                for j in range(k):
+                    _score(line.constant, group, <int> width, j, &w.s, w.height + j * MW_STEP)
+                    _score(line.slope, group, <int> width, j, &w.s, w.incline + j * MW_STEP)
                 _first_general(line, &w, k, n)
                 if line.summed:
                     _begin_walk(line, &w, log, m, row, n, w.first)

@@ -16,7 +16,8 @@ from .ratios import RatioScore, certify, line_of
 
 __all__ = ["Sweep"]
 
-# Class 1 iff p > t, exactly so in floating point: score 0 against t - p.
+# Class 1 iff p > t, exactly so in floating point: score 0 against t - p. Of two columns that do not sum to 1, p is the
+# share of the second in their sum.
 _CONSTANT = Loss(diagonal=np.array([[0.0, -1.0]]), offset=np.zeros((1, 2)))
 _SLOPE = Loss(diagonal=np.zeros((1, 2)), offset=np.array([[0.0, 1.0]]))
 _PREDICTED_ONE = np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
