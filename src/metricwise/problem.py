@@ -124,10 +124,7 @@ class Problem:
 
     def link(self, recalibrate: bool) -> Link | None:
         """Fit the link, and shift it to the known class priors."""
-        link = None
-        if recalibrate:
-            assert self.codes is not None
-            link = fit_link(self.proba, self.codes, self.sample_weight, frequency=self.frequency)
+        link = self._calibration if recalibrate else None
         if self.prior is None:
             return link
         if self.codes is not None:
@@ -141,6 +138,12 @@ class Problem:
                 break
             link = prior_shift(link, seen, self.prior)
         return link
+
+    @cached_property
+    def _calibration(self) -> Link:
+        """The link as the labels have it: of these rows several recipes may want it."""
+        assert self.codes is not None
+        return fit_link(self.proba, self.codes, self.sample_weight, frequency=self.frequency)
 
     def linked(self, link: Link | None) -> Problem:
         """Return the problem of the recalibrated probabilities."""
@@ -273,7 +276,7 @@ def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False
         return "closed_form" if ratio.linear else "path"
     if objective.width == 2 and not (randomized and ratio is None):
         return "sweep"
-    if objective.parts is not None:
+    if objective.is_minimum:
         return "column_generation"
     return "frank_wolfe" if objective.concave else "ascent"
 

@@ -105,13 +105,12 @@ def test_kappa_with_a_matrix_has_a_finite_range_once_bound():
 
 def test_min_recall_and_minimum_have_the_parts_that_a_linear_programme_needs():
     bound = metrics.MinRecall().bind(PRIORS)
-    assert bound.parts.shape == (3, 3, 3)
-    np.testing.assert_allclose(bound.values(CONFUSION), np.diagonal(CONFUSION) / PRIORS)
-    assert metrics.MinRecall().bind([0.5, 0.0, 0.5]).parts.shape == (2, 3, 3)
+    np.testing.assert_allclose(bound.summary(CONFUSION), np.diagonal(CONFUSION) / PRIORS)
+    assert metrics.MinRecall().bind([0.5, 0.0, 0.5]).summary(CONFUSION).shape == (2,)
     stacked = metrics.MinRecall().bind([[0.5, 0.0, 0.5], [0.2, 0.3, 0.5]])
-    assert stacked.parts.shape == (2, 3, 3, 3)
+    assert stacked.summary(np.stack([CONFUSION, CONFUSION])).shape == (2, 3)
     several = metrics.Minimum([metrics.Accuracy(), metrics.Recall(index=2)]).bind(PRIORS)
-    assert several.parts.shape == (2, 3, 3)
+    np.testing.assert_allclose(several.summary(CONFUSION), [0.7, 0.2 / 0.3])
     assert several.value(CONFUSION) == pytest.approx(min(0.7, 0.2 / 0.3))
 
 

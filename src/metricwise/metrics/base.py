@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from math import isqrt
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..inputs import shown
+from ._free import centred, row_slopes
 
 __all__ = ["FractionalLinear", "FromFunction", "Increasing", "Linear", "Metric", "from_function"]
 
@@ -46,6 +48,11 @@ def quotient(
     if not empty.any():
         return np.asarray(numerator / denominator)
     return np.where(empty, zero_division or 0.0, numerator / np.where(empty, 1.0, denominator))
+
+
+def _square(flat: FloatArray) -> FloatArray:
+    k = isqrt(flat.shape[-1])
+    return flat.reshape(*flat.shape[:-1], k, k)
 
 
 class Metric:
@@ -117,6 +124,42 @@ class Metric:
         """Return d psi / d C at fixed class priors, shape (..., K, K); defined up to a constant per row."""
         confusion = np.asarray(confusion, dtype=np.float64)
         return self.bind(confusion.sum(axis=-1)).gradient(confusion)
+
+    def summary(self, confusion: FloatArray) -> FloatArray:
+        """Return what a bound metric looks at, linear functions of C: (..., K, K) to (..., D); every cell, if need be."""
+        return confusion.reshape(*confusion.shape[:-2], -1)
+
+    def value_at(self, summary: FloatArray) -> FloatArray:
+        """Return psi(C) for each of a stack of summaries (..., D)."""
+        return self.value(_square(summary))
+
+    def slope_at(self, summary: FloatArray) -> FloatArray:
+        """Return d psi / d summary at fixed class priors, shape (..., D)."""
+        return self.summary(self.gradient(_square(summary)))
+
+    def form_of(self, slope: FloatArray) -> tuple[FloatArray, ...]:
+        """Return a slope of the summary as one of C: ``(matrix,)``, or ``(by_hit, by_column)`` of shape (..., K) each."""
+        return (_square(slope),)
+
+    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray | None:
+        """Return how the value of the bound metric at a fixed C (K, K) changes with the priors, shape (K,).
+
+        None, where no formula is known: then :meth:`free_gradient` takes differences.
+        """
+        return None
+
+    def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
+        """Return d psi / d C with the class priors free to move and the sum of C held at 1; C of shape (K, K).
+
+        What a sampling error needs: samples differ in their class shares as well. The cells of a row that is empty get
+        0, for there the metric may jump.
+        """
+        confusion = np.asarray(confusion, dtype=np.float64)
+        slope = self.bind(confusion.sum(axis=-1), classes).gradient(confusion)
+        through = self.prior_slopes(confusion, classes)
+        if through is not None:
+            return centred(slope + through[:, None], confusion)
+        return centred(slope + row_slopes(self, confusion, slope, classes)[:, None], confusion)
 
     def score(self, y_true: ArrayLike, y_pred: ArrayLike, **options: Any) -> float:
         """Return the metric of true and predicted labels.
@@ -193,6 +236,9 @@ class Linear(Metric):
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         _check_size(self.A, np.shape(priors)[-1], "Linear", "A")
         return self
+
+    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
+        return np.zeros(len(confusion))
 
     def value(self, confusion: ArrayLike) -> FloatArray:
         return inner(self.A, np.asarray(confusion, dtype=np.float64))
@@ -276,6 +322,9 @@ class FractionalLinear(Metric):
         corners = np.stack([num_lo / den_lo, num_lo / den_hi, num_hi / den_lo, num_hi / den_hi])
         limits = (float(corners.min()), float(corners.max()))
         return FractionalLinear(self.A, self.B, self.zero_division, limits)
+
+    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
+        return np.zeros(len(confusion))
 
     def ratio(self, numerator: FloatArray, denominator: FloatArray) -> FloatArray:
         """Return numerator / denominator, and the stated value where the denominator is empty."""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ._common import FloatArray, as_shares, class_weights, divide, require
 from .base import Metric
-from .one_vs_rest import OneVsRest
+from .one_vs_rest import OneVsRest, free_gradient_of_classes
 
 __all__ = ["ClassAverage"]
 
@@ -89,6 +89,15 @@ class ClassAverage(Metric):
         if self.average == "micro":
             return self.base.pool(priors.shape[-1])
         return self.base.average(self._weights(priors, classes), priors)
+
+    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray | None:
+        return np.zeros(len(confusion)) if self.average == "micro" else None
+
+    def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
+        confusion = np.asarray(confusion, dtype=np.float64)
+        if self.average == "micro":
+            return super().free_gradient(confusion, classes)
+        return free_gradient_of_classes(self.base, lambda priors: self._weights(priors, classes), confusion)
 
     def _weights(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         n_classes = priors.shape[-1]

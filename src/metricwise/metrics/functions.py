@@ -125,6 +125,26 @@ class FromLabels(Metric):
         slopes = [self._slope(C, float(rows)) for C, rows in zip(flat, totals, strict=True)]
         return np.array(slopes).reshape(confusion.shape)
 
+    def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
+        """Differences with one row more and one row less in every cell, if rows are what is counted."""
+        if not self.whole_rows:
+            return super().free_gradient(confusion, classes)
+        matrix, rows = np.asarray(confusion, dtype=np.float64), float(np.asarray(self.total))
+        out = np.zeros_like(matrix)
+        for i, j in zip(*np.nonzero(np.repeat(matrix.sum(axis=1, keepdims=True) > 0, len(matrix), axis=1)), strict=True):
+            moves = (1.0 / rows, -min(1.0 / rows, float(matrix[i, j])))
+            high, low = (self._moved(matrix, (int(i), int(j)), move, rows, classes) for move in moves)
+            out[i, j] = (high - low) / (moves[0] - moves[1])
+        return out
+
+    def _moved(
+        self, matrix: FloatArray, cell: tuple[int, int], move: float, rows: float, classes: Sequence[Any] | None
+    ) -> float:
+        moved = matrix.copy()
+        moved[cell] += move
+        total = moved.sum()
+        return float(self.of_rows(rows * total).bind(moved.sum(axis=-1), classes).value(moved / total))
+
     def _slope(self, matrix: FloatArray, rows: float) -> FloatArray:
         if self.weighted:
             return differences(self.value, matrix, 1e-6)

@@ -54,6 +54,9 @@ class _LinearMetric(Metric):
         matrix = self.matrix(priors, classes)
         return Linear(matrix, prior_limits(matrix, priors))
 
+    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
+        return np.zeros(len(confusion))  # A is the same for all priors, but for those who say otherwise
+
 
 @dataclass(frozen=True, eq=False)
 class Accuracy(_LinearMetric):
@@ -289,6 +292,18 @@ class BalancedAccuracy(_LinearMetric):
         if not self.adjusted:
             return matrix
         return divide(matrix - share[..., None], np.where(n_present > 1, 1 - share, 0.0)[..., None])
+
+    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
+        priors = confusion.sum(axis=-1)
+        # Each recall in it falls as C[i, i] / pi_i does.
+        return -divide(
+            np.diagonal(confusion) * np.diagonal(self.matrix(priors, classes) - self._chance(priors)), priors
+        )
+
+    def _chance(self, priors: FloatArray) -> float:
+        """What is added to every entry of A, adjusted."""
+        n_present = int(np.sum(priors > EMPTY))
+        return -1.0 / (n_present - 1) if self.adjusted and n_present > 1 else 0.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

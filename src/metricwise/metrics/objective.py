@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from ..inputs import python_labels
 from ..losses import Loss, diagonal_form
+from ._common import on_diagonal
 from .averages import Grouping
 from .base import FractionalLinear, Increasing, Linear, Metric, inner, quotient
-from .recall_means import MinimumOfLinear
+from .recall_means import LeastPart
 
 __all__ = ["Objective", "Ratio", "make_objective"]
 
@@ -159,13 +160,10 @@ class Objective:
         return C if self.padding is None else (C + self.padding) / self._size
 
     def _unpadded(self, functional: FloatArray) -> FloatArray:
-        """Return A' of shape (G, ..., K, K) with <A', C> = <A, padded C> for every C that sums to 1."""
+        """Return A' of shape (G, K, K) with <A', C> = <A, padded C> for every C that sums to 1."""
         if self.padding is None:
             return functional
-        padding, size = self.padding, self._size
-        while padding.ndim < functional.ndim:
-            padding, size = padding[:, None], size[:, None]
-        return np.asarray((functional + inner(functional, padding)[..., None, None]) / size)
+        return np.asarray((functional + inner(functional, self.padding)[:, None, None]) / self._size)
 
     def values_of(self, group: int, C: FloatArray) -> FloatArray:
         """Return psi_g of many pooled confusions (T, K, K) of one group."""
@@ -180,27 +178,59 @@ class Objective:
         """Class priors (G, K) of the rows alone, without the padding."""
         return self.priors if self.padding is None else self.priors * self._size[:, 0] - self.padding.sum(axis=2)
 
-    def full_gradient(self, C: FloatArray, step: float = 1e-6) -> FloatArray:
-        """Return d psi_g / d C_g with the class priors free to move, by differences; pooled C of shape (G, K, K).
-
-        What a sampling error needs: samples differ in their class shares as well. The cells of a row that is empty get
-        0, for there the metric may jump.
-        """
+    def full_gradient(self, C: FloatArray) -> FloatArray:
+        """Return d psi_g / d C_g with the class priors free to move; pooled C of shape (G, K, K)."""
         out = np.zeros_like(C)
         for g in range(len(C)):
             k = int(self.grouping.n_classes[g])
-            own, rows = C[g, :k, :k], self.grouping.total[g]
-            step = 1.0 / rows if self.metric.whole_rows else step
-            cells = np.eye(k * k).reshape(-1, k, k)
-            low = np.minimum(step, own.reshape(-1, 1, 1))
-            stack = np.concatenate([own + step * cells, own - low * cells])
-            sums = stack.sum(axis=(-2, -1))
-            stack = stack / sums[:, None, None]
-            metric = self.metric.of_rows(rows * sums).bind(stack.sum(axis=-1), self.labels[g])
-            high, back = np.split(metric.value(stack), 2)
-            slope = (high - back) / (step + low[:, 0, 0])
-            out[g, :k, :k] = np.where(own.sum(axis=1, keepdims=True) > 0, slope.reshape(k, k), 0.0)
+            metric = self.metric.of_rows(self.grouping.total[g])
+            out[g, :k, :k] = metric.free_gradient(C[g, :k, :k], self.labels[g])
         return out
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """Numbers in the summaries of each batch of groups."""
+        return [metric.summary(np.zeros((k, k))).shape[-1] for _, k, metric in self._batches]
+
+    def summarise(self, C: FloatArray) -> FloatArray:
+        """Return all that matters of pooled confusions (..., G, K, K): D numbers of each, (..., G, D), affine in C."""
+        out = np.zeros((*C.shape[:-2], max(self._sizes)))
+        C = self._padded(C)
+        for (groups, k, metric), size in zip(self._batches, self._sizes, strict=True):
+            out[..., groups, :size] = metric.summary(C[..., groups, :k, :k])
+        return out
+
+    def values_at(self, summaries: FloatArray) -> FloatArray:
+        """Return psi_g of summaries of shape (..., G, D), as (..., G)."""
+        out = np.empty(summaries.shape[:-1])
+        for (groups, _, metric), size in zip(self._batches, self._sizes, strict=True):
+            out[..., groups] = metric.value_at(summaries[..., groups, :size])
+        return out
+
+    def slopes_at(self, summaries: FloatArray) -> FloatArray:
+        """Return d psi_g / d summary_g at summaries (..., G, D), in that shape."""
+        out = np.zeros(summaries.shape)
+        for (groups, _, metric), size in zip(self._batches, self._sizes, strict=True):
+            out[..., groups, :size] = metric.slope_at(summaries[..., groups, :size])
+        return out
+
+    def loss_of(self, slopes: FloatArray) -> Loss:
+        """Return the loss whose rule rises most along slopes of the summaries, (G, D)."""
+        forms = [
+            (groups, k, metric.form_of(slopes[groups, :size]))
+            for (groups, k, metric), size in zip(self._batches, self._sizes, strict=True)
+        ]
+        shape = (self.grouping.n_groups, self.width)
+        # Two classes need no offset (Loss.from_tensor), so that equal columns tie exactly.
+        if self.width > 2 and all(len(form) == 2 for _, _, form in forms):
+            diagonal, offset = np.zeros(shape), np.zeros(shape)
+            for groups, k, form in forms:
+                diagonal[groups, :k], offset[groups, :k] = -form[0], -form[1]
+            return Loss(diagonal=diagonal, offset=offset)
+        matrix = np.zeros((*shape, self.width))
+        for groups, k, form in forms:
+            matrix[groups, :k, :k] = form[0] if len(form) == 1 else _matrix_of(*form)
+        return Loss.from_tensor(-matrix)
 
     @property
     def concave(self) -> bool:
@@ -235,21 +265,18 @@ class Objective:
             zero = ratio.zero_division or 0.0
         return Ratio(self._unpadded(A), self._unpadded(B), low, high, zero, linear)
 
+    @property
+    def is_minimum(self) -> bool:
+        """Whether every group's metric is the smallest of some linear parts, which its summary then holds."""
+        return all(isinstance(metric, LeastPart) for _, metric in self.bound)
+
     @cached_property
-    def parts(self) -> FloatArray | None:
-        """The linear parts (G, P, K, K) whose minimum each group's metric is, or None; fewer parts are repeated."""
-        found: dict[int, FloatArray] = {}
-        for groups, metric in self.bound:
-            if not isinstance(metric, MinimumOfLinear):
-                return None
-            stack = metric.parts if metric.parts.ndim == 4 else metric.parts[None]
-            found.update(zip(groups.tolist(), stack, strict=True))
-        most = max(len(own) for own in found.values())
-        out = np.zeros((len(found), most, self.width, self.width))
-        for g, own in found.items():
-            k = own.shape[-1]
-            out[g, :, :k, :k] = own[np.minimum(np.arange(most), len(own) - 1)]
-        return self._unpadded(out)
+    def n_parts(self) -> IntArray:
+        """Linear parts of the minimum of each group, (G,); summaries hold zeros beyond."""
+        out = np.empty(self.grouping.n_groups, dtype=np.intp)
+        for (groups, _, _), size in zip(self._batches, self._sizes, strict=True):
+            out[groups] = size
+        return out
 
     def from_ratios(self, ratios: FloatArray) -> float:
         """Return the objective whose ratios are these, of shape (G,)."""
@@ -278,6 +305,10 @@ class Objective:
             return out
 
         return loss.map(expand, plain)
+
+
+def _matrix_of(by_hit: FloatArray, by_column: FloatArray) -> FloatArray:
+    return on_diagonal(by_hit) + by_column[..., None, :]
 
 
 def make_objective(

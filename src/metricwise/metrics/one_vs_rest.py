@@ -7,7 +7,7 @@ gradient is diagonal plus a constant per column. Must not know the registry or w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,15 +19,20 @@ from ._common import (
     FloatArray,
     as_shares,
     check_zero_division,
-    diagonal,
     divide,
     find_class,
     on_diagonal,
     prior_limits,
 )
+from ._free import centred
 from .base import FractionalLinear, Linear, Metric
+from .summary import HitsAndColumns
 
 __all__ = ["AverageOfClasses", "ClassRatio", "OneVsRest", "Profile", "Terms"]
+
+
+_STEP = 1e-5  # of a difference, beside the share that it moves
+_TOGETHER = 1 << 19  # shares that differences are taken of together
 
 
 class Terms(NamedTuple):
@@ -110,6 +115,11 @@ class OneVsRest(Metric):
         k = self.position(priors.shape[-1], classes)
         return AverageOfClasses(self, np.eye(priors.shape[-1])[k], priors)
 
+    def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
+        confusion = np.asarray(confusion, dtype=np.float64)
+        weights = np.eye(len(confusion))[self.position(len(confusion), classes)]
+        return free_gradient_of_classes(self, lambda priors: weights, confusion)
+
     def average(self, weights: FloatArray, priors: FloatArray) -> Metric:
         """Return the weighted mean over all classes as a bound metric."""
         return AverageOfClasses(self, weights, priors)
@@ -179,7 +189,7 @@ class ClassRatio(OneVsRest):
 
 
 @dataclass(frozen=True, eq=False)
-class AverageOfClasses(Metric):
+class AverageOfClasses(HitsAndColumns):
     """A weighted mean over classes of a metric of one class, bound to the priors.
 
     Parameters
@@ -198,17 +208,36 @@ class AverageOfClasses(Metric):
 
     name: ClassVar[str] = "average_of_classes"
 
-    def _profile(self, confusion: FloatArray) -> Profile:
-        hit, predicted = diagonal(confusion), confusion.sum(axis=-2)
+    def _profile(self, summary: FloatArray) -> Profile:
+        hit, predicted = np.split(summary, 2, axis=-1)
         return self.base.profile(hit, np.broadcast_to(self.priors, np.broadcast(hit, self.priors).shape), predicted)
 
-    def value(self, confusion: ArrayLike) -> FloatArray:
-        profile = self._profile(np.asarray(confusion, dtype=np.float64))
-        return np.asarray(np.sum(self.weights * profile.value, axis=-1))
+    def value_at(self, summary: FloatArray) -> FloatArray:
+        return np.asarray(np.sum(self.weights * self._profile(summary).value, axis=-1))
 
-    def gradient(self, confusion: ArrayLike) -> FloatArray:
-        profile = self._profile(np.asarray(confusion, dtype=np.float64))
-        return on_diagonal(self.weights * profile.by_hit) + (self.weights * profile.by_predicted)[..., None, :]
+    def slope_at(self, summary: FloatArray) -> FloatArray:
+        profile = self._profile(summary)
+        return np.concatenate([self.weights * profile.by_hit, self.weights * profile.by_predicted], axis=-1)
+
+
+def free_gradient_of_classes(
+    base: OneVsRest, weights: Callable[[FloatArray], FloatArray], confusion: FloatArray
+) -> FloatArray:
+    """Return :meth:`Metric.free_gradient` of a mean over classes, whose weights may depend on the priors.
+
+    The true shares are as good as any others here: differences in them cost K numbers each, not K^2.
+    """
+    priors, k = confusion.sum(axis=1), len(confusion)
+    bound = AverageOfClasses(base, weights(priors), priors)
+    summary = bound.summary(confusion)
+    slope = bound.gradient(confusion)
+    steps = _STEP * priors
+    for some in np.array_split(np.arange(k), -(-2 * k * k // _TOGETHER)):
+        sides = np.repeat(priors[None, None], 2, axis=0).repeat(len(some), axis=1)
+        sides[:, np.arange(len(some)), some] += np.outer([1.0, -1.0], steps[some])
+        up, down = AverageOfClasses(base, weights(sides), sides).value_at(summary)
+        slope[some] += ((up - down) / np.where(steps[some] > 0, 2 * steps[some], 1.0))[:, None]
+    return centred(slope, confusion)
 
 
 def _bound_linear(matrix: FloatArray, priors: FloatArray) -> Linear:

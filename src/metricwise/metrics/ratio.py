@@ -189,6 +189,9 @@ class MicroF1(Metric):
         counted = (np.arange(n_classes) != negative).astype(np.float64)
         return FractionalLinear(2 * np.diag(counted), np.add.outer(counted, counted), self.zero_division, (0.0, 1.0))
 
+    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
+        return np.zeros(len(confusion))  # A and B are the same for all priors
+
 
 @dataclass(frozen=True, eq=False)
 class Kappa(Metric):
@@ -272,3 +275,10 @@ class Kappa(Metric):
         worst = np.max(np.where(priors[..., None] > EMPTY, divide(weights, chance), 1.0))
         limits = (max(self.range[0], 1.0 - float(worst)), 1.0)
         return FractionalLinear(chance - weights, chance, 0.0, limits)
+
+    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
+        # 1 - <W, C> / <W, pi q^T> at fixed C: the chance disagreement grows by (W q)_i per unit of pi_i.
+        weights, predicted = self.disagreement(len(confusion), classes), confusion.sum(axis=0)
+        by_prior = weights @ predicted
+        chance = confusion.sum(axis=1) @ by_prior
+        return divide(np.sum(weights * confusion) * by_prior, np.full(len(confusion), chance**2))

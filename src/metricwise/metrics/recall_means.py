@@ -8,15 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ._common import EMPTY, FloatArray, as_shares, diagonal, divide, on_diagonal, require
+from ._common import EMPTY, FloatArray, as_shares, diagonal, divide, require
+from ._free import centred
 from .base import Linear, Metric, inner
+from .summary import Summarised
 
-__all__ = ["GMean", "HMean", "MinRecall", "Minimum", "MinimumOfLinear", "OfRecalls", "QMean", "RecallMean"]
+__all__ = [
+    "GMean",
+    "HMean",
+    "LeastPart",
+    "MinRecall",
+    "Minimum",
+    "MinimumOfLinear",
+    "MinimumOfRecalls",
+    "OfRecalls",
+    "QMean",
+    "RecallMean",
+]
 
 # Slopes at a recall below this are those at this recall: the geometric mean's is infinite at 0, and a solver that
 # starts there must still be told which way is up.
@@ -45,9 +59,30 @@ class RecallMean(Metric):
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> OfRecalls:
         return OfRecalls(self, as_shares(priors))
 
+    def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
+        confusion = np.asarray(confusion, dtype=np.float64)
+        recall, weight = recalls(diagonal(confusion), confusion.sum(axis=1))
+        # Where the mean is 0 it stays there, whatever the other recalls do: slopes for a way out mean nothing here.
+        slopes = self.slopes(recall, weight) if self.mean(recall, weight) > 0 else np.zeros_like(recall)
+        return _free_of_recalls(slopes, confusion)
+
+
+def recalls(hits: FloatArray, priors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return recalls and weights; an absent class has recall 1 (so that no logarithm fails) and weight 0."""
+    present = (priors > EMPTY).astype(np.float64)
+    return divide(hits, priors, 1.0), divide(present, present.sum(axis=-1, keepdims=True))
+
+
+def _free_of_recalls(slopes: FloatArray, confusion: FloatArray) -> FloatArray:
+    """Return the gradient, priors free, of a function of recalls ``C[i, i] / pi_i`` by its slopes (K,) in them."""
+    priors = confusion.sum(axis=1)
+    by_hit = divide(slopes, priors)
+    by_prior = -divide(by_hit * diagonal(confusion), priors)
+    return centred(np.diag(by_hit) + by_prior[:, None], confusion)
+
 
 @dataclass(frozen=True, eq=False)
-class OfRecalls(Metric):
+class OfRecalls(Summarised):
     """A mean of recalls, bound to the priors.
 
     Parameters
@@ -65,18 +100,19 @@ class OfRecalls(Metric):
     family: ClassVar[str] = "concave"
     concave: ClassVar[bool] = True
 
-    def _recalls(self, confusion: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return recalls and weights; an absent class has recall 1 (so that no logarithm fails) and weight 0."""
-        present = (self.priors > EMPTY).astype(np.float64)
-        return divide(diagonal(confusion), self.priors, 1.0), divide(present, present.sum(axis=-1, keepdims=True))
+    def summary(self, confusion: FloatArray) -> FloatArray:
+        return diagonal(confusion)
 
-    def value(self, confusion: ArrayLike) -> FloatArray:
-        recall, weight = self._recalls(np.asarray(confusion, dtype=np.float64))
+    def value_at(self, summary: FloatArray) -> FloatArray:
+        recall, weight = recalls(summary, self.priors)
         return np.where(weight.any(axis=-1), self.of.mean(recall, weight), 0.0)
 
-    def gradient(self, confusion: ArrayLike) -> FloatArray:
-        recall, weight = self._recalls(np.asarray(confusion, dtype=np.float64))
-        return on_diagonal(divide(self.of.slopes(recall, weight), self.priors))
+    def slope_at(self, summary: FloatArray) -> FloatArray:
+        recall, weight = recalls(summary, self.priors)
+        return divide(self.of.slopes(recall, weight), self.priors)
+
+    def form_of(self, slope: FloatArray) -> tuple[FloatArray, ...]:
+        return slope, np.zeros_like(slope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +210,25 @@ def _root_mean_square(miss: FloatArray, weight: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.sum(weight * miss**2, axis=-1)))
 
 
+class LeastPart(Summarised):
+    """Base of the smallest of P linear functions: concave, not smooth. The summary is the value of each part.
+
+    The gradient is that of the smallest part (the first of equals), a supergradient.
+    """
+
+    family: ClassVar[str] = "concave"
+    concave: ClassVar[bool] = True
+    smooth: ClassVar[bool] = False
+
+    def value_at(self, summary: FloatArray) -> FloatArray:
+        return np.asarray(summary.min(axis=-1))
+
+    def slope_at(self, summary: FloatArray) -> FloatArray:
+        return (np.arange(summary.shape[-1]) == summary.argmin(axis=-1)[..., None]).astype(np.float64)
+
+
 @dataclass(frozen=True, eq=False)
-class MinimumOfLinear(Metric):
+class MinimumOfLinear(LeastPart):
     """The smallest of P linear functions, ``min_p <parts[p], C>``: concave, not smooth.
 
     The gradient is that of the smallest part (the first of equals), a supergradient.
@@ -192,26 +245,52 @@ class MinimumOfLinear(Metric):
     limits: tuple[float, float] = (0.0, 1.0)
 
     name: ClassVar[str] = "minimum_of_linear"
-    family: ClassVar[str] = "concave"
-    concave: ClassVar[bool] = True
-    smooth: ClassVar[bool] = False
 
     @property
     def range(self) -> tuple[float, float]:
         return self.limits
 
-    def values(self, confusion: ArrayLike) -> FloatArray:
-        """Return the value of each part, shape (..., P)."""
-        return inner(self.parts, np.asarray(confusion, dtype=np.float64)[..., None, :, :])
+    def summary(self, confusion: FloatArray) -> FloatArray:
+        return inner(self.parts, confusion[..., None, :, :])
 
-    def value(self, confusion: ArrayLike) -> FloatArray:
-        return np.asarray(self.values(confusion).min(axis=-1))
+    def form_of(self, slope: FloatArray) -> tuple[FloatArray, ...]:
+        return (np.asarray(np.einsum("...p,...pij->...ij", slope, self.parts)),)
 
-    def gradient(self, confusion: ArrayLike) -> FloatArray:
-        values = self.values(confusion)
-        smallest = values.argmin(axis=-1)[..., None, None, None]
-        parts = np.broadcast_to(self.parts, (*values.shape, *self.parts.shape[-2:]))
-        return np.take_along_axis(parts, smallest, axis=-3)[..., 0, :, :]
+
+@dataclass(frozen=True, eq=False)
+class MinimumOfRecalls(LeastPart):
+    """The smallest recall, ``min_p C[i_p, i_p] / pi_(i_p)``: a :class:`MinimumOfLinear` without its matrices.
+
+    Parameters
+    ----------
+    priors : ndarray of shape (..., K)
+        Row sums of C.
+    which : integer ndarray of shape (..., P)
+        The class of each part.
+    """
+
+    priors: FloatArray
+    which: NDArray[np.intp]
+
+    name: ClassVar[str] = "minimum_of_recalls"
+
+    @cached_property
+    def _own_priors(self) -> FloatArray:
+        return np.take_along_axis(self.priors, self.which, axis=-1)
+
+    def summary(self, confusion: FloatArray) -> FloatArray:
+        hits = diagonal(confusion)
+        lead = np.broadcast_shapes(hits.shape[:-1], self.which.shape[:-1])
+        hits = np.broadcast_to(hits, (*lead, hits.shape[-1]))
+        which = np.broadcast_to(self.which, (*lead, self.which.shape[-1]))
+        return divide(np.take_along_axis(hits, which, axis=-1), self._own_priors)
+
+    def form_of(self, slope: FloatArray) -> tuple[FloatArray, ...]:
+        parts = divide(slope, self._own_priors)
+        by_hit = np.zeros((*parts.shape[:-1], self.priors.shape[-1]))
+        lead = np.indices(parts.shape, sparse=True)[:-1]
+        np.add.at(by_hit, (*lead, np.broadcast_to(self.which, parts.shape)), parts)
+        return by_hit, np.zeros_like(by_hit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +316,7 @@ class MinRecall(Metric):
     smooth: ClassVar[bool] = False
     by_class: ClassVar[bool] = True
 
-    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfRecalls:
         priors = as_shares(priors)
         n_classes = priors.shape[-1]
         present = priors > EMPTY
@@ -246,8 +325,13 @@ class MinRecall(Metric):
             occurs = np.zeros(1, dtype=np.intp)
         # Stacked priors need one number of parts: where a class is absent, the part of the first present is repeated.
         which = np.where(present[..., occurs], occurs, present.argmax(axis=-1)[..., None])
-        one_hot = np.eye(n_classes)[which]
-        return MinimumOfLinear(on_diagonal(divide(one_hot, priors[..., None, :])))
+        return MinimumOfRecalls(priors, which)
+
+    def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
+        confusion = np.asarray(confusion, dtype=np.float64)
+        recall, weight = recalls(diagonal(confusion), confusion.sum(axis=1))
+        worst = np.where(weight > 0, recall, np.inf).argmin()
+        return _free_of_recalls((np.arange(len(recall)) == worst).astype(np.float64), confusion)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,6 +379,11 @@ class Minimum(Metric):
         require(not bad, f"Minimum: every metric must be linear once the priors are known, and these are not: {bad}.")
         parts = np.stack(np.broadcast_arrays(*(metric.A for metric in linear)), axis=-3)
         return MinimumOfLinear(parts, _smallest([metric.range for metric in linear]))
+
+    def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
+        confusion = np.asarray(confusion, dtype=np.float64)
+        values = [metric.bind(confusion.sum(axis=1), classes).value(confusion) for metric in self.metrics]
+        return self.metrics[int(np.argmin(values))].free_gradient(confusion, classes)
 
 
 def _smallest(ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._common import EMPTY, FloatArray, as_shares, diagonal, divide
+from ._common import EMPTY, FloatArray, as_shares, divide
 from .base import Metric
 from .one_vs_rest import OneVsRest, Profile
+from .summary import HitsAndColumns
 
 __all__ = ["MCC", "BoundMCC", "FowlkesMallows"]
 
@@ -50,9 +51,15 @@ class MCC(Metric):
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> BoundMCC:
         return BoundMCC(as_shares(priors))
 
+    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
+        priors, predicted = confusion.sum(axis=1), confusion.sum(axis=0)
+        spread = _spread(priors)
+        scale = np.sqrt(spread * _spread(predicted))
+        return divide(-predicted, scale) + divide(self.value(confusion) * priors, spread)
+
 
 @dataclass(frozen=True, eq=False)
-class BoundMCC(Metric):
+class BoundMCC(HitsAndColumns):
     """:class:`MCC`, bound to the priors.
 
     Parameters
@@ -69,24 +76,22 @@ class BoundMCC(Metric):
     def range(self) -> tuple[float, float]:
         return (-1.0, 1.0)
 
-    def value(self, confusion: ArrayLike) -> FloatArray:
-        covariance, predicted = self._covariance(np.asarray(confusion, dtype=np.float64))
+    def value_at(self, summary: FloatArray) -> FloatArray:
+        covariance, predicted = self._covariance(summary)
         spread = _spread(predicted)
         scale = np.sqrt(spread * _spread(self.priors))
         return np.where(spread <= EMPTY, 0.0, divide(covariance, scale))
 
-    def gradient(self, confusion: ArrayLike) -> FloatArray:
-        confusion = np.asarray(confusion, dtype=np.float64)
-        covariance, predicted = self._covariance(confusion)
+    def slope_at(self, summary: FloatArray) -> FloatArray:
+        covariance, predicted = self._covariance(summary)
         spread = np.maximum(_spread(predicted), _FLOOR)
         scale = np.sqrt(spread * _spread(self.priors))
         by_column = (covariance / spread)[..., None] * predicted - self.priors
-        slope = np.eye(confusion.shape[-1]) + by_column[..., None, :]
-        return divide(slope, scale[..., None, None])
+        return divide(np.concatenate([np.ones_like(by_column), by_column], axis=-1), scale[..., None])
 
-    def _covariance(self, confusion: FloatArray) -> tuple[FloatArray, FloatArray]:
-        predicted = confusion.sum(axis=-2)
-        return diagonal(confusion).sum(axis=-1) - np.sum(self.priors * predicted, axis=-1), predicted
+    def _covariance(self, summary: FloatArray) -> tuple[FloatArray, FloatArray]:
+        hit, predicted = np.split(summary, 2, axis=-1)
+        return hit.sum(axis=-1) - np.sum(self.priors * predicted, axis=-1), predicted
 
 
 def _spread(share: FloatArray) -> FloatArray:

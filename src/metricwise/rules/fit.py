@@ -34,6 +34,7 @@ _SHARED_STRENGTH = 5.0
 _POOL = 100_000  # entries that the common link is fitted to, before those are sampled by class
 _MIN_TEMPERATURE = 0.05
 _BATCH = 1 << 17  # numbers per batch of outputs: what one Newton step reads stays in cache
+_ROOM = 1 << 21  # numbers of one batch that are held beside the logits: with very many classes, few rows at a time
 _MAX_STEPS = 50
 _TOL = 1e-9  # nats of penalised likelihood left to gain, of all rows together
 
@@ -219,43 +220,57 @@ class _Problem:
             per_row = weight if frequency is None else weight / frequency
             total, squares = weight.sum(axis=1), (weight * per_row).sum(axis=1)
             weight *= np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)[:, None]
-        counts = np.stack([(weight * (true == j)).sum(axis=1) for j in range(k)], axis=1)
-        slope = sum((weight * (true == j) * logits[:, j - 1]).sum(axis=1) for j in range(1, k))
+        place = np.maximum(true, 0) + k * np.arange(len(true))[:, None]
+        counts = np.bincount(place.ravel(), weight.ravel(), minlength=k * len(true)).reshape(-1, k)
+        own = np.take_along_axis(logits, np.maximum(true, 1)[:, None] - 1, axis=1)[:, 0]
+        slope = (weight * np.where(true > 0, own, 0.0)).sum(axis=1)
         shown = counts > 0
         fixed = shown.sum(axis=1) < 2
-        return cls(logits, weight, counts[:, 1:], np.asarray(slope), fixed, shown | fixed[:, None], penalty)
+        return cls(logits, weight, counts[:, 1:], slope, fixed, shown | fixed[:, None], penalty)
 
     def evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value (B,), gradient (B, k) and Hessian (B, k, k) at theta = (t, b_1, ..., b_{k-1})."""
-        t, bias = theta[:, 0], theta[:, 1:]
-        score = self.logits * t[:, None, None]
-        score += bias[:, :, None]
-        if not self.shown.all():
-            score[~self.shown[:, 1:]] = -np.inf
-        first = np.where(self.shown[:, :1], 0.0, -np.inf)
-        top = np.maximum(score.max(axis=1), first)
-        score -= top[:, None]
-        np.exp(score, out=score)
-        total = score.sum(axis=1) + np.exp(first - top)
-        value = (self.weight * (top + np.log(total))).sum(axis=1) - t * self.slope - (bias * self.counts).sum(axis=1)
-        score /= total[:, None]
-        p = score
-        mean = (p * self.logits).sum(axis=1)
-        weighted = p * self.weight[:, None]
-        mass = weighted.sum(axis=2)
-        spread = weighted * (self.logits - mean[:, None])
-        gradient = np.concatenate(
-            [((self.weight * mean).sum(axis=1) - self.slope)[:, None], mass - self.counts], axis=1
-        )
-        hessian = np.empty((len(theta), theta.shape[1], theta.shape[1]))
-        hessian[:, 0, 0] = (spread * self.logits).sum(axis=(1, 2))
-        hessian[:, 0, 1:] = hessian[:, 1:, 0] = spread.sum(axis=2)
-        hessian[:, 1:, 1:] = -weighted @ p.transpose(0, 2, 1)
-        hessian[:, np.arange(1, theta.shape[1]), np.arange(1, theta.shape[1])] += mass
+        size = theta.shape[1]
+        gradient = np.concatenate([-self.slope[:, None], -self.counts], axis=1)
+        value = (theta * gradient).sum(axis=1)
+        hessian = np.zeros((len(theta), size, size))
+        step = max(1, _ROOM // (len(theta) * (size - 1)))
+        for start in range(0, self.logits.shape[2], step):
+            value += self._add(theta, slice(start, start + step), gradient, hessian)
         penalty = self.penalty.matrix()
         away = theta - self.penalty.center
         value += 0.5 * np.einsum("bi,ij,bj->b", away, penalty, away)
-        return value, gradient + away @ penalty, hessian + penalty
+        gradient += away @ penalty
+        hessian += penalty
+        return value, gradient, hessian
+
+    def _add(self, theta: FloatArray, rows: slice, gradient: FloatArray, hessian: FloatArray) -> FloatArray:
+        """Add what some of the rows add to gradient and Hessian; return what they add to the value."""
+        t, bias, logits, weight = theta[:, 0], theta[:, 1:], self.logits[:, :, rows], self.weight[:, rows]
+        p = logits * t[:, None, None]
+        p += bias[:, :, None]
+        if not self.shown.all():
+            p[~self.shown[:, 1:]] = -np.inf
+        first = np.where(self.shown[:, :1], 0.0, -np.inf)
+        top = np.maximum(p.max(axis=1), first)
+        p -= top[:, None]
+        np.exp(p, out=p)
+        total = p.sum(axis=1) + np.exp(first - top)
+        p /= total[:, None]
+        mean = (p * logits).sum(axis=1)
+        weighted = p * weight[:, None]
+        mass = weighted.sum(axis=2)
+        gradient[:, 0] += (weight * mean).sum(axis=1)
+        gradient[:, 1:] += mass
+        others = np.arange(1, theta.shape[1])
+        hessian[:, 1:, 1:] -= weighted @ p.transpose(0, 2, 1)
+        hessian[:, others, others] += mass
+        weighted *= logits - mean[:, None]
+        cross = weighted.sum(axis=2)
+        hessian[:, 0, 0] += (weighted * logits).sum(axis=(1, 2))
+        hessian[:, 0, 1:] += cross
+        hessian[:, 1:, 0] += cross
+        return np.asarray((weight * (top + np.log(total))).sum(axis=1))
 
 
 def _relative_logits(block: NDArray[Any], outputs: IntArray, k: int, floor: float) -> FloatArray:
@@ -265,7 +280,8 @@ def _relative_logits(block: NDArray[Any], outputs: IntArray, k: int, floor: floa
         return np.log(np.maximum(positive, floor)) - np.log(np.maximum(1.0 - positive, floor))
     eta = np.ascontiguousarray(np.moveaxis(block[:, outputs, :k], 0, 2), dtype=np.float64)
     np.log(np.maximum(eta, floor, out=eta), out=eta)
-    return eta[:, 1:] - eta[:, :1]
+    eta[:, 1:] -= eta[:, :1]
+    return eta[:, 1:]
 
 
 def _newton(problem: _Problem) -> tuple[FloatArray, FloatArray]:

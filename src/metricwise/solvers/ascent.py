@@ -25,14 +25,14 @@ _OF_ERROR = 0.02  # a gain this small, over the root of the number of rows, is n
 @dataclass(frozen=True, eq=False)
 class _State:
     losses: tuple[tuple[Loss, ...], ...]  # T passes of S starts
-    vertices: FloatArray  # (T, S, G, K, K)
+    vertices: FloatArray  # (T, S, G, D): summaries
     weights: FloatArray  # (T, S, G)
     moved: bool
     history: tuple[float, ...]
 
     @property
     def points(self) -> FloatArray:
-        return np.asarray(np.einsum("tsg,tsgij->sgij", self.weights, self.vertices))
+        return np.asarray(np.einsum("tsg,tsgd->sgd", self.weights, self.vertices))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Ascent:
     def init(self, oracle: Oracle, objective: Objective) -> _State:
         losses = (*starting_losses(objective), *self._random_losses(objective))
         vertices = ask(oracle, objective, losses)[None]
-        best = objective.total(objective.values(vertices[0]).max(axis=0))
+        best = objective.total(objective.values_at(vertices[0]).max(axis=0))
         return _State((losses,), vertices, np.ones(vertices.shape[:3]), True, (best,))
 
     def _random_losses(self, objective: Objective) -> list[Loss]:
@@ -97,12 +97,12 @@ class Ascent:
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
         points = state.points
-        losses = tuple(Loss.from_tensor(-slope) for slope in objective.gradient(points))
+        losses = tuple(objective.loss_of(slope) for slope in objective.slopes_at(points))
         vertices = ask(oracle, objective, losses)
         move = vertices - points
         length = line_search(objective, points, move, np.ones(points.shape[:2]))
-        before = objective.values(points)
-        after = objective.values(points + length[..., None, None] * move)
+        before = objective.values_at(points)
+        after = objective.values_at(points + length[..., None] * move)
         length = np.where(after > before, length, 0.0)
         weights = np.concatenate([state.weights * (1 - length), length[None]])
         best = np.maximum(after, before).max(axis=0)
@@ -133,7 +133,7 @@ class Ascent:
                 tol = max(self.tol, _OF_ERROR / rows.n_rows**0.5)
                 hull, passes = self._polish(rows, objective, hull, tol)
             passes += 1
-            history = (objective.total(objective.values(hull.vertices[-1])),)
+            history = (objective.total(objective.values_at(hull.vertices[-1])),)
         settled = "Settled" if not state.moved else f"Still rising after {self.max_iter} steps (raise max_iter)"
         return conclude(
             oracle,
@@ -151,12 +151,12 @@ class Ascent:
     def _best_hull(self, objective: Objective, state: _State) -> Hull:
         """For each group, the vertices of the start that rose highest, then the best single vertex of any start."""
         groups = np.arange(state.vertices.shape[2])
-        start = objective.values(state.points).argmax(axis=0)
+        start = objective.values_at(state.points).argmax(axis=0)
         n_steps = len(state.losses)
         losses = [pick(at, start) for at in state.losses]
         vertices = state.vertices[:, start, groups]
         weights = state.weights[:, start, groups]
-        values = objective.values(state.vertices).reshape(-1, len(groups))
+        values = objective.values_at(state.vertices).reshape(-1, len(groups))
         which = values.argmax(axis=0)
         flat = state.vertices.reshape(-1, *state.vertices.shape[2:])
         best = pick([loss for at in state.losses for loss in at], which)
@@ -168,34 +168,34 @@ class Ascent:
         passes, tol = 0, self.tol if tol is None else tol
         for _ in range(self.max_iter):
             vertex = hull.vertices[-1]
-            loss = Loss.from_tensor(-objective.gradient(vertex))
+            loss = objective.loss_of(objective.slopes_at(vertex))
             following = ask(oracle, objective, [loss])[0]
             passes += 1
-            better = objective.values(following) > objective.values(vertex) + tol
+            better = objective.values_at(following) > objective.values_at(vertex) + tol
             if not better.any():
                 break
             which = np.where(better, 1, 0)
-            hull = hull.add(pick([hull.losses[-1], loss], which), np.where(better[:, None, None], following, vertex))
+            hull = hull.add(pick([hull.losses[-1], loss], which), np.where(better[:, None], following, vertex))
         return hull, passes
 
     def _between(self, oracle: Oracle, objective: Objective, hull: Hull) -> tuple[Hull, int]:
         """Where a mixture beats the best vertex, try the rules whose losses lie between the two it uses most."""
-        if objective.total(objective.values(hull.point) - objective.values(hull.vertices[-1])) <= self.tol:
+        if objective.total(objective.values_at(hull.point) - objective.values_at(hull.vertices[-1])) <= self.tol:
             return hull, 0
         first, second = (
             _scaled(pick(hull.losses, which)) for which in np.argsort(-hull.weights, axis=0, kind="stable")[:2]
         )
-        middle, width = np.full(len(first), 0.5), 0.5
+        middle, width = np.full(first.n_outputs, 0.5), 0.5
         for _ in range(_ZOOMS):
             shares = np.clip(middle + width * _GRID[:, None], 0.0, 1.0)
-            losses = [Loss.from_tensor((1 - s) * first + s * second) for s in shares[..., None, None]]
+            losses = [_between(first, second, share) for share in shares]
             vertices = ask(oracle, objective, losses)
-            values = objective.values(vertices)
+            values = objective.values_at(vertices)
             which, groups = values.argmax(axis=0), np.arange(len(middle))
             middle, width = shares[which, groups], width / 4
-            better = values[which, groups] > objective.values(hull.vertices[-1])
+            better = values[which, groups] > objective.values_at(hull.vertices[-1])
             loss = pick([hull.losses[-1], pick(losses, which)], np.where(better, 1, 0))
-            hull = hull.add(loss, np.where(better[:, None, None], vertices[which, groups], hull.vertices[-1]))
+            hull = hull.add(loss, np.where(better[:, None], vertices[which, groups], hull.vertices[-1]))
         return hull, _ZOOMS
 
 
@@ -205,8 +205,16 @@ def _enough_rows(objective: Objective, n_rows: int) -> int:
     return enough if 4 * enough <= n_rows else n_rows
 
 
-def _scaled(loss: Loss) -> FloatArray:
-    """The loss as an array (G, K, K) whose largest difference within a row is 1."""
-    tensor = loss.tensor()
-    size = np.ptp(tensor, axis=-1).max(axis=-1)[:, None, None]
-    return np.asarray(tensor / np.where(size > 0, size, 1.0))
+def _scaled(loss: Loss) -> Loss:
+    """The losses of all groups, each with 1 as the largest difference within a row."""
+    size = np.ptp(loss.tensor(), axis=-1).max(axis=-1)
+    return loss.map(lambda a: a / _like(np.where(size > 0, size, 1.0), a))
+
+
+def _between(first: Loss, second: Loss, share: FloatArray) -> Loss:
+    """The losses that lie so far (G,) on the way from the first to the second."""
+    return first.map(lambda a, b: (1 - _like(share, a)) * a + _like(share, a) * b, second)
+
+
+def _like(values: FloatArray, array: FloatArray) -> FloatArray:
+    return values.reshape((-1,) + (1,) * (array.ndim - 1))

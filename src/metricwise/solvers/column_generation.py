@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import FloatArray, Solution, run
+from .base import FloatArray, IntArray, Solution, run
 from .hull import Hull, ask, conclude, starting_losses
 
 __all__ = ["ColumnGeneration"]
@@ -23,7 +22,7 @@ _ENOUGH = 1e-4  # parts as equal as this: the linear programme does the rest
 @dataclass(frozen=True, eq=False)
 class _State:
     hull: Hull
-    dual: FloatArray  # (G, P): weights of the parts, where the next vertex is asked for
+    dual: FloatArray  # (G, P): weights of the parts, where the next vertex is asked for; 0 where a group has fewer
     center: FloatArray  # (G, P): the weights with the least bound so far
     bounds: FloatArray  # (G,)
     trail: tuple[tuple[FloatArray, FloatArray], ...]  # log weights and parts, while equalising
@@ -73,41 +72,40 @@ class ColumnGeneration:
     seed: int = 0
 
     def init(self, oracle: Oracle, objective: Objective) -> _State:
-        parts = _parts(objective)
+        _need_minimum(objective)
         hull = Hull.start(oracle, objective, starting_losses(objective))
-        dual = np.full(parts.shape[:2], 1.0 / parts.shape[1])
-        value = objective.total(objective.values(hull.point))
-        return _State(hull, dual, dual, np.full(len(parts), np.inf), (), np.inf, 1, (value,))
+        real = np.arange(hull.vertices.shape[-1]) < objective.n_parts[:, None]
+        dual = real / objective.n_parts[:, None]
+        value = objective.total(objective.values_at(hull.point))
+        return _State(hull, dual, dual, np.full(len(dual), np.inf), (), np.inf, 1, (value,))
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
-        parts = _parts(objective)
-        loss = Loss.from_tensor(-np.einsum("gp,gpij->gij", state.dual, parts))
-        vertex = ask(oracle, objective, [loss])[0]
-        reached = np.einsum("gpij,gij->gp", parts, vertex)
+        loss = objective.loss_of(state.dual)
+        reached = ask(oracle, objective, [loss])[0]  # a vertex is the values of its parts
         bounds = np.sum(state.dual * reached, axis=1)
         better = bounds < state.bounds
         center = np.where(better[:, None], state.dual, state.center)
         state = replace(
             state,
-            hull=state.hull.add(loss, vertex),
+            hull=state.hull.add(loss, reached),
             center=center,
             bounds=np.minimum(bounds, state.bounds),
             passes=state.passes + 1,
         )
         trail = (*state.trail, (np.log(np.maximum(state.dual, 1e-12)), reached))
-        spread = float(np.max(reached.max(axis=1) - reached.min(axis=1)))
+        spread = max(float(np.ptp(own[:n])) for own, n in zip(reached, objective.n_parts, strict=True))
         if state.passes <= self.equalize and spread > _ENOUGH:
-            return replace(state, dual=_equalized(trail), trail=trail, history=(*state.history, state.history[-1]))
-        return self._master(oracle, objective, parts, state)
+            dual = _equalized(trail, objective.n_parts)
+            return replace(state, dual=dual, trail=trail, history=(*state.history, state.history[-1]))
+        return self._master(oracle, objective, state)
 
-    def _master(self, oracle: Oracle, objective: Objective, parts: FloatArray, state: _State) -> _State:
+    def _master(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
         """Solve the linear programmes; ask next between their duals and the centers."""
-        weights, duals = np.empty_like(state.hull.weights), np.empty_like(state.dual)
-        for g in range(len(parts)):
-            rows = np.einsum("pij,tij->tp", parts[g], state.hull.vertices[:, g])
-            weights[:, g], duals[g] = _programme(rows)
+        weights, duals = np.empty_like(state.hull.weights), np.zeros_like(state.dual)
+        for g, n_parts in enumerate(objective.n_parts):
+            weights[:, g], duals[g, :n_parts] = _programme(state.hull.vertices[:, g, :n_parts])
         hull = replace(state.hull, weights=weights)
-        values = objective.values(hull.point)
+        values = objective.values_at(hull.point)
         value = objective.total(values)
         gap = objective.total(np.maximum(state.bounds - values, 0.0))
         if not oracle.certified and value <= state.history[-1] + self.tol and state.trail == ():
@@ -144,14 +142,13 @@ class ColumnGeneration:
         )
 
 
-def _parts(objective: Objective) -> FloatArray:
-    """The linear parts (G, P, K, K) of the minimum."""
-    if objective.parts is None:
+def _need_minimum(objective: Objective) -> None:
+    """Say why there are no linear parts, if there are none."""
+    if not objective.is_minimum:
         name = type(objective.metric).__name__
         raise ValueError(
             f"ColumnGeneration needs a minimum of linear metrics. {name} is {objective.family}: use solver='auto'."
         )
-    return objective.parts
 
 
 def _programme(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -186,12 +183,13 @@ def _programme(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     return weights / weights.sum(), dual / dual.sum()
 
 
-def _equalized(trail: tuple[tuple[FloatArray, FloatArray], ...]) -> FloatArray:
+def _equalized(trail: tuple[tuple[FloatArray, FloatArray], ...], n_parts: IntArray) -> FloatArray:
     """Next weights of an iteration that raises the weight of parts below their mean; Anderson's acceleration."""
-    out = np.empty_like(trail[-1][0])
-    for g in range(len(out)):
-        points = np.array([weights[g] for weights, _ in trail[-_MEMORY:]])
-        below = np.array([_FIRST_STEP * (reached[g].mean() - reached[g]) for _, reached in trail[-_MEMORY:]])
+    out = np.zeros_like(trail[-1][0])
+    for g, n in enumerate(n_parts):
+        points = np.array([weights[g, :n] for weights, _ in trail[-_MEMORY:]])
+        parts = [reached[g, :n] for _, reached in trail[-_MEMORY:]]
+        below = np.array([_FIRST_STEP * (part.mean() - part) for part in parts])
         following = points[-1] + below[-1]
         if len(points) > 1:
             changes = np.diff(below, axis=0).T
@@ -200,5 +198,5 @@ def _equalized(trail: tuple[tuple[FloatArray, FloatArray], ...]) -> FloatArray:
         step = np.clip(following - points[-1], -_LONGEST, _LONGEST)
         log = points[-1] + step
         weight = np.exp(np.clip(log - log.max(), -12.0, 0.0))
-        out[g] = weight / weight.sum()
+        out[g, :n] = weight / weight.sum()
     return out

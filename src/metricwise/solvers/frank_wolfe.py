@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from .base import Solution, run
@@ -62,18 +61,18 @@ class FrankWolfe:
     def init(self, oracle: Oracle, objective: Objective) -> _State:
         hull = Hull.start(oracle, objective, starting_losses(objective))
         hull = correct(objective, hull, self.tol)
-        return _State(hull, np.inf, np.inf, 1, (objective.total(objective.values(hull.point)),))
+        return _State(hull, np.inf, np.inf, 1, (objective.total(objective.values_at(hull.point)),))
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
         point = state.hull.point
-        slope = objective.gradient(point)
-        loss = Loss.from_tensor(-slope)
+        slope = objective.slopes_at(point)
+        loss = objective.loss_of(slope)
         vertex = ask(oracle, objective, [loss])[0]
-        rise = np.sum(slope * (vertex - point), axis=(-2, -1))
+        rise = np.sum(slope * (vertex - point), axis=-1)
         gap = objective.total(np.maximum(rise, 0.0))
         bound = min(state.bound, state.history[-1] + gap)
         hull = correct(objective, state.hull.add(loss, vertex), max(self.tol / 10, 0.02 * gap))
-        value = objective.total(objective.values(hull.point))
+        value = objective.total(objective.values_at(hull.point))
         if not oracle.certified and value <= state.history[-1] + self.tol:
             gap = 0.0  # labels: the tangent proves nothing, what counts is that the step no longer helps
         return _State(hull, gap, bound, state.passes + 1, (*state.history, value))

@@ -1,7 +1,8 @@
 """Points among the vertices found: what the solvers of concave and general metrics share.
 
 A vertex is the confusion of one weighted rule; a convex combination of vertices is the confusion of a mixture of
-rules. Everything here is algebra on those few matrices; rows are not looked at.
+rules. Of both only what the objective looks at is kept, its summary, which is linear in the confusion: some K numbers
+for most metrics, not K^2. Everything here is algebra on those; rows are not looked at.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _ROUNDS = 5  # each narrows the step eightfold
 _COARSE = np.linspace(0.0, 1.0, 5)  # where every value is a call of the user's function
 _FEW_ROUNDS = 2
 _NEGLIGIBLE = 1e-12
+_CELLS = 1 << 21  # of confusion matrices that are asked for together
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +37,8 @@ class Hull:
     ----------
     losses : tuple of T Loss
         Each with the losses of all G groups.
-    vertices : ndarray of shape (T, G, K, K)
-        Pooled confusions of their rules.
+    vertices : ndarray of shape (T, G, D)
+        Summaries of the pooled confusions of their rules.
     weights : ndarray of shape (T, G)
         The point as a combination of the vertices; sums to 1 over T.
     """
@@ -49,14 +51,14 @@ class Hull:
     def start(cls, oracle: Oracle, objective: Objective, losses: Sequence[Loss]) -> Hull:
         """Ask for the first vertices in one pass; the point is the best of them."""
         vertices = ask(oracle, objective, losses)
-        best = np.argmax(objective.values(vertices), axis=0)
+        best = np.argmax(objective.values_at(vertices), axis=0)
         weights = (np.arange(len(losses))[:, None] == best).astype(np.float64)
         return cls(tuple(losses), vertices, weights)
 
     @property
     def point(self) -> FloatArray:
-        """The confusions (G, K, K) of the point."""
-        return np.asarray(np.einsum("tg,tgij->gij", self.weights, self.vertices))
+        """The summaries (G, D) of the point."""
+        return np.asarray(np.einsum("tg,tgd->gd", self.weights, self.vertices))
 
     def add(self, loss: Loss, vertex: FloatArray) -> Hull:
         """Return the hull with one more vertex per group, of weight 0."""
@@ -68,15 +70,22 @@ class Hull:
 
     def best(self, objective: Objective) -> tuple[Loss, FloatArray]:
         """Return the losses of the best single vertex of every group, and their values."""
-        values = objective.values(self.vertices)
+        values = objective.values_at(self.vertices)
         which = np.argmax(values, axis=0)
         return pick(self.losses, which), values.max(axis=0)
 
 
 def ask(oracle: Oracle, objective: Objective, losses: Sequence[Loss]) -> FloatArray:
-    """Return the pooled confusions (R, G, K, K) of losses of groups, in one pass."""
-    tensors = oracle.confusions([objective.spread(loss) for loss in losses])
-    return np.stack([objective.grouping.pool(C) for C in tensors])
+    """Return the summaries (R, G, D) of the confusions of losses of groups, in one pass.
+
+    With very many classes in several: the confusions of all losses need not fit into memory together.
+    """
+    together = max(1, _CELLS // (len(objective.n_classes) * objective.width**2))
+    found = []
+    for start in range(0, len(losses), together):
+        tensors = oracle.confusions([objective.spread(loss) for loss in losses[start : start + together]])
+        found += [objective.summarise(objective.grouping.pool(C)) for C in tensors]
+    return np.stack(found)
 
 
 def pick(losses: Sequence[Loss], which: np.ndarray) -> Loss:
@@ -105,7 +114,8 @@ def line_search(objective: Objective, start: FloatArray, step: FloatArray, longe
 
     Parameters
     ----------
-    start, step : ndarray of shape (..., G, K, K)
+    start, step : ndarray of shape (..., G, D)
+        Summaries.
     longest : ndarray of shape (..., G)
 
     Returns
@@ -119,7 +129,7 @@ def line_search(objective: Objective, start: FloatArray, step: FloatArray, longe
     grid = steps.reshape((-1,) + (1,) * longest.ndim)
     for _ in range(rounds):
         lengths = low + grid * (high - low)
-        values = objective.values(start + lengths[..., None, None] * step)
+        values = objective.values_at(start + lengths[..., None] * step)
         # Of equal values the longest step wins: it drops a vertex where it can.
         best = len(steps) - 1 - np.argmax(values[::-1], axis=0)
         chosen = np.take_along_axis(lengths, best[None], axis=0)[0]
@@ -144,8 +154,8 @@ def correct(
     groups = np.arange(weights.shape[1])
     center = None
     for _ in range(max_iter):
-        slope = objective.gradient(point)
-        promise = np.einsum("gij,tgij->tg", slope, hull.vertices)
+        slope = objective.slopes_at(point)
+        promise = np.einsum("gd,tgd->tg", slope, hull.vertices)
         to = (promise if allowed is None else np.where(allowed, promise, -np.inf)).argmax(axis=0)
         source = np.where(weights > 0, promise, np.inf).argmin(axis=0)
         promising = promise[to, groups] - promise[source, groups] > tol
@@ -153,17 +163,17 @@ def correct(
             break
         step = hull.vertices[to, groups] - hull.vertices[source, groups]
         length = line_search(objective, point, step, weights[source, groups])
-        before = objective.values(point)
-        length = np.where(objective.values(point + length[:, None, None] * step) > before, length, 0.0)
-        point = point + length[:, None, None] * step
+        before = objective.values_at(point)
+        length = np.where(objective.values_at(point + length[:, None] * step) > before, length, 0.0)
+        point = point + length[:, None] * step
         weights[source, groups] -= length
         weights[to, groups] += length
         if center is None and np.any(promising & (length == 0)):
             # A product of recalls is flat, at 0, between vertices that miss different classes; amid all it may rise.
             center = _center(hull, allowed)
-            stuck = promising & (length == 0) & (objective.values(center.point) >= before)
+            stuck = promising & (length == 0) & (objective.values_at(center.point) >= before)
             weights = np.where(stuck, center.weights, weights)
-            point = np.where(stuck[:, None, None], center.point, point)
+            point = np.where(stuck[:, None], center.point, point)
         elif not length.any():
             break
     weights[weights < _NEGLIGIBLE] = 0.0
@@ -194,7 +204,7 @@ def conclude(
 ) -> Solution:
     """Return the best single rule, or the mixture that the point is; either way say what the other would give."""
     loss, single = hull.best(objective)
-    mixed = objective.total(objective.values(hull.point))
+    mixed = objective.total(objective.values_at(hull.point))
     solution = finish(
         oracle, objective, loss, status=status, n_passes=n_passes, history=history, upper_bound=upper_bound
     )
@@ -214,7 +224,7 @@ def conclude(
 
 def thin(objective: Objective, hull: Hull, tol: float) -> Hull:
     """Express the point by as few vertices as keep its value within `tol`, group by group: greedily, lightest first."""
-    target = objective.values(hull.point)
+    target = objective.values_at(hull.point)
     weights = hull.weights.copy()
     while True:
         count = (weights > 0).sum(axis=0)
@@ -224,11 +234,22 @@ def thin(objective: Objective, hull: Hull, tol: float) -> Hull:
         trial[:, count <= 1] = weights[:, count <= 1]
         trial = trial / trial.sum(axis=0)
         fewer = correct(objective, replace(hull, weights=trial), max(tol / 10, 1e-12), allowed=trial > 0)
-        kept = objective.values(fewer.point) >= target - tol
+        kept = objective.values_at(fewer.point) >= target - tol
         shrunk = kept & ((fewer.weights > 0).sum(axis=0) < count)
         if not shrunk.any():
             return replace(hull, weights=weights)
         weights[:, shrunk] = fewer.weights[:, shrunk]
+
+
+def mixed_confusion(oracle: Oracle, losses: Sequence[Loss], shares: FloatArray) -> FloatArray:
+    """Return the confusion tensor (M, K, K) of a mixture of rules, with shares (M, R); few of them at a time."""
+    together = max(1, _CELLS // (len(shares) * losses[0].n_classes ** 2))
+    return sum(
+        np.einsum(
+            "mr,rmij->mij", shares[:, start : start + together], oracle.confusions(losses[start : start + together])
+        )
+        for start in range(0, len(losses), together)
+    )
 
 
 def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: Solution, seed: int) -> Solution:
@@ -239,7 +260,7 @@ def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: Solution,
     losses = [objective.spread(pick(hull.losses, order[r])) for r in range(n_rules)]
     shares = np.stack([objective.grouping.spread(w, fill=float(r == 0)) for r, w in enumerate(weights)], axis=1)
     shares = shares / shares.sum(axis=1, keepdims=True)
-    C = np.einsum("mr,rmij->mij", shares, oracle.confusions(losses))
+    C = mixed_confusion(oracle, losses, shares)
     value = objective.value(C)
     rules = tuple(anonymous_rule(loss, oracle.n_classes) for loss in losses)
     same = bool((shares == shares[0]).all())
