@@ -52,11 +52,11 @@ def _scores(block: FloatArray, loss: LossArrays) -> Iterator[FloatArray]:
             yield score
         return
     (full,) = loss
-    for j in range(len(block)):
-        score = block[0] * full[:, 0, j]
-        for i in range(1, len(block)):
-            score += block[i] * full[:, i, j]
-        yield score
+    columns = full.transpose(1, 2, 0)[:, :, None]  # by true class, then class, rows and outputs
+    scores = block[0] * columns[0]
+    for i in range(1, len(block)):
+        scores += block[i] * columns[i]
+    yield from scores
 
 
 def _decide_block(block: FloatArray, n_classes: IntArray, loss: LossArrays) -> IntArray:

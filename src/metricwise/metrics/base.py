@@ -126,7 +126,7 @@ class Metric:
         return self.bind(confusion.sum(axis=-1)).gradient(confusion)
 
     def summary(self, confusion: FloatArray) -> FloatArray:
-        """Return what a bound metric looks at, linear functions of C: (..., K, K) to (..., D); every cell, if need be."""
+        """Return what a bound metric looks at, linear functions of C, of shape (..., D); every cell, if need be."""
         return confusion.reshape(*confusion.shape[:-2], -1)
 
     def value_at(self, summary: FloatArray) -> FloatArray:
@@ -138,7 +138,7 @@ class Metric:
         return self.summary(self.gradient(_square(summary)))
 
     def form_of(self, slope: FloatArray) -> tuple[FloatArray, ...]:
-        """Return a slope of the summary as one of C: ``(matrix,)``, or ``(by_hit, by_column)`` of shape (..., K) each."""
+        """Return a slope of the summary as one of C: ``(matrix,)``, or ``(by_hit, by_column)``, (..., K) each."""
         return (_square(slope),)
 
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray | None:

@@ -117,8 +117,8 @@ class OneVsRest(Metric):
 
     def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
-        weights = np.eye(len(confusion))[self.position(len(confusion), classes)]
-        return free_gradient_of_classes(self, lambda priors: weights, confusion)
+        k = self.position(len(confusion), classes)
+        return free_gradient_of_classes(self, lambda priors: np.eye(priors.shape[-1])[k], confusion)
 
     def average(self, weights: FloatArray, priors: FloatArray) -> Metric:
         """Return the weighted mean over all classes as a bound metric."""

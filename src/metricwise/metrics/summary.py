@@ -1,9 +1,9 @@
 """Metrics that depend on a few sums of a confusion matrix only.
 
 Most metrics look at the hits of each class and at its true and predicted shares, never at single cells. Such a metric
-names what it looks at, its *summary*: linear functions of C, of which there are some K instead of K^2. A mixture of rules
-has the mixed summary, so solvers keep and search summaries, and a thousand classes cost no more than they must. Must not
-know data or solvers.
+names what it looks at, its *summary*: linear functions of C, of which there are some K instead of K^2. A mixture of
+rules has the mixed summary, so solvers keep and search summaries, and a thousand classes cost no more than they must.
+Must not know data or solvers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Summarised(Metric):
 
 
 class HitsAndColumns(Summarised):
-    """Base of the bound metrics of the hits ``C[k, k]`` and the predicted shares of each class, one behind the other."""
+    """Base of the bound metrics of hits ``C[k, k]`` and predicted shares of all classes, one after the other."""
 
     def summary(self, confusion: FloatArray) -> FloatArray:
         return np.concatenate([diagonal(confusion), confusion.sum(axis=-2)], axis=-1)

@@ -17,6 +17,8 @@ _MEMORY = 6  # past steps that the equalising iteration learns from
 _FIRST_STEP = 4.0  # recalls move by about a quarter per unit of log weight
 _LONGEST = 1.0
 _ENOUGH = 1e-4  # parts as equal as this: the linear programme does the rest
+_PASSES = 200
+_WORK = 1 << 15  # parts of all passes together
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,9 @@ class ColumnGeneration:
     ----------
     tol : float, default=1e-6
         Gap to stop at.
-    max_iter : int, default=200
+    max_iter : int, optional
+        Passes at most. By default 200, and fewer where there are more than some 160 parts, whose passes cost the
+        more: with a thousand parts the programme is left with the gap that the equalising steps come to.
     equalize : int, default=25
         Steps of the equalising iteration at most.
     randomized : bool, default=False
@@ -66,7 +70,7 @@ class ColumnGeneration:
     """
 
     tol: float = 1e-6
-    max_iter: int = 200
+    max_iter: int | None = None
     equalize: int = 25
     randomized: bool = False
     seed: int = 0
@@ -117,7 +121,9 @@ class ColumnGeneration:
         return replace(state, hull=hull, dual=dual, trail=(), gap=gap, history=(*state.history, value))
 
     def done(self, state: _State) -> bool:
-        return state.gap <= self.tol or state.passes > self.max_iter
+        n_parts = state.dual.shape[1]
+        most = max(min(_PASSES, _WORK // n_parts), self.equalize + 1) if self.max_iter is None else self.max_iter
+        return state.gap <= self.tol or state.passes > most
 
     def solve(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the best rule, or the best mixture."""
