@@ -35,6 +35,7 @@ FloatArray = NDArray[np.float64]
 
 _MAX_SHIFTS = 100
 _SHIFT_TOL = 1e-9
+_WIDE = 200  # classes, beyond which a full loss is not walked along
 
 
 @dataclass(frozen=True)
@@ -273,7 +274,11 @@ def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False
     ratio = objective.ratio
     # With probabilities the path is exact over all rules, also those that predict class 1 where it is less likely.
     if ratio is not None and (oracle.certified or objective.width > 2):
-        return "closed_form" if ratio.linear else "path"
+        if ratio.linear:
+            return "closed_form"
+        # A row that weighs very many classes cell by cell changes its decision as often: the walk along them all costs
+        # far more than the few rules that Dinkelbach's iteration asks for.
+        return "path" if objective.width <= _WIDE or ratio.line[0].is_diagonal else "dinkelbach"
     if objective.width == 2 and not (randomized and ratio is None):
         return "sweep"
     if objective.is_minimum:

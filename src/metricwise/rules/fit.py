@@ -35,6 +35,7 @@ _POOL = 100_000  # entries that the common link is fitted to, before those are s
 _MIN_TEMPERATURE = 0.05
 _BATCH = 1 << 17  # numbers per batch of outputs: what one Newton step reads stays in cache
 _ROOM = 1 << 21  # numbers of one batch that are held beside the logits: with very many classes, few rows at a time
+_WIDE = 128
 _MAX_STEPS = 50
 _TOL = 1e-9  # nats of penalised likelihood left to gain, of all rows together
 
@@ -228,15 +229,18 @@ class _Problem:
         fixed = shown.sum(axis=1) < 2
         return cls(logits, weight, counts[:, 1:], slope, fixed, shown | fixed[:, None], penalty)
 
-    def evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value (B,), gradient (B, k) and Hessian (B, k, k) at theta = (t, b_1, ..., b_{k-1})."""
+    def evaluate(self, theta: FloatArray, curved: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return value (B,), gradient (B, k) and Hessian (B, k, k) at theta = (t, b_1, ..., b_{k-1}).
+
+        Without `curved` the Hessian, which costs most, is the penalty's alone.
+        """
         size = theta.shape[1]
         gradient = np.concatenate([-self.slope[:, None], -self.counts], axis=1)
         value = (theta * gradient).sum(axis=1)
         hessian = np.zeros((len(theta), size, size))
         step = max(1, _ROOM // (len(theta) * (size - 1)))
         for start in range(0, self.logits.shape[2], step):
-            value += self._add(theta, slice(start, start + step), gradient, hessian)
+            value += self._add(theta, slice(start, start + step), gradient, hessian if curved else None)
         penalty = self.penalty.matrix()
         away = theta - self.penalty.center
         value += 0.5 * np.einsum("bi,ij,bj->b", away, penalty, away)
@@ -244,7 +248,7 @@ class _Problem:
         hessian += penalty
         return value, gradient, hessian
 
-    def _add(self, theta: FloatArray, rows: slice, gradient: FloatArray, hessian: FloatArray) -> FloatArray:
+    def _add(self, theta: FloatArray, rows: slice, gradient: FloatArray, hessian: FloatArray | None) -> FloatArray:
         """Add what some of the rows add to gradient and Hessian; return what they add to the value."""
         t, bias, logits, weight = theta[:, 0], theta[:, 1:], self.logits[:, :, rows], self.weight[:, rows]
         p = logits * t[:, None, None]
@@ -262,14 +266,17 @@ class _Problem:
         mass = weighted.sum(axis=2)
         gradient[:, 0] += (weight * mean).sum(axis=1)
         gradient[:, 1:] += mass
-        others = np.arange(1, theta.shape[1])
-        hessian[:, 1:, 1:] -= weighted @ p.transpose(0, 2, 1)
-        hessian[:, others, others] += mass
-        weighted *= logits - mean[:, None]
-        cross = weighted.sum(axis=2)
-        hessian[:, 0, 0] += (weighted * logits).sum(axis=(1, 2))
-        hessian[:, 0, 1:] += cross
-        hessian[:, 1:, 0] += cross
+        if hessian is not None:
+            others = np.arange(1, theta.shape[1])
+            # Of very many classes in single precision: the step is corrected by the next gradient, which is exact.
+            kind = np.float32 if len(others) > _WIDE else np.float64
+            hessian[:, 1:, 1:] -= weighted.astype(kind, copy=False) @ p.astype(kind, copy=False).transpose(0, 2, 1)
+            hessian[:, others, others] += mass
+            weighted *= logits - mean[:, None]
+            cross = weighted.sum(axis=2)
+            hessian[:, 0, 0] += (weighted * logits).sum(axis=(1, 2))
+            hessian[:, 0, 1:] += cross
+            hessian[:, 1:, 0] += cross
         return np.asarray((weight * (top + np.log(total))).sum(axis=1))
 
 
@@ -301,7 +308,7 @@ def _newton(problem: _Problem) -> tuple[FloatArray, FloatArray]:
             # Flattened by at most one bound, the path from theta to the trial point stays one of descent.
             trial = theta + size[:, None] * step
             np.maximum(trial[:, 0], _MIN_TEMPERATURE, out=trial[:, 0])
-            new = problem.evaluate(trial)
+            new = problem.evaluate(trial, curved=not done.all())
             worse = new[0] > value - 1e-4 * size * gain + 1e-12 * np.abs(value)
             worse &= (size > 1e-6) & ~done
             if not worse.any():
