@@ -50,4 +50,4 @@ def row_slopes(metric: Metric, confusion: FloatArray, slope: FloatArray, classes
         sides /= sides.sum(axis=(-2, -1), keepdims=True)
         up, down = metric.bind(sides.sum(axis=-1), classes).value(sides)
         out[some] = (up - down) / np.where(steps[some] > 0, 2 * steps[some], 1.0)
-    return out - slope[rows, cells]
+    return np.asarray(out - slope[rows, cells])

@@ -224,7 +224,8 @@ class LeastPart(Summarised):
         return np.asarray(summary.min(axis=-1))
 
     def slope_at(self, summary: FloatArray) -> FloatArray:
-        return (np.arange(summary.shape[-1]) == summary.argmin(axis=-1)[..., None]).astype(np.float64)
+        smallest = np.arange(summary.shape[-1]) == summary.argmin(axis=-1)[..., None]
+        return np.asarray(smallest, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -222,7 +222,8 @@ class _Problem:
             total, squares = weight.sum(axis=1), (weight * per_row).sum(axis=1)
             weight *= np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)[:, None]
         place = np.maximum(true, 0) + k * np.arange(len(true))[:, None]
-        counts = np.bincount(place.ravel(), weight.ravel(), minlength=k * len(true)).reshape(-1, k)
+        sums: FloatArray = np.bincount(place.ravel(), weight.ravel(), minlength=k * len(true)).astype(np.float64)
+        counts = sums.reshape(-1, k)
         own = np.take_along_axis(logits, np.maximum(true, 1)[:, None] - 1, axis=1)[:, 0]
         slope = (weight * np.where(true > 0, own, 0.0)).sum(axis=1)
         shown = counts > 0
@@ -269,8 +270,9 @@ class _Problem:
         if hessian is not None:
             others = np.arange(1, theta.shape[1])
             # Of very many classes in single precision: the step is corrected by the next gradient, which is exact.
-            kind = np.float32 if len(others) > _WIDE else np.float64
-            hessian[:, 1:, 1:] -= weighted.astype(kind, copy=False) @ p.astype(kind, copy=False).transpose(0, 2, 1)
+            single = len(others) > _WIDE
+            left, right = (weighted.astype(np.float32), p.astype(np.float32)) if single else (weighted, p)
+            hessian[:, 1:, 1:] -= left @ right.transpose(0, 2, 1)
             hessian[:, others, others] += mass
             weighted *= logits - mean[:, None]
             cross = weighted.sum(axis=2)

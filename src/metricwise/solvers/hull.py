@@ -243,13 +243,13 @@ def thin(objective: Objective, hull: Hull, tol: float) -> Hull:
 
 def mixed_confusion(oracle: Oracle, losses: Sequence[Loss], shares: FloatArray) -> FloatArray:
     """Return the confusion tensor (M, K, K) of a mixture of rules, with shares (M, R); few of them at a time."""
-    together = max(1, _CELLS // (len(shares) * losses[0].n_classes ** 2))
-    return sum(
-        np.einsum(
-            "mr,rmij->mij", shares[:, start : start + together], oracle.confusions(losses[start : start + together])
-        )
-        for start in range(0, len(losses), together)
-    )
+    k = losses[0].n_classes
+    together = max(1, _CELLS // (len(shares) * k * k))
+    out = np.zeros((len(shares), k, k))
+    for start in range(0, len(losses), together):
+        some = slice(start, start + together)
+        out += np.einsum("mr,rmij->mij", shares[:, some], oracle.confusions(losses[some]))
+    return out
 
 
 def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: Solution, seed: int) -> Solution:

@@ -1,0 +1,75 @@
+"""A thousand classes: what calls hold besides their input, and that nothing grows with a power of K that need not."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import metricwise as mw
+
+K = 1000
+LIMIT = 250e6  # bytes; a confusion matrix of these classes has 8e6
+
+
+def peak(call):
+    tracemalloc.start()
+    try:
+        result = call()
+        return result, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Probabilities that are right about one row in two, and labels of all classes."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(2 * K) % K)
+    scores = rng.normal(size=(2 * K, K))
+    scores[np.arange(2 * K), y] += 3.5
+    proba = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return proba / proba.sum(axis=1, keepdims=True), y
+
+
+FIXED = ["accuracy", "macro_f1", "balanced_accuracy", "g_mean", "min_recall", "kappa", "mcc", "micro_f1"]
+
+
+@pytest.mark.parametrize("confusion", ["labels", "expected"])
+@pytest.mark.parametrize("metric", FIXED)
+def test_solvers(rows, metric, confusion):
+    if metric == "g_mean":
+        metric = "q_mean"  # the same way; with two rows per class the geometric mean is 0 and nothing is left to climb
+    proba, y = rows
+    fit = lambda: mw.optimize(proba, y, metric, confusion=confusion, recalibrate=False, tol=1e-3)  # noqa: E731
+    solution, used = peak(fit)
+    assert used < LIMIT, f"{used / 1e6:.0f} MB"
+    assert solution.value >= solution.baseline - 1e-9
+
+
+@pytest.mark.parametrize("metric", [*FIXED, "quadratic_kappa", "macro_recall", "h_mean", "f1_weighted"])
+def test_sampling_errors(rows, metric):
+    """The gradient with priors free to move is what an influence needs, once per recipe and fold."""
+    proba, y = rows
+    C = mw.confusion.from_predictions(y[:, None], proba.argmax(axis=1)[:, None], K)[0] / len(y)
+    aim = mw.metrics.get_metric({"f1_weighted": "weighted_f1"}.get(metric, metric))
+    slope, used = peak(lambda: aim.free_gradient(C))
+    assert used < LIMIT, f"{used / 1e6:.0f} MB"
+    assert np.isfinite(slope).all()
+
+
+def test_the_link(rows):
+    from metricwise.inputs import read_proba
+    from metricwise.rules import fit_link
+
+    proba, y = rows
+    link, used = peak(lambda: fit_link(read_proba(proba), y[:, None]))
+    assert used < LIMIT, f"{used / 1e6:.0f} MB"
+    assert link.temperature[0] > 0
+
+
+@pytest.mark.slow
+def test_a_default_call(rows):
+    proba, y = rows
+    solution, used = peak(lambda: mw.optimize(proba, y, "macro_f1"))
+    assert used < LIMIT, f"{used / 1e6:.0f} MB"
+    assert solution.gain is not None
