@@ -131,10 +131,11 @@ class FromLabels(Metric):
             return super().free_gradient(confusion, classes)
         matrix, rows = np.asarray(confusion, dtype=np.float64), float(np.asarray(self.total))
         out = np.zeros_like(matrix)
-        for i, j in zip(*np.nonzero(np.repeat(matrix.sum(axis=1, keepdims=True) > 0, len(matrix), axis=1)), strict=True):
-            moves = (1.0 / rows, -min(1.0 / rows, float(matrix[i, j])))
-            high, low = (self._moved(matrix, (int(i), int(j)), move, rows, classes) for move in moves)
-            out[i, j] = (high - low) / (moves[0] - moves[1])
+        for i, j in np.ndindex(matrix.shape):
+            if matrix[i].any():
+                moves = (1.0 / rows, -min(1.0 / rows, float(matrix[i, j])))
+                high, low = (self._moved(matrix, (i, j), move, rows, classes) for move in moves)
+                out[i, j] = (high - low) / (moves[0] - moves[1])
         return out
 
     def _moved(
