@@ -15,7 +15,14 @@ def draw_labels(rng, proba):
 
 
 BY_CLASS = ["balanced_accuracy", "macro_f1", "g_mean", "h_mean", "q_mean", "min_recall"]
-COUNTING = [("expected", True), ("expected", False), ("blended", True), ("blended", False)]
+COUNTING = [
+    ("expected", True),
+    ("expected", False),
+    ("blended", True),
+    ("blended", False),
+    ("labels", True),
+    ("labels", False),
+]
 
 
 def world(rng, n, priors, centres, model_prior):

@@ -2,8 +2,9 @@
 
 Owns the *padding* of a confusion, a few rows that every rule is taken to have decided beside those given. Where
 probabilities are counted in the place of labels, a metric that averages over classes weighs a class by one over its
-mass, and a class that never occurs has the smallest mass of all: without padding the rule gives it rows in plenty. With
-it, the class weighs what an average class does, as it does for argmax. Must not know which metric it is.
+mass, and one that never occurs has the smallest mass of all: without padding the rule gives it rows in plenty. Where
+labels are counted it gives it none, though it may occur in the rows to come. With padding, the class weighs what an
+average class does, as it does for argmax. Must not know which metric it is.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ def pad(oracle: Oracle, grouping: Grouping, class_rows: FloatArray, *, rare: boo
     Parameters
     ----------
     oracle : Oracle
-        Counts probabilities, wholly or in part.
     grouping : Grouping
     class_rows : ndarray of shape (M, K)
         Rows whose label shows each class.

@@ -172,9 +172,8 @@ class Problem:
         ----------
         oracle : Oracle
         recipe : Recipe, optional
-            What a rule is fitted by, rather than judged: where it counts probabilities although there are labels, and
-            the metric counts every class alike, those that no label shows are padded
-            (:func:`metricwise.padding.pad`).
+            What a rule is fitted by, rather than judged: where there are labels and the metric counts every class
+            alike, classes that no label shows are padded (:func:`metricwise.padding.pad`).
         """
         n_classes, alpha = oracle.n_classes, self.output_weight
         if self.support_weighted:
@@ -182,8 +181,9 @@ class Problem:
             alpha = support if support.sum() > 0 else alpha
         grouping = group_outputs(self.average, oracle.weight, n_classes, alpha)
         padding = None
-        if recipe is not None and recipe.confusion != "labels" and self.codes is not None and self.metric.by_class:
-            padding = pad(oracle, grouping, self.class_rows, rare=recipe.recalibrate, smooth=self.metric.smooth)
+        if recipe is not None and self.codes is not None and self.metric.by_class:
+            rare = recipe.recalibrate and recipe.confusion != "labels"
+            padding = pad(oracle, grouping, self.class_rows, rare=rare, smooth=self.metric.smooth)
         return make_objective(
             self.metric,
             grouping,

@@ -89,7 +89,7 @@ class Solution:
         What these three were counted with.
     optimized_value : float
         What the solver maximised, as it counted it: by labels, probabilities or both, and through a surrogate where the
-        metric has one. It is `value` where labels are counted and the metric is no surrogate.
+        metric has one. It is `value` where labels are counted, show every class, and the metric is no surrogate.
     upper_bound : float or None
         No rule has a larger `optimized_value`. With expected confusion a certificate over all rules, randomised ones
         included; with labels only for the sweep and the path, over their own family of rules; else None.
