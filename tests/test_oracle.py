@@ -1,15 +1,17 @@
 """The memory oracle: the same integers whatever the layout, nothing copied, and a walk that counts as counting does."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies as s
-from metricwise.inputs import read_proba
+from metricwise.inputs import Probabilities, read_proba
 from metricwise.kernels import _numpy
 from metricwise.losses import Loss
-from metricwise.oracles import Line, MemoryOracle
+from metricwise.oracles import BlendedOracle, Line, MemoryOracle
 
 
 def layouts(proba):
@@ -182,3 +184,28 @@ def test_priors_and_weights_of_the_oracle():
     shifted = MemoryOracle(proba, codes, target_priors=np.array([[0.9, 0.1], [0.5, 0.5]]))
     np.testing.assert_allclose(shifted.priors, [[0.9, 0.1], [0.5, 0.5]])
     np.testing.assert_allclose(shifted.confusions([Loss.argmax(2)])[0, 0], [[0.9, 0.0], [0.1, 0.0]])
+
+
+@pytest.mark.parametrize("kind", ["labels", "expected", "blended"])
+@pytest.mark.parametrize("shape", ["binary", "columns", "list", "padded"])
+def test_shares_are_the_diagonals_and_column_sums_of_confusions(kind, shape):
+    rng = np.random.default_rng([5, *kind.encode(), *shape.encode()])
+    sizes = {"binary": [2, 2], "columns": [4], "list": [2, 5, 3], "padded": [3, 5]}[shape]
+    n, width = 90, max(sizes)
+    etas = [rng.dirichlet(np.ones(k), size=n).round(2) for k in sizes]
+    padded = np.stack([np.pad(eta, ((0, 0), (0, width - eta.shape[1]))) for eta in etas], axis=1)
+    blocks = {"binary": (padded[:, :, 1],), "list": tuple(eta[:, None] for eta in etas)}.get(shape, (padded,))
+    proba = Probabilities(blocks, np.array(sizes))
+    codes = np.stack([rng.integers(-1, k, n) for k in sizes], axis=1)
+    weight = rng.integers(0, 4, n).astype(float)
+    prior = rng.dirichlet(np.ones(width), size=len(sizes)) * (np.arange(width) < np.array(sizes)[:, None])
+    prior /= prior.sum(axis=1, keepdims=True)
+    losses = [Loss.argmax(width), Loss(full=rng.normal(size=(len(sizes), width, width)))]
+    losses.append(Loss(diagonal=-rng.random((1, width)), offset=rng.normal(size=(1, width)) / 4))
+    for weights, target in itertools.product((None, weight), (None, prior)):
+        labels, expected = (MemoryOracle(proba, codes, weights, e, target) for e in (False, True))
+        oracle = {"labels": labels, "expected": expected, "blended": BlendedOracle(labels, expected)}[kind]
+        C = oracle.confusions(losses)
+        hits, columns = np.moveaxis(oracle.shares(losses), 2, 0)
+        np.testing.assert_allclose(hits, np.diagonal(C, axis1=2, axis2=3), atol=1e-14)
+        np.testing.assert_allclose(columns, C.sum(axis=2), atol=1e-14)

@@ -21,6 +21,7 @@ from ._common import on_diagonal
 from .averages import Grouping
 from .base import FractionalLinear, Increasing, Linear, Metric, inner, quotient
 from .recall_means import LeastPart
+from .summary import OfShares
 
 __all__ = ["Objective", "Ratio", "make_objective"]
 
@@ -198,6 +199,23 @@ class Objective:
         C = self._padded(C)
         for (groups, k, metric), size in zip(self._batches, self._sizes, strict=True):
             out[..., groups, :size] = metric.summary(C[..., groups, :k, :k])
+        return out
+
+    @property
+    def of_shares(self) -> bool:
+        """Whether all that matters of a confusion are its hits and its predicted shares."""
+        return all(isinstance(metric, OfShares) for _, metric in self.bound)
+
+    def summarise_shares(self, shares: FloatArray) -> FloatArray:
+        """Return the summaries (..., G, D) of pooled hits and predicted shares (..., G, 2, K)."""
+        if self.padding is not None:
+            padding = np.stack([np.diagonal(self.padding, axis1=1, axis2=2), self.padding.sum(axis=1)], axis=1)
+            shares = (shares + padding) / self._size
+        out = np.zeros((*shares.shape[:-2], max(self._sizes)))
+        for (groups, k, metric), size in zip(self._batches, self._sizes, strict=True):
+            assert isinstance(metric, OfShares)
+            own = shares[..., groups, :, :k]
+            out[..., groups, :size] = metric.summary_of(own[..., 0, :], own[..., 1, :])
         return out
 
     def values_at(self, summaries: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._common import EMPTY, FloatArray, as_shares, diagonal, divide, require
 from ._free import centred
 from .base import Linear, Metric, inner
-from .summary import Summarised
+from .summary import OfShares, Summarised
 
 __all__ = [
     "GMean",
@@ -82,7 +82,7 @@ def _free_of_recalls(slopes: FloatArray, confusion: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class OfRecalls(Summarised):
+class OfRecalls(OfShares):
     """A mean of recalls, bound to the priors.
 
     Parameters
@@ -99,6 +99,9 @@ class OfRecalls(Summarised):
     name: ClassVar[str] = "of_recalls"
     family: ClassVar[str] = "concave"
     concave: ClassVar[bool] = True
+
+    def summary_of(self, hits: FloatArray, columns: FloatArray) -> FloatArray:
+        return hits
 
     def summary(self, confusion: FloatArray) -> FloatArray:
         return diagonal(confusion)
@@ -259,7 +262,7 @@ class MinimumOfLinear(LeastPart):
 
 
 @dataclass(frozen=True, eq=False)
-class MinimumOfRecalls(LeastPart):
+class MinimumOfRecalls(LeastPart, OfShares):
     """The smallest recall, ``min_p C[i_p, i_p] / pi_(i_p)``: a :class:`MinimumOfLinear` without its matrices.
 
     Parameters
@@ -279,8 +282,7 @@ class MinimumOfRecalls(LeastPart):
     def _own_priors(self) -> FloatArray:
         return np.take_along_axis(self.priors, self.which, axis=-1)
 
-    def summary(self, confusion: FloatArray) -> FloatArray:
-        hits = diagonal(confusion)
+    def summary_of(self, hits: FloatArray, columns: FloatArray) -> FloatArray:
         lead = np.broadcast_shapes(hits.shape[:-1], self.which.shape[:-1])
         hits = np.broadcast_to(hits, (*lead, hits.shape[-1]))
         which = np.broadcast_to(self.which, (*lead, self.which.shape[-1]))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ._common import FloatArray, diagonal, on_diagonal
 from .base import Metric
 
-__all__ = ["HitsAndColumns", "Summarised"]
+__all__ = ["HitsAndColumns", "OfShares", "Summarised"]
 
 
 class Summarised(Metric):
@@ -35,11 +35,22 @@ class Summarised(Metric):
         return on_diagonal(by_hit) + by_column[..., None, :]
 
 
-class HitsAndColumns(Summarised):
-    """Base of the bound metrics of hits ``C[k, k]`` and predicted shares of all classes, one after the other."""
+class OfShares(Summarised):
+    """Base of the bound metrics of hits ``C[k, k]`` and predicted shares alone: whole matrices need not be counted."""
+
+    def summary_of(self, hits: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return the summary of hits and predicted shares, (..., K) each."""
+        raise NotImplementedError
 
     def summary(self, confusion: FloatArray) -> FloatArray:
-        return np.concatenate([diagonal(confusion), confusion.sum(axis=-2)], axis=-1)
+        return self.summary_of(diagonal(confusion), confusion.sum(axis=-2))
+
+
+class HitsAndColumns(OfShares):
+    """Base of the bound metrics of hits and predicted shares of all classes, one after the other."""
+
+    def summary_of(self, hits: FloatArray, columns: FloatArray) -> FloatArray:
+        return np.concatenate([hits, columns], axis=-1)
 
     def form_of(self, slope: FloatArray) -> tuple[FloatArray, ...]:
         by_hit, by_column = np.split(slope, 2, axis=-1)

@@ -235,6 +235,13 @@ class Oracle(Protocol):
         """Return the confusion tensors of the rules of R losses, shape (R, M, K, K), in one pass over the rows."""
         ...
 
+    def shares(self, losses: Sequence[Loss]) -> FloatArray:
+        """Return hits (the diagonals) and predicted shares (the column sums) of those tensors alone, (R, M, 2, K).
+
+        With very many classes that is far less to count, and to hold.
+        """
+        ...
+
     def walk(self, line: Line, tol: float, score: Score | None = None) -> Walk:
         """Follow functionals of the confusion for all g along a line of losses.
 

@@ -60,6 +60,9 @@ class BlendedOracle:
     def confusions(self, losses: Sequence[Loss]) -> FloatArray:
         return self._mix(self.labels.confusions(losses), self.expected.confusions(losses))
 
+    def shares(self, losses: Sequence[Loss]) -> FloatArray:
+        return self._mix(self.labels.shares(losses), self.expected.shares(losses))
+
     def walk(self, line: Line, tol: float, score: Score | None = None) -> Walk:
         return follow(self, line, tol, score)
 

@@ -21,6 +21,7 @@ __all__ = ["MemoryOracle"]
 
 _FIRST = np.zeros(1, dtype=np.intp)
 _RUN = 16
+_ENTRIES = 1 << 22  # probabilities that are looked at together
 _LEAST_PRIOR = 1e-6  # as the shift of the probabilities has it: a class may not be shifted away for good
 
 
@@ -89,9 +90,12 @@ class MemoryOracle:
         labelled = MemoryOracle(self.proba, self.codes, self.sample_weight, class_weights=self.class_weights).priors
         back = np.where(labelled > 0, labelled / np.maximum(self.target_priors, _LEAST_PRIOR), 1.0)
         mass = np.empty(self.codes.shape)
+        step = max(1, _ENTRIES // self.proba.width)
         for m in range(self.proba.n_outputs):
-            eta = distributions(self.proba.output(m)[:, 0])
-            mass[:, m] = 1.0 / (eta @ back[m, : eta.shape[1]])
+            block = self.proba.output(m)[:, 0]
+            for start in range(0, self.n_rows, step):  # no second copy of the big array
+                eta = distributions(block[start : start + step])
+                mass[start : start + step, m] = 1.0 / (eta @ back[m, : eta.shape[1]])
         return mass if self._observed is None else mass * self._observed
 
     @cached_property
@@ -155,6 +159,44 @@ class MemoryOracle:
             width = min(width, k)  # an array may be padded beyond the largest number of classes
             out[:, span, :width, :width] = sums[:, :, :width, :width]
         return out
+
+    def shares(self, losses: Sequence[Loss]) -> FloatArray:
+        out = np.zeros((len(losses), self.proba.n_outputs, 2, self.proba.width))
+        for block, span in self.proba.outputs():
+            width = 2 if block.ndim == 2 else block.shape[2]
+            for r, loss in enumerate(losses):
+                decided = kernels.decide(block, self.n_classes[span], _part(loss, span, width))
+                for m in range(span.start, span.stop):
+                    out[r, m] = self._shares_of(block[:, m - span.start], decided[:, m - span.start], m)
+        return out
+
+    def _shares_of(self, eta: NDArray[Any], decided: IntArray, m: int) -> FloatArray:
+        """Hits and predicted shares (2, K) of decisions (N,) for one output, of probabilities (N,) or (N, K)."""
+        k, factor = self.proba.width, self._row_factor[m]
+        if not self.expected:
+            assert self.codes is not None
+            true = self.codes[:, m].astype(np.intp)
+            counted = np.where(true >= 0, factor[true], 0.0)
+            counted = counted if self.sample_weight is None else counted * self.sample_weight
+            hit = np.where(decided == true, counted, 0.0)
+        else:
+            counted = np.full(len(decided), factor[0]) if self.sample_weight is None else factor[0] * self.sample_weight
+            counted = counted if self._mass is None else counted * self._mass[:, m]
+            if eta.ndim == 1:
+                hit = counted * np.where(decided == 1, eta, 1.0 - eta)
+            else:
+                hit = counted * np.take_along_axis(eta, decided[:, None], axis=1)[:, 0]
+                counted = counted * self._totals[:, m]
+        return np.stack([np.bincount(decided, values, minlength=k) for values in (hit, counted)])
+
+    @cached_property
+    def _totals(self) -> FloatArray:
+        """What the probabilities of each entry (N, M) sum to, 1 but for rounding."""
+        sums = (
+            np.ones(block.shape) if block.ndim == 2 else block.sum(axis=2, dtype=np.float64)
+            for block in self.proba.blocks
+        )
+        return np.concatenate(list(sums), axis=1)
 
     def walk(self, line: Line, tol: float, score: Score | None = None) -> Walk:
         return follow(self, line, tol, score)

@@ -27,6 +27,7 @@ _COARSE = np.linspace(0.0, 1.0, 5)  # where every value is a call of the user's 
 _FEW_ROUNDS = 2
 _NEGLIGIBLE = 1e-12
 _CELLS = 1 << 21  # of confusion matrices that are asked for together
+_WIDE = 64  # classes, beyond which whole matrices are not asked for without need
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +79,18 @@ class Hull:
 def ask(oracle: Oracle, objective: Objective, losses: Sequence[Loss]) -> FloatArray:
     """Return the summaries (R, G, D) of the confusions of losses of groups, in one pass.
 
-    With very many classes in several: the confusions of all losses need not fit into memory together.
+    With very many classes in several, for the confusions of all losses need not fit into memory together; or without
+    any, where the objective can do without.
     """
+    if objective.width > _WIDE and objective.of_shares:
+        found = oracle.shares([objective.spread(loss) for loss in losses])
+        return np.stack([objective.summarise_shares(objective.grouping.pool(own)) for own in found])
     together = max(1, _CELLS // (len(objective.n_classes) * objective.width**2))
-    found = []
+    summaries = []
     for start in range(0, len(losses), together):
         tensors = oracle.confusions([objective.spread(loss) for loss in losses[start : start + together]])
-        found += [objective.summarise(objective.grouping.pool(C)) for C in tensors]
-    return np.stack(found)
+        summaries += [objective.summarise(objective.grouping.pool(C)) for C in tensors]
+    return np.stack(summaries)
 
 
 def pick(losses: Sequence[Loss], which: np.ndarray) -> Loss:
