@@ -221,7 +221,7 @@ BAD = {
     "prior nan": ((P, B, "f1"), {"prior": np.nan}, "optimize: prior must be non-negative and sum to 1"),
     "prior rows": (
         (LISTED, Y2, "kappa"),
-        {"prior": [[0.5, 0.5]]},
+        {"prior": [[0.5, 0.5]], "average": "macro"},
         "optimize: prior must be given once or for each of 2 outputs",
     ),
     # metrics
@@ -230,9 +230,9 @@ BAD = {
     "metric typo": ((P, B, "kapa"), {}, "metric: 'kapa' is not known; did you mean 'kappa'"),
     "metric of one class": ((PROBA, Y, "f1"), {}, "metric: 'f1' is about one class"),
     "metric label": (
-        (P, B, mw.metrics.FBeta(label="yes")),
+        (P, B, mw.metrics.FBeta(pos_label="yes")),
         {},
-        r"FBeta: label must be one of the classes \[0, 1\], got 'yes'",
+        r"FBeta: pos_label must be one of the classes \[0, 1\], got 'yes'",
     ),
     "metric three arguments": ((P, B, lambda a, b, c: 1.0), {}, "metric: function needs a, b, c; a metric is"),
     "metric nan": (
@@ -324,10 +324,13 @@ def test_sentences_about_new_rows():
 
 def test_a_class_by_name_is_that_class():
     y = np.where(B == 1, "yes", "no")
-    by_name = mw.optimize(P, y, mw.metrics.FBeta(label="no"), **LABELS)
+    both = np.stack([1 - P, P], axis=1)
+    by_name = mw.optimize(both, y, mw.metrics.FBeta(pos_label="no"), **LABELS)
     assert by_name.value == pytest.approx(sk.f1_score(y, by_name.rule.predict(P), pos_label="no"))
     assert by_name.value == mw.optimize(P, y, mw.metrics.FBeta(index=0), **LABELS).value
-    assert mw.optimize(P, y, mw.metrics.FBeta(label="yes"), **LABELS).value == mw.optimize(P, y, "f1", **LABELS).value
+    assert (
+        mw.optimize(P, y, mw.metrics.FBeta(pos_label="yes"), **LABELS).value == mw.optimize(P, B, "f1", **LABELS).value
+    )
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])

@@ -20,7 +20,7 @@ LABELLED[:2] = [[0], [1]]
 NAMES = np.array(["a", "b", "c"])
 
 
-def solve(proba, y, metric="quadratic_kappa", **options):
+def solve(proba, y, metric="kappa", **options):
     return mw.optimize(proba, y, metric, **LABELS, **options)
 
 
@@ -188,9 +188,9 @@ def test_binary_probabilities_of_any_shape(proba):
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_the_positive_class_does_not_hang_on_the_order_of_columns(frame):
     y = np.where(BINARY == 1, "yes", "no")
-    reference = solve(POSITIVE, y, "f1")
+    reference = solve(POSITIVE, y, "f1", pos_label="yes")
     for columns in ({"yes": POSITIVE, "no": 1 - POSITIVE}, {"no": 1 - POSITIVE, "yes": POSITIVE}):
-        solution = solve(frame(columns), y, "f1")
+        solution = solve(frame(columns), y, "f1", pos_label="yes")
         assert solution.rule.classes[0].tolist() == ["no", "yes"]
         assert solution.value == reference.value
         turned = frame(dict(reversed(columns.items())))
@@ -278,7 +278,7 @@ def test_padding_that_classes_reveal():
 
 
 def test_classes_given_once_are_every_outputs():
-    solution = solve(MULTILABEL, np.where(LABELLED, "y", "n"), "f1", classes=["n", "y"])
+    solution = solve(MULTILABEL, np.where(LABELLED, "y", "n"), "f1", classes=["n", "y"], pos_label="y")
     assert solution.value == solve(MULTILABEL, LABELLED, "f1").value
     cube = np.stack([PROBA, PROBA, PROBA], axis=1)
     y = np.column_stack([Y, Y, Y])

@@ -13,7 +13,7 @@ FIXED = {"confusion": "expected", "recalibrate": False}
 def test_a_label_at_different_positions_is_refused_under_micro():
     proba = [np.array([[0.6, 0.4], [0.3, 0.7]]), np.array([[0.2, 0.8], [0.5, 0.5]])]
     y = np.array([["no", "yes"], ["yes", "no"]])
-    metric = mw.metrics.FBeta(label="yes")
+    metric = mw.metrics.FBeta(pos_label="yes")
     classes = [["no", "yes"], ["yes", "no"]]
     with pytest.raises(ValueError, match="FBeta: a class given by label must stand at the same position"):
         mw.optimize(proba, y, metric, classes=classes, average="micro", **FIXED)
@@ -57,7 +57,7 @@ def test_arrays_of_labels_may_be_shared_or_not(average, name):
     n_classes, weight = np.full(5, 2), np.array([3.0, 1.0, 0.0, 2.0, 5.0])
     C[2] = 0
     grouping = group_outputs(average, weight, n_classes, np.array([1.0, 2.0, 1.0, 0.0, 1.0]))
-    one = np.array(["no", "yes"])
+    one = np.array([-1, 1])
     metric = mw.metrics.get_metric(name)
     shared, copied, unnamed = (
         make_objective(metric, grouping, C.sum(axis=-1), n_classes, classes=classes)
@@ -78,7 +78,7 @@ def test_outputs_of_unequal_labels_are_bound_apart():
     n_classes = np.array([2, 3, 2])
     grouping = group_outputs("macro", np.ones(3), n_classes, np.ones(3))
     classes = (np.array(["a", "b"]), np.array(["a", "b", "c"]), np.array(["b", "a"]))
-    metric = mw.metrics.Recall(label="b")
+    metric = mw.metrics.Recall(pos_label="b")
     objective = make_objective(metric, grouping, C.sum(axis=-1), n_classes, classes=classes)
     assert [groups.tolist() for groups, _ in objective.bound] == [[0], [1], [2]]
     assert objective.values(C).tolist() == pytest.approx([0.75, 1.0, 0.5 / 0.6])

@@ -234,7 +234,7 @@ def test_regret_of_a_threshold_against_all_thresholds():
     rng = np.random.default_rng(7)
     eta = rng.beta(1, 4, size=300)
     rule = mw.WeightedRule(Loss.argmax(2), classes=(np.array(["no", "yes"]),))
-    found = regret(rule, eta, eta, "f1")
+    found = regret(rule, eta, eta, "f1", pos_label="yes")
 
     def f1(threshold):
         chosen = eta > threshold
@@ -242,7 +242,7 @@ def test_regret_of_a_threshold_against_all_thresholds():
 
     assert found.value == pytest.approx(f1(0.5))
     assert found.best == pytest.approx(max(f1(t) for t in [-1.0, *eta]))
-    assert regret(found.best_rule, eta, eta, "f1").regret == pytest.approx(0.0, abs=1e-12)
+    assert regret(found.best_rule, eta, eta, "f1", pos_label="yes").regret == pytest.approx(0.0, abs=1e-12)
 
 
 def test_regret_over_outputs_and_weights():

@@ -62,7 +62,7 @@ def test_labels_drawn_from_the_probabilities_bear_it_out(kind, name):
     proba, etas = proba_of(kind, n=20_000)
     rng = np.random.default_rng(2)
     y = np.column_stack([(rng.random((len(eta), 1)) > np.cumsum(eta, axis=1)[:, :-1]).sum(axis=1) for eta in etas])
-    solution = mw.optimize(proba, None, name)
+    solution = mw.optimize(proba, None, name, average="micro")
     predicted = solution.rule.predict(proba).reshape(y.shape)
     seen = s.value(s.Tiny(etas, y), predicted, METRICS[name])
     assert solution.value == pytest.approx(seen, abs=0.02)

@@ -12,15 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from . import inputs
 from ._version import __version__
 from .metrics.base import Metric
 from .metrics.functions import check_whole_rows
+from .metrics.naming import positive_places
 from .metrics.recording import RecordSpec, resolve_record
-from .metrics.scales import in_order
-from .metrics.scorers import resolve, target_kind
+from .metrics.scorers import resolve_for, settle, target_kind
 from .problem import Problem, Recipe, Settings, argmax, argmax_rule, fit
 from .recorded import record_rule
 from .selection import Choice, candidates, choose
@@ -38,6 +38,7 @@ def optimize(
     sample_weight: ArrayLike | None = None,
     output_weight: ArrayLike | None = None,
     classes: Any = None,
+    pos_label: Any = None,
     missing: Any = None,
     record: RecordSpec = None,
     solver: str | Solver = "auto",
@@ -67,13 +68,19 @@ def optimize(
         `make_scorer`. A function of one required argument is f(C) of a (K, K) confusion matrix of shares, one of two
         f(y_true, y_pred) of labels; if that takes no `sample_weight`, it is counted with labels only, in whole rows.
     average : {"micro", "macro", "instance"}, optional
-        Average over outputs; None means micro unless the name of the metric fixes it.
+        Average over outputs. None means micro unless the name of the metric fixes it, and must be given where outputs
+        have different classes.
     sample_weight : array-like of shape (N,), optional
     output_weight : array-like of shape (M,), optional
     classes : array-like, or list of M array-likes, optional
         Labels in column order. None takes the names of the columns of data frames, else the sorted labels in y if
         there are as many as columns, else 0..K-1 if y holds whole numbers from 0 on, with 0 among them. What that
         leaves open is asked for: ratings from 1 on that lack one, ordered categories that do not sort into their order.
+        Ordinal metrics take words in the order given here.
+    pos_label : object, or list of M objects, optional
+        The positive class of metrics of one class, such as "f1" and "recall", by label: for all outputs, or for each.
+        Needed for other labels than 0 and 1, -1 and 1, False and True; with more than two classes it is the one that is
+        held against the rest. A metric that names its class takes none.
     missing : scalar, optional
         A code that stands for a missing label besides the usual ones.
     record : list or dict, optional
@@ -109,9 +116,9 @@ def optimize(
     --------
     >>> import metricwise as mw
     >>> proba = [[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.4, 0.3, 0.3], [0.5, 0.1, 0.4]]
-    >>> solution = mw.optimize(proba, ["a", "b", "b", "c"], "quadratic_kappa", confusion="labels", recalibrate=False)
+    >>> solution = mw.optimize(proba, [1, 2, 2, 3], "quadratic_kappa", confusion="labels", recalibrate=False)
     >>> solution.rule.predict(proba).tolist()
-    ['a', 'b', 'b', 'b']
+    [1, 2, 2, 2]
     """
     recipe = _read_recipe(confusion, recalibrate, y)
     seed = _read_seed(random_state)
@@ -126,6 +133,7 @@ def optimize(
         sample_weight=sample_weight,
         output_weight=output_weight,
         classes=classes,
+        pos_label=pos_label,
         missing=missing,
         prior=prior,
         normalize=normalize,
@@ -183,6 +191,7 @@ def read_problem(
     sample_weight: Any = None,
     output_weight: Any = None,
     classes: Any = None,
+    pos_label: Any = None,
     missing: Any = None,
     prior: Any = None,
     normalize: bool = False,
@@ -205,6 +214,7 @@ def read_problem(
     if multioutput:
         inputs.check_one_column(y, proba, who)
     inputs.warn_of_order(who, 3, proba=proba, y=y, sample_weight=sample_weight)
+    declared = classes is not None
     classes = inputs.classes_from_columns(proba, y, classes, multioutput, missing)
     columns = _output_names(proba, y) if multioutput else None
     read = inputs.read_proba(
@@ -215,17 +225,29 @@ def read_problem(
     several = read.n_outputs > 1 if multioutput is None else multioutput
     if not (_is_number(zero_division) and 0 <= zero_division <= 1):
         raise ValueError(f"{who}: zero_division must be a number in [0, 1], got {inputs.shown(zero_division)}.")
-    kind = target_kind(read.width, several)
-    resolved = resolve(metric, kind, average, zero_division)
+    scales = None if labels is None else labels.scales
+    resolved = resolve_for(
+        metric,
+        names,
+        several=several,
+        declared=declared,
+        average=average,
+        zero_division=zero_division,
+        pos_label=pos_label,
+        scales=scales,
+        who=who,
+    )
+    recorded = resolve_record(record, target_kind(read.width, several), resolved, zero_division, pos_label, who)
+    recorded = {name: settle(one, names, declared=declared, scales=scales) for name, one in recorded.items()}
+    if not declared:
+        _check_single_columns(read, names, resolved.metric, who)
     if resolved.metric.degenerate:
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
-    scales = None if labels is None else labels.scales
-    recorded = resolve_record(record, kind, resolved, zero_division, who)
     problem = Problem(
         proba=read,
         codes=None if labels is None else labels.codes,
         classes=names,
-        metric=in_order(resolved.metric, scales),
+        metric=resolved.metric,
         average=resolved.average,
         support_weighted=resolved.support_weighted,
         sample_weight=inputs.read_sample_weight(sample_weight, read.n_rows, who),
@@ -234,7 +256,8 @@ def read_problem(
         multioutput=several,
         normalize=normalize,
         output_names=None if columns is None else tuple(map(str, columns)),
-        record={name: replace(one, metric=in_order(one.metric, scales)) for name, one in recorded.items()},
+        record=recorded,
+        positive=positive_places(resolved.metric, names) if resolved.support_weighted else None,
     )
     for one in (resolved, *problem.record.values()):
         check_whole_rows(
@@ -259,6 +282,21 @@ def _output_names(proba: Any, y: Any) -> list[Any] | None:
     names = inputs.column_names(proba) if inputs.is_frame(proba) else []
     distinct = len(set(map(str, names))) == len(names)
     return names if names and distinct and not inputs.position_named(names) else None
+
+
+def _check_single_columns(
+    proba: inputs.Probabilities, classes: tuple[NDArray[Any], ...], metric: Metric, who: str
+) -> None:
+    """Refuse the probability of one class where the metric names the other one, and nothing says which it is of."""
+    single = [span for block, span in proba.outputs() if block.ndim == 2]
+    for m in (m for span in single for m in range(span.start, span.stop)):
+        named = getattr(metric.of_output(m), "pos_label", None)
+        first, second = inputs.python_labels(classes[m])
+        if named == first and first not in (0, -1):
+            raise ValueError(
+                f"{who}: pos_label is {first!r}, and proba with a single column would be the probability of "
+                f"{second!r}, which sorts last; give both columns, or classes= with the class of the column last."
+            )
 
 
 def _check_observed(problem: Problem, who: str) -> None:

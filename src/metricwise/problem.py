@@ -20,6 +20,7 @@ from .losses import Loss, average_loss
 from .metrics.averages import group_outputs
 from .metrics.base import Metric
 from .metrics.instance import instance_value
+from .metrics.naming import positive_places
 from .metrics.objective import Objective, make_objective
 from .metrics.scorers import Resolved
 from .oracles import BlendedOracle, MemoryOracle, Oracle
@@ -87,6 +88,8 @@ class Problem:
         How many rows a row stands for, where the rows are a sample.
     record : mapping of str to Resolved
         Metrics that are recorded beside `metric`.
+    positive : ndarray of shape (M,), or None
+        The positive class of each output where outputs weigh by it, for metrics that have none of their own.
     """
 
     proba: Probabilities
@@ -103,6 +106,7 @@ class Problem:
     output_names: tuple[str, ...] | None = None
     frequency: FloatArray | None = None
     record: Mapping[str, Resolved] = field(default_factory=dict)
+    positive: NDArray[np.intp] | None = None
 
     def take(self, rows: Any) -> Problem:
         """Return the problem of some of the rows."""
@@ -177,7 +181,10 @@ class Problem:
         """
         n_classes, alpha = oracle.n_classes, self.output_weight
         if self.support_weighted:
-            support = alpha * oracle.weight * oracle.priors[:, 1]
+            own = positive_places(self.metric, self.classes)
+            positive = self.positive if own is None else own
+            assert positive is not None  # a metric of one class asks for these weights, for itself or for others
+            support = alpha * oracle.weight * oracle.priors[np.arange(len(alpha)), positive]
             alpha = support if support.sum() > 0 else alpha
         grouping = group_outputs(self.average, oracle.weight, n_classes, alpha)
         padding = None
@@ -243,7 +250,7 @@ class Problem:
                 self.proba.width,
                 self.output_weight,
                 self.sample_weight,
-                self.classes[0],
+                self.classes,
             )
         return self.objective(oracle).value(oracle.confusion_of(predicted))
 

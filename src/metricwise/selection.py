@@ -242,7 +242,7 @@ def influence(problem: Problem, decisions: NDArray[Any]) -> tuple[float, FloatAr
             problem.proba.width,
             problem.output_weight,
             problem.sample_weight,
-            problem.classes[0],
+            problem.classes,
         )
         value = float(each @ mass)
         return value, (each - value) * mass

@@ -127,7 +127,7 @@ def test_multilabel(multilabel, estimator, container):
 def test_estimators_that_take_all_outputs_are_fitted_once(multilabel, grades):
     forest = RandomForestClassifier(5, random_state=0)
     for X, Y in (multilabel, grades):
-        model = mw.MetricOptimalClassifierCV(forest, metric="micro_f1", **EXPECTED).fit(X, Y)
+        model = mw.MetricOptimalClassifierCV(forest, metric="micro_f1", average="micro", **EXPECTED).fit(X, Y)
         assert isinstance(model.estimator_, RandomForestClassifier)
         for ours, own in zip(model.predict_proba(X), clone(forest).fit(X, Y).predict_proba(X), strict=True):
             np.testing.assert_array_equal(ours, own)
@@ -303,7 +303,7 @@ def test_a_fitted_estimator_may_know_more_classes(multiclass):
 def test_a_fitted_estimator_of_several_outputs(grades):
     X, Y = grades
     forest = RandomForestClassifier(5, random_state=0).fit(X[:200], Y[:200])
-    model = mw.MetricOptimalClassifierCV(forest, metric="quadratic_kappa", cv="prefit", **EXPECTED)
+    model = mw.MetricOptimalClassifierCV(forest, metric="quadratic_kappa", average="micro", cv="prefit", **EXPECTED)
     model.fit(X[200:], Y[200:])
     assert [len(labels) for labels in model.classes_] == [3, 2, 4]
 

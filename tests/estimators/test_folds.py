@@ -240,7 +240,7 @@ def test_a_calibrator_keeps_groups_together(data, groups, several):
         target = np.column_stack([y, y == 1]).astype(float)
         target[::7, 1] = np.nan
     Spy.fits.clear()
-    model = mw.MetricOptimalClassifierCV(Spy(), cv=GroupKFold(2), calibration="sigmoid", **LABELS)
+    model = mw.MetricOptimalClassifierCV(Spy(), average="macro", cv=GroupKFold(2), calibration="sigmoid", **LABELS)
     model.fit(numbered, target, groups=groups)
     assert len(Spy.fits) > 9
     for rows in Spy.fits:

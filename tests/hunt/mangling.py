@@ -104,7 +104,7 @@ CHANGES = (
 # Words and objects that are something elsewhere.
 WORDS = (
     "micro", "weighted", "f1", "roc_auc", "kapa", "", "auto", "path", "labels", "yes", True, 0, 1, -1, 0.5, 7, [],
-    ["f1"], np.array([True, False]), metrics.FBeta, metrics.FBeta(label="yes"), metrics.Linear(np.eye(5)),
+    ["f1"], np.array([True, False]), metrics.FBeta, metrics.FBeta(pos_label="yes"), metrics.Linear(np.eye(5)),
     metrics.FBeta(index=7), metrics.Kappa("quadratic", order=["x", "y"]), lambda C: "a", lambda C: np.ones(2),
     lambda C: None, lambda: 1.0, lambda a, b: 1.0, solvers.Path, solvers.Path(), solvers.Sweep(),
 )  # fmt: skip

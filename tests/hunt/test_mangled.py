@@ -32,6 +32,7 @@ def problem(rng):
         "sample_weight": rng.integers(1, 4, size=n),
         "output_weight": np.ones(outputs),
         "classes": ([0, 1], [0, 1, 2], [[0, 1], [0, 1]], [[0, 1, 2], [0, 1]])[kind],
+        "pos_label": None,
         "missing": None,
         "solver": "auto",
         "confusion": "labels",
@@ -89,7 +90,7 @@ def test_optimize_refuses_in_a_sentence(chunk):
 def scored(rng):
     """Arguments of score that are right."""
     arguments = problem(rng)
-    kept = ("y", "average", "sample_weight", "output_weight", "classes", "missing")
+    kept = ("y", "average", "sample_weight", "output_weight", "classes", "pos_label", "missing")
     return {**{name: arguments[name] for name in kept}, "y_pred": rng.permutation(arguments["y"])}
 
 

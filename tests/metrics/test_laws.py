@@ -221,7 +221,7 @@ def test_every_metric_documents_itself(name):
 
 def test_only_aims_at_one_side_of_an_error_are_degenerate():
     assert {name for name in NAMES if make(name, 2).degenerate} == {"recall", "precision", "specificity"}
-    assert "class 'cat' alone" in metrics.Recall(label="cat").degenerate
+    assert "class 'cat' alone" in metrics.Recall(pos_label="cat").degenerate
     assert "the positive class alone" in metrics.Precision().degenerate
     assert "class 3 alone" in metrics.Specificity(index=3).degenerate
 

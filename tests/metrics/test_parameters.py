@@ -19,10 +19,10 @@ OF_ONE_CLASS = [
 
 @pytest.mark.parametrize("metric", OF_ONE_CLASS)
 def test_a_class_by_label_is_the_class_by_index(metric):
-    by_label = metric(label="b").bind(PRIORS, ["a", "b", "c"])
+    by_label = metric(pos_label="b").bind(PRIORS, ["a", "b", "c"])
     assert by_label.value(CONFUSION) == metric(index=1).value(CONFUSION)
     assert by_label.value(CONFUSION) != metric(index=0).value(CONFUSION)
-    as_array = metric(label=20).bind(PRIORS, np.array([10, 20, 30]))
+    as_array = metric(pos_label=20).bind(PRIORS, np.array([10, 20, 30]))
     assert as_array.value(CONFUSION) == by_label.value(CONFUSION)
 
 
@@ -30,7 +30,9 @@ def test_a_class_by_label_is_the_class_by_index(metric):
 def test_without_a_class_it_is_the_positive_one(metric):
     binary = np.array([[0.5, 0.1], [0.15, 0.25]])
     assert metric().value(binary) == metric(index=1).value(binary) != metric(index=0).value(binary)
-    with pytest.raises(ValueError, match="with 3 classes there is no positive class; name one with index= or label="):
+    with pytest.raises(
+        ValueError, match="with 3 classes there is no positive class; name one with index= or pos_label="
+    ):
         metric().value(CONFUSION)
 
 
@@ -41,12 +43,12 @@ def test_a_class_that_is_not_there_is_refused(metric):
         metric(index=3).value(CONFUSION)
     with pytest.raises(ValueError, match=r"index must be an integer in 0\.\.2, got -1"):
         metric(index=-1).value(CONFUSION)
-    with pytest.raises(ValueError, match=rf"{name}: label must be one of the classes \['a', 'b', 'c'\], got 'd'"):
-        metric(label="d").bind(PRIORS, ["a", "b", "c"])
+    with pytest.raises(ValueError, match=rf"{name}: pos_label must be one of the classes \['a', 'b', 'c'\], got 'd'"):
+        metric(pos_label="d").bind(PRIORS, ["a", "b", "c"])
     with pytest.raises(ValueError, match="only where the class labels are known; give index= instead"):
-        metric(label="b").value(CONFUSION)
-    with pytest.raises(ValueError, match="give index or label, not both"):
-        metric(index=1, label="b").bind(PRIORS, ["a", "b", "c"])
+        metric(pos_label="b").value(CONFUSION)
+    with pytest.raises(ValueError, match="give index or pos_label, not both"):
+        metric(index=1, pos_label="b").bind(PRIORS, ["a", "b", "c"])
 
 
 @pytest.mark.parametrize("metric", [*OF_ONE_CLASS, metrics.MicroF1])
@@ -166,7 +168,7 @@ def test_stated_values_at_zero_over_zero():
         (lambda: metrics.WeightedAccuracy({"d": 1}).bind(PRIORS, list("abc")), "label must be one of the classes"),
         (lambda: metrics.WeightedAccuracy({"b": 1}).value(CONFUSION), "only where the class labels are known"),
         (lambda: metrics.ClassAverage(metrics.GMean()), "ClassAverage: base must be a metric of one class"),
-        (lambda: metrics.ClassAverage(metrics.FBeta(index=1)), "without index or label"),
+        (lambda: metrics.ClassAverage(metrics.FBeta(index=1)), "without index or pos_label"),
         (lambda: metrics.ClassAverage(metrics.FBeta(), "samples"), "average must be 'macro', 'weighted' or 'micro'"),
         (lambda: metrics.ClassAverage(metrics.FBeta(), "micro", [1, 2, 3]), "class_weight must be None with"),
         (lambda: metrics.ClassAverage(metrics.FowlkesMallows(), "micro").value(CONFUSION), "give 'accuracy'"),

@@ -129,7 +129,7 @@ def test_zero_division_reaches_metrics_given_by_name():
         ("f1_samples", "multilabel", "macro", "fixes average='instance'"),
         ("f1_samples", "multiclass", None, "'f1_samples' is for multilabel targets.*'f1_macro'"),
         ("jaccard_samples", "multioutput", None, "is for multilabel targets"),
-        ("f1", "multiclass", None, r"no positive one; use 'f1_macro', or name the class: metrics.FBeta\(index=...\)"),
+        ("f1", "multiclass", None, r"no positive one; use 'f1_macro', or name the class: pos_label="),
         ("specificity", "multiclass", None, r"ClassAverage\(metrics.Specificity\(\)\)"),
         ("accuracy", "multilabel", None, "whole rows.*use 'hamming_accuracy'"),
         ("macro_f1", "multilabel", None, "use 'f1_macro' for the average over labels"),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
 from ..inputs import Scales, observed_labels
+from ..metrics.naming import same_classes
 from .scoring import LabelScore
 
 __all__ = ["score_labels", "weight_for_fit"]
@@ -24,17 +25,30 @@ def score_labels(
     average: str | None = None,
     output_weight: Any = None,
     scales: Scales | None = None,
+    pos_label: Any = None,
+    declared: bool = False,
 ) -> float:
     """Return a metric of labels and predictions over the classes that a model knows and those that occur in y.
 
-    `scales` is the order of the classes that the model was fitted to, where they have one.
+    `scales` is the order of the classes that the model was fitted to, where they have one. Classes that the user
+    declared are all there are.
     """
     true = observed_labels(y, who="score")
     if len(true.classes) != len(classes) or true.multioutput != (predicted.ndim == 2):
         raise ValueError(f"score: y must have the shape of the predictions, {predicted.shape}, got {np.shape(y)}.")
-    every = [_joined(known, seen) for known, seen in zip(classes, true.classes, strict=True)]
-    scorer = LabelScore(metric, average, every if true.multioutput else every[0], output_weight, scales=scales)
+    every = list(classes) if declared else _joined_classes(classes, true.classes, average)
+    names = every if true.multioutput else every[0]
+    scorer = LabelScore(metric, average, names, output_weight, scales=scales, pos_label=pos_label)
     return scorer(y, predicted, sample_weight=sample_weight)
+
+
+def _joined_classes(
+    known: tuple[NDArray[Any], ...], seen: tuple[NDArray[Any], ...], average: str | None
+) -> list[NDArray[Any]]:
+    """Return the classes of each output and those that occur in it; outputs that are pooled go on sharing theirs."""
+    if average != "macro" and same_classes(known):
+        return [_joined(known[0], np.array([v for own in seen for v in own.tolist()], dtype=object))] * len(known)
+    return [_joined(*pair) for pair in zip(known, seen, strict=True)]
 
 
 def _joined(known: NDArray[Any], seen: NDArray[Any]) -> NDArray[Any]:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..inputs import Scales, observed_labels, scales_of
+from ..inputs import Labels, Scales, observed_labels, scales_of
+from ..inputs.encoding import label_array
 
 __all__ = ["Target", "read_target"]
 
@@ -99,10 +100,14 @@ class Target:
                 raise ValueError(
                     f"{who}: {where} must hold only the classes that are known, {wanted.tolist()}, got {unknown}."
                 )
+        return self.in_terms_of(classes)
+
+    def in_terms_of(self, classes: tuple[NDArray[Any], ...]) -> Target:
+        """Return the target in terms of other classes; labels that are not among them become missing."""
         return replace(self, codes=_recoded(self.codes, self.classes, classes), classes=classes)
 
 
-def read_target(y: Any, who: str) -> Target:
+def read_target(y: Any, who: str, classes: Any = None) -> Target:
     """Read y, and check that it is one of classification.
 
     Parameters
@@ -111,6 +116,8 @@ def read_target(y: Any, who: str) -> Target:
         Labels of a 2-D y may be missing: NaN, None, NA or masked.
     who : str
         Name for messages.
+    classes : array-like, or list of M array-likes, optional
+        All labels that may occur, in their order; None takes the sorted labels of y.
 
     Returns
     -------
@@ -126,13 +133,31 @@ def read_target(y: Any, who: str) -> Target:
             f"{who}: y must not have missing labels (NaN, None) where there is one output, got "
             f"{int((labels.codes < 0).sum())}; drop those rows."
         )
-    classes = _shared(_completed(labels.classes, who))
-    target = Target(labels.codes, classes, labels.multioutput, scales_of(y, classes))
-    target = replace(target, codes=_recoded(labels.codes, labels.classes, target.classes))
+    target = Target(labels.codes, labels.classes, labels.multioutput)
+    if classes is None:
+        target = target.in_terms_of(_shared(_completed(labels.classes, who)))
+    else:
+        target = target.of_classes(_shared(_given(labels, classes, who)), who)
+    target = replace(target, scales=scales_of(y, target.classes))
     for m in range(target.n_outputs):
         # Of the labels once each, repeated so that they do not look like numbers that hardly ever repeat.
         check_classification_targets(np.repeat(target.named(m), 3))
     return target
+
+
+def _given(labels: Labels, classes: Any, who: str) -> tuple[NDArray[Any], ...]:
+    """Return the classes of each output as given, for all outputs or for each."""
+    n_outputs = len(labels.classes)
+    nested = labels.multioutput and len(classes) > 0 and np.ndim(classes[0]) == 1
+    arrays = [label_array(own) for own in (classes if nested else [classes] * n_outputs)]
+    if len(arrays) != n_outputs:
+        raise ValueError(
+            f"{who}: classes must be one list of labels, or one for each of {n_outputs} outputs, got {len(arrays)}."
+        )
+    for own in arrays:
+        if own.ndim != 1 or len(own) < 2 or len(set(own.tolist())) < len(own):
+            raise ValueError(f"{who}: classes must be two labels or more, all different, got {own.tolist()}.")
+    return tuple(arrays)
 
 
 def _completed(classes: tuple[NDArray[Any], ...], who: str) -> tuple[NDArray[Any], ...]:

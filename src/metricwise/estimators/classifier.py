@@ -6,6 +6,7 @@ found by :func:`metricwise.optimize`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -17,9 +18,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ..front_door import optimize
-from ..inputs import read_sample_weight, warn_of_order
+from ..inputs import read_sample_weight, scales_of, warn_of_order
 from ..metrics.recording import resolve_record
-from ..metrics.scorers import resolve
+from ..metrics.scorers import resolve_for, settle
 from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled, take_rows
 from ._decisions import RuleClassifier
 from ._folds import check_groups, make_splits
@@ -54,7 +55,13 @@ class MetricOptimalClassifierCV(RuleClassifier):
         What to maximise, as in :func:`metricwise.optimize`: a name of ours, a scorer name of scikit-learn, a metric, a
         function such as `f1_score`, a scorer, or f(C) of a (K, K) confusion matrix.
     average : {"micro", "macro", "instance"}, optional
-        Average over outputs; None means micro unless the name of the metric fixes it.
+        Average over outputs. None means micro unless the name of the metric fixes it, and must be given where outputs
+        have different classes.
+    classes : array-like, or list of n_outputs array-likes, optional
+        All labels that may occur, in their order, which ordinal metrics go by; `classes_` is that. None takes the
+        sorted labels of y. How the estimator orders its columns does not matter: they are matched by its `classes_`.
+    pos_label : object, or list of n_outputs objects, optional
+        The positive class of metrics of one class, as in :func:`metricwise.optimize`.
     solver : str or Solver, default="auto"
         As in :func:`metricwise.optimize`.
     confusion : {"auto", "labels", "expected", "blended"}, default="auto"
@@ -137,10 +144,12 @@ class MetricOptimalClassifierCV(RuleClassifier):
     0.59, with the rule 0.7...
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])],
         "metric": [str, HasMethods(["bind", "value"]), callable],
         "average": [StrOptions({"micro", "macro", "instance"}), None],
+        "classes": ["array-like", None],
+        "pos_label": "no_validation",
         "solver": [str, HasMethods(["solve"])],
         "confusion": [StrOptions({"auto", "labels", "expected", "blended"})],
         "recalibrate": ["boolean", StrOptions({"auto"})],
@@ -161,6 +170,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         *,
         metric: Any = "balanced_accuracy",
         average: str | None = None,
+        classes: Any = None,
+        pos_label: Any = None,
         solver: Any = "auto",
         confusion: str = "auto",
         recalibrate: bool | str = "auto",
@@ -177,6 +188,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         self.estimator = estimator
         self.metric = metric
         self.average = average
+        self.classes = classes
+        self.pos_label = pos_label
         self.solver = solver
         self.confusion = confusion
         self.recalibrate = recalibrate
@@ -212,14 +225,15 @@ class MetricOptimalClassifierCV(RuleClassifier):
         who = type(self).__name__
         warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = read_target(y, who)
+        target = read_target(y, who, self.classes)
         sample_weight = read_sample_weight(sample_weight, count_rows(X), who)
         routed = self._route(sample_weight, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
+            target = replace(target, scales=scales_of(y, target.classes))
+            self._check_metric(target)
         else:
-            aim = resolve(self.metric, target.kind, self.average)  # a metric that is refused must not cost any fits
-            resolve_record(self.record, target.kind, aim, who=who)
+            self._check_metric(target)  # a metric that is refused must not cost any fits
             pool = self._cross_fit(X, target, routed)
         self.solution_ = optimize(
             pool.proba,
@@ -230,6 +244,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
             output_weight=self.output_weight,
             classes=target.public_classes,
             record=self.record,
+            pos_label=self.pos_label,
             solver=self.solver,
             confusion=self.confusion,
             recalibrate=self.recalibrate,
@@ -268,10 +283,28 @@ class MetricOptimalClassifierCV(RuleClassifier):
             self.metric,
             self.average,
             self.output_weight,
-            self._scales,
+            scales=self._scales,
+            pos_label=self.pos_label,
+            declared=self.classes is not None,
         )
 
     # ------------------------------------------------------------------------------------------------- fitting
+
+    def _check_metric(self, target: Target) -> None:
+        """Refuse metrics that do not fit the target, or about which something would have to be guessed."""
+        who, declared = type(self).__name__, self.classes is not None
+        aim = resolve_for(
+            self.metric,
+            target.classes,
+            several=target.several,
+            declared=declared,
+            average=self.average,
+            pos_label=self.pos_label,
+            scales=target.scales,
+            who=who,
+        )
+        for one in resolve_record(self.record, target.kind, aim, pos_label=self.pos_label, who=who).values():
+            settle(one, target.classes, declared=declared, scales=target.scales)
 
     def _frozen(self) -> bool:
         """Whether the estimator is fitted already."""
@@ -291,7 +324,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         who = type(self).__name__
         self._need_probabilities()
         self.estimator_ = self.estimator
-        target = target.of_classes(known_classes(self.estimator, target), who)
+        if self.classes is None:
+            target = target.of_classes(known_classes(self.estimator, target), who)
         blocks = aligned_proba(self.estimator, X, target, who)
         return target, Pool(np.arange(count_rows(X)), pack(blocks, target), [])
 

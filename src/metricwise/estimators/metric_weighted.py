@@ -20,8 +20,7 @@ from ..confusion import from_predictions, normalize
 from ..inputs import python_labels, read_sample_weight, warn_of_order
 from ..metrics.base import Metric
 from ..metrics.functions import check_whole_rows
-from ..metrics.scales import in_order
-from ..metrics.scorers import resolve
+from ..metrics.scorers import resolve_for
 from ._compat import (
     HasMethods,
     Interval,
@@ -64,6 +63,8 @@ class MetricWeightedClassifier(TrainedClassifier):
         A classifier whose fit takes `sample_weight`.
     metric : str, Metric or callable, default="balanced_accuracy"
         As in :func:`metricwise.optimize`.
+    pos_label : object, optional
+        The positive class of metrics of one class, as in :func:`metricwise.optimize`.
     cv : int, float, splitter or iterable, optional
         As in :class:`MetricOptimalClassifierCV`.
     max_iter : int, default=10
@@ -105,9 +106,10 @@ class MetricWeightedClassifier(TrainedClassifier):
     (0.4, 0.64)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "metric": [str, HasMethods(["bind", "value"]), callable],
+        "pos_label": "no_validation",
         "cv": ["cv_object", Interval(RealNotInt, 0.0, 1.0, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -120,6 +122,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         estimator: Any,
         *,
         metric: Any = "balanced_accuracy",
+        pos_label: Any = None,
         cv: Any = None,
         max_iter: int = 10,
         tol: float = 1e-4,
@@ -128,6 +131,7 @@ class MetricWeightedClassifier(TrainedClassifier):
     ) -> None:
         self.estimator = estimator
         self.metric = metric
+        self.pos_label = pos_label
         self.cv = cv
         self.max_iter = max_iter
         self.tol = tol
@@ -156,7 +160,15 @@ class MetricWeightedClassifier(TrainedClassifier):
         warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
         target = need_single_output(read_target(y, who), who)
-        metric = in_order(resolve(self.metric, target.kind).metric, target.scales)
+        metric = resolve_for(
+            self.metric,
+            target.classes,
+            several=False,
+            declared=False,
+            pos_label=self.pos_label,
+            scales=target.scales,
+            who=who,
+        ).metric
         if metric.degenerate:
             warnings.warn(f"{who}: {metric.degenerate}", UserWarning, stacklevel=2)
         weight = read_sample_weight(sample_weight, count_rows(X), who)
@@ -190,7 +202,15 @@ class MetricWeightedClassifier(TrainedClassifier):
         predicted = self.predict(X)
         if np.shape(y) == (len(predicted), 1):  # as `fit` takes it
             y = np.asarray(y)[:, 0]
-        return score_labels((self.classes_,), y, predicted, sample_weight, self.metric, scales=self._scales)
+        return score_labels(
+            (self.classes_,),
+            y,
+            predicted,
+            sample_weight,
+            self.metric,
+            scales=self._scales,
+            pos_label=self.pos_label,
+        )
 
     def _route(self, params: dict[str, Any]) -> Bunch:
         """Return what the estimator's fit and the splitter's split are given; weights are ours to multiply."""

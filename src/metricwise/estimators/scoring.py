@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..inputs import Scales, is_two_dimensional, read_pair, read_sample_weight
 from ..metrics.base import Metric
 from ..metrics.functions import function_name
+from ..metrics.naming import positive_places
 from ..metrics.recognised import unwrap
 from ..metrics.scales import in_order
 from ..metrics.scorers import KINDS, resolve, target_kind
@@ -36,6 +37,7 @@ class LabelScore:
     missing: Any = None
     zero_division: float = 0.0
     scales: Scales | None = None
+    pos_label: Any = None
 
     @property
     def __name__(self) -> str:
@@ -44,25 +46,27 @@ class LabelScore:
             return self.metric
         return self.metric.name if isinstance(self.metric, Metric) else function_name(unwrap(self.metric).function)
 
-    def as_metric(self) -> tuple[Any, str | None, float]:
-        """Return the metric, the average and the value at 0/0, for whoever is given the scorer as a metric."""
-        return self.metric, self.average, self.zero_division
+    def as_metric(self) -> tuple[Any, str | None, float, Any]:
+        """Return the metric, the average, the value at 0/0 and the positive class, for who takes it as a metric."""
+        return self.metric, self.average, self.zero_division, self.pos_label
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the score."""
         several = is_two_dimensional(y_true, _WHO)
         true, _, names = read_pair(y_true, y_pred, self.classes, self.missing, _WHO)
-        resolved = resolve(self.metric, target_kind(max(map(len, names)), several), self.average, self.zero_division)
+        kind = target_kind(max(map(len, names)), several)
+        resolved = resolve(self.metric, kind, self.average, self.zero_division, self.pos_label)
         output_weight = self.output_weight
         if resolved.support_weighted:
-            output_weight = _positives(true, output_weight, read_sample_weight(sample_weight, len(true), _WHO))
+            positive = np.asarray(true == positive_places(resolved.metric, names))
+            output_weight = _positives(positive, output_weight, read_sample_weight(sample_weight, len(true), _WHO))
         return in_order(resolved.metric, self.scales).score(
             y_true,
             y_pred,
             sample_weight=sample_weight,
-            average=resolved.average,
+            average=resolved.average if resolved.average_given else None,
             output_weight=output_weight,
-            classes=list(names) if several else names[0],
+            classes=self.classes,
             missing=self.missing,
         )
 
@@ -75,6 +79,7 @@ def make_scorer(
     output_weight: ArrayLike | None = None,
     missing: Any = None,
     zero_division: float = 0.0,
+    pos_label: Any = None,
 ) -> Any:
     """Make a scikit-learn scorer of a metric, for ``scoring=`` in model selection.
 
@@ -85,16 +90,19 @@ def make_scorer(
         f(y_true, y_pred) of labels. A name is read for the kind of target that is scored: see
         :func:`metricwise.metrics.resolve`.
     average : {"micro", "macro", "instance"}, optional
-        Over outputs; micro unless a scikit-learn name fixes it.
+        Over outputs; micro unless a scikit-learn name fixes it. Needed where outputs have different classes.
     classes : array-like, or list of M array-likes, optional
         Labels in order. None takes the labels that occur among those scored, true or predicted, as scikit-learn does.
-        Give them where the number or the order of classes matters, as it does for ordered ones: a small fold may lack a
-        class, and labels that are words sort by spelling.
+        Give them where the number or the order of classes matters: a small fold may lack a class, and ordinal metrics
+        do not take words without an order.
     output_weight : array-like of shape (M,), optional
     missing : scalar, optional
         A code that stands for a missing label besides the usual ones.
     zero_division : float, default=0.0
         Value at 0/0 of a metric given by name.
+    pos_label : object, or list of M objects, optional
+        The positive class of a metric of one class, by label: for all outputs, or for each. Needed for other labels
+        than 0 and 1, -1 and 1, False and True.
 
     Returns
     -------
@@ -115,17 +123,17 @@ def make_scorer(
     """
     from sklearn.metrics import make_scorer as wrap  # loaded when asked for: `import metricwise` stays light
 
-    _refuse_early(metric, average, zero_division)
-    score = LabelScore(metric, average, classes, output_weight, missing, zero_division)
+    _refuse_early(metric, average, zero_division, pos_label)
+    score = LabelScore(metric, average, classes, output_weight, missing, zero_division, pos_label=pos_label)
     return wrap(score, response_method="predict", greater_is_better=True)
 
 
-def _refuse_early(metric: Any, average: str | None, zero_division: float) -> None:
+def _refuse_early(metric: Any, average: str | None, zero_division: float, pos_label: Any) -> None:
     """Raise now what would be raised for every kind of target: model selection turns late errors into NaN."""
     errors = []
     for kind in KINDS:
         try:
-            resolve(metric, kind, average, zero_division)
+            resolve(metric, kind, average, zero_division, pos_label)
         except (TypeError, ValueError) as error:
             errors.append(error)
     if len(errors) == len(KINDS):
@@ -133,11 +141,11 @@ def _refuse_early(metric: Any, average: str | None, zero_division: float) -> Non
 
 
 def _positives(
-    true: NDArray[Any], output_weight: ArrayLike | None, sample_weight: NDArray[np.float64] | None
+    positive: NDArray[np.bool_], output_weight: ArrayLike | None, sample_weight: NDArray[np.float64] | None
 ) -> ArrayLike | None:
     """Weigh each output by its rows of the positive class, unless there is none at all."""
-    rows = np.ones(len(true)) if sample_weight is None else sample_weight
-    support = rows @ (true == 1)
+    rows = np.ones(len(positive)) if sample_weight is None else sample_weight
+    support = rows @ positive
     if output_weight is not None:
         support = support * np.asarray(output_weight, dtype=np.float64)
     return support if support.any() else output_weight

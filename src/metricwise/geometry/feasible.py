@@ -18,6 +18,7 @@ from .. import inputs
 from ..losses import Loss
 from ..metrics.averages import group_outputs
 from ..metrics.base import Metric
+from ..metrics.naming import check_same_classes
 from ..metrics.objective import Objective, make_objective
 from ..metrics.scorers import resolve
 from ..oracles import MemoryOracle, Oracle
@@ -163,7 +164,10 @@ class FeasibleSet:
         several, binary = len(n_classes) > 1, int(n_classes.max()) == 2
         kind = ("multilabel" if binary else "multioutput") if several else ("binary" if binary else "multiclass")
         resolved = resolve(metric, kind, average, zero_division)
-        alpha = inputs.read_output_weight(output_weight, len(n_classes), "FeasibleSet.objective")
+        who = "FeasibleSet.objective"
+        if not resolved.average_given:
+            check_same_classes([range(k) for k in n_classes.tolist()], who)
+        alpha = inputs.read_output_weight(output_weight, len(n_classes), who)
         if resolved.support_weighted:
             alpha = alpha * self.oracle.weight * self.priors[:, 1]
         grouping = group_outputs(resolved.average, self.oracle.weight, n_classes, alpha)

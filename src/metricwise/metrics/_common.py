@@ -6,7 +6,9 @@ Must not know any one metric.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -27,9 +29,13 @@ __all__ = [
     "divide",
     "find_class",
     "on_diagonal",
+    "order_places",
     "prior_limits",
     "ranks",
     "require",
+    "require_order",
+    "self_ordered",
+    "weight_places",
 ]
 
 
@@ -72,27 +78,44 @@ def check_zero_division(value: float, who: str) -> None:
     require(0.0 <= value <= 1.0, f"{who}: zero_division must be a number in [0, 1], got {value!r}.")
 
 
-def find_class(who: str, n_classes: int, classes: Sequence[Any] | None, index: int | None, label: Any) -> int:
+def find_class(
+    who: str,
+    n_classes: int,
+    classes: Sequence[Any] | None,
+    index: int | None,
+    label: Any,
+    names: tuple[str, str] = ("index", "pos_label"),
+) -> int:
     """Return the position of the class that `index` or `label` names; the positive class of a binary output without.
+
+    Parameters
+    ----------
+    names : (str, str)
+        What the two are called in messages.
 
     Raises
     ------
     ValueError
-        If both or, with more than two classes, none is given, or the class is not there.
+        If both or, with more than two classes, none is given, if the class is not there, or if nothing says which of
+        two classes is the positive one.
     """
+    by_index, by_label = names
     if index is None and label is None:
         require(
             n_classes == 2,
-            f"{who}: with {n_classes} classes there is no positive class; name one with index= or label=, or average "
-            f"over the classes, as ClassAverage and names such as 'f1_macro' do.",
+            f"{who}: with {n_classes} classes there is no positive class; name one with {by_index}= or {by_label}=, or "
+            f"average over the classes, as ClassAverage and names such as 'f1_macro' do.",
         )
-        return 1
+        return _positive(who, classes)
     if index is None:
-        return _find_label(who, classes, label)
-    require(label is None, f"{who}: give index or label, not both (got index={index!r} and label={label!r}).")
+        return _find_label(who, classes, label, names)
+    require(
+        label is None,
+        f"{who}: give {by_index} or {by_label}, not both (got {by_index}={index!r} and {by_label}={label!r}).",
+    )
     require(
         _is_index(index, n_classes),
-        f"{who}: index must be an integer in 0..{n_classes - 1}, got {index!r}.",
+        f"{who}: {by_index} must be an integer in 0..{n_classes - 1}, got {index!r}.",
     )
     return int(index)
 
@@ -101,15 +124,53 @@ def _is_index(value: Any, n_classes: int) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < n_classes)
 
 
-def _find_label(who: str, classes: Sequence[Any] | None, label: Any) -> int:
+def _positive(who: str, classes: Sequence[Any] | None) -> int:
+    """Return the position of the class 1 or True of a binary output; without labels, of its second class."""
+    if classes is None:
+        return 1
+    known = list(classes)
+    if _is_any(known, ({0, 1}, {-1, 1})):
+        return known.index(1)
+    first, second = known
+    raise ValueError(
+        f"{who}: nothing says which of the classes {first!r} and {second!r} is the positive one; name it, "
+        f"pos_label={first!r} or pos_label={second!r}."
+    )
+
+
+def _is_any(labels: list[Any], sets: Iterable[set[int]]) -> bool:
+    """Whether labels are one of some sets of numbers, whatever their type; never text."""
+    return all(isinstance(label, (Number, np.bool_)) for label in labels) and set(labels) in list(sets)
+
+
+def _find_label(
+    who: str, classes: Sequence[Any] | None, label: Any, names: tuple[str, str] = ("index", "label")
+) -> int:
+    by_index, by_label = names
     if classes is None:
         raise ValueError(
-            f"{who}: label={label!r} can be found only where the class labels are known; give index= instead, or "
-            f"bind(priors, classes)."
+            f"{who}: {by_label}={label!r} can be found only where the class labels are known; give {by_index}= "
+            f"instead, or bind(priors, classes)."
         )
     known = list(classes)
-    require(label in known, f"{who}: label must be one of the classes {known}, got {label!r}.")
+    require(label in known, f"{who}: {by_label} must be one of the classes {known}, got {label!r}.")
     return known.index(label)
+
+
+def self_ordered(labels: Iterable[Any]) -> bool:
+    """Whether labels have an order of their own: numbers and dates do, words have the alphabet's and mean another."""
+    kinds = (Number, np.bool_, date, timedelta, np.datetime64, np.timedelta64)
+    return all(isinstance(label, kinds) for label in labels)
+
+
+def require_order(who: str, order: Sequence[Any] | None, classes: Sequence[Any], example: str) -> None:
+    """Refuse words whose order nobody has given, for a metric that goes by the order of the classes."""
+    known = list(classes)
+    require(
+        _scale_of(order, len(known), known) is not None or self_ordered(known),
+        f"{who}: goes by the order of the classes, and nothing says what order {known} have; give the metric the order "
+        f"from one end of the scale to the other, {example}, or give classes= if they are in that order there.",
+    )
 
 
 def ranks(who: str, order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | None) -> FloatArray:
@@ -143,6 +204,16 @@ def _scale_of(order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any
         return None if order is None else list(order)
     labels = None if classes is None else set(classes)
     return next((list(scale) for scale in order if set(scale) == labels and len(scale) == n_classes), None)
+
+
+def order_places(who: str, order: Sequence[Any] | None, classes: Sequence[Any]) -> tuple[int, ...]:
+    """Return `ranks` as integers, () without an `order`: what outputs that are pooled must agree on."""
+    return () if order is None else tuple(ranks(who, order, len(classes), classes).astype(int).tolist())
+
+
+def weight_places(who: str, weights: Any, classes: Sequence[Any]) -> tuple[int, ...]:
+    """Return where the labels of a mapping of weights stand, () for weights by position."""
+    return tuple(_find_label(who, classes, label) for label in weights) if isinstance(weights, Mapping) else ()
 
 
 def class_weights(

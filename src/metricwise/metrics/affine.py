@@ -67,6 +67,19 @@ class Affine(Metric):
         low, high = sorted(self.scale * end + self.shift for end in limits)
         return low, high
 
+    @property
+    def wants_positive(self) -> bool:
+        return self.base.wants_positive
+
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return self.base.places(classes)
+
+    def check_order(self, classes: Sequence[Any]) -> None:
+        self.base.check_order(classes)
+
+    def with_positive(self, label: Any) -> Affine:
+        return Affine(self.base.with_positive(label), self.scale, self.shift)
+
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
         bound = self.base.bind(priors, classes)
         if not isinstance(bound, Linear | FractionalLinear):

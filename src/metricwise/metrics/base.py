@@ -70,6 +70,8 @@ class Metric:
         Whether its gradient exists wherever its value is not at the edge of its range.
     by_class : bool
         Whether every class counts alike, however few rows it has: the fewer, the more each of them weighs.
+    reads_labels : bool
+        Whether its value may hang on what classes are called, so that pooled outputs must have the same.
     costly : bool
         Whether a value takes a call of a user's function, so that solvers had better ask for few.
     whole_rows : bool
@@ -81,6 +83,7 @@ class Metric:
     concave: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
     by_class: ClassVar[bool] = False
+    reads_labels: ClassVar[bool] = False
     costly: ClassVar[bool] = False
     whole_rows: ClassVar[bool] = False
 
@@ -113,6 +116,29 @@ class Metric:
 
     def of_rows(self, total: ArrayLike) -> Metric:
         """Return the metric of confusions that stand for so many rows, one number or one for each matrix of a stack."""
+        return self
+
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        """Return where the classes that the metric names stand among these labels; pooled outputs must agree on them.
+
+        A class that is not there, and one that nobody has named, is refused.
+        """
+        return ()
+
+    def check_order(self, classes: Sequence[Any]) -> None:
+        """Refuse labels in an order that nobody has given, where the metric goes by it."""
+
+    @property
+    def wants_positive(self) -> bool:
+        """Whether the metric is of one class, and does not say which."""
+        return False
+
+    def with_positive(self, label: Any) -> Metric:
+        """Return the metric of this positive class; one that has none, or names one already, refuses."""
+        raise ValueError(f"{type(self).__name__}: {self.name!r} has no positive class; leave pos_label out.")
+
+    def of_output(self, output: int) -> Metric:
+        """Return the metric of one of several outputs: the same, unless they were given one each."""
         return self
 
     def value(self, confusion: ArrayLike) -> FloatArray:
@@ -169,7 +195,7 @@ class Metric:
         y_true, y_pred : array-like of shape (N,) or (N, M)
             Missing true labels add nothing.
         **options
-            ``sample_weight``, ``average``, ``output_weight``, ``classes`` and ``missing``, as in
+            ``sample_weight``, ``average``, ``output_weight``, ``classes``, ``pos_label`` and ``missing``, as in
             :func:`metricwise.metrics.scoring.score`.
 
         Returns

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._common import FloatArray, as_shares, class_weights, divide, require
+from ._common import FloatArray, as_shares, class_weights, divide, require, weight_places
 from .base import Metric
 from .one_vs_rest import OneVsRest, free_gradient_of_classes
 
@@ -22,7 +22,7 @@ _AVERAGES = ("macro", "weighted", "micro")
 
 
 def _is_whole(base: Any) -> bool:
-    return isinstance(base, OneVsRest) and base.index is None and base.label is None
+    return isinstance(base, OneVsRest) and not base.names_class
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class ClassAverage(Metric):
     Parameters
     ----------
     base : OneVsRest
-        The metric of one class, such as ``FBeta(beta=2)``, without `index` or `label`.
+        The metric of one class, such as ``FBeta(beta=2)``, without `index` or `pos_label`.
     average : {"macro", "weighted", "micro"}, default="macro"
         All classes alike; by the share of their rows (pi); or the metric of the hits, true and predicted shares summed
         over classes (which makes F1, precision and recall accuracy).
@@ -63,7 +63,7 @@ class ClassAverage(Metric):
     def __post_init__(self) -> None:
         require(
             _is_whole(self.base),
-            f"ClassAverage: base must be a metric of one class (such as FBeta()) without index or label, got "
+            f"ClassAverage: base must be a metric of one class (such as FBeta()) without index or pos_label, got "
             f"{self.base!r}.",
         )
         require(
@@ -83,6 +83,9 @@ class ClassAverage(Metric):
     @property
     def by_class(self) -> bool:  # type: ignore[override]  # depends on the average
         return self.average == "macro"
+
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return weight_places("ClassAverage", self.class_weight, classes)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
         priors = as_shares(priors)

@@ -63,6 +63,7 @@ class FromLabels(Metric):
 
     family: ClassVar[str] = "callable"
     costly: ClassVar[bool] = True
+    reads_labels: ClassVar[bool] = True
     by_class: ClassVar[bool] = True  # for all that is known
 
     @property

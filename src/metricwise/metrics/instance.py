@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import Metric
+from .naming import pooled
 
 __all__ = ["instance_value", "instance_values"]
 
@@ -23,7 +24,7 @@ def instance_value(
     n_classes: int,
     output_weight: FloatArray,
     sample_weight: FloatArray | None = None,
-    classes: Sequence[Any] | NDArray[Any] | None = None,
+    classes: Sequence[Sequence[Any] | NDArray[Any]] | None = None,
 ) -> float:
     """Return the weighted mean over rows of the metric of each row's own confusion over its outputs.
 
@@ -53,7 +54,7 @@ def instance_values(
     n_classes: int,
     output_weight: FloatArray,
     sample_weight: FloatArray | None = None,
-    classes: Sequence[Any] | NDArray[Any] | None = None,
+    classes: Sequence[Sequence[Any] | NDArray[Any]] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the metric of each row's own confusion over its outputs, and what the row weighs.
 
@@ -66,7 +67,7 @@ def instance_values(
         K.
     output_weight : ndarray of shape (M,)
     sample_weight : ndarray of shape (N,), optional
-    classes : sequence of K labels, optional
+    classes : sequence of M label sequences, optional
         What a class given by label refers to.
 
     Returns
@@ -77,7 +78,7 @@ def instance_values(
         Weights that sum to 1, 0 for such a row.
     """
     k, n = n_classes, len(true)
-    labels = None if classes is None else list(classes)
+    metric, labels = (metric.of_output(0), None) if classes is None else pooled(metric, classes)
     values, seen = np.zeros(n), np.zeros(n)
     step = max(1, _CELLS // (k * k))
     for start in range(0, n, step):

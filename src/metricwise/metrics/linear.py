@@ -20,8 +20,11 @@ from ._common import (
     class_weights,
     divide,
     on_diagonal,
+    order_places,
     prior_limits,
     ranks,
+    require_order,
+    weight_places,
 )
 from .base import Linear, Metric, _check_matrix, _check_size
 from .one_vs_rest import ClassRatio, Terms
@@ -104,6 +107,9 @@ class WeightedAccuracy(_LinearMetric):
         weights = [1.0, *self.class_weight.values()] if isinstance(self.class_weight, Mapping) else self.class_weight
         return (0.0, float(np.max(weights, initial=0.0)))
 
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return weight_places("WeightedAccuracy", self.class_weight, classes)
+
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         return np.diag(class_weights("WeightedAccuracy", self.class_weight, priors.shape[-1], classes))
 
@@ -119,7 +125,8 @@ class WeightedExponential(_LinearMetric):
     gamma : float, default=0.5
         How fast the weights fall.
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other; None takes them as the columns come.
+        The classes from one end of the scale to the other. None takes numbers and dates by their value and other labels
+        as `classes` gives them; words without either are refused.
 
     References
     ----------
@@ -144,6 +151,12 @@ class WeightedExponential(_LinearMetric):
     def range(self) -> tuple[float, float]:
         return (0.0, float(np.exp(-self.gamma)) if self.gamma >= 0 else np.inf)
 
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return order_places("WeightedExponential", self.order, classes)
+
+    def check_order(self, classes: Sequence[Any]) -> None:
+        require_order("WeightedExponential", self.order, classes, "WeightedExponential(order=[...])")
+
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         places = ranks("WeightedExponential", self.order, priors.shape[-1], classes)
         return np.diag(np.exp(-self.gamma * (places + 1)))
@@ -163,7 +176,8 @@ class Ordinal(_LinearMetric):
     Parameters
     ----------
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other; None takes them as the columns come.
+        The classes from one end of the scale to the other. None takes numbers and dates by their value and other labels
+        as `classes` gives them; words without either are refused.
 
     References
     ----------
@@ -181,6 +195,13 @@ class Ordinal(_LinearMetric):
 
     name: ClassVar[str] = "ordinal"
 
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return order_places("Ordinal", self.order, classes)
+
+    def check_order(self, classes: Sequence[Any]) -> None:
+        if len(classes) > 2:  # two classes are as far apart in either order
+            require_order("Ordinal", self.order, classes, "Ordinal(order=[...])")
+
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         return 1 - _distance(ranks("Ordinal", self.order, priors.shape[-1], classes))
 
@@ -194,7 +215,8 @@ class SquaredOrdinal(_LinearMetric):
     Parameters
     ----------
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other; None takes them as the columns come.
+        The classes from one end of the scale to the other. None takes numbers and dates by their value and other labels
+        as `classes` gives them; words without either are refused.
 
     References
     ----------
@@ -210,6 +232,13 @@ class SquaredOrdinal(_LinearMetric):
     order: Sequence[Any] | None = None
 
     name: ClassVar[str] = "squared_ordinal"
+
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return order_places("SquaredOrdinal", self.order, classes)
+
+    def check_order(self, classes: Sequence[Any]) -> None:
+        if len(classes) > 2:  # two classes are as far apart in either order
+            require_order("SquaredOrdinal", self.order, classes, "SquaredOrdinal(order=[...])")
 
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         return 1 - _distance(ranks("SquaredOrdinal", self.order, priors.shape[-1], classes)) ** 2
@@ -315,8 +344,8 @@ class Recall(ClassRatio):
 
     Parameters
     ----------
-    index, label : optional
-        The class, by position or by label; the positive class of a binary output without.
+    index, pos_label : optional
+        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 
@@ -354,8 +383,8 @@ class Specificity(ClassRatio):
 
     Parameters
     ----------
-    index, label : optional
-        The class, by position or by label; the positive class of a binary output without.
+    index, pos_label : optional
+        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 

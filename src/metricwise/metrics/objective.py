@@ -20,6 +20,7 @@ from ..losses import Loss, diagonal_form
 from ._common import on_diagonal
 from .averages import Grouping
 from .base import FractionalLinear, Increasing, Linear, Metric, inner, quotient
+from .naming import pooled
 from .recall_means import LeastPart
 from .summary import OfShares
 
@@ -82,6 +83,8 @@ class Objective:
     ----------
     metric : Metric
         Not bound.
+    metrics : tuple of G Metric
+        That of each group, not bound: the same, unless outputs were given one each.
     grouping : Grouping
     priors : ndarray of shape (G, K)
         Pooled class priors, with the padding.
@@ -98,6 +101,7 @@ class Objective:
     """
 
     metric: Metric
+    metrics: tuple[Metric, ...]
     grouping: Grouping
     priors: FloatArray
     labels: tuple[tuple[Any, ...] | None, ...]
@@ -171,7 +175,9 @@ class Objective:
         k = int(self.grouping.n_classes[group])
         if self.padding is not None:
             C = (C + self.padding[group]) / self._size[group]
-        metric = self.metric.of_rows(self.grouping.total[group]).bind(self.priors[group, :k], self.labels[group])
+        metric = (
+            self.metrics[group].of_rows(self.grouping.total[group]).bind(self.priors[group, :k], self.labels[group])
+        )
         return metric.value(C[:, :k, :k])
 
     @cached_property
@@ -184,7 +190,7 @@ class Objective:
         out = np.zeros_like(C)
         for g in range(len(C)):
             k = int(self.grouping.n_classes[g])
-            metric = self.metric.of_rows(self.grouping.total[g])
+            metric = self.metrics[g].of_rows(self.grouping.total[g])
             out[g, :k, :k] = metric.free_gradient(C[g, :k, :k], self.labels[g])
         return out
 
@@ -357,53 +363,36 @@ def make_objective(
     -------
     Objective
     """
-    pooled = grouping.pool(priors)
+    shares = grouping.pool(priors)
     if padding is not None:
-        pooled = (pooled + padding.sum(axis=2)) / (1.0 + padding.sum(axis=(1, 2))[:, None])
-    labels = _group_labels(grouping, classes)
+        shares = (shares + padding.sum(axis=2)) / (1.0 + padding.sum(axis=(1, 2))[:, None])
+    metrics, labels = _by_group(metric, grouping, classes)
     batches: dict[tuple[Any, ...], list[int]] = {}
-    for g, key in enumerate(zip(grouping.n_classes.tolist(), labels, strict=True)):
+    for g, key in enumerate(zip(grouping.n_classes.tolist(), labels, map(id, metrics), strict=True)):
         batches.setdefault(key, []).append(g)
     bound = []
-    for (k, names), members in batches.items():
+    for (k, names, _), members in batches.items():
         groups = np.array(members, dtype=np.intp)
         # A single group is bound without the axis of a stack, so that a metric may reject what it can name.
-        stack = pooled[groups, :k] if len(groups) > 1 else pooled[groups[0], :k]
+        stack = shares[groups, :k] if len(groups) > 1 else shares[groups[0], :k]
         rows = grouping.total[groups] if len(groups) > 1 else grouping.total[groups[0]]
-        bound.append((groups, metric.of_rows(rows).bind(stack, names)))
-    if classes is not None and grouping.n_groups < len(grouping.group):
-        _check_shared_labels(metric, grouping, pooled, classes)
+        bound.append((groups, metrics[members[0]].of_rows(rows).bind(stack, names)))
     frozen = np.zeros(len(n_classes), dtype=bool) if frozen is None else frozen
-    return Objective(metric, grouping, pooled, labels, tuple(bound), n_classes, frozen, padding)
+    return Objective(metric, metrics, grouping, shares, labels, tuple(bound), n_classes, frozen, padding)
 
 
-def _group_labels(
-    grouping: Grouping, classes: Sequence[Sequence[Any] | NDArray[Any]] | None
-) -> tuple[tuple[Any, ...] | None, ...]:
-    """Return the labels of the first output of each group."""
-    if classes is None:
-        return (None,) * grouping.n_groups
+def _by_group(
+    metric: Metric, grouping: Grouping, classes: Sequence[Sequence[Any] | NDArray[Any]] | None
+) -> tuple[tuple[Metric, ...], tuple[tuple[Any, ...] | None, ...]]:
+    """Return the metric of each group, and the labels that it is bound to."""
     groups = grouping.group.tolist()
     first = dict(zip(reversed(groups), range(len(groups) - 1, -1, -1), strict=True))
-    chosen = [classes[first[g]] for g in range(grouping.n_groups)]
-    made = {id(labels): tuple(python_labels(np.asarray(labels))) for labels in _distinct(chosen)}
-    return tuple([made[id(labels)] for labels in chosen])
-
-
-def _distinct(arrays: Sequence[Any]) -> list[Any]:
-    """Objects without repetition: thousands of outputs mostly share the array of their labels."""
-    return list({id(array): array for array in arrays}.values())
-
-
-def _check_shared_labels(
-    metric: Metric, grouping: Grouping, pooled: FloatArray, classes: Sequence[Sequence[Any] | NDArray[Any]]
-) -> None:
-    """Refuse a class given by label that is not the same class, by position, in all outputs of a group."""
-    full = int(grouping.n_classes[0])
-    known = {tuple(python_labels(np.asarray(labels))): None for labels in _distinct(classes) if len(labels) == full}
-    forms = [metric.bind(pooled[0, :full], labels) for labels in known]
-    if any(form != forms[0] for form in forms[1:]):
-        raise ValueError(
-            f"{type(metric).__name__}: a class given by label must stand at the same position in all outputs that are "
-            "averaged by micro or instance; give it by index, or use average='macro'."
-        )
+    outputs = [first[g] for g in range(grouping.n_groups)]
+    if classes is None:
+        return tuple([metric.of_output(m) for m in outputs]), (None,) * len(outputs)
+    if grouping.n_groups == 1 and len(groups) > 1 and min(groups) == 0:
+        own, names = pooled(metric, classes)
+        return (own,), (names,)
+    chosen = [classes[m] for m in outputs]
+    made = {id(labels): tuple(python_labels(np.asarray(labels))) for labels in chosen}
+    return tuple([metric.of_output(m) for m in outputs]), tuple([made[id(labels)] for labels in chosen])

@@ -7,8 +7,9 @@ gradient is diagonal plus a constant per column. Must not know the registry or w
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from ._common import (
     find_class,
     on_diagonal,
     prior_limits,
+    require,
 )
 from ._free import centred
 from .base import FractionalLinear, Linear, Metric
@@ -83,27 +85,59 @@ class OneVsRest(Metric):
     ----------
     index : int, optional
         The class by position.
-    label : object, optional
-        The class by label. With neither, the positive class (1) of a binary output; an error with more classes.
+    pos_label : object, optional
+        The class by label. With neither, class 1 of a binary output of the labels 0 and 1, -1 and 1, or False and True;
+        an error with other labels or more classes.
     zero_division : float, default=0.0
         The value at 0/0.
+    label : object, optional
+        The former name of `pos_label`.
     """
 
     index: int | None = None
-    label: Any = None
+    pos_label: Any = None
     zero_division: float = 0.0
+    label: InitVar[Any] = None
 
-    def __post_init__(self) -> None:
-        check_zero_division(self.zero_division, type(self).__name__)
+    def __post_init__(self, label: Any) -> None:
+        who = type(self).__name__
+        if label is not None:
+            require(self.pos_label is None, f"{who}: label= is the former name of pos_label=; give only the latter.")
+            warnings.warn(f"{who}: label= is now called pos_label=.", FutureWarning, stacklevel=3)
+            object.__setattr__(self, "pos_label", label)
+        check_zero_division(self.zero_division, who)
+        self.check_parameters()
+
+    def check_parameters(self) -> None:
+        """Check what a subclass has besides; here, nothing."""
+
+    @property
+    def names_class(self) -> bool:
+        """Whether the class is given, by position or by label."""
+        return self.index is not None or self.pos_label is not None
+
+    @property
+    def wants_positive(self) -> bool:
+        return not self.names_class
 
     def position(self, n_classes: int, classes: Sequence[Any] | None) -> int:
         """Return the index of the class among `n_classes`."""
-        return find_class(type(self).__name__, n_classes, classes, self.index, self.label)
+        return find_class(type(self).__name__, n_classes, classes, self.index, self.pos_label)
+
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return (self.position(len(classes), classes),)
+
+    def with_positive(self, label: Any) -> OneVsRest:
+        require(
+            not self.names_class,
+            f"{type(self).__name__}: the metric is of {self.describe_class()} already; leave pos_label={label!r} out.",
+        )
+        return replace(self, pos_label=label)
 
     def describe_class(self) -> str:
         """Return the class in words."""
-        if self.label is not None:
-            return f"class {self.label!r}"
+        if self.pos_label is not None:
+            return f"class {self.pos_label!r}"
         return "the positive class" if self.index is None else f"class {self.index}"
 
     def profile(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> Profile:

@@ -21,8 +21,11 @@ from ._common import (
     check_zero_division,
     divide,
     find_class,
+    order_places,
     ranks,
     require,
+    require_order,
+    self_ordered,
 )
 from .base import FractionalLinear, Metric, _check_matrix, _check_size
 from .one_vs_rest import ClassRatio, Terms
@@ -43,8 +46,8 @@ class FBeta(ClassRatio):
     ----------
     beta : float, default=1.0
         How much more recall weighs than precision.
-    index, label : optional
-        The class, by position or by label; the positive class of a binary output without.
+    index, pos_label : optional
+        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 
@@ -61,8 +64,7 @@ class FBeta(ClassRatio):
 
     beta: float = 1.0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check_parameters(self) -> None:
         check_finite(self.beta, "FBeta", "beta", above=0.0, closed=True)
 
     @property
@@ -86,8 +88,8 @@ class Jaccard(ClassRatio):
 
     Parameters
     ----------
-    index, label : optional
-        The class, by position or by label; the positive class of a binary output without.
+    index, pos_label : optional
+        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 
@@ -116,8 +118,8 @@ class Precision(ClassRatio):
 
     Parameters
     ----------
-    index, label : optional
-        The class, by position or by label; the positive class of a binary output without.
+    index, pos_label : optional
+        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 
@@ -155,7 +157,8 @@ class MicroF1(Metric):
     Parameters
     ----------
     negative_index : int, optional
-        The negative class n by position; the first class if neither this nor the label is given.
+        The negative class n by position; the first class if neither this nor the label is given and the classes have an
+        order: numbers, dates, or labels given by `classes`.
     negative_label : object, optional
         The negative class by label.
     zero_division : float, default=0.0
@@ -182,10 +185,30 @@ class MicroF1(Metric):
     def __post_init__(self) -> None:
         check_zero_division(self.zero_division, "MicroF1")
 
+    def _negative(self, n_classes: int, classes: Sequence[Any] | None) -> int:
+        """Return the index of the negative class."""
+        first = 0 if self._takes_first else self.negative_index
+        names = ("negative_index", "negative_label")
+        return find_class("MicroF1", n_classes, classes, first, self.negative_label, names)
+
+    @property
+    def _takes_first(self) -> bool:
+        return self.negative_index is None and self.negative_label is None
+
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return (self._negative(len(classes), classes),)
+
+    def check_order(self, classes: Sequence[Any]) -> None:
+        known = list(classes)
+        require(
+            not self._takes_first or self_ordered(known),
+            f"MicroF1: nothing says which of the classes {known} is the negative one; name it, "
+            f"MicroF1(negative_label={known[0]!r}).",
+        )
+
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
         n_classes = as_shares(priors).shape[-1]
-        first = 0 if self.negative_index is None and self.negative_label is None else self.negative_index
-        negative = find_class("MicroF1", n_classes, classes, first, self.negative_label)
+        negative = self._negative(n_classes, classes)
         counted = (np.arange(n_classes) != negative).astype(np.float64)
         return FractionalLinear(2 * np.diag(counted), np.add.outer(counted, counted), self.zero_division, (0.0, 1.0))
 
@@ -208,8 +231,8 @@ class Kappa(Metric):
         W, what disagreement weighs: None for 1, "linear" for ``|i - j|``, "quadratic" for ``(i - j)^2``, or a
         non-negative matrix with zero diagonal.
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other, for "linear" and "quadratic"; None takes them as the columns
-        come, which for words is the alphabet's order.
+        The classes from one end of the scale to the other, for "linear" and "quadratic". None takes numbers and dates
+        by their value and other labels as `classes` gives them; words without either are refused.
 
     References
     ----------
@@ -266,6 +289,14 @@ class Kappa(Metric):
         places = ranks("Kappa", self.order, n_classes, classes)
         steps = np.abs(np.subtract.outer(places, places))
         return np.asarray(steps ** _POWERS[self._scheme] * (steps > 0))
+
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return order_places("Kappa", self.order, classes)
+
+    def check_order(self, classes: Sequence[Any]) -> None:
+        # Two classes are as far apart in either order.
+        if isinstance(self.weights, str) and len(classes) > 2:
+            require_order("Kappa", self.order, classes, f"Kappa({self.weights!r}, order=[...])")
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
         priors = as_shares(priors)

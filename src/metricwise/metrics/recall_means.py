@@ -375,6 +375,21 @@ class Minimum(Metric):
     def range(self) -> tuple[float, float]:
         return _smallest([metric.range for metric in self.metrics])
 
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return tuple(place for metric in self.metrics for place in metric.places(classes))
+
+    def check_order(self, classes: Sequence[Any]) -> None:
+        for metric in self.metrics:
+            metric.check_order(classes)
+
+    @property
+    def wants_positive(self) -> bool:
+        return any(metric.wants_positive for metric in self.metrics)
+
+    def with_positive(self, label: Any) -> Minimum:
+        require(self.wants_positive, "Minimum: none of the metrics wants for a positive class; leave pos_label out.")
+        return Minimum([metric.with_positive(label) if metric.wants_positive else metric for metric in self.metrics])
+
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
         bound = [metric.bind(priors, classes) for metric in self.metrics]
         linear = [metric for metric in bound if isinstance(metric, Linear)]

@@ -174,7 +174,7 @@ def _of_one_class(name: str, given: dict[str, Any], zero_division: float) -> Kno
         options["beta"] = given["beta"]
     labels = None if given.get("labels") is None else tuple(np.asarray(given["labels"]).tolist())
     if average == "binary":
-        return Known(_ONE_CLASS[name](label=given.get("pos_label"), **options))
+        return Known(_ONE_CLASS[name](pos_label=given.get("pos_label"), **options))
     return Known(_ONE_CLASS[name](**options), average, labels)
 
 
@@ -250,6 +250,9 @@ class SomeClasses(Metric):
             f"metric: labels must be among the classes {known}, each once, got {list(self.labels)}.",
         )
         return [known.index(label) for label in self.labels]
+
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return tuple(self._positions(len(classes), classes))
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
         priors = as_shares(priors)

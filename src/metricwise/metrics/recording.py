@@ -17,7 +17,12 @@ _TAKEN = ("recipe", "score", "gain", "std_error")
 
 
 def resolve_record(
-    record: RecordSpec, kind: str, main: Resolved, zero_division: float = 0.0, who: str = "optimize"
+    record: RecordSpec,
+    kind: str,
+    main: Resolved,
+    zero_division: float = 0.0,
+    pos_label: Any = None,
+    who: str = "optimize",
 ) -> dict[str, Resolved]:
     """Find the metrics to record, each under its name.
 
@@ -31,6 +36,8 @@ def resolve_record(
         What is maximised: the recorded metrics are averaged over outputs as it is, unless their names say how.
     zero_division : float, default=0.0
         The value at 0/0, for metrics given by name.
+    pos_label : object, or list of M objects, optional
+        The positive class of those that want for one.
 
     Returns
     -------
@@ -54,7 +61,7 @@ def resolve_record(
     named = record.items() if isinstance(record, Mapping) else ((None, metric) for metric in record)
     found: dict[str, Resolved] = {}
     for name, metric in named:
-        one = resolve(metric, kind, None, zero_division)
+        one = resolve(metric, kind, None, zero_division, pos_label, wanted_only=True)
         if not one.fixed:
             one = replace(one, average=main.average, support_weighted=main.support_weighted)
         _add(found, one.name if name is None else name, one, who)

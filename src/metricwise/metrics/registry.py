@@ -194,7 +194,7 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
     --------
     >>> import metricwise as mw
     >>> mw.metrics.get_metric("fbeta", beta=2.0)
-    FBeta(index=None, label=None, zero_division=0.0, beta=2.0)
+    FBeta(index=None, pos_label=None, zero_division=0.0, beta=2.0)
     """
     factory = _factory(name)
     if factory is None:

@@ -6,21 +6,26 @@ matrix are refused with the reason. Knows scikit-learn's names, and must not imp
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from numpy.typing import NDArray
+
+from ..inputs import Scales
 from .averages import AverageName, check_average
 from .base import Metric
 from .class_average import ClassAverage
 from .functions import from_callable, function_name
 from .linear import Recall
+from .naming import check_classes, check_same_classes, pooled, with_positive
 from .one_vs_rest import OneVsRest
 from .ratio import FBeta, Jaccard, Precision
 from .recognised import Known, known_function, unwrap
 from .registry import beta_of, get_metric, is_metric_name, metric_names, unknown_name
+from .scales import in_order
 
-__all__ = ["Resolved", "resolve", "scorer_names", "target_kind"]
+__all__ = ["Resolved", "resolve", "resolve_for", "scorer_names", "settle", "target_kind"]
 
 KINDS = ("binary", "multiclass", "multilabel", "multioutput")
 
@@ -114,6 +119,8 @@ class Resolved:
         What the user called it.
     fixed : bool
         Whether what the user called it says the average, so that no other will do.
+    average_given : bool
+        Whether the user, or the name, said how to average; else it is micro where outputs have the same classes.
     """
 
     metric: Metric
@@ -121,6 +128,7 @@ class Resolved:
     support_weighted: bool
     name: str
     fixed: bool = False
+    average_given: bool = True
 
 
 def target_kind(n_classes: int, several: bool) -> str:
@@ -144,7 +152,13 @@ def scorer_names() -> list[str]:
 
 
 def resolve(
-    metric: str | Metric | Callable[..., float], kind: str, average: str | None = None, zero_division: float = 0.0
+    metric: str | Metric | Callable[..., float],
+    kind: str,
+    average: str | None = None,
+    zero_division: float = 0.0,
+    pos_label: Any = None,
+    *,
+    wanted_only: bool = False,
 ) -> Resolved:
     """Find the metric and the average over outputs that a user means.
 
@@ -160,6 +174,10 @@ def resolve(
         Over outputs; micro unless a scikit-learn name fixes it.
     zero_division : float, default=0.0
         The value at 0/0, for metrics given by name.
+    pos_label : object, or list of M objects, optional
+        The positive class of a metric of one class, for all outputs or for each.
+    wanted_only : bool, default=False
+        Whether metrics that have no positive class, or name it, may be given one: it is not for them.
 
     Returns
     -------
@@ -183,17 +201,81 @@ def resolve(
     if average is not None:
         check_average(average, "metric")
     if isinstance(metric, str):
-        return _resolve_name(metric, kind, average, zero_division)
-    if isinstance(metric, Metric):
-        return Resolved(metric, _or_micro(average), False, metric.name)
-    return _resolve_callable(metric, kind, average, zero_division)
+        found = _resolve_name(metric, kind, average, zero_division, pos_label is not None)
+    elif isinstance(metric, Metric):
+        found = Resolved(metric, _or_micro(average), False, metric.name, average_given=average is not None)
+    else:
+        found = _resolve_callable(metric, kind, average, zero_division, pos_label is not None)
+    if pos_label is None or (wanted_only and not found.metric.wants_positive):
+        return found
+    return replace(found, metric=with_positive(found.metric, pos_label, several=kind in ("multilabel", "multioutput")))
+
+
+def resolve_for(
+    metric: Any,
+    classes: Sequence[NDArray[Any]],
+    *,
+    several: bool,
+    declared: bool,
+    average: str | None = None,
+    zero_division: float = 0.0,
+    pos_label: Any = None,
+    scales: Scales | None = None,
+    who: str = "metric",
+) -> Resolved:
+    """Find what a user means for outputs whose classes are known, and refuse what would have to be guessed.
+
+    Parameters
+    ----------
+    metric, average, zero_division, pos_label
+        See :func:`resolve`.
+    classes, declared, scales
+        See :func:`settle`.
+    several : bool
+        Whether y is 2-D.
+    who : str
+
+    Returns
+    -------
+    Resolved
+    """
+    kind = target_kind(max(map(len, classes)), several)
+    found = resolve(metric, kind, average, zero_division, pos_label)
+    if not found.average_given:
+        check_same_classes(classes, who)
+    return settle(found, classes, declared=declared, scales=scales)
+
+
+def settle(
+    found: Resolved, classes: Sequence[NDArray[Any]], *, declared: bool, scales: Scales | None = None
+) -> Resolved:
+    """Give a metric the order of the classes, and refuse what nobody has said of them.
+
+    Parameters
+    ----------
+    found : Resolved
+    classes : sequence of M ndarrays
+    declared : bool
+        Whether the user gave the classes, and with them their order.
+    scales : tuple of M tuples or None, optional
+        The order of the classes of each output by an ordered categorical; see :func:`metricwise.metrics.in_order`.
+
+    Returns
+    -------
+    Resolved
+    """
+    metric = in_order(found.metric, scales)
+    check_classes(metric, classes, declared=declared)
+    if found.average != "macro":
+        pooled(metric, classes)
+    return replace(found, metric=metric)
 
 
 def _or_micro(average: str | None) -> AverageName:
     return "micro" if average is None else average  # type: ignore[return-value]  # checked by resolve
 
 
-def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division: float) -> Resolved:
+def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division: float, class_named: bool) -> Resolved:
     if isinstance(metric, type):
         raise TypeError(f"metric: give a metric, not its class: {metric.__name__}(...).")
     if not callable(metric):
@@ -203,22 +285,22 @@ def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division
         )
     function, parameters, sign = unwrap(metric)
     if hasattr(function, "as_metric"):  # a scorer that make_scorer of ours has made
-        own, own_average, own_zero = function.as_metric()
-        return resolve(own, kind, own_average if average is None else average, own_zero)
+        own, own_average, own_zero, own_label = function.as_metric()
+        return resolve(own, kind, own_average if average is None else average, own_zero, own_label)
     known = known_function(function, parameters, zero_division)
     if known is None:
         found = from_callable(function, parameters, sign)
-        return Resolved(found, _or_micro(average), False, found.name)
+        return Resolved(found, _or_micro(average), False, found.name, average_given=average is not None)
     known = known._replace(scale=sign * known.scale, shift=sign * known.shift)
-    return _resolve_known(function_name(function), known, kind, average)
+    return _resolve_known(function_name(function), known, kind, average, class_named)
 
 
-def _resolve_known(name: str, known: Known, kind: str, average: str | None) -> Resolved:
+def _resolve_known(name: str, known: Known, kind: str, average: str | None, class_named: bool) -> Resolved:
     """Read a function of scikit-learn as its scorer names are read."""
     metric = known.metric
     if known.suffix is None:
-        _check_kind(name, metric, kind, "give it average='macro', say by functools.partial")
-        resolved = Resolved(metric, _or_micro(average), False, name)
+        _check_kind(name, metric, kind, "give it average='macro', say by functools.partial", class_named)
+        resolved = Resolved(metric, _or_micro(average), False, name, average_given=average is not None)
     elif kind != "multilabel":
         assert isinstance(metric, OneVsRest)
         resolved = _over_classes(name, known.suffix, metric, kind, average)
@@ -233,7 +315,7 @@ def _resolve_known(name: str, known: Known, kind: str, average: str | None) -> R
     return replace(resolved, metric=known.scaled(resolved.metric))
 
 
-def _resolve_name(name: str, kind: str, average: str | None, zero_division: float) -> Resolved:
+def _resolve_name(name: str, kind: str, average: str | None, zero_division: float, class_named: bool) -> Resolved:
     if name in _REFUSED:
         raise ValueError(f"metric: {name!r} is no function of the confusion matrix to maximise: it {_REFUSED[name]}.")
     base, _, suffix = name.rpartition("_")
@@ -244,8 +326,8 @@ def _resolve_name(name: str, kind: str, average: str | None, zero_division: floa
     if not is_metric_name(ours):
         raise unknown_name(name, [*metric_names(), *scorer_names()], lambda near: _serves(near, kind), _REFUSED)
     metric = get_metric(ours, zero_division=zero_division)
-    _check_kind(name, metric, kind, f"use {_class_average_of(metric)!r}")
-    return Resolved(metric, _or_micro(average), False, name)
+    _check_kind(name, metric, kind, f"use {_class_average_of(metric)!r}", class_named)
+    return Resolved(metric, _or_micro(average), False, name, average_given=average is not None)
 
 
 def _of_one_class(base: str, zero_division: float) -> OneVsRest | None:
@@ -259,7 +341,7 @@ def _of_one_class(base: str, zero_division: float) -> OneVsRest | None:
 def _serves(name: str, kind: str) -> bool:
     """Whether a name would be taken for this kind of target."""
     try:
-        _resolve_name(name, kind, None, 0.0)
+        _resolve_name(name, kind, None, 0.0, False)
     except ValueError:
         return False
     return True
@@ -281,16 +363,15 @@ def _over_classes(name: str, suffix: str, one: OneVsRest, kind: str, average: st
             f"metric: {name!r} is for multilabel targets, and this one is {kind}; use '{one.name}_macro', "
             f"'{one.name}_weighted' or '{one.name}_micro'."
         )
-    return Resolved(ClassAverage(one, suffix), _or_micro(average), False, name)
+    return Resolved(ClassAverage(one, suffix), _or_micro(average), False, name, average_given=average is not None)
 
 
-def _check_kind(name: str, metric: Metric, kind: str, remedy: str) -> None:
+def _check_kind(name: str, metric: Metric, kind: str, remedy: str, class_named: bool) -> None:
     """Refuse names and functions where their plain reading is not what the user will have meant."""
-    named = getattr(metric, "label", None) is not None
-    if kind == "multiclass" and isinstance(metric, OneVsRest) and not named:
+    if kind == "multiclass" and isinstance(metric, OneVsRest) and not (class_named or metric.names_class):
         raise ValueError(
             f"metric: {name!r} is about one class, and a multiclass target has no positive one; {remedy}, or name the "
-            f"class: metrics.{type(metric).__name__}(index=...)."
+            f"class: pos_label=..."
         )
     if kind != "multilabel":
         return

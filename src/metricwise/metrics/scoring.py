@@ -5,18 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..confusion import from_predictions, normalize
-from ..inputs import read_output_weight, read_pair, read_sample_weight, scales_of, warn_of_order
+from ..inputs import (
+    is_two_dimensional,
+    observed_labels,
+    python_labels,
+    read_output_weight,
+    read_pair,
+    read_sample_weight,
+    scales_of,
+    warn_of_order,
+)
+from ..inputs.encoding import label_array
 from .averages import check_average, group_outputs
 from .base import Metric
 from .functions import check_whole_rows
 from .instance import instance_value
+from .naming import PerOutput, check_classes, check_same_classes, pooled, same_classes, with_positive
 from .objective import make_objective
 from .scales import in_order
 
 __all__ = ["score"]
+
+Classes = tuple[NDArray[Any], ...]
 
 
 def score(
@@ -28,6 +41,7 @@ def score(
     average: str | None = None,
     output_weight: ArrayLike | None = None,
     classes: Any = None,
+    pos_label: Any = None,
     missing: Any = None,
 ) -> float:
     """Return a metric of labels and predictions; :meth:`Metric.score` is this.
@@ -38,12 +52,14 @@ def score(
     y_true, y_pred : array-like of shape (N,) or (N, M)
         Missing true labels add nothing.
     sample_weight : array-like of shape (N,), optional
-    average : {"micro", "macro", "instance"}, default="micro"
-        Over outputs.
+    average : {"micro", "macro", "instance"}, optional
+        Over outputs. None means micro, and must be given where outputs have different classes.
     output_weight : array-like of shape (M,), optional
     classes : array-like, or list of M array-likes, optional
-        Labels in order; None takes the sorted labels seen. Ordinal metrics go by the order of an ordered categorical
-        `y_true`, unless they have an `order` of their own.
+        Labels in order; None takes the sorted labels seen, under micro and instance those of all outputs. Ordinal
+        metrics go by the order of an ordered categorical `y_true`, unless they have an `order` of their own.
+    pos_label : object, or list of M objects, optional
+        The positive class of a metric of one class that does not name it, for all outputs or for each.
     missing : scalar, optional
         A code for a missing label.
 
@@ -52,11 +68,22 @@ def score(
     float
     """
     who = f"{type(metric).__name__}.score"
-    average = "micro" if average is None else average
-    check_average(average, who)
+    if average is not None:
+        check_average(average, who)
     true, predicted, names = read_pair(y_true, y_pred, classes, missing, who)
-    metric = in_order(metric, scales_of(y_true, names))
     warn_of_order(who, 3, y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
+    if pos_label is not None:
+        metric = with_positive(metric, pos_label, is_two_dimensional(y_true, who))
+    if classes is None:
+        names = _with_named(metric, names)
+    if average is None:
+        seen = "" if classes is not None else " If all outputs have the same classes, give them once as classes=."
+        check_same_classes(names, who, seen)
+        average = "micro"
+    if average != "macro" and _pools_by_label(metric, names, given=classes is not None):
+        true, predicted, names = _on_common_classes(true, predicted, names)
+    metric = in_order(metric, scales_of(y_true, names))
+    check_classes(metric, names, declared=classes is not None)
     weight = read_sample_weight(sample_weight, len(true), who)
     alpha = read_output_weight(output_weight, true.shape[1], who)
     check_whole_rows(metric, who, sample_weight=weight, output_weight=alpha, average=average)
@@ -66,6 +93,47 @@ def score(
     if not (mass * alpha > 0).any():
         raise ValueError(f"{who}: y_true must have an observed label of positive weight, got none.")
     if average == "instance":
-        return instance_value(metric, true, predicted, width, alpha, weight, names[0])
+        return instance_value(metric, true, predicted, width, alpha, weight, names)
     grouping = group_outputs(average, mass, n_classes, alpha)
     return make_objective(metric, grouping, C.sum(axis=-1), n_classes, classes=names).value(C)
+
+
+def _with_named(metric: Metric, names: Classes) -> Classes:
+    """Add the positive class to an output that shows one other class alone, as scikit-learn does."""
+
+    def complete(own: Any, labels: NDArray[Any]) -> NDArray[Any]:
+        known, positive = python_labels(labels), getattr(own, "pos_label", None)
+        return labels if positive is None or len(known) != 1 or positive in known else label_array([*known, positive])
+
+    return tuple(complete(metric.of_output(m), labels) for m, labels in enumerate(names))
+
+
+def _pools_by_label(metric: Metric, names: Classes, *, given: bool) -> bool:
+    """Whether outputs of different classes are counted by label: where it is all that their positions say.
+
+    So it is for labels that were seen, of which an output may lack some, and for a class that is named and does not
+    stand at one position. Classes that are given and not named are pooled by position, as a rule for them would be.
+    """
+    if isinstance(metric, PerOutput) or same_classes(names):
+        return False
+    if not given:
+        return True
+    try:
+        pooled(metric, names)
+    except ValueError:  # also where an output lacks the class: then it adds nothing to it
+        return True
+    return False
+
+
+def _on_common_classes(
+    true: NDArray[Any], predicted: NDArray[Any], names: Classes
+) -> tuple[NDArray[Any], NDArray[Any], Classes]:
+    """Return codes in terms of the labels of all outputs together."""
+    every = observed_labels([label for labels in names for label in python_labels(labels)]).classes[0]
+    place = {label: code for code, label in enumerate(python_labels(every))}
+    tables = [np.array([place[label] for label in python_labels(labels)] + [-1], dtype=np.intp) for labels in names]
+    recoded = [
+        np.stack([table[codes[:, m].astype(np.intp)] for m, table in enumerate(tables)], axis=1)
+        for codes in (true, predicted)
+    ]
+    return recoded[0], recoded[1], (every,) * len(names)

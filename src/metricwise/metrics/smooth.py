@@ -110,8 +110,8 @@ class FowlkesMallows(OneVsRest):
 
     Parameters
     ----------
-    index, label : optional
-        The class, by position or by label; the positive class of a binary output without.
+    index, pos_label : optional
+        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 

@@ -9,6 +9,7 @@ from .. import inputs
 from ..confusion import normalize
 from ..metrics.averages import group_outputs
 from ..metrics.base import Metric
+from ..metrics.naming import check_same_classes
 from ..metrics.objective import make_objective
 from ..metrics.scorers import Resolved, resolve, target_kind
 from ._checks import FloatArray, MetricLike, read_sizes, read_tensor
@@ -94,6 +95,8 @@ def loss_from_gradient(
     C, weight = normalize(tensor.reshape(-1, *tensor.shape[-2:]))
     sizes = read_sizes(n_classes, C, who)
     resolved = resolve(metric, target_kind(C.shape[-1], not single), average, zero_division)
+    if not resolved.average_given:
+        check_same_classes([range(k) for k in sizes.tolist()], who)
     alpha = _support_weighted(resolved, inputs.read_output_weight(output_weight, len(C), who), weight, C)
     grouping = group_outputs(resolved.average, weight, sizes, alpha)
     objective = make_objective(resolved.metric, grouping, C.sum(axis=-1), sizes)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import inputs
-from ..metrics.scorers import resolve, target_kind
+from ..metrics.scorers import resolve_for
 from ..oracles import BlendedOracle, MemoryOracle
 from ..problem import Problem, Recipe, Settings, fit
 from ..rules import MixtureRule, WeightedRule
@@ -62,6 +62,7 @@ def regret(
     sample_weight: ArrayLike | None = None,
     output_weight: ArrayLike | None = None,
     zero_division: float = 0.0,
+    pos_label: Any = None,
 ) -> Regret:
     """Compare a rule with the best one for known class probabilities.
 
@@ -79,12 +80,14 @@ def regret(
         True class probabilities of the same rows, in any such shape.
     metric : str, Metric or callable
     average : {"micro", "macro", "instance"}, optional
-        Over outputs; micro unless the name of the metric fixes it. The population value of instance-averaging is
-        micro's.
+        Over outputs; micro unless the name of the metric fixes it or outputs have different classes. The population
+        value of instance-averaging is micro's.
     sample_weight : array-like of shape (N,), optional
     output_weight : array-like of shape (M,), optional
     zero_division : float, default=0.0
         Value at 0/0 of a metric given by name.
+    pos_label : object, or list of M objects, optional
+        The positive class of a metric of one class, for all outputs or for each.
 
     Returns
     -------
@@ -112,7 +115,16 @@ def regret(
     estimate, truth = reader.read(proba, who), reader.read(eta, who)
     if estimate.n_rows != truth.n_rows:
         raise ValueError(f"{who}: eta must have the rows of proba, {estimate.n_rows}, got {truth.n_rows}.")
-    resolved = resolve(metric, target_kind(rule.width, rule.multioutput), average, zero_division)
+    resolved = resolve_for(
+        metric,
+        rule.classes,
+        several=rule.multioutput,
+        declared=False,
+        average=average,
+        zero_division=zero_division,
+        pos_label=pos_label,
+        who=who,
+    )
     problem = Problem(
         proba=truth,
         codes=None,

@@ -1,0 +1,205 @@
+"""Which classes a metric is about, in each of several outputs.
+
+Owns `pos_label`, and the refusal to guess: which class is the positive one, in which order classes come, and whether
+outputs of different classes may be pooled. Must not know data, rules or solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..inputs import python_labels, shown
+from ..inputs.encoding import python_label
+from .base import Metric
+
+__all__ = [
+    "PerOutput",
+    "check_classes",
+    "check_same_classes",
+    "pooled",
+    "positive_places",
+    "same_classes",
+    "with_positive",
+]
+
+Classes = Sequence[Sequence[Any] | NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class PerOutput(Metric):
+    """A metric of one class with a class of its own for each of several outputs.
+
+    Parameters
+    ----------
+    metrics : tuple of M Metric
+        Equal but for the class; one object for outputs of one class.
+    """
+
+    metrics: tuple[Metric, ...]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # that of what it holds
+        return self.metrics[0].name
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self.metrics[0].range
+
+    @property
+    def degenerate(self) -> str | None:
+        return self.metrics[0].degenerate
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]  # that of what it holds
+        return self.metrics[0].smooth
+
+    @property
+    def by_class(self) -> bool:  # type: ignore[override]  # that of what it holds
+        return self.metrics[0].by_class
+
+    def of_output(self, output: int) -> Metric:
+        return self.metrics[output]
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
+        raise TypeError("PerOutput: each output has a metric of its own; bind of_output(m).")
+
+
+def with_positive(metric: Metric, pos_label: Any, several: bool) -> Metric:
+    """Return the metric of the positive class, or classes, that a user names.
+
+    Parameters
+    ----------
+    metric : Metric
+    pos_label : object, or list of M objects
+        One for all outputs, or one each.
+    several : bool
+        Whether there are several outputs, or one that is given as a column.
+
+    Examples
+    --------
+    >>> from metricwise.metrics import FBeta
+    >>> from metricwise.metrics.naming import with_positive
+    >>> with_positive(FBeta(), "fraud", False).pos_label
+    'fraud'
+    >>> with_positive(FBeta(), ["fraud", "late"], True).of_output(1).pos_label
+    'late'
+    """
+    column = getattr(pos_label, "ndim", 0) == 1
+    given = python_labels(np.asarray(pos_label)) if column else python_label(pos_label)
+    labels = list(given) if isinstance(given, (list, tuple)) else [given]
+    good = len(labels) > 0 and (several or not isinstance(given, (list, tuple)))
+    if not good or not all(isinstance(label, Hashable) and label == label for label in labels):
+        raise ValueError(
+            f"metric: pos_label must be one label, or for a 2-D y a list of one for each output, got {shown(given)}."
+        )
+    made = {label: metric.with_positive(label) for label in labels}
+    return made[labels[0]] if len(made) == 1 else PerOutput(tuple(made[label] for label in labels))
+
+
+def _by_labels(metric: Metric, classes: Classes) -> Iterator[tuple[int, Metric, tuple[Any, ...]]]:
+    """Yield an output, its metric and its labels, once for outputs that share both."""
+    seen = set()
+    for m, labels in enumerate(classes):
+        own = metric.of_output(m)
+        if (id(own), id(labels)) not in seen:
+            seen.add((id(own), id(labels)))
+            yield m, own, tuple(python_labels(np.asarray(labels)))
+
+
+def same_classes(classes: Classes) -> bool:
+    """Whether all outputs have the same labels in the same order."""
+    distinct = {id(labels): labels for labels in classes}.values()
+    return len({tuple(python_labels(np.asarray(labels))) for labels in distinct}) <= 1
+
+
+def check_same_classes(classes: Classes, who: str, remedy: str = "") -> None:
+    """Refuse to pool outputs of different classes unasked.
+
+    Parameters
+    ----------
+    classes : sequence of M label sequences
+    who : str
+    remedy : str
+        What may be done besides, as a sentence.
+    """
+    if same_classes(classes):
+        return
+    first = python_labels(np.asarray(classes[0]))
+    m = next(m for m, labels in enumerate(classes) if python_labels(np.asarray(labels)) != first)
+    other = python_labels(np.asarray(classes[m]))
+    raise ValueError(
+        f"{who}: average must be given where outputs have different classes, as output 0 with {first} and output {m} "
+        f"with {other}; 'macro', the mean over outputs, is usually meant, for 'micro' pools their classes by "
+        f"position.{remedy}"
+    )
+
+
+def check_classes(metric: Metric, classes: Classes, *, declared: bool) -> None:
+    """Refuse classes of which nothing says what the metric must know: which is the positive one, or their order.
+
+    Parameters
+    ----------
+    metric : Metric
+    classes : sequence of M label sequences
+    declared : bool
+        Whether the user gave the classes, and with them their order.
+    """
+    if isinstance(metric, PerOutput) and len(metric.metrics) != len(classes):
+        raise ValueError(
+            f"metric: pos_label must be one label, or one for each of the {len(classes)} outputs, got "
+            f"{len(metric.metrics)}."
+        )
+    for m, own, labels in _by_labels(metric, classes):
+        try:
+            own.places(labels)
+            if not declared:
+                own.check_order(labels)
+        except ValueError as error:
+            words = str(error).removesuffix(".")
+            raise ValueError(f"{words} (output {m})." if len(classes) > 1 else str(error)) from None
+
+
+def pooled(metric: Metric, classes: Classes) -> tuple[Metric, tuple[Any, ...]]:
+    """Return the metric of outputs that are pooled, and the labels to bind it to: those of the widest output.
+
+    Raises
+    ------
+    ValueError
+        If a class that the metric names does not stand at the same position in all outputs.
+    """
+    groups = list(_by_labels(metric, classes))
+    if groups[0][1].reads_labels and not same_classes(classes):
+        raise ValueError(
+            f"metric: {metric.name} is a function of labels, and outputs with other labels cannot be pooled by 'micro' "
+            "or 'instance'; use average='macro'."
+        )
+    found = {own.places(labels): m for m, own, labels in groups}
+    if len(found) > 1:
+        (here, first), (there, second) = list(found.items())[:2]
+        raise ValueError(
+            f"{type(groups[0][1]).__name__}: a class given by label must stand at the same position in all outputs "
+            f"that are pooled by 'micro' or 'instance', and it is at {_words(here)} in output {first} and at "
+            f"{_words(there)} in output {second}; use average='macro', or put the classes of all outputs in one order."
+        )
+    _, own, labels = max(groups, key=lambda group: len(group[2]))
+    return own, labels
+
+
+def _words(places: tuple[int, ...]) -> str:
+    return str(places[0]) if len(places) == 1 else str(list(places))
+
+
+def positive_places(metric: Metric, classes: Classes) -> NDArray[np.intp] | None:
+    """Return the position of the positive class of each output, of shape (M,); None for a metric that has none."""
+    found = {}
+    for m, own, labels in _by_labels(metric, classes):
+        places = own.places(labels)
+        if not places:
+            return None
+        found[id(own), id(classes[m])] = places[0]
+    return np.array([found[id(metric.of_output(m)), id(labels)] for m, labels in enumerate(classes)], dtype=np.intp)
