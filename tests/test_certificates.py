@@ -10,11 +10,12 @@ import programmes as p
 from metrics.cases import ALL, make
 from metricwise.inputs import read_proba
 from metricwise.losses import Loss
+from metricwise.metrics.averages import group_outputs
+from metricwise.metrics.objective import make_objective
 from metricwise.oracles import MemoryOracle
 
 FIXED = {"confusion": "expected", "recalibrate": False}
 ROUNDING = 1e-12
-RATIOS = ("path", "dinkelbach", "bisection")
 
 
 def rounded(rng, n, k, decimals):
@@ -30,16 +31,13 @@ def rounded(rng, n, k, decimals):
 
 
 def solvers(metric, priors):
-    """The solvers that give a metric a certificate, by the form that it has."""
-    bound = metric.bind(priors)
-    form = getattr(bound, "base", bound)
-    if isinstance(form, mw.metrics.Linear):
-        return ("closed_form", *RATIOS)
-    if isinstance(form, mw.metrics.FractionalLinear):
-        return RATIOS
-    if bound.name == "minimum_of_linear":
-        return ("column_generation",)
-    return ("frank_wolfe",) if bound.concave else ()
+    """The solvers that give a metric a certificate: those that declare a form which it has."""
+    n_classes = np.array([len(priors)])
+    objective = make_objective(
+        metric, group_outputs("micro", np.ones(1), n_classes, np.ones(1)), priors[None], n_classes
+    )
+    needs = {name: solver.needs for name, solver in mw.solvers.SOLVERS.items() if solver.needs.form != "any"}
+    return tuple(name for name in needs if needs[name].missing(objective) is None)
 
 
 def bounds(proba, metric, names, **options):

@@ -24,7 +24,7 @@ from .metrics.scorers import resolve_for, settle, target_kind
 from .problem import Problem, Recipe, Settings, argmax, argmax_rule, fit
 from .recorded import record_rule
 from .selection import Choice, candidates, choose
-from .solvers import SOLVERS, Solution, Solver, make_solver
+from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
 
 __all__ = ["optimize", "read_problem"]
 
@@ -88,7 +88,8 @@ def optimize(
         `Solution.recorded` has their values. They are averaged over outputs as `metric` is, unless their names say how.
     solver : str or Solver, default="auto"
         "closed_form", "sweep", "path", "dinkelbach", "bisection", "frank_wolfe", "column_generation", "ascent", or a
-        solver object; "auto" picks by what the metric is.
+        solver object; "auto" picks by what the metric is. A solver refuses a metric whose form it does not serve. A
+        solver that is named refuses `tol` or `randomized` if it has no such setting; a solver object has its own.
     confusion : {"auto", "labels", "expected", "blended"}, default="auto"
         Count with the labels, with the probabilities in their place, or with half of each.
     recalibrate : {"auto", True, False}, default="auto"
@@ -98,11 +99,14 @@ def optimize(
     prior : array-like of shape (K,) or (M, K), or list of M arrays, optional
         Class priors of the rows that the rule is for, where they are known to differ.
     randomized : bool, default=False
-        Allow a mixture of rules, where that is better than any one rule; else the best single rule is returned.
+        Allow a mixture of rules, where that is better than any one rule; else the best single rule is returned. With
+        solver "auto" it may be set for any metric: where the optimum is one rule, that is returned.
     random_state : int, optional
-        Seed of folds, resamples, starts and of the draws of a mixture; None is 0, so that equal calls agree.
+        Seed of folds, resamples, starts and of the draws of a mixture; None is 0, so that equal calls agree. Of folds
+        and resamples with any solver; starts and draws of a solver object have the seed that it was made with.
     tol : float, optional
-        Tolerance of an iterative solver.
+        Tolerance of an iterative solver. With solver "auto" it may be set for any metric: a solver that is exact meets
+        every tolerance.
     normalize : bool, default=False
         Accept scores: divide each row by its sum.
     zero_division : float, default=0.0
@@ -153,31 +157,31 @@ def optimize(
         "rows": problem.proba.n_rows,
         "metricwise": __version__,
     }
-    solution = _plain(problem, facts) if recipe is None else fit(problem, recipe, chosen_solver, facts)
+    solution = _plain(problem, facts) if recipe is None else fit(problem, recipe, chosen_solver, facts, seed)
     return replace(
         solution,
         status=_status(solution, problem, choice),
         gain=None if choice is None else choice.gain,
         recorded=record_rule(problem, solution.rule),
-        extra=solution.extra
-        if choice is None
-        else {**solution.extra, "candidates": choice.table, "recorded": choice.recorded},
+        candidates=() if choice is None else choice.candidates,
     )
 
 
 def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
     """The Solution of plain argmax."""
-    oracle = problem.oracle()
+    read_before = problem.passes.entries
     codes = argmax(problem)
     value = problem.value_of(codes)
+    confusion = problem.oracle().confusion_of(codes)
     return Solution(
         rule=replace(argmax_rule(problem), facts={**facts, "value": value}),
         value=value,
         baseline=value,
-        confusion=oracle.confusion_of(codes),
+        confusion=confusion,
         optimized_value=value,
         status="",
-        n_passes=1,
+        outcome=Outcome.ARGMAX,
+        n_passes=problem.passes_since(read_before),
         history=(value,),
     )
 
@@ -375,12 +379,29 @@ def _read_solver(solver: str | Solver, settings: Settings) -> Solver | Settings:
         if isinstance(solver, type) or not hasattr(solver, "solve"):
             got = f"the class {solver.__name__}" if isinstance(solver, type) else type(solver).__name__
             raise TypeError(f"optimize: solver must be a name or a solver such as solvers.Path(), got {got}.")
+        _refuse_settings(type(solver).__name__, settings)
         return solver
     if solver == "auto":
         return settings
     if solver not in SOLVERS:
         raise ValueError(f"optimize: solver must be 'auto' or one of {sorted(SOLVERS)}, got {solver!r}.")
-    return make_solver(solver, **vars(settings))
+    # False and the seed, which is also that of folds and resamples, ask for nothing that a solver might lack.
+    asked = {"tol": settings.tol, "randomized": settings.randomized or None}
+    seed = {"seed": settings.seed} if "seed" in SOLVERS[solver].settings() else {}
+    try:
+        return make_solver(solver, **asked, **seed)
+    except ValueError as error:
+        raise ValueError(f"optimize: {error} Leave it out, or use solver='auto'.") from None
+
+
+def _refuse_settings(name: str, settings: Settings) -> None:
+    """Refuse settings beside a solver object, which has its own."""
+    for key, given in (("tol", settings.tol), ("randomized", settings.randomized or None)):
+        if given is not None:
+            raise ValueError(
+                f"optimize: {key} must be left out where solver is an object, which has its own settings, got "
+                f"{key}={given!r} beside {name}; give it to the solver, if that takes it."
+            )
 
 
 def _status(solution: Solution, problem: Problem, choice: Choice | None) -> str:

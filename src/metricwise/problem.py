@@ -23,11 +23,11 @@ from .metrics.instance import instance_value
 from .metrics.naming import positive_places
 from .metrics.objective import Objective, make_objective
 from .metrics.scorers import Resolved
-from .oracles import BlendedOracle, MemoryOracle, Oracle
+from .oracles import BlendedOracle, MemoryOracle, Oracle, Passes, in_passes
 from .padding import pad
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift
 from .sampling import draw_rows
-from .solvers import Solution, Solver, make_solver
+from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
 from .solvers.base import settle
 
 __all__ = ["Problem", "Recipe", "Settings", "argmax", "argmax_rule", "choose_solver", "fit", "solve"]
@@ -90,6 +90,8 @@ class Problem:
         Metrics that are recorded beside `metric`.
     positive : ndarray of shape (M,), or None
         The positive class of each output where outputs weigh by it, for metrics that have none of their own.
+    passes : Passes
+        Of all oracles of this problem and of what is made from it.
     """
 
     proba: Probabilities
@@ -107,6 +109,7 @@ class Problem:
     frequency: FloatArray | None = None
     record: Mapping[str, Resolved] = field(default_factory=dict)
     positive: NDArray[np.intp] | None = None
+    passes: Passes = field(default_factory=Passes)
 
     def take(self, rows: Any) -> Problem:
         """Return the problem of some of the rows."""
@@ -167,7 +170,12 @@ class Problem:
 
     def _counts(self, expected: bool) -> MemoryOracle:
         weights = None if self.codes is None else self.class_weights
-        return MemoryOracle(self.proba, self.codes, self.sample_weight, expected, self.prior, weights)
+        passes = Passes(self.passes)
+        return MemoryOracle(self.proba, self.codes, self.sample_weight, expected, self.prior, weights, passes)
+
+    def passes_since(self, entries: int) -> int:
+        """Return the passes over all rows since so many entries had been read."""
+        return in_passes(self.passes.entries - entries, self.proba.n_rows, self.proba.n_outputs)
 
     def objective(self, oracle: Oracle, recipe: Recipe | None = None) -> Objective:
         """Bind the metric to the class priors that an oracle counts.
@@ -259,6 +267,9 @@ class Problem:
 class Settings:
     """What the user says to whichever solver fits the metric.
 
+    A solver that lacks one of these has no use for it: the exact ones meet any tolerance, and where they are picked
+    the optimum is one rule, which no mixture beats.
+
     Parameters
     ----------
     randomized : bool
@@ -273,27 +284,30 @@ class Settings:
     def make(self, oracle: Oracle, objective: Objective) -> Solver:
         """Return the solver that fits."""
         name = choose_solver(oracle, objective, self.randomized)
-        return make_solver(name, randomized=self.randomized, seed=self.seed, tol=self.tol)
+        return make_solver(name, **{key: vars(self)[key] for key in vars(self).keys() & SOLVERS[name].settings()})
+
+
+# From the most exact to the most general; of those whose needs are met, the first that is not ruled out.
+_PREFERENCE = ("closed_form", "path", "dinkelbach", "sweep", "column_generation", "frank_wolfe", "ascent")
 
 
 def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False) -> str:
     """Name the solver that is exact, or else best, for what the objective is and what the oracle counts."""
-    ratio = objective.ratio
-    # With probabilities the path is exact over all rules, also those that predict class 1 where it is less likely.
-    if ratio is not None and (oracle.certified or objective.width > 2):
-        if ratio.linear:
-            return "closed_form"
+    ratio, ruled_out = objective.ratio, set()
+    if objective.width == 2 and not oracle.certified:
+        # With labels the sweep is exact over all thresholds. With probabilities the path is so over all rules, also
+        # those that predict class 1 where it is less likely.
+        ruled_out |= {"closed_form", "path", "dinkelbach"}
+    if randomized and ratio is None:
+        ruled_out.add("sweep")  # a mixture may be better than any threshold
+    if ratio is not None and objective.width > _WIDE and not ratio.line[0].is_diagonal:
         # A row that weighs very many classes cell by cell changes its decision as often: the walk along them all costs
         # far more than the few rules that Dinkelbach's iteration asks for.
-        return "path" if objective.width <= _WIDE or ratio.line[0].is_diagonal else "dinkelbach"
-    if objective.width == 2 and not (randomized and ratio is None):
-        return "sweep"
-    if objective.is_minimum:
-        return "column_generation"
-    return "frank_wolfe" if objective.concave else "ascent"
+        ruled_out.add("path")
+    return next(name for name in _PREFERENCE if name not in ruled_out and not SOLVERS[name].needs.missing(objective))
 
 
-def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> tuple[Solution, Link | None]:
+def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, seed: int = 0) -> tuple[Solution, Link | None]:
     """Fit a rule to a problem by a recipe, and nothing else.
 
     What a rule that is judged elsewhere needs, on rows that were not fitted; see :func:`fit` for the others.
@@ -304,6 +318,8 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> tuple[
     recipe : Recipe
     solver : Solver or Settings
         Settings pick one for the metric.
+    seed : int
+        Of the resamples of the recipe, whatever the solver.
 
     Returns
     -------
@@ -314,7 +330,7 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings) -> tuple[
     link = problem.link(recipe.recalibrate)
     linked = problem.linked(link)
     oracle = linked.oracle(recipe.confusion)
-    return _maximise(linked, recipe, solver, oracle, linked.objective(oracle, recipe)), link
+    return _maximise(linked, recipe, solver, oracle, linked.objective(oracle, recipe), seed), link
 
 
 def _maximise(
@@ -323,6 +339,7 @@ def _maximise(
     solver: Solver | Settings,
     oracle: MemoryOracle | BlendedOracle,
     objective: Objective,
+    seed: int,
 ) -> Solution:
     """Solve once, or on resamples of the rows whose losses are averaged; behind the link."""
     chosen = solver.make(oracle, objective) if isinstance(solver, Settings) else solver
@@ -330,7 +347,7 @@ def _maximise(
     fixed = recipe.confusion == "expected" or (ratio is not None and ratio.linear)  # labels are not counted
     if not recipe.n_bootstrap or fixed or getattr(chosen, "randomized", False):
         return chosen.solve(oracle, objective)
-    rng = np.random.default_rng(getattr(solver, "seed", 0))
+    rng = np.random.default_rng(seed)
     losses = []
     for _ in range(recipe.n_bootstrap):
         resampled = problem.resampled(rng).oracle(recipe.confusion)
@@ -338,11 +355,15 @@ def _maximise(
         assert isinstance(rule, WeightedRule)  # only randomised solvers mix
         losses.append(rule.loss)
     words = f"The mean of the rules of {recipe.n_bootstrap} resamples of the rows."
-    return settle(oracle, objective, average_loss(losses), status=words, n_passes=recipe.n_bootstrap)
+    return settle(oracle, objective, average_loss(losses), status=words, outcome=Outcome.LOCAL)
 
 
 def fit(
-    problem: Problem, recipe: Recipe, solver: Solver | Settings, facts: Mapping[str, Any] | None = None
+    problem: Problem,
+    recipe: Recipe,
+    solver: Solver | Settings,
+    facts: Mapping[str, Any] | None = None,
+    seed: int = 0,
 ) -> Solution:
     """Fit a rule to a problem by a recipe, and say how good it is; see :func:`solve`.
 
@@ -350,6 +371,8 @@ def fit(
     ----------
     facts : mapping, optional
         What the rule is to know of itself, besides its value.
+    seed : int
+        Of the resamples of the recipe, whatever the solver.
 
     Returns
     -------
@@ -358,9 +381,10 @@ def fit(
     """
     link = problem.link(recipe.recalibrate)
     linked = problem.linked(link)  # holds the recalibrated probabilities: made once
+    read_before = problem.passes.entries
     oracle = linked.oracle(recipe.confusion)
     objective = linked.objective(oracle, recipe)
-    solution = _maximise(linked, recipe, solver, oracle, objective)
+    solution = _maximise(linked, recipe, solver, oracle, objective, seed)
     if objective.frozen.any():
         solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
 
@@ -377,7 +401,8 @@ def fit(
         solution = replace(_on_labels(problem, linked, recipe, solution), value=row_by_row[0], baseline=row_by_row[1])
     else:
         solution = _on_labels(problem, linked, recipe, solution)
-    return replace(solution, rule=named({**(facts or {}), "value": solution.value}))
+    rule = named({**(facts or {}), "value": solution.value})
+    return replace(solution, rule=rule, n_passes=problem.passes_since(read_before))
 
 
 def _on_labels(problem: Problem, linked: Problem, recipe: Recipe, solution: Solution) -> Solution:

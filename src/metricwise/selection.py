@@ -8,7 +8,7 @@ Must not know solvers or user input.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from .metrics.instance import instance_values
 from .metrics.objective import make_objective
 from .problem import Problem, Recipe, Settings, argmax, solve
 from .recorded import cross_validated
-from .solvers import Gain, Solver
+from .solvers import Candidate, Gain, Solver
 
 __all__ = ["Choice", "bootstrap_error", "candidates", "choose", "influence"]
 
@@ -46,27 +46,25 @@ class Choice:
         None is plain argmax.
     gain : Gain
         Of the choice over argmax, each fold judged with what the other folds chose.
-    table : tuple of (str, float, float, float)
-        Each candidate: name, cross-validated value, difference to argmax and its standard error.
+    candidates : tuple of Candidate
+        What was tried, and how it did.
     n_fits : int
         Rules fitted, the final one not counted.
-    recorded : dict of str to tuple of float
-        Cross-validated values of each candidate by the metrics that are recorded.
     """
 
     recipe: Recipe | None
     gain: Gain
-    table: tuple[tuple[str, float, float, float], ...]
+    candidates: tuple[Candidate, ...]
     n_fits: int
-    recorded: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def words(self) -> str:
         """Say what was chosen and why."""
         if self.recipe is None:
-            name, _, difference, error = max(self.table, key=lambda row: row[2])
+            best = max(self.candidates, key=lambda one: one.gain)
             return (
                 "Plain argmax: no recipe promises a gain on new rows beyond noise, judged by rows that did not choose "
-                f"it; the best one tried, {name}, was at {difference:+.2g} with a standard error of {error:.2g}."
+                f"it; the best one tried, {best.recipe}, was at {best.gain:+.2g} with a standard error of "
+                f"{best.std_error:.2g}."
             )
         gain = self.gain
         return (
@@ -97,7 +95,7 @@ def choose(problem: Problem, recipes: Sequence[Recipe], solver: Solver | Setting
         The first is the default.
     solver : Solver or Settings
     seed : int
-        Of the folds.
+        Of the folds, and of resamples.
 
     Returns
     -------
@@ -110,13 +108,21 @@ def choose(problem: Problem, recipes: Sequence[Recipe], solver: Solver | Setting
     trials = [_Trial.run(problem, recipes, solver, rng) for _ in range(_REPEATS)]
     table = _Table.of(problem, trials)
     best = table.pick()
-    rows = tuple((str(r), float(table.value[c]), *table.difference(c, -1)) for c, r in enumerate(recipes))
-    n_fits = _REPEATS * _FOLDS * len(recipes)
     recorded = cross_validated(problem, [trial.decisions for trial in trials])
-    gain = None if best is None else _honest_gain(problem, trials, rows[best][3])
+    tried = tuple(
+        Candidate(
+            str(recipe),
+            float(table.value[c]),
+            *table.difference(c, -1),
+            recorded={name: values[c] for name, values in recorded.items()},
+        )
+        for c, recipe in enumerate(recipes)
+    )
+    n_fits = _REPEATS * _FOLDS * len(recipes)
+    gain = None if best is None else _honest_gain(problem, trials, tried[best].std_error, seed)
     if best is None or gain is None or gain.estimate <= 0:  # what is handed out promises something, or is argmax
-        return Choice(None, Gain(0.0, 0.0, 0.0), rows, n_fits, recorded)
-    return Choice(recipes[best], gain, rows, n_fits, recorded)
+        return Choice(None, Gain(0.0, 0.0, 0.0), tried, n_fits)
+    return Choice(recipes[best], gain, tried, n_fits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,13 +184,15 @@ class _Table:
         return best if difference > _ENTER * error else None
 
 
-def _honest_gain(problem: Problem, trials: Sequence[_Trial], least_error: float) -> Gain:
+def _honest_gain(problem: Problem, trials: Sequence[_Trial], least_error: float, seed: int) -> Gain:
     """Estimate the gain of choosing: the rows of each fold are decided by what the other folds choose.
 
     Parameters
     ----------
     least_error : float
         Standard error of the gain of the recipe chosen in the end: folds that choose argmax would hide it.
+    seed : int
+        Of resamples.
     """
     values, rows, shifts = [], [], []
     for trial in trials:
@@ -196,7 +204,7 @@ def _honest_gain(problem: Problem, trials: Sequence[_Trial], least_error: float)
     estimate = float(np.mean(values))
     error = float(np.sqrt(np.sum(np.mean(rows, axis=0) ** 2)))
     if not problem.metric.smooth:
-        error = max(error, bootstrap_error(problem, decisions, trials[-1].plain))
+        error = max(error, bootstrap_error(problem, decisions, trials[-1].plain, seed=seed))
     half = 1.96 * _WIDEN * float(np.hypot(max(error, least_error), np.mean(shifts)))
     return Gain(estimate, estimate - half, estimate + half)
 

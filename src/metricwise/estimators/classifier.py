@@ -6,6 +6,7 @@ found by :func:`metricwise.optimize`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from ..front_door import optimize
 from ..inputs import read_sample_weight, scales_of, warn_of_order
 from ..metrics.recording import resolve_record
 from ..metrics.scorers import resolve_for, settle
+from ..solvers import Candidate
 from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled, take_rows
 from ._decisions import RuleClassifier
 from ._folds import check_groups, make_splits
@@ -256,8 +258,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         self._scales = target.scales
         self.best_score_ = self.solution_.value
         self.gain_ = self.solution_.gain
-        extra = self.solution_.extra
-        self.cv_results_ = _table(extra.get("candidates"), extra.get("recorded", {}))
+        self.cv_results_ = _table(self.solution_.candidates)
         self._copy_features()
         return self
 
@@ -408,9 +409,14 @@ class MetricOptimalClassifierCV(RuleClassifier):
         )
 
 
-def _table(candidates: Any, recorded: Any) -> dict[str, Any] | None:
-    if candidates is None:
+def _table(candidates: Sequence[Candidate]) -> dict[str, Any] | None:
+    """Return candidates as columns, None if there are none."""
+    if not candidates:
         return None
-    names, scores, gains, errors = zip(*candidates, strict=True)
-    table = {"recipe": list(names), "score": np.array(scores), "gain": np.array(gains), "std_error": np.array(errors)}
-    return {**table, **{name: np.array(values) for name, values in recorded.items()}}
+    table: dict[str, Any] = {
+        "recipe": [one.recipe for one in candidates],
+        "score": np.array([one.value for one in candidates]),
+        "gain": np.array([one.gain for one in candidates]),
+        "std_error": np.array([one.std_error for one in candidates]),
+    }
+    return {**table, **{name: np.array([one.recorded[name] for one in candidates]) for name in candidates[0].recorded}}

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..losses import Loss
 from ..metrics.base import Metric
-from ..problem import choose_solver
+from ..problem import Settings
 from ..rules import MixtureRule
-from ..solvers import Solution, make_solver
+from ..solvers import Solution
 from .feasible import FeasibleSet, MetricLike, join
 from .results import Decomposition, Part
 from .search import Frame, Pool, Search, decompose, fewest, shoot, start_pool
@@ -173,8 +173,7 @@ def _read_target(
     if not (isinstance(target, (str, Metric)) or callable(target)):
         return feasible.read(target, "contains", "C"), [], None
     objective = feasible.objective(target, *options)
-    solver = make_solver(choose_solver(feasible.oracle, objective, randomized=True), randomized=True)
-    solution = solver.solve(feasible.oracle, objective)
+    solution = Settings(randomized=True).make(feasible.oracle, objective).solve(feasible.oracle, objective)
     slope = objective.gradient(objective.grouping.pool(solution.confusion))
     downhill = [objective.spread(Loss(full=-slope))] if np.isfinite(slope).all() else []
     return solution.confusion, [*_losses(solution), *downhill], solution

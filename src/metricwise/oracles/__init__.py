@@ -7,5 +7,6 @@ more module here. Must not know metrics or solvers.
 from .base import Line, Oracle, Walk
 from .blended import BlendedOracle
 from .memory import MemoryOracle
+from .passes import Passes, in_passes
 
-__all__ = ["BlendedOracle", "Line", "MemoryOracle", "Oracle", "Walk"]
+__all__ = ["BlendedOracle", "Line", "MemoryOracle", "Oracle", "Passes", "Walk", "in_passes"]

@@ -135,15 +135,12 @@ class Walk:
         Ends of the intervals, -inf and inf among them.
     values : ndarray of shape (T, 2)
         The functionals on each interval.
-    n_passes : int
-        How often the rows were passed over.
     """
 
     group: IntArray
     lower: FloatArray
     upper: FloatArray
     values: FloatArray
-    n_passes: int = 1
 
     def interior(self, index: IntArray) -> FloatArray:
         """Return a point inside each of the given intervals."""
@@ -214,6 +211,9 @@ class Oracle(Protocol):
     certified : bool
         Whether ``confusions`` truly minimises <L, C> over all rules, so that bounds made with it are certificates.
         True where probabilities are counted, False where labels are.
+    entries_read : int
+        Entries (a row and an output each) that have been read so far, for this oracle or a sample of it; N * M of them
+        are one pass. An oracle that counts labels and probabilities reads each entry twice.
     """
 
     @property
@@ -230,6 +230,9 @@ class Oracle(Protocol):
 
     @property
     def certified(self) -> bool: ...
+
+    @property
+    def entries_read(self) -> int: ...
 
     def confusions(self, losses: Sequence[Loss]) -> FloatArray:
         """Return the confusion tensors of the rules of R losses, shape (R, M, K, K), in one pass over the rows."""
@@ -318,14 +321,13 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
         np.concatenate([walk.lower for walk in walks]),
         np.concatenate([walk.upper for walk in walks]),
         np.concatenate([walk.values for walk in walks]),
-        n_passes=max(walk.n_passes for walk in walks),
     )
 
 
 def _list_all(oracle: Countable, line: Line, tol: float, offset: int) -> Walk:
     grid, wanted = np.zeros((line.n_groups, 2)), np.ones((line.n_groups, 2), dtype=bool)
     found = oracle.changes(line, grid, 0, wanted, True)
-    return _intervals(found, line, wanted, np.full((line.n_groups, 1), np.inf), tol, offset, 1)
+    return _intervals(found, line, wanted, np.full((line.n_groups, 1), np.inf), tol, offset)
 
 
 def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int, n_entries: int) -> Walk:
@@ -348,10 +350,10 @@ def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int
     events = oracle.changes(line, grid, n_bins, wanted, False)
     found = replace(found, segment=events.segment, g=events.g, change=events.change)
     edges = low[:, None] + np.arange(n_bins + 1) / grid[:, 1:]
-    walk = _intervals(found, line, wanted, edges, tol, offset, passes + 1)
+    walk = _intervals(found, line, wanted, edges, tol, offset)
     values, group = score.value(walk.values), walk.group - offset
     near = values >= _highest(values, group, line.n_groups)[group] - _NEAR
-    return Walk(walk.group[near], walk.lower[near], walk.upper[near], walk.values[near], walk.n_passes)
+    return Walk(walk.group[near], walk.lower[near], walk.upper[near], walk.values[near])
 
 
 def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
@@ -404,7 +406,7 @@ def _hull(
 
 
 def _intervals(
-    found: Changes, line: Line, wanted: NDArray[np.bool_], edges: FloatArray, tol: float, offset: int, n_passes: int
+    found: Changes, line: Line, wanted: NDArray[np.bool_], edges: FloatArray, tol: float, offset: int
 ) -> Walk:
     """Turn listed changes into the intervals between them.
 
@@ -418,7 +420,7 @@ def _intervals(
         return _line_of_one(found, line, tol, offset)
     segment, g, change = _ordered(found, n_segments)
     if len(g) == 0:
-        return Walk(*_whole_lines(np.arange(n_groups), offset), found.start * found.scale[:, None], n_passes)
+        return Walk(*_whole_lines(np.arange(n_groups), offset), found.start * found.scale[:, None])
     begins = np.concatenate([[0], np.flatnonzero(segment[1:] != segment[:-1]) + 1])  # first change of each segment
     sizes = np.diff(begins, append=len(g))
     own, ends = segment[begins], begins + sizes - 1
@@ -445,14 +447,13 @@ def _intervals(
         there = upper - lower > gap
     silent = np.flatnonzero(np.bincount(group[there], minlength=n_groups) == 0)
     if there.all() and len(silent) == 0:
-        return Walk(group + offset if offset else group, lower, upper, values, n_passes)
+        return Walk(group + offset if offset else group, lower, upper, values)
     whole = _whole_lines(silent, 0)
     return Walk(
         np.concatenate([group[there], whole[0]]) + offset,
         np.concatenate([lower[there], whole[1]]),
         np.concatenate([upper[there], whole[2]]),
         np.concatenate([values[there], (found.start * found.scale[:, None])[silent]]),
-        n_passes,
     )
 
 

@@ -50,6 +50,10 @@ class BlendedOracle:
     def certified(self) -> bool:
         return False
 
+    @property
+    def entries_read(self) -> int:
+        return self.labels.entries_read + self.expected.entries_read
+
     def _mix(self, labels: FloatArray, expected: FloatArray) -> FloatArray:
         return (1 - self.share) * labels + self.share * expected
 

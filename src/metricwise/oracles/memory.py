@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..inputs import Probabilities
 from ..losses import Loss
 from ..sampling import draw_rows
 from .base import Changes, FloatArray, IntArray, Line, Score, Walk, follow
+from .passes import Passes
 
 __all__ = ["MemoryOracle"]
 
@@ -42,6 +43,8 @@ class MemoryOracle:
         true class; with `expected`, rows weigh by how much more frequent they are, and `proba` has been shifted.
     class_weights : ndarray of shape (M, K), optional
         Weight of the labels of each class, where that has been counted already.
+    passes : Passes, optional
+        Where reading of the rows is counted, shared with samples of them.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class MemoryOracle:
     expected: bool = False
     target_priors: FloatArray | None = None
     class_weights: FloatArray | None = None
+    passes: Passes = field(default_factory=Passes)
 
     @property
     def n_rows(self) -> int:
@@ -72,6 +76,10 @@ class MemoryOracle:
     @property
     def certified(self) -> bool:
         return self.expected
+
+    @property
+    def entries_read(self) -> int:
+        return self.passes.entries
 
     @cached_property
     def _observed(self) -> NDArray[np.bool_] | None:
@@ -130,6 +138,7 @@ class MemoryOracle:
 
     def count(self, predicted: NDArray[Any]) -> FloatArray:
         """Sum weights of given decisions, codes of shape (N, M), to (M, K, K); not divided by anything."""
+        self.passes.add(self.n_rows * self.proba.n_outputs)
         if self.expected:
             return expected_confusion(self.proba, predicted, self.sample_weight, self._mass)
         assert self.codes is not None
@@ -144,6 +153,7 @@ class MemoryOracle:
 
     def _sums(self, losses: Sequence[Loss]) -> FloatArray:
         """Sums of weights (R, M, K, K), not divided by anything."""
+        self.passes.add(self.n_rows * self.proba.n_outputs)
         k = self.proba.width
         out = np.zeros((len(losses), self.proba.n_outputs, k, k))
         for block, span in self.proba.outputs():
@@ -205,6 +215,7 @@ class MemoryOracle:
         self, line: Line, grid: FloatArray, n_bins: int, wanted: NDArray[np.bool_] | None, summed: bool
     ) -> Changes:
         """Note the changes along a line, block of outputs by block."""
+        self.passes.add(self.n_rows * int((line.group >= 0).sum()))
         parts = []
         for block, span in self.proba.outputs():
             inside = line.group[span]
@@ -289,7 +300,7 @@ class MemoryOracle:
         if frequency is not None:
             weight = frequency if weight is None else weight * frequency
         codes = None if self.codes is None else self.codes[rows]
-        return MemoryOracle(self.proba.take(rows), codes, weight, self.expected, self.target_priors)
+        return MemoryOracle(self.proba.take(rows), codes, weight, self.expected, self.target_priors, passes=self.passes)
 
 
 def _gather(parts: list[tuple[IntArray, Changes]], n_groups: int, n_bins: int) -> Changes:

@@ -1,33 +1,36 @@
 """Solvers: ways to walk the set of reachable confusions, one file per algorithm.
 
-Each is a frozen dataclass of settings with ``solve(oracle, objective) -> Solution``. A solver asks the objective what
-form it has, never which metric it is, and sees rows only through the oracle. Solvers do not import one another.
+Each is a frozen dataclass of settings with ``solve(oracle, objective) -> Solution``, and declares what it needs. A
+solver asks the objective what form it has, never which metric it is, and sees rows only through the oracle. Solvers do
+not import one another.
 """
 
-import inspect
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from .ascent import Ascent
-from .base import Gain, Recorded, Solution, Solver
+from .base import BaseSolver, Candidate, Gain, Outcome, Recorded, Solution, Solver
 from .bisection import Bisection
 from .closed_form import ClosedForm
 from .column_generation import ColumnGeneration
 from .dinkelbach import Dinkelbach
 from .frank_wolfe import FrankWolfe
+from .needs import Needs
 from .path import Path
 from .sweep import Sweep
 
 __all__ = [
     "SOLVERS",
     "Ascent",
+    "BaseSolver",
     "Bisection",
+    "Candidate",
     "ClosedForm",
     "ColumnGeneration",
     "Dinkelbach",
     "FrankWolfe",
     "Gain",
+    "Needs",
+    "Outcome",
     "Path",
     "Recorded",
     "Solution",
@@ -36,7 +39,7 @@ __all__ = [
     "make_solver",
 ]
 
-SOLVERS: dict[str, Callable[..., Solver]] = {
+SOLVERS: dict[str, type[BaseSolver]] = {
     "closed_form": ClosedForm,
     "sweep": Sweep,
     "bisection": Bisection,
@@ -48,20 +51,21 @@ SOLVERS: dict[str, Callable[..., Solver]] = {
 }
 
 
-def make_solver(name: str, **settings: Any) -> Solver:
-    """Return the solver of a name with those of the settings that it has; None is its default.
+def make_solver(name: str, **settings: Any) -> BaseSolver:
+    """Return the solver of a name; a setting that is None keeps its default, one that the solver lacks is refused.
 
     Examples
     --------
     >>> from metricwise.solvers import make_solver
-    >>> make_solver("bisection", tol=1e-6, seed=3)
+    >>> make_solver("bisection", tol=1e-6, max_iter=None)
     Bisection(tol=1e-06, max_iter=60)
     """
-    known = _settings(name)
-    return SOLVERS[name](**{key: value for key, value in settings.items() if key in known and value is not None})
-
-
-@cache
-def _settings(name: str) -> frozenset[str]:
-    """What a solver can be told."""
-    return frozenset(inspect.signature(SOLVERS[name]).parameters)
+    solver = SOLVERS[name]
+    given = {key: value for key, value in settings.items() if value is not None}
+    for key in sorted(given.keys() - solver.settings()):
+        takers = sorted(other for other, cls in SOLVERS.items() if key in cls.settings())
+        raise ValueError(
+            f"solver={name!r} takes no {key}, got {key}={given[key]!r}. "
+            + (f"Solvers that take it: {', '.join(map(repr, takers))}." if takers else "No solver takes it.")
+        )
+    return solver(**given)

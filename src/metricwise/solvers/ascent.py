@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import FloatArray, Solution, run
+from .base import BaseSolver, FloatArray, Outcome, Solution, run
 from .hull import Hull, ask, conclude, line_search, pick, starting_losses
+from .needs import Needs
 
 __all__ = ["Ascent"]
 
@@ -36,7 +38,7 @@ class _State:
 
 
 @dataclass(frozen=True)
-class Ascent:
+class Ascent(BaseSolver):
     """Maximise any metric by following its gradient from several starts.
 
     Each step linearises the metric at the confusions of all starts, asks the oracle for the vertices that are best for
@@ -68,6 +70,8 @@ class Ascent:
     >>> solution.value > solution.baseline, solution.gap is None
     (True, True)
     """
+
+    needs: ClassVar[Needs] = Needs(form="any")
 
     tol: float = 1e-6
     max_iter: int = 30
@@ -117,13 +121,12 @@ class Ascent:
     def done(self, state: _State) -> bool:
         return not state.moved or len(state.losses) > self.max_iter
 
-    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the best rule visited."""
         sample = oracle if self.randomized else oracle.sample(_enough_rows(objective, oracle.n_rows))
         state = run(self, sample, objective)
-        hull, passes = self._polish(sample, objective, self._best_hull(objective, state))
-        hull, more = self._between(sample, objective, hull)
-        passes += len(state.losses) + more
+        hull = self._polish(sample, objective, self._best_hull(objective, state))
+        hull = self._between(sample, objective, hull)
         history = state.history
         if sample is not oracle:
             # The hill is found; its top is looked for among ever more rows, to a small part of the sampling error.
@@ -131,8 +134,7 @@ class Ascent:
                 found = ask(rows, objective, hull.losses[-1:])
                 hull = Hull(hull.losses[-1:], found, np.ones(found.shape[:2]))
                 tol = max(self.tol, _OF_ERROR / rows.n_rows**0.5)
-                hull, passes = self._polish(rows, objective, hull, tol)
-            passes += 1
+                hull = self._polish(rows, objective, hull, tol)
             history = (objective.total(objective.values_at(hull.vertices[-1])),)
         settled = "Settled" if not state.moved else f"Still rising after {self.max_iter} steps (raise max_iter)"
         return conclude(
@@ -143,7 +145,7 @@ class Ascent:
             seed=self.seed,
             tol=self.tol,
             status=f"{settled} from {len(state.losses[0])} starts. No certificate: this metric may have better rules.",
-            n_passes=passes,
+            outcome=Outcome.NOT_CONVERGED if state.moved else Outcome.LOCAL,
             history=history,
             upper_bound=None,
         )
@@ -163,25 +165,24 @@ class Ascent:
         assert len(losses) == n_steps
         return Hull(tuple(losses), vertices, weights).add(best, flat[which, groups])
 
-    def _polish(self, oracle: Oracle, objective: Objective, hull: Hull, tol: float | None = None) -> tuple[Hull, int]:
+    def _polish(self, oracle: Oracle, objective: Objective, hull: Hull, tol: float | None = None) -> Hull:
         """Replace the best vertex by the one its own tangent points to, while that is better."""
-        passes, tol = 0, self.tol if tol is None else tol
+        tol = self.tol if tol is None else tol
         for _ in range(self.max_iter):
             vertex = hull.vertices[-1]
             loss = objective.loss_of(objective.slopes_at(vertex))
             following = ask(oracle, objective, [loss])[0]
-            passes += 1
             better = objective.values_at(following) > objective.values_at(vertex) + tol
             if not better.any():
                 break
             which = np.where(better, 1, 0)
             hull = hull.add(pick([hull.losses[-1], loss], which), np.where(better[:, None], following, vertex))
-        return hull, passes
+        return hull
 
-    def _between(self, oracle: Oracle, objective: Objective, hull: Hull) -> tuple[Hull, int]:
+    def _between(self, oracle: Oracle, objective: Objective, hull: Hull) -> Hull:
         """Where a mixture beats the best vertex, try the rules whose losses lie between the two it uses most."""
         if objective.total(objective.values_at(hull.point) - objective.values_at(hull.vertices[-1])) <= self.tol:
-            return hull, 0
+            return hull
         first, second = (
             _scaled(pick(hull.losses, which)) for which in np.argsort(-hull.weights, axis=0, kind="stable")[:2]
         )
@@ -196,7 +197,7 @@ class Ascent:
             better = values[which, groups] > objective.values_at(hull.vertices[-1])
             loss = pick([hull.losses[-1], pick(losses, which)], np.where(better, 1, 0))
             hull = hull.add(loss, np.where(better[:, None], vertices[which, groups], hull.vertices[-1]))
-        return hull, _ZOOMS
+        return hull
 
 
 def _enough_rows(objective: Objective, n_rows: int) -> int:

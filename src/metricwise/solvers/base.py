@@ -1,16 +1,19 @@
 """What every solver shares: the problem, the loop, and the Solution.
 
-Owns the contract of a solver: a frozen dataclass of settings with ``solve(oracle, objective) -> Solution``. Iterative
-solvers implement ``init``, ``step`` and ``done`` on a state of their own, and :func:`run` owns the loop. Must not know
-any one algorithm.
+Owns the contract of a solver: a frozen dataclass of settings with ``solve(oracle, objective) -> Solution``. Those here
+are a :class:`BaseSolver`, which checks what they declare, lets them ``search`` and counts the passes. Iterative ones
+implement ``init``, ``step`` and ``done`` on a state of their own, and :func:`run` owns the loop. Must not know any one
+algorithm.
 """
 
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum
+from typing import ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +21,16 @@ from numpy.typing import NDArray
 from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle, Walk
+from ..oracles.passes import in_passes
 from ..rules import MixtureRule, WeightedRule, anonymous_rule
+from .needs import Needs
 
 __all__ = [
+    "BaseSolver",
+    "Candidate",
     "Gain",
     "Iterative",
+    "Outcome",
     "Recorded",
     "Solution",
     "Solver",
@@ -70,6 +78,44 @@ class Recorded:
     baseline: float
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A recipe that was tried by cross-validation.
+
+    Parameters
+    ----------
+    recipe : str
+        What is counted, and whether the probabilities are recalibrated first.
+    value : float
+        The metric on rows that the rules had not seen.
+    gain : float
+        Its difference to that of plain argmax.
+    std_error : float
+        Of the gain.
+    recorded : dict of str to float
+        The metrics that were to be recorded, on the same rows.
+    """
+
+    recipe: str
+    value: float
+    gain: float
+    std_error: float
+    recorded: dict[str, float] = field(default_factory=dict)
+
+
+class Outcome(Enum):
+    """How a solution came about; `Solution.status` says it in words."""
+
+    OPTIMAL = "optimal"
+    """The best there is by the guarantee of the solver, to its tolerance."""
+    LOCAL = "local"
+    """Where nothing that was tried does better; nothing is proved."""
+    NOT_CONVERGED = "not converged"
+    """The best so far, at the last step that was allowed."""
+    ARGMAX = "argmax"
+    """Plain argmax, because no rule promised more on new rows."""
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """What a solver found.
@@ -100,12 +146,22 @@ class Solution:
     alternative : float or None
         The optimised value that the other kind of rule would have: the best mixture found where one rule is returned,
         the best single rule where a mixture is. None where the solver did not look.
+    outcome : Outcome
+        What kind of solution it is: optimal by the guarantee of the solver, local, not converged, or argmax.
     status : str
         What happened, in words, with a remedy where one is due.
     n_passes : int
-        Passes over the rows.
+        Passes over all rows from the class priors to the final count, as the oracles count them: parts of the rows or
+        of the outputs by their share, rows that are counted by label and by probability twice. The fit of the link
+        and cross-validation are not among them.
     history : tuple of float
-        The optimised value after each pass.
+        The optimised value after each step.
+    level : ndarray of shape (G,) or None
+        For ratios ``<A, C> / <B, C>``, the g of the loss ``g B - A`` of each group of outputs that share a confusion.
+    threshold : ndarray of shape (G,) or None
+        For the sweep, the threshold of each group on the (recalibrated) probabilities.
+    candidates : tuple of Candidate
+        The recipes that cross-validation compared; empty where the recipe was given.
     recorded : dict of str to Recorded
         The metrics that were to be recorded, of the rule and of argmax.
     """
@@ -116,13 +172,16 @@ class Solution:
     confusion: FloatArray
     optimized_value: float
     status: str
-    n_passes: int
+    n_passes: int = 0
+    outcome: Outcome = Outcome.LOCAL
     counted: Literal["labels", "expected"] = "labels"
     history: tuple[float, ...] = ()
     upper_bound: float | None = None
     gain: Gain | None = None
     alternative: float | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
+    level: FloatArray | None = None
+    threshold: FloatArray | None = None
+    candidates: tuple[Candidate, ...] = ()
     recorded: dict[str, Recorded] = field(default_factory=dict)
 
     @property
@@ -153,6 +212,44 @@ class Solver(Protocol):
     def solve(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the best rule found."""
         ...
+
+
+class BaseSolver(ABC):
+    """A solver that declares what it needs and which settings it takes.
+
+    Subclasses are frozen dataclasses: `needs` says what objectives they serve, their fields are their settings, and
+    ``search`` does the work.
+    """
+
+    needs: ClassVar[Needs] = Needs()
+
+    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+        """Return the best rule found.
+
+        Parameters
+        ----------
+        oracle : Oracle
+        objective : Objective
+            Refused if it is not what the solver needs.
+
+        Returns
+        -------
+        Solution
+        """
+        self.needs.check(objective, type(self).__name__)
+        before = oracle.entries_read
+        solution = self.search(oracle, objective)
+        n_passes = in_passes(oracle.entries_read - before, oracle.n_rows, len(oracle.n_classes))
+        return replace(solution, n_passes=n_passes)
+
+    @abstractmethod
+    def search(self, oracle: Oracle, objective: Objective) -> Solution:
+        """Return the best rule found for an objective that is what the solver needs."""
+
+    @classmethod
+    def settings(cls) -> frozenset[str]:
+        """Return the names of the settings that the solver takes."""
+        return frozenset(one.name for one in fields(cls))  # type: ignore[arg-type]  # subclasses are dataclasses
 
 
 State = TypeVar("State")
@@ -202,6 +299,7 @@ def finish_walk(
     value: Callable[[FloatArray], FloatArray],
     n_candidates: int,
     status: str,
+    outcome: Outcome = Outcome.OPTIMAL,
 ) -> tuple[Solution, FloatArray]:
     """Count the rules at the best points of a walk with the kernel that predicts, beside argmax.
 
@@ -227,7 +325,6 @@ def finish_walk(
     point = points(best)
     chosen = objective.spread(loss(point))
     counted = oracle.confusions([chosen, Loss.argmax(objective.width)])
-    n_passes = walk.n_passes + 1
     reached, hoped = value(objective.grouping.pool(counted[0])), values[best]
     # Rounding may decide rows otherwise than the running sums have it, in intervals that are hardly wider than that.
     short = (reached < hoped - 1e-9 * np.maximum(1.0, np.abs(hoped))) & ~objective.frozen_groups
@@ -241,8 +338,7 @@ def finish_walk(
         point = np.take_along_axis(np.stack(candidates), which[None], axis=0)[0]
         chosen = objective.spread(loss(point))
         counted[0] = oracle.confusions([chosen])[0]
-        n_passes += 2
-    return pack(oracle, objective, chosen, counted, status=status, n_passes=n_passes), point
+    return pack(oracle, objective, chosen, counted, status=status, outcome=outcome), point
 
 
 def finish(
@@ -251,29 +347,29 @@ def finish(
     loss: Loss,
     *,
     status: str,
-    n_passes: int,
+    outcome: Outcome,
     history: Sequence[float] = (),
     upper_bound: float | None = None,
-    extra: dict[str, Any] | None = None,
+    level: FloatArray | None = None,
 ) -> Solution:
     """Count the rule of the losses of groups beside argmax, and pack the Solution."""
-    solution = settle(oracle, objective, objective.spread(loss), status=status, n_passes=n_passes)
+    solution = settle(oracle, objective, objective.spread(loss), status=status, outcome=outcome)
     return replace(
         solution,
         history=(*history, solution.value),
         upper_bound=None if upper_bound is None else max(upper_bound, solution.optimized_value),
-        extra=extra or {},
+        level=level,
     )
 
 
-def settle(oracle: Oracle, objective: Objective, loss: Loss, *, status: str, n_passes: int) -> Solution:
+def settle(oracle: Oracle, objective: Objective, loss: Loss, *, status: str, outcome: Outcome) -> Solution:
     """Count the rule of the losses of outputs with the kernel that predicts, beside argmax."""
     counted = oracle.confusions([loss, Loss.argmax(objective.width)])
-    return pack(oracle, objective, loss, counted, status=status, n_passes=n_passes + 1)
+    return pack(oracle, objective, loss, counted, status=status, outcome=outcome)
 
 
 def pack(
-    oracle: Oracle, objective: Objective, loss: Loss, counted: FloatArray, *, status: str, n_passes: int
+    oracle: Oracle, objective: Objective, loss: Loss, counted: FloatArray, *, status: str, outcome: Outcome
 ) -> Solution:
     """Pack the Solution of the losses of outputs, of which the confusion and that of argmax have been counted."""
     value = objective.value(counted[0])
@@ -284,6 +380,6 @@ def pack(
         confusion=counted[0],
         optimized_value=value,
         status=status,
-        n_passes=n_passes,
+        outcome=outcome,
         history=(value,),
     )

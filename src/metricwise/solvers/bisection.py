@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import FloatArray, Solution, finish, run
-from .ratios import certify, loss_at, need_ratio
+from .base import BaseSolver, FloatArray, Outcome, Solution, finish, run
+from .needs import Needs
+from .ratios import certify, loss_at, ratio_of
 
 __all__ = ["Bisection"]
 
@@ -19,13 +21,11 @@ class _State:
     low: FloatArray
     high: FloatArray
     accepted: FloatArray
-    value: float
-    passes: int
     history: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Bisection:
+class Bisection(BaseSolver):
     """Maximise ``<A, C> / <B, C>`` by halving the interval that its best value lies in.
 
     Each step asks whether the rule of the loss ``g B - A`` at the midpoint g reaches g, and keeps that half. The
@@ -51,44 +51,52 @@ class Bisection:
     0.8
     """
 
+    needs: ClassVar[Needs] = Needs(form="ratio", finite_range=True)
+
     tol: float = 1e-12
     max_iter: int = 60
 
     def init(self, oracle: Oracle, objective: Objective) -> _State:
-        ratio = need_ratio(objective, "Bisection")
-        if not (np.isfinite(ratio.low).all() and np.isfinite(ratio.high).all()):
-            raise ValueError("Bisection needs a metric with a finite range: use solver='path' or 'dinkelbach'.")
-        return _State(ratio.low, ratio.high, ratio.low, np.nan, 0, ())
+        ratio = ratio_of(objective)
+        return _State(ratio.low, ratio.high, ratio.low, ())
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
-        ratio = need_ratio(objective, "Bisection")
+        ratio = ratio_of(objective)
         g = state.low + (state.high - state.low) / 2
         C = oracle.confusions([objective.spread(loss_at(ratio.line, g))])[0]
         pooled = objective.grouping.pool(C)
         reached = ratio.value(*ratio.at(pooled)) >= g
-        value = objective.total(objective.values(pooled))
         return _State(
             low=np.where(reached, g, state.low),
             high=np.where(reached, state.high, g),
             accepted=np.where(reached, g, state.accepted),
-            value=value,
-            passes=state.passes + 1,
-            history=(*state.history, value),
+            history=(*state.history, objective.total(objective.values(pooled))),
         )
 
     def done(self, state: _State) -> bool:
-        return state.passes >= self.max_iter or bool(np.all(state.high - state.low <= self.tol))
+        return len(state.history) >= self.max_iter or self._closed(state)
 
-    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+    def _closed(self, state: _State) -> bool:
+        return bool(np.all(state.high - state.low <= self.tol))
+
+    def search(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the last rule accepted."""
         state = run(self, oracle, objective)
-        ratio = need_ratio(objective, "Bisection")
+        if self._closed(state):
+            outcome = Outcome.OPTIMAL if oracle.certified else Outcome.LOCAL
+            words = f"Closed the interval of the value after {len(state.history)} halvings."
+        else:
+            outcome = Outcome.NOT_CONVERGED
+            width = np.max(state.high - state.low)
+            words = f"The interval is {width:.2g} wide after {len(state.history)} halvings: raise max_iter or tol."
+        ratio = ratio_of(objective)
         solution = finish(
             oracle,
             objective,
             loss_at(ratio.line, state.accepted),
-            status=f"Closed the interval of the value after {state.passes} halvings.",
-            n_passes=state.passes,
+            status=words,
+            outcome=outcome,
             history=state.history,
+            level=state.accepted,
         )
         return certify(solution, oracle, objective, ratio, state.accepted)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import Solution, finish
-from .ratios import need_ratio
+from .base import BaseSolver, Outcome, Solution, finish
+from .needs import Needs
+from .ratios import ratio_of
 
 __all__ = ["ClosedForm"]
 
 
 @dataclass(frozen=True)
-class ClosedForm:
+class ClosedForm(BaseSolver):
     """Maximise ``<A, C>`` (or an increasing transform of it) by the loss ``L = -A``.
 
     Guarantee: no rule, randomised or not, has a larger expected value under the given probabilities. Nothing is fitted
@@ -29,17 +31,15 @@ class ClosedForm:
     0.2
     """
 
-    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+    needs: ClassVar[Needs] = Needs(form="linear")
+
+    def search(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the rule of the loss -A."""
-        ratio = need_ratio(objective, "ClosedForm")
-        if not ratio.linear:
-            name = type(objective.metric).__name__
-            raise ValueError(f"ClosedForm needs a linear metric. {name} is fractional-linear: use solver='path'.")
         solution = finish(
             oracle,
             objective,
-            Loss.from_tensor(-ratio.A),
+            Loss.from_tensor(-ratio_of(objective).A),
             status="Optimal: the metric is linear in the confusion, the loss is its negative.",
-            n_passes=0,
+            outcome=Outcome.OPTIMAL,
         )
         return replace(solution, upper_bound=solution.value) if oracle.certified else solution

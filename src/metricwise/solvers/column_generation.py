@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import FloatArray, IntArray, Solution, run
+from .base import BaseSolver, FloatArray, IntArray, Outcome, Solution, run
 from .hull import Hull, ask, conclude, starting_losses
+from .needs import Needs
 
 __all__ = ["ColumnGeneration"]
 
@@ -17,8 +19,8 @@ _MEMORY = 6  # past steps that the equalising iteration learns from
 _FIRST_STEP = 4.0  # recalls move by about a quarter per unit of log weight
 _LONGEST = 1.0
 _ENOUGH = 1e-4  # parts as equal as this: the linear programme does the rest
-_PASSES = 200
-_WORK = 1 << 15  # parts of all passes together
+_STEPS = 200
+_WORK = 1 << 15  # parts of all steps together
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +31,11 @@ class _State:
     bounds: FloatArray  # (G,)
     trail: tuple[tuple[FloatArray, FloatArray], ...]  # log weights and parts, while equalising
     gap: float
-    passes: int
     history: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class ColumnGeneration:
+class ColumnGeneration(BaseSolver):
     """Maximise ``min_p <parts_p, C>`` over all rules, randomised ones included.
 
     Weights on the parts (the dual) turn the minimum into one linear metric, which the oracle answers with a vertex. A
@@ -50,7 +51,7 @@ class ColumnGeneration:
     tol : float, default=1e-6
         Gap to stop at.
     max_iter : int, optional
-        Passes at most. By default 200, and fewer where there are more than some 160 parts, whose passes cost the
+        Steps at most. By default 200, and fewer where there are more than some 160 parts, whose steps cost the
         more: with a thousand parts the programme is left with the gap that the equalising steps come to.
     equalize : int, default=25
         Steps of the equalising iteration at most.
@@ -69,6 +70,8 @@ class ColumnGeneration:
     (0.5, 0.0)
     """
 
+    needs: ClassVar[Needs] = Needs(form="minimum")
+
     tol: float = 1e-6
     max_iter: int | None = None
     equalize: int = 25
@@ -76,12 +79,11 @@ class ColumnGeneration:
     seed: int = 0
 
     def init(self, oracle: Oracle, objective: Objective) -> _State:
-        _need_minimum(objective)
         hull = Hull.start(oracle, objective, starting_losses(objective))
         real = np.arange(hull.vertices.shape[-1]) < objective.n_parts[:, None]
         dual = real / objective.n_parts[:, None]
         value = objective.total(objective.values_at(hull.point))
-        return _State(hull, dual, dual, np.full(len(dual), np.inf), (), np.inf, 1, (value,))
+        return _State(hull, dual, dual, np.full(len(dual), np.inf), (), np.inf, (value,))
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
         loss = objective.loss_of(state.dual)
@@ -94,11 +96,10 @@ class ColumnGeneration:
             hull=state.hull.add(loss, reached),
             center=center,
             bounds=np.minimum(bounds, state.bounds),
-            passes=state.passes + 1,
         )
         trail = (*state.trail, (np.log(np.maximum(state.dual, 1e-12)), reached))
         spread = max(float(np.ptp(own[:n])) for own, n in zip(reached, objective.n_parts, strict=True))
-        if state.passes <= self.equalize and spread > _ENOUGH:
+        if len(state.history) < self.equalize and spread > _ENOUGH:
             dual = _equalized(trail, objective.n_parts)
             return replace(state, dual=dual, trail=trail, history=(*state.history, state.history[-1]))
         return self._master(oracle, objective, state)
@@ -116,24 +117,19 @@ class ColumnGeneration:
             gap = 0.0  # labels: nothing is proved, what counts is that the last vertex did not help
         # A step halfway to the center is safer far from the end; every third one goes all the way, so that the
         # programme's own certificate is reached.
-        share = 0.0 if state.passes % 3 == 0 else 0.5
+        share = 0.0 if len(state.history) % 3 == 2 else 0.5
         dual = share * state.center + (1 - share) * duals
         return replace(state, hull=hull, dual=dual, trail=(), gap=gap, history=(*state.history, value))
 
     def done(self, state: _State) -> bool:
         n_parts = state.dual.shape[1]
-        most = max(min(_PASSES, _WORK // n_parts), self.equalize + 1) if self.max_iter is None else self.max_iter
-        return state.gap <= self.tol or state.passes > most
+        most = max(min(_STEPS, _WORK // n_parts), self.equalize + 1) if self.max_iter is None else self.max_iter
+        return state.gap <= self.tol or len(state.history) > most
 
-    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the best rule, or the best mixture."""
         state = run(self, oracle, objective)
-        if not oracle.certified:
-            words = f"Stopped after {state.passes} passes, where another vertex no longer helped."
-        elif state.gap <= self.tol:
-            words = f"Optimal over all randomised rules to {self.tol:g} after {state.passes} passes."
-        else:
-            words = f"Gap {state.gap:.2g} after {state.passes} passes: raise max_iter or tol."
+        outcome, words = self._end(state, oracle.certified)
         return conclude(
             oracle,
             objective,
@@ -142,19 +138,20 @@ class ColumnGeneration:
             seed=self.seed,
             tol=self.tol,
             status=words,
-            n_passes=state.passes,
+            outcome=outcome,
             history=state.history,
             upper_bound=objective.total(state.bounds) if oracle.certified else None,
         )
 
-
-def _need_minimum(objective: Objective) -> None:
-    """Say why there are no linear parts, if there are none."""
-    if not objective.is_minimum:
-        name = type(objective.metric).__name__
-        raise ValueError(
-            f"ColumnGeneration needs a minimum of linear metrics. {name} is {objective.family}: use solver='auto'."
-        )
+    def _end(self, state: _State, certified: bool) -> tuple[Outcome, str]:
+        """Say how the iteration ended."""
+        n_steps = len(state.history)
+        if state.gap > self.tol:
+            gap = f"Gap {state.gap:.2g}" if certified else "Another vertex still helped"
+            return Outcome.NOT_CONVERGED, f"{gap} after {n_steps} steps: raise max_iter or tol."
+        if not certified:
+            return Outcome.LOCAL, f"Stopped after {n_steps} steps, where another vertex no longer helped."
+        return Outcome.OPTIMAL, f"Optimal over all randomised rules to {self.tol:g} after {n_steps} steps."
 
 
 def _programme(rows: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from ..losses import Loss
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Oracle
-from .base import FloatArray, Solution, finish, run
-from .ratios import certify, loss_at, need_ratio
+from .base import BaseSolver, FloatArray, Outcome, Solution, finish, run
+from .needs import Needs
+from .ratios import certify, loss_at, ratio_of
 
 __all__ = ["Dinkelbach"]
 
@@ -28,12 +29,11 @@ class _State:
     reached: FloatArray
     sound: FloatArray
     before: FloatArray
-    passes: int
     history: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Dinkelbach:
+class Dinkelbach(BaseSolver):
     """Maximise ``<A, C> / <B, C>`` by g <- the ratio of the rule of the loss ``g B - A``.
 
     Starts at the ratio of argmax. Superlinear: a few passes. Every pass moves the g of every group, so that
@@ -61,19 +61,21 @@ class Dinkelbach:
     True
     """
 
+    needs: ClassVar[Needs] = Needs(form="ratio")
+
     tol: float = 1e-5
     max_iter: int = 50
 
     def init(self, oracle: Oracle, objective: Objective) -> _State:
-        ratio = need_ratio(objective, "Dinkelbach")
+        ratio = ratio_of(objective)
         C = oracle.confusions([Loss.argmax(objective.width)])[0]
         g = ratio.value(*ratio.at(objective.grouping.pool(C)))
         sound = np.minimum(np.where(np.isfinite(ratio.low), ratio.low, g - 1.0), g)
         far = np.full_like(g, np.inf)
-        return _State(g, far, sound, np.full_like(g, np.nan), 1, (objective.value(C),))
+        return _State(g, far, sound, np.full_like(g, np.nan), (objective.value(C),))
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
-        ratio = need_ratio(objective, "Dinkelbach")
+        ratio = ratio_of(objective)
         g = state.g if np.isinf(state.reached).all() else state.reached
         C = oracle.confusions([objective.spread(loss_at(ratio.line, g))])[0]
         pooled = objective.grouping.pool(C)
@@ -81,36 +83,44 @@ class Dinkelbach:
         empty = _is_empty(ratio, pooled, g)
         reached = np.where(empty, state.sound + (g - state.sound) / 2, ratio.value(*ratio.at(pooled)))
         sound = np.where(empty, state.sound, g)
-        return _State(g, reached, sound, state.g, state.passes + 1, (*state.history, objective.value(C)))
+        return _State(g, reached, sound, state.g, (*state.history, objective.value(C)))
 
     def done(self, state: _State) -> bool:
-        return state.passes > self.max_iter or bool(np.all(self._near(state) | _to_and_fro(state)))
+        return len(state.history) > self.max_iter or bool(np.all(self._near(state) | _to_and_fro(state)))
 
     def _near(self, state: _State) -> NDArray[np.bool_]:
         return np.asarray(np.abs(state.reached - state.g) <= self.tol)
 
-    def _words(self, state: _State) -> str:
+    def _end(self, state: _State, certified: bool) -> tuple[Outcome, str]:
+        """Say how the iteration ended."""
         near = self._near(state)
         if near.all():
-            return f"Settled after {state.passes} passes."
+            return Outcome.OPTIMAL if certified else Outcome.LOCAL, f"Settled after {len(state.history)} steps."
         if np.all(near | _to_and_fro(state)):
             apart = np.abs(state.reached - state.g).max()
-            return f"Goes to and fro between two rules, {apart:.2g} apart in g: solver='path' finds the best of all."
-        return f"Did not settle to {self.tol:g} in {self.max_iter} passes: raise tol, or use solver='path'."
+            words = f"Goes to and fro between two rules, {apart:.2g} apart in g: solver='path' finds the best of all."
+            return Outcome.LOCAL, words
+        words = f"Did not settle to {self.tol:g} in {self.max_iter} steps: raise max_iter or tol, or use solver='path'."
+        return Outcome.NOT_CONVERGED, words
 
-    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the rule at the last g."""
-        ratio = need_ratio(objective, "Dinkelbach")
+        ratio = ratio_of(objective)
         state = run(self, oracle, objective)
-        facts: dict[str, Any] = {"status": self._words(state), "n_passes": state.passes, "history": state.history}
+        outcome, words = self._end(state, oracle.certified)
+
+        def finished(g: FloatArray) -> Solution:
+            loss = loss_at(ratio.line, g)
+            return finish(oracle, objective, loss, status=words, outcome=outcome, history=state.history, level=g)
+
         # With expected confusion the ratio only rises: its last value is the better g, unless it is one too far.
         # Of two rules that it goes to and fro between, the one of the larger g: not the one it happened to stop at.
         rising = oracle.certified | _to_and_fro(state)
         g = np.where(rising, np.maximum(state.reached, state.sound), state.sound)
-        solution = finish(oracle, objective, loss_at(ratio.line, g), **facts)
+        solution = finished(g)
         empty = _is_empty(ratio, objective.grouping.pool(solution.confusion), g)
         if empty.any():
-            solution = finish(oracle, objective, loss_at(ratio.line, np.where(empty, state.sound, g)), **facts)
+            solution = finished(np.where(empty, state.sound, g))
         return certify(solution, oracle, objective, ratio, g)
 
 

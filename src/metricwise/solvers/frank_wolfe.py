@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import Solution, run
+from .base import BaseSolver, Outcome, Solution, run
 from .hull import Hull, ask, conclude, correct, starting_losses
+from .needs import Needs
 
 __all__ = ["FrankWolfe"]
 
@@ -19,12 +21,11 @@ class _State:
     hull: Hull
     gap: float
     bound: float
-    passes: int
     history: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class FrankWolfe:
+class FrankWolfe(BaseSolver):
     """Maximise a concave, smooth metric over all rules, randomised ones included.
 
     Each step linearises the metric at the current confusion, asks the oracle for the vertex that is best for the
@@ -32,7 +33,8 @@ class FrankWolfe:
     so the distance to it (the duality gap) is a certificate.
 
     Guarantee: with expected confusion the value is within the reported gap of the best over all randomised rules. With
-    labels there is no certificate, and it stops where a step no longer helps. Not for metrics that are not concave.
+    labels there is no certificate, and it stops where a step no longer helps. Not for metrics that are not concave,
+    nor for a minimum, which is not smooth: column generation is exact there.
 
     Parameters
     ----------
@@ -53,6 +55,8 @@ class FrankWolfe:
     True
     """
 
+    needs: ClassVar[Needs] = Needs(form="concave")
+
     tol: float = 1e-6
     max_iter: int = 100
     randomized: bool = False
@@ -61,7 +65,7 @@ class FrankWolfe:
     def init(self, oracle: Oracle, objective: Objective) -> _State:
         hull = Hull.start(oracle, objective, starting_losses(objective))
         hull = correct(objective, hull, self.tol)
-        return _State(hull, np.inf, np.inf, 1, (objective.total(objective.values_at(hull.point)),))
+        return _State(hull, np.inf, np.inf, (objective.total(objective.values_at(hull.point)),))
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
         point = state.hull.point
@@ -75,26 +79,16 @@ class FrankWolfe:
         value = objective.total(objective.values_at(hull.point))
         if not oracle.certified and value <= state.history[-1] + self.tol:
             gap = 0.0  # labels: the tangent proves nothing, what counts is that the step no longer helps
-        return _State(hull, gap, bound, state.passes + 1, (*state.history, value))
+        return _State(hull, gap, bound, (*state.history, value))
 
     def done(self, state: _State) -> bool:
         # Half of the tolerance is left for a mixture of fewer rules.
-        return state.gap <= self.tol / 2 or state.passes > self.max_iter
+        return state.gap <= self.tol / 2 or len(state.history) > self.max_iter
 
-    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the best rule, or the best mixture."""
-        if not objective.concave:
-            name = type(objective.metric).__name__
-            raise ValueError(
-                f"FrankWolfe needs a concave metric. {name} is {objective.family}: use solver='ascent' or 'auto'."
-            )
         state = run(self, oracle, objective)
-        if not oracle.certified:
-            words = f"Stopped after {state.passes} passes, where a step no longer helped."
-        elif state.gap <= self.tol:
-            words = f"Optimal over all randomised rules to {self.tol:g} after {state.passes} passes."
-        else:
-            words = f"Duality gap {state.gap:.2g} after {state.passes} passes: raise max_iter or tol."
+        outcome, words = self._end(state, oracle.certified)
         return conclude(
             oracle,
             objective,
@@ -103,7 +97,17 @@ class FrankWolfe:
             seed=self.seed,
             tol=self.tol,
             status=words,
-            n_passes=state.passes,
+            outcome=outcome,
             history=state.history,
             upper_bound=state.bound if oracle.certified else None,
         )
+
+    def _end(self, state: _State, certified: bool) -> tuple[Outcome, str]:
+        """Say how the iteration ended."""
+        n_steps = len(state.history)
+        if state.gap > self.tol:
+            gap = f"Duality gap {state.gap:.2g}" if certified else "A step still helped"
+            return Outcome.NOT_CONVERGED, f"{gap} after {n_steps} steps: raise max_iter or tol."
+        if not certified:
+            return Outcome.LOCAL, f"Stopped after {n_steps} steps, where another no longer helped."
+        return Outcome.OPTIMAL, f"Optimal over all randomised rules to {self.tol:g} after {n_steps} steps."

@@ -17,7 +17,7 @@ from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from ..rules import MixtureRule, anonymous_rule
-from .base import FloatArray, Solution, finish
+from .base import FloatArray, Outcome, Solution, finish
 
 __all__ = ["Hull", "conclude", "correct", "line_search", "starting_losses"]
 
@@ -203,16 +203,14 @@ def conclude(
     seed: int,
     tol: float,
     status: str,
-    n_passes: int,
+    outcome: Outcome,
     history: Sequence[float],
     upper_bound: float | None,
 ) -> Solution:
     """Return the best single rule, or the mixture that the point is; either way say what the other would give."""
     loss, single = hull.best(objective)
     mixed = objective.total(objective.values_at(hull.point))
-    solution = finish(
-        oracle, objective, loss, status=status, n_passes=n_passes, history=history, upper_bound=upper_bound
-    )
+    solution = finish(oracle, objective, loss, status=status, outcome=outcome, history=history, upper_bound=upper_bound)
     if objective.metric.whole_rows:  # a mixture is none
         return solution
     advantage = mixed - objective.total(single)
@@ -221,7 +219,12 @@ def conclude(
         return replace(solution, status=f"{status} {words}", alternative=max(mixed, solution.value))
     if not randomized:
         words = f"The best single rule found; a mixture of rules would add {advantage:.3g}: randomized=True returns it."
-        return replace(solution, status=f"{words} The mixture: {status[0].lower()}{status[1:]}", alternative=mixed)
+        return replace(
+            solution,
+            status=f"{words} The mixture: {status[0].lower()}{status[1:]}",
+            outcome=Outcome.LOCAL if outcome is Outcome.OPTIMAL else outcome,  # what is proved is the mixture
+            alternative=mixed,
+        )
     # Fewer rules may cost what the tolerance has left, no more: the gap stays what the status says.
     slack = tol if upper_bound is None else min(max(tol - (upper_bound - mixed), 0.0), tol)
     return _mixture(oracle, objective, thin(objective, hull, slack), solution, seed)
@@ -277,7 +280,6 @@ def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: Solution,
         confusion=C,
         optimized_value=value,
         status=f"{single.status} {words}",
-        n_passes=single.n_passes + 1,
         upper_bound=None if single.upper_bound is None else max(single.upper_bound, value),
         alternative=single.value,
     )

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import Solution, finish_walk
-from .ratios import RatioScore, certify, empty_at_last, line_of, loss_at, need_ratio
+from .base import BaseSolver, Solution, finish_walk
+from .needs import Needs
+from .ratios import RatioScore, certify, empty_at_last, line_of, loss_at, ratio_of
 
 __all__ = ["Path"]
 
 
 @dataclass(frozen=True)
-class Path:
+class Path(BaseSolver):
     """Maximise ``<A, C> / <B, C>`` exactly over all losses ``g B - A``.
 
     As g grows, the decision of a row is the lower envelope of K lines and changes at most K - 1 times. With all changes
@@ -41,11 +43,13 @@ class Path:
     (1.0, 0.0)
     """
 
+    needs: ClassVar[Needs] = Needs(form="ratio")
+
     n_candidates: int = 16
 
-    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the rule at the best g of every group."""
-        ratio = need_ratio(objective, "Path")
+        ratio = ratio_of(objective)
         constant, slope = ratio.line
         # Columns of B that differ by rounding alone have one slope: their lines would cross at some g near infinity.
         noise = 1e-13 * np.abs(ratio.B).max(axis=(1, 2))
@@ -64,6 +68,6 @@ class Path:
             n_candidates=self.n_candidates,
             status="Optimal over the losses g B - A for all g.",
         )
-        solution = replace(solution, extra={"g": g}, upper_bound=None if oracle.certified else solution.value)
+        solution = replace(solution, level=g, upper_bound=None if oracle.certified else solution.value)
         reached = ratio.value(*ratio.at(objective.grouping.pool(solution.confusion)))
         return certify(solution, oracle, objective, ratio, reached)

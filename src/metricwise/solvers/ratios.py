@@ -12,7 +12,7 @@ from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Line, Oracle
 from .base import FloatArray, Solution
 
-__all__ = ["RatioScore", "certify", "empty_at_last", "line_of", "loss_at", "need_ratio", "ratio_bound"]
+__all__ = ["RatioScore", "certify", "empty_at_last", "line_of", "loss_at", "ratio_bound", "ratio_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +59,10 @@ def empty_at_last(objective: Objective, ratio: Ratio) -> NDArray[np.bool_]:
     return out
 
 
-def need_ratio(objective: Objective, who: str) -> Ratio:
-    """Return the objective as ratios, or say why there are none."""
+def ratio_of(objective: Objective) -> Ratio:
+    """Return the objective as the ratios that its solver has declared to need."""
     ratio = objective.ratio
-    if ratio is None:
-        name = type(objective.metric).__name__
-        other = "frank_wolfe" if objective.concave else "ascent"
-        raise ValueError(
-            f"{who} needs a linear or fractional-linear metric. {name} is {objective.family}: use solver={other!r} "
-            "or 'auto'."
-        )
+    assert ratio is not None
     return ratio
 
 
@@ -107,4 +101,4 @@ def certify(solution: Solution, oracle: Oracle, objective: Objective, ratio: Rat
         return solution
     bounds = ratio_bound(oracle, ratio, objective, g)
     upper = None if bounds is None else max(solution.value, objective.from_ratios(bounds))
-    return replace(solution, upper_bound=upper, n_passes=solution.n_passes + 1)
+    return replace(solution, upper_bound=upper)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
-from .base import FloatArray, Solution, concave_bound, finish_walk
+from .base import BaseSolver, FloatArray, Outcome, Solution, concave_bound, finish_walk
+from .needs import Needs
 from .ratios import RatioScore, certify, line_of
 
 __all__ = ["Sweep"]
@@ -36,7 +38,7 @@ def threshold_loss(threshold: FloatArray) -> Loss:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(BaseSolver):
     """Maximise any metric of binary outputs exactly over all thresholds.
 
     Guarantee: no threshold does better on the rows given; outputs that share a confusion (micro-average) share the
@@ -59,14 +61,12 @@ class Sweep:
     (0.6, 0.57735)
     """
 
+    needs: ClassVar[Needs] = Needs(binary=True)
+
     n_candidates: int = 4
 
-    def solve(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the rule at the best threshold of every group."""
-        if objective.width != 2:
-            raise ValueError(
-                f"Sweep needs binary outputs, got {objective.width} classes: use solver='auto', or 'path' for a ratio."
-            )
         walk, values = self._walk(oracle, objective)
         ratio, everywhere = objective.ratio, not np.isneginf(values).any()
         solution, threshold = finish_walk(
@@ -79,8 +79,9 @@ class Sweep:
             value=objective.values if ratio is None else lambda pooled: ratio.value(*ratio.at(pooled)),
             n_candidates=self.n_candidates,
             status="Optimal over all thresholds." if everywhere else _SOME,
+            outcome=Outcome.OPTIMAL if everywhere else Outcome.LOCAL,
         )
-        solution = replace(solution, extra={"threshold": threshold})
+        solution = replace(solution, threshold=threshold)
         return self._bounded(oracle, objective, solution) if everywhere else solution
 
     def _bounded(self, oracle: Oracle, objective: Objective, solution: Solution) -> Solution:
@@ -94,7 +95,7 @@ class Sweep:
         if objective.concave:
             bound = max(solution.value, concave_bound(oracle, objective, solution.confusion))
             words = f"{solution.status} A mixture could add at most {bound - solution.value:.2g}."
-            return replace(solution, upper_bound=bound, status=words, n_passes=solution.n_passes + 1)
+            return replace(solution, upper_bound=bound, status=words)
         return solution
 
     def _walk(self, oracle: Oracle, objective: Objective) -> tuple[Walk, FloatArray]:

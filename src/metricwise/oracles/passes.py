@@ -1,0 +1,45 @@
+"""How often the rows have been read: counted where they are, so that nobody else has to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Passes", "in_passes"]
+
+
+@dataclass(eq=False)
+class Passes:
+    """Entries, of a row and an output each, that have been read so far.
+
+    Rows times outputs of them are one pass. Counted in entries, a pass over a sample or over some of the outputs is the
+    share of a pass that it is.
+
+    Parameters
+    ----------
+    whole : Passes, optional
+        Where all that is counted here is counted too: an oracle's belong to those of the fit that it serves.
+    entries : int
+
+    Examples
+    --------
+    >>> from metricwise.oracles import Passes, in_passes
+    >>> fit = Passes()
+    >>> Passes(fit).add(300)
+    >>> Passes(fit).add(110)
+    >>> fit.entries, in_passes(fit.entries, n_rows=100, n_outputs=2)
+    (410, 2)
+    """
+
+    whole: Passes | None = None
+    entries: int = 0
+
+    def add(self, entries: int) -> None:
+        """Count entries that are being read."""
+        self.entries += entries
+        if self.whole is not None:
+            self.whole.add(entries)
+
+
+def in_passes(entries: int, n_rows: int, n_outputs: int) -> int:
+    """Return how many passes over all rows and outputs so many entries are, to the nearest whole one."""
+    return round(entries / max(n_rows * n_outputs, 1))

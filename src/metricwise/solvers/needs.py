@@ -1,0 +1,116 @@
+"""What a solver needs of an objective, as data, and the one place where it is checked.
+
+Owns the forms that an objective may have and the sentences that say what is missing. Must not know any algorithm beyond
+the name of one that serves a form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..metrics.objective import Objective
+
+__all__ = ["Form", "Needs", "has_form"]
+
+Form = Literal["linear", "ratio", "concave", "minimum", "any"]
+
+
+def _is_linear(objective: Objective) -> bool:
+    return objective.ratio is not None and objective.ratio.linear
+
+
+def _is_ratio(objective: Objective) -> bool:
+    return objective.ratio is not None
+
+
+def _is_concave(objective: Objective) -> bool:
+    # The tangents of a minimum are those of one of its parts: they promise what a step does not keep.
+    return objective.concave and not objective.is_minimum
+
+
+_HAS: dict[Form, Callable[[Objective], bool]] = {
+    "linear": _is_linear,
+    "ratio": _is_ratio,
+    "minimum": lambda objective: objective.is_minimum,
+    "concave": _is_concave,
+    "any": lambda _: True,
+}
+_WORDS: dict[Form, str] = {
+    "linear": "a linear metric",
+    "ratio": "a linear or fractional-linear metric",
+    "minimum": "a minimum of linear metrics",
+    "concave": "a concave metric that is smooth",
+    "any": "any metric",
+}
+# A solver that takes any objective of a form; of several forms that an objective has, the first decides.
+_SERVED_BY: dict[Form, str] = {
+    "linear": "closed_form",
+    "ratio": "path",
+    "minimum": "column_generation",
+    "concave": "frank_wolfe",
+    "any": "ascent",
+}
+
+
+def has_form(objective: Objective, form: Form) -> bool:
+    """Say whether an objective has a form; a linear one is also a ratio, and increasing transforms are looked through.
+
+    Parameters
+    ----------
+    objective : Objective
+    form : {"linear", "ratio", "concave", "minimum", "any"}
+        "concave" means smooth as well, which a minimum is not.
+    """
+    return _HAS[form](objective)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a solver needs of an objective.
+
+    Parameters
+    ----------
+    form : {"linear", "ratio", "concave", "minimum", "any"}
+    binary : bool, default=False
+        Whether all outputs must have two classes.
+    finite_range : bool, default=False
+        Whether the ratios must have known bounds to start from.
+
+    Examples
+    --------
+    >>> from metricwise.solvers import SOLVERS
+    >>> SOLVERS["dinkelbach"].needs.form, SOLVERS["sweep"].needs.binary
+    ('ratio', True)
+    """
+
+    form: Form = "any"
+    binary: bool = False
+    finite_range: bool = False
+
+    def missing(self, objective: Objective) -> str | None:
+        """Say what an objective lacks and which solver to use instead; None if it lacks nothing."""
+        served_by = next(_SERVED_BY[form] for form in _HAS if has_form(objective, form))
+        if not has_form(objective, self.form):
+            name = type(objective.metric).__name__
+            kind = "a minimum" if objective.is_minimum else objective.family
+            return f"needs {_WORDS[self.form]}. {name} is {kind}: use solver={served_by!r} or 'auto'."
+        if self.binary and objective.width != 2:
+            return f"needs binary outputs, got {objective.width} classes: use solver={served_by!r} or 'auto'."
+        if self.finite_range and not _has_finite_range(objective):
+            return f"needs a metric with a finite range: use solver={served_by!r} or 'auto'."
+        return None
+
+    def check(self, objective: Objective, who: str) -> None:
+        """Refuse an objective that lacks something."""
+        missing = self.missing(objective)
+        if missing is not None:
+            raise ValueError(f"{who} {missing}")
+
+
+def _has_finite_range(objective: Objective) -> bool:
+    ratio = objective.ratio
+    return ratio is not None and bool(np.isfinite(ratio.low).all() and np.isfinite(ratio.high).all())
