@@ -171,6 +171,7 @@ class MemoryOracle:
         return out
 
     def shares(self, losses: Sequence[Loss]) -> FloatArray:
+        self.passes.add(len(losses) * self.n_rows * self.proba.n_outputs)  # loss by loss
         out = np.zeros((len(losses), self.proba.n_outputs, 2, self.proba.width))
         for block, span in self.proba.outputs():
             width = 2 if block.ndim == 2 else block.shape[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -108,6 +108,7 @@ class Dinkelbach(BaseSolver):
         ratio = ratio_of(objective)
         state = run(self, oracle, objective)
         outcome, words = self._end(state, oracle.certified)
+        n_steps = len(state.history)
 
         def finished(g: FloatArray) -> Solution:
             loss = loss_at(ratio.line, g)
@@ -121,7 +122,10 @@ class Dinkelbach(BaseSolver):
         empty = _is_empty(ratio, objective.grouping.pool(solution.confusion), g)
         if empty.any():
             solution = finished(np.where(empty, state.sound, g))
-        return certify(solution, oracle, objective, ratio, g)
+        solution = certify(solution, oracle, objective, ratio, g)
+        if solution.gap is not None and solution.gap <= self.tol:  # to and fro between the best rule and an empty one
+            return replace(solution, outcome=Outcome.OPTIMAL, status=f"Optimal to {self.tol:g} after {n_steps} steps.")
+        return solution
 
 
 def _to_and_fro(state: _State) -> NDArray[np.bool_]:

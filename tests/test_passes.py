@@ -1,0 +1,139 @@
+"""Passes over the rows: what a solution reports is what an independent count of the row passes finds."""
+
+import numpy as np
+import pytest
+
+import metricwise as mw
+from metricwise import kernels
+from metricwise.inputs import read_proba
+from metricwise.losses import Loss
+from metricwise.oracles import BlendedOracle, MemoryOracle, memory
+
+
+@pytest.fixture
+def entries(monkeypatch):
+    """A list that grows by the entries, rows times outputs, of every row pass of an oracle."""
+    seen = []
+
+    def watch(module, name, which):
+        plain = getattr(module, name)
+
+        def watched(*args, **options):
+            seen.append(args[which].shape[0] * args[which].shape[1])
+            return plain(*args, **options)
+
+        monkeypatch.setattr(module, name, watched)
+
+    for name in ("count_labels", "count_expected", "changes"):
+        watch(kernels, name, 0)
+    for name in ("from_predictions", "expected_confusion"):
+        watch(memory, name, 1)
+    return seen
+
+
+def draw(n, m, k, seed=0):
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet(np.linspace(0.4, 1.5, k), size=(n, m))
+    y = (proba.cumsum(axis=2) < rng.random((n, m, 1))).sum(axis=2)
+    y[:k] = np.arange(k)[:, None]
+    return proba, y
+
+
+CASES = [
+    ("closed_form", "accuracy", 3),
+    ("path", "quadratic_kappa", 3),
+    ("dinkelbach", "quadratic_kappa", 3),
+    ("bisection", "quadratic_kappa", 3),
+    ("frank_wolfe", "g_mean", 3),
+    ("column_generation", "min_recall", 3),
+    ("ascent", "macro_f1", 3),
+    ("sweep", "f1", 2),
+    ("sweep", "mcc", 2),
+]
+
+
+def test_every_solver_is_counted():
+    assert {solver for solver, *_ in CASES} == set(mw.solvers.SOLVERS)
+
+
+@pytest.mark.parametrize("recalibrate", [False, True])
+@pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
+@pytest.mark.parametrize("average", ["micro", "macro"])
+@pytest.mark.parametrize(("solver", "metric", "k"), CASES)
+def test_passes_reported_are_passes_made(entries, solver, metric, k, average, confusion, recalibrate):
+    proba, y = draw(120, 2, k)
+    solution = mw.optimize(
+        proba, y, metric, average=average, solver=solver, confusion=confusion, recalibrate=recalibrate
+    )
+    assert solution.n_passes == round(sum(entries) / y.size)
+    assert solution.n_passes >= 1
+
+
+def test_passes_without_labels_include_that_of_the_priors(entries):
+    """Priors, a list of changes, a count of the rule beside argmax, and the certificate."""
+    proba, _ = draw(200, 1, 3)
+    solution = mw.optimize(proba[:, 0], None, "quadratic_kappa")
+    assert solution.n_passes == len(entries) == 4
+
+
+def test_a_sample_counts_by_its_share_of_the_rows(entries):
+    proba, y = draw(40_000, 1, 3)
+    solution = mw.optimize(proba[:, 0], y[:, 0], "macro_f1", confusion="labels", recalibrate=False)
+    whole = [number for number in entries if number == 40_000]
+    assert len(whole) < len(entries)  # the starts are compared on a sample
+    assert solution.n_passes == round(sum(entries) / 40_000) > len(whole)
+
+
+def test_outputs_that_are_walked_along_in_turns_make_one_pass(entries):
+    """One output at a time, each reads its own column only."""
+    proba, y = draw(400, 30, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("metricwise.oracles.base._BATCH", 1)
+        solution = mw.optimize(proba, y, "f1", average="macro", solver="path", confusion="labels", recalibrate=False)
+    assert len(entries) > 30
+    assert solution.n_passes == 2  # the walk, and a count
+
+
+def test_resamples_are_counted(entries):
+    """Every resample is fitted: each reads its rows."""
+    proba, y = draw(300, 1, 3)
+    recipe = mw.problem.Recipe("labels", n_bootstrap=5)
+    problem, _ = mw.front_door.read_problem(proba[:, 0], y[:, 0], "quadratic_kappa")
+    solution = mw.problem.fit(problem, recipe, mw.solvers.Path())
+    assert solution.n_passes == len(entries) >= 11  # five walks, five counts, and the count of their mean
+
+
+def test_plain_argmax_is_counted(entries):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), size=100)
+    solution = mw.optimize(proba, rng.integers(0, 3, 100), "accuracy")  # labels that proba says nothing of
+    assert solution.outcome is mw.solvers.Outcome.ARGMAX
+    assert 1 <= solution.n_passes <= len(entries)
+
+
+def test_an_oracle_counts_what_it_reads_once():
+    proba, y = draw(50, 2, 3)
+    read = read_proba(proba, multioutput=True)
+    labels, expected = (MemoryOracle(read, y, expected=how) for how in (False, True))
+    blended = BlendedOracle(labels, expected)
+    assert labels.priors.shape == (2, 3)  # known from the labels alone
+    assert labels.entries_read == 0
+    assert expected.priors.shape == (2, 3)
+    assert expected.priors is expected.priors
+    assert expected.entries_read == 100
+    blended.confusions([Loss.argmax(3), Loss.argmax(3)])
+    assert (labels.entries_read, expected.entries_read, blended.entries_read) == (100, 200, 300)
+    labels.sample(20).confusions([Loss.argmax(3)])
+    assert 100 < labels.entries_read < 200
+    before = expected.entries_read
+    expected.shares([Loss.argmax(3), Loss.argmax(3)])  # which decides the rows anew for every loss
+    assert expected.entries_read == before + 200
+
+
+def test_a_solver_by_itself_counts_its_own_passes():
+    proba, y = draw(80, 1, 3)
+    problem, _ = mw.front_door.read_problem(proba[:, 0], y[:, 0], "accuracy")
+    oracle = problem.oracle("labels")
+    objective = problem.objective(oracle)
+    oracle.confusions([Loss.argmax(3)])
+    assert mw.solvers.ClosedForm().solve(oracle, objective).n_passes == 1
