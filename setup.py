@@ -65,7 +65,7 @@ def extensions():
     kernels = Extension(
         "metricwise.kernels._compiled",
         [f"{KERNELS}/_compiled.pyx"],
-        depends=[f"{KERNELS}/_loops.h", *map(str, Path(KERNELS).glob("*.pxi"))],
+        depends=[str(path) for kind in ("*.h", "*.pxi") for path in Path(KERNELS).glob(kind)],
         include_dirs=[KERNELS],
     )
     return cythonize([kernels])

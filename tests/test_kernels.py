@@ -254,9 +254,10 @@ def test_of_class_1_alone_the_range_is_checked(kind):
 def test_recalibration_by_hand():
     eta = np.array([[[0.2, 0.3, 0.5]], [[0.0, 1.0, 0.0]]])
     t, c = np.array([0.5]), np.array([[0.1, -0.3, 0.2]])
-    out = kernels.recalibrate(eta, np.array([3]), t, c, 1e-6)
+    out = kernels.recalibrate(eta, np.array([3]), kernels.LinkArrays(t, c, 1e-6))
     z = np.exp(0.5 * np.log(np.maximum(eta[:, 0], 1e-6)) + c)
     np.testing.assert_allclose(out[:, 0], z / z.sum(axis=1, keepdims=True), rtol=1e-14)
-    binary = kernels.recalibrate(eta[:, 0, 1:2].copy(), np.array([2]), t, np.array([[0.0, 0.4]]), 1e-6)
+    two = kernels.LinkArrays(t, np.array([[0.0, 0.4]]), 1e-6)
+    binary = kernels.recalibrate(eta[:, 0, 1:2].copy(), np.array([2]), two)
     odds = np.sqrt(0.3 / 0.7) * np.exp(0.4)
     assert binary[0, 0] == pytest.approx(odds / (1 + odds))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricwise.kernels import _numpy
+from metricwise.kernels import LinkArrays, _numpy
 
 compiled = pytest.importorskip(
     "metricwise.kernels._compiled", reason="the compiled kernels are not built", exc_type=ImportError
@@ -94,6 +94,16 @@ class Draw:
         eta /= eta.sum(axis=2, keepdims=True)
         eta = eta if self.decimals is None else eta.round(self.decimals)
         return self.draw(layouts)((eta[..., 1] if self.positive else eta).astype(kind))
+
+    def link(self):
+        """None, ordinary ones, and ones that drive probabilities to 0 and 1."""
+        kind = self.draw(st.sampled_from(["none", "mild", "wild", "extreme"]))
+        if kind == "none":
+            return None
+        spread, floor = {"mild": (1.0, 1e-6), "wild": (300.0, 1e-300), "extreme": (1e100, 5e-324)}[kind]
+        temperature = np.exp(self.rng.normal(size=self.m)) * spread**0.5
+        bias = self.rng.normal(size=(self.m, self.k)).round(1) * spread
+        return LinkArrays(temperature, bias, floor)
 
     def loss(self, leading=None):
         lead = self.draw(st.sampled_from([1, self.m])) if leading is None else leading
@@ -203,16 +213,24 @@ def same_changes(arguments, *options):
 @settings(max_examples=100)
 @given(case=draws())
 def test_decisions(case):
-    eta, loss = case.eta(), case.loss()
-    same(_numpy.decide(eta, case.sizes, loss), compiled.decide(eta, case.sizes, loss))
+    eta, loss, link = case.eta(), case.loss(), case.link()
+    same(_numpy.decide(eta, case.sizes, loss, link), compiled.decide(eta, case.sizes, loss, link))
+
+
+@settings(max_examples=100)
+@given(case=draws())
+def test_recalibration_to_the_last_bit(case):
+    eta, link = case.eta(), case.link()
+    if link is not None:
+        same(*(twin.recalibrate(eta, case.sizes, link) for twin in (_numpy, compiled)))
 
 
 @settings(max_examples=100)
 @given(case=draws(), n_losses=st.integers(0, 3))
 def test_counts_of_labels(case, n_losses):
     eta, codes, weight = case.eta(), case.codes(), case.weight()
-    losses = [case.loss() for _ in range(n_losses)]
-    first, second = (twin.count_labels(eta, codes, weight, case.sizes, losses) for twin in (_numpy, compiled))
+    losses, link = [case.loss() for _ in range(n_losses)], case.link()
+    first, second = (twin.count_labels(eta, codes, weight, case.sizes, losses, link) for twin in (_numpy, compiled))
     (same if weight is None else close)(first, second)
 
 
@@ -220,19 +238,19 @@ def test_counts_of_labels(case, n_losses):
 @given(case=draws(), n_losses=st.integers(0, 3))
 def test_expected_counts(case, n_losses):
     eta, observed, weight = case.eta(), case.observed(), case.weight()
-    losses = [case.loss() for _ in range(n_losses)]
-    close(*(twin.count_expected(eta, observed, weight, case.sizes, losses) for twin in (_numpy, compiled)))
+    losses, link = [case.loss() for _ in range(n_losses)], case.link()
+    close(*(twin.count_expected(eta, observed, weight, case.sizes, losses, link) for twin in (_numpy, compiled)))
 
 
 @settings(max_examples=120)
 @given(case=draws())
 def test_changes(case):
-    line = case.line()
+    line, link = case.line(), case.link()
     shape = (len(line[9]), line[10] + 2)
-    same_changes(line)
+    same_changes(line, None, True, link)
     wanted = case.rng.random(shape) < 0.5
-    same_changes(line, wanted)
-    same_changes(line, wanted, False)
+    same_changes(line, wanted, True, link)
+    same_changes(line, wanted, False, link)
 
 
 @settings(max_examples=60)
@@ -288,8 +306,10 @@ def test_many_parts(n, m, k, kind):
     weight, seen = rng.random(n), rng.random((n, m)) < 0.9
     full = (rng.normal(size=(1, width, width)).round(1),)
     diagonal = tuple(rng.normal(size=(m, width)).round(1) for _ in range(2))
+    link = LinkArrays(rng.random(m) + 0.5, rng.normal(size=(m, width)), 1e-6)
     for loss in (full, diagonal):
         same(_numpy.decide(eta, sizes, loss), compiled.decide(eta, sizes, loss))
+        same(_numpy.decide(eta, sizes, loss, link), compiled.decide(eta, sizes, loss, link))
     for weights in (None, weight):
         arguments = (eta, codes, weights, sizes, [full, diagonal])
         (same if weights is None else close)(_numpy.count_labels(*arguments), compiled.count_labels(*arguments))

@@ -19,8 +19,6 @@ __all__ = ["distributions", "expected_confusion", "from_distribution", "from_pre
 
 FloatArray = NDArray[np.float64]
 
-_ENTRIES = 1 << 22  # probabilities that are looked at together
-
 
 def from_predictions(
     true: NDArray[Any], predicted: NDArray[Any], n_classes: int, sample_weight: FloatArray | None = None
@@ -78,15 +76,14 @@ def expected_confusion(
     ndarray of shape (M, K, K)
     """
     out = np.zeros((proba.n_outputs, proba.width, proba.width))
-    weight = np.ones(proba.n_rows) if sample_weight is None else sample_weight
-    step = max(1, _ENTRIES // proba.width)
-    for m in range(proba.n_outputs):
-        block, mass = proba.output(m)[:, 0], weight if observed is None else weight * observed[:, m]
-        for start in range(0, proba.n_rows, step):  # no second copy of the big array
-            rows = slice(start, start + step)
-            eta = distributions(block[rows])
+    for rows in proba.chunks():
+        part = proba.take(rows)
+        weight = np.ones(part.n_rows) if sample_weight is None else sample_weight[rows]
+        for m in range(proba.n_outputs):
+            eta = distributions(part.output(m)[:, 0])
+            mass = weight if observed is None else weight * observed[rows, m]
             for i in range(int(proba.n_classes[m])):
-                out[m, i] += np.bincount(predicted[rows, m], mass[rows] * eta[:, i], minlength=proba.width)
+                out[m, i] += np.bincount(predicted[rows, m], mass * eta[:, i], minlength=proba.width)
     return out
 
 

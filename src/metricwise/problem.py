@@ -140,7 +140,7 @@ class Problem:
         # Without labels the rows themselves have the new priors, and those of training are not known: the shift is
         # right where the mean of the shifted probabilities is the prior (Sinkhorn's iteration, which converges fast).
         for _ in range(_MAX_SHIFTS):
-            proba = self.proba if link is None else link.apply(self.proba)
+            proba = self.proba if link is None else link.view(self.proba)
             seen = MemoryOracle(proba, None, self.sample_weight, expected=True).priors
             if link is not None and np.abs(seen - self.prior).max() < _SHIFT_TOL:
                 break
@@ -154,10 +154,12 @@ class Problem:
         return fit_link(self.proba, self.codes, self.sample_weight, frequency=self.frequency)
 
     def linked(self, link: Link | None) -> Problem:
-        """Return the problem of the recalibrated probabilities."""
+        """Return the problem of the recalibrated probabilities: of many rows a view, which row passes recalibrate."""
         if link is None:
             return self
-        linked = replace(self, proba=link.apply(self.proba))
+        proba = link.view(self.proba)
+        # Solvers go over the rows many times: of few rows a copy costs next to nothing, and has the same bits.
+        linked = replace(self, proba=proba.recalibrated() if proba.fits_a_chunk else proba)
         if "class_weights" in vars(self):  # the labels are the same
             vars(linked)["class_weights"] = self.class_weights
         return linked
@@ -380,7 +382,7 @@ def fit(
         Its rule has the user's labels.
     """
     link = problem.link(recipe.recalibrate)
-    linked = problem.linked(link)  # holds the recalibrated probabilities: made once
+    linked = problem.linked(link)
     read_before = problem.passes.entries
     oracle = linked.oracle(recipe.confusion)
     objective = linked.objective(oracle, recipe)
@@ -415,7 +417,7 @@ def _on_labels(problem: Problem, linked: Problem, recipe: Recipe, solution: Solu
     return replace(
         solution,
         value=objective.value(confusion),
-        baseline=objective.value(oracle.confusion_of(argmax(problem))),
+        baseline=objective.value(problem.oracle().confusions([Loss.argmax(problem.proba.width)])[0]),
         confusion=confusion,
     )
 

@@ -147,7 +147,7 @@ class _Trial:
             held_out = problem.proba.take(test)
             for recipe, out in zip(recipes, decisions, strict=True):
                 solution, link = solve(train, replace(recipe, n_bootstrap=0), solver)
-                proba = held_out if link is None else link.apply(held_out)
+                proba = held_out if link is None else link.view(held_out)
                 out[test] = solution.rule.decide(proba)
         return cls(fold, plain, tuple(decisions))
 

@@ -120,7 +120,7 @@ def test_shuffled_columns_of_data_frames_find_their_class(frame):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("layout", ["C", "F", "strided"])
 @pytest.mark.parametrize("linked", [True, False])
-def test_chunks_predict_what_the_whole_does(dtype, layout, linked, monkeypatch):
+def test_chunks_predict_what_the_whole_does(dtype, layout, linked):
     rng = np.random.default_rng(6)
     eta = (rng.multinomial(100, np.full(5, 0.2), (301, 3)) / 100).astype(dtype)
     if layout == "strided":
@@ -135,8 +135,6 @@ def test_chunks_predict_what_the_whole_does(dtype, layout, linked, monkeypatch):
         parts = [rule.predict(eta[start : start + size]) for start in range(0, 301, size)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
     np.testing.assert_array_equal(rule.predict(np.ascontiguousarray(eta)), whole)
-    monkeypatch.setattr("metricwise.rules.decisions._CHUNK", 64)
-    np.testing.assert_array_equal(rule.predict(eta), whole)
 
 
 def test_decide_takes_no_rows():

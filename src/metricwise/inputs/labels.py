@@ -141,7 +141,7 @@ def _zero_known(proba: Probabilities, shows_zero: BoolArray) -> BoolArray:
     single output of one class is refused anyway, and for that reason.
     """
     known = np.full(proba.n_outputs, proba.n_outputs == 1)
-    for block, span in proba.outputs():
+    for block, span, _ in proba.outputs():
         known[span] |= block.ndim == 2
     return np.asarray(known | bool((proba.n_classes[shows_zero] == 2).any()))
 

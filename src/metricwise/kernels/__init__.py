@@ -9,6 +9,9 @@ codes : integer ndarray of shape (N, M), true classes, -1 where the label is mis
 weight : float64 ndarray of shape (N,), or None for ones.
 n_classes : integer ndarray of shape (M,); classes at and beyond it are padding and never predicted.
 loss : ``(full,)`` with shape (1 or M, K, K), or ``(diagonal, offset)`` with shape (1 or M, K) each.
+link : `LinkArrays` of M outputs and K classes, or None. Probabilities are recalibrated on the way, a tile at a time:
+    ``softmax(temperature * log(max(eta, floor)) + bias)`` in float64, padding stays 0; of (N, M) arrays class 0 has
+    what class 1 leaves. No recalibrated copy of the array is made, and both twins see the same bits.
 
 A score has one definition, whoever computes it: ``sum_i L[i, j] * eta_i`` over i = 0..K-1 in that order in float64,
 or ``d_j * eta_j + v_j * s`` with s the sum of the row, taken in the same order; the lowest j wins ties. (Rows need not
@@ -28,8 +31,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from . import _numpy
+from ._link import LinkArrays
 
 __all__ = [
+    "LinkArrays",
     "changes",
     "check_rows",
     "code_type",
@@ -67,7 +72,7 @@ def _choose(wanted: str) -> ModuleType:
 _twins = _choose(os.environ.get(VARIABLE) or "auto")
 
 if TYPE_CHECKING:
-    from ._numpy import changes, check_rows, count_expected, count_labels, decide, encode, tally
+    from ._numpy import changes, check_rows, count_expected, count_labels, decide, encode, recalibrate, tally
 else:
     changes = _twins.changes
     check_rows = _twins.check_rows
@@ -75,10 +80,10 @@ else:
     count_labels = _twins.count_labels
     decide = _twins.decide
     encode = _twins.encode
+    recalibrate = _twins.recalibrate
     tally = _twins.tally
 
 code_type = _numpy.code_type
-recalibrate = _numpy.recalibrate  # logarithms differ from library to library in the last bit: one for both
 
 
 def in_use() -> str:

@@ -10,6 +10,10 @@ cdef struct Source:
     Py_ssize_t row_step, output_step, class_step
     int size  # bytes of an entry
     bint positive  # the probability of class 1 is given alone
+    const double *temperature  # (M,): of the link that is applied to every tile; NULL for none
+    const double *bias  # (M, width)
+    const Py_ssize_t *counts  # (M,): classes that are no padding
+    double floor
 
 
 cdef class _Held:
@@ -36,7 +40,22 @@ cdef class _Held:
         out.positive = self.buffer.ndim == 2
         out.width = 2 if out.positive else self.buffer.shape[2]
         out.class_step = 0 if out.positive else self.buffer.strides[2]
+        out.temperature, out.bias, out.counts, out.floor = NULL, NULL, NULL, 0.0
         return out
+
+
+cdef list _put_link(Source *source, link, n_classes):
+    """Let a source recalibrate what it reads; returns what has to be held meanwhile."""
+    if link is None:
+        return []
+    cdef const double[::1] temperature = np.ascontiguousarray(link[0], dtype=np.float64)
+    cdef const double[:, ::1] bias = np.ascontiguousarray(link[1], dtype=np.float64)
+    cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(n_classes, dtype=np.intp)
+    if temperature.shape[0] != source.outputs or bias.shape[0] != source.outputs or bias.shape[1] != source.width:
+        raise ValueError("metricwise.kernels: link must have the outputs and classes of eta.")
+    source.temperature, source.bias, source.floor = &temperature[0], &bias[0, 0], link[2]
+    source.counts = &counts[0]
+    return [temperature, bias, counts]
 
 
 cdef object _PLAIN = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
@@ -70,6 +89,10 @@ cdef inline void _read(const Source *s, Py_ssize_t row, Py_ssize_t m, int n, dou
         mw_load_f64(base, s.row_step, s.class_step, n, k, to)
     if s.positive:
         mw_complement(n, tile, to)
+    if s.temperature != NULL:
+        mw_link(
+            <int> s.counts[m], <int> s.width, s.temperature[m], s.bias + m * s.width, s.floor, s.positive, tile
+        )
 
 
 cdef inline void _read_cells(
@@ -222,12 +245,13 @@ cdef inline void _read_tile(const Source *source, Py_ssize_t row, Py_ssize_t m, 
         mw_total(<int> source.width, s.tile, s.total)
 
 
-def decide(eta, n_classes, loss):
+def decide(eta, n_classes, loss, link=None):
     """Predict the class of least score; see the NumPy twin."""
     if not _ours(eta):
-        return _numpy.decide(eta, n_classes, loss)
+        return _numpy.decide(eta, n_classes, loss, link)
     cdef _Held held = _Held(eta)
     cdef Source source = held.source()
+    cdef list linked = _put_link(&source, link, n_classes)
     cdef _Rules rules = _Rules([loss])
     cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(n_classes, dtype=np.intp)
     out = np.empty((source.rows, source.outputs), dtype=np.intp)
@@ -262,6 +286,49 @@ cdef int _decide_rows(
             _decide(rule, m, <int> source.width, <int> counts[m], &s)
             for b in range(n):
                 out[(row + b) * source.outputs + m] = s.code[b]
+        row += n
+    free(s.held)
+    return 0
+
+
+def recalibrate(eta, n_classes, link):
+    """Return recalibrated probabilities; see the NumPy twin."""
+    if not _ours(eta):
+        return _numpy.recalibrate(eta, n_classes, link)
+    cdef _Held held = _Held(eta)
+    cdef Source source = held.source()
+    cdef list linked = _put_link(&source, link, n_classes)
+    out = np.empty(eta.shape)
+    if out.size == 0:
+        return out
+    cdef _Held held_out = _Held(out)
+    cdef double *into = <double *> held_out.buffer.buf
+    cdef Cut cut = _cut(source.rows, source.rows * source.outputs * source.width, 1)
+    cdef Py_ssize_t part
+    cdef int failed = 0
+    for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
+        failed += _write_rows(&source, _begin(&cut, part), _begin(&cut, part + 1), into)
+    if failed:
+        raise MemoryError
+    return out
+
+
+cdef int _write_rows(const Source *source, Py_ssize_t begin, Py_ssize_t end, double *out) noexcept nogil:
+    """Write what is read: of the probability of class 1 alone, that."""
+    cdef Scratch s
+    cdef Py_ssize_t row = begin, m, j, k = 1 if source.positive else source.width
+    cdef const double *tile
+    cdef int n, b
+    if _allocate(&s, source.width, False, False):
+        return 1
+    tile = s.tile + MW_STEP if source.positive else s.tile
+    while row < end:
+        n = <int> min(<Py_ssize_t> MW_ROWS, end - row)
+        for m in range(source.outputs):
+            _read(source, row, m, n, s.tile)
+            for b in range(n):
+                for j in range(k):
+                    out[((row + b) * source.outputs + m) * k + j] = tile[j * MW_STEP + b]
         row += n
     free(s.held)
     return 0

@@ -9,7 +9,9 @@ cdef class _Walk:
     cdef Py_ssize_t n_groups
     cdef object changes  # (8, 2): the changes that kinds make, where they are few
 
-    def __init__(self, eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted):
+    def __init__(
+        self, eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted, link
+    ):
         cdef _Held held = _Held(eta), held_seen
         cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(n_classes, dtype=np.intp)
         cdef const Py_ssize_t[::1] groups = np.ascontiguousarray(group, dtype=np.intp)
@@ -20,6 +22,7 @@ cdef class _Walk:
         cdef int32_t[:, ::1] between
         self.kept = [held, counts, groups, value, places]
         self.source = held.source()
+        self.kept += _put_link(&self.source, link, n_classes)
         self.line.source = &self.source
         self.line.labels = self.line.seen = NULL
         self.line.weight, self.line.wanted = NULL, NULL
@@ -69,6 +72,8 @@ cdef class _Walk:
     cdef bint is_two(self):
         """Whether rows can be walked by the shortest way."""
         cdef Py_ssize_t m
+        if self.source.temperature != NULL:
+            return False
         if not (self.source.positive and self.line.flat and self.line.which != NULL and self.labels.size == 1):
             return False
         for m in range(self.source.outputs):
@@ -97,14 +102,17 @@ cdef class _Walk:
             self.kept.append(which)
 
 
-def changes(eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted=None, summed=True):
+def changes(
+    eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted=None, summed=True,
+    link=None
+):
     """Follow decisions along a line of losses: bins of changes, and a list of those wanted; see the NumPy twin."""
     if not _ours(eta):
         return _numpy.changes(
-            eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted, summed
+            eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted, summed, link
         )
     cdef _Walk walk = _Walk(
-        eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted
+        eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted, link
     )
     walk.line.summed = summed
     walk.line.two = walk.is_two()

@@ -4,7 +4,7 @@
 
 Rows are cut into parts by their number alone, each part keeps sums of its own, and the parts are added in order: the
 result does not depend on the number of threads. Within a part, tiles of rows are read class by class and worked on in
-cache by the loops of `_loops.h`. What the twin handles and this does not (float16, swapped bytes, unaligned arrays) is
+cache by the loops of `_loops.h`, recalibrated first by those of `_link.h` where there is a link. What the twin handles and this does not (float16, swapped bytes, unaligned arrays) is
 passed on to the twin. The passes are in the files that are included at the end.
 """
 
@@ -88,6 +88,9 @@ cdef extern from "_loops.h" nogil:
     void mw_tally_two(ptrdiff_t m, const int8_t *codes, int32_t *zeros, int32_t *ones)
     int mw_within(int n, const double *values, double top)
     int mw_sums_to_one(int n, int k, const double *tile, double *total, double tolerance)
+
+cdef extern from "_link.h" nogil:
+    void mw_link(int k, int width, double t, const double *bias, double floor, int positive, double *tile)
 
 cdef Py_ssize_t _MOST_PARTS = 16  # and so threads
 cdef Py_ssize_t _PART_WORK = 1 << 17  # numbers that a part should at least read

@@ -3,12 +3,13 @@
 # ----------------------------------------------------------------------------------------------------------- counting
 
 
-def count_labels(eta, codes, weight, n_classes, losses):
+def count_labels(eta, codes, weight, n_classes, losses, link=None):
     """Count true against predicted classes for several losses in one pass; see the NumPy twin."""
     if not _ours(eta):
-        return _numpy.count_labels(eta, codes, weight, n_classes, losses)
+        return _numpy.count_labels(eta, codes, weight, n_classes, losses, link)
     cdef _Held held = _Held(eta), held_codes = _Held(_codes(codes))
     cdef Source source = held.source(), labels = held_codes.source()
+    cdef list linked = _put_link(&source, link, n_classes)
     cdef _Rules rules = _Rules(losses)
     cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(n_classes, dtype=np.intp)
     cdef const double[::1] weights = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
@@ -76,12 +77,13 @@ cdef int _count_rows(
     return 0
 
 
-def count_expected(eta, observed, weight, n_classes, losses):
+def count_expected(eta, observed, weight, n_classes, losses, link=None):
     """Sum probabilities of the true class against predicted classes; see the NumPy twin."""
     if not _ours(eta):
-        return _numpy.count_expected(eta, observed, weight, n_classes, losses)
+        return _numpy.count_expected(eta, observed, weight, n_classes, losses, link)
     cdef _Held held = _Held(eta), held_mass
     cdef Source source = held.source(), mass
+    cdef list linked = _put_link(&source, link, n_classes)
     cdef Source *seen = NULL
     if observed is not None:
         held_mass = _Held(_mass(observed))

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._link import LinkArrays, recalibrated
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 LossArrays = tuple[FloatArray, ...]
@@ -28,12 +30,14 @@ def _row_blocks(n_rows: int, n_outputs: int, n_classes: int) -> Iterator[slice]:
         yield slice(start, start + rows)
 
 
-def _by_class(eta: NDArray[Any]) -> FloatArray:
-    """Return a block as float64 of shape (K, n, M)."""
+def _by_class(eta: NDArray[Any], n_classes: IntArray, link: LinkArrays | None) -> FloatArray:
+    """Return a block as float64 of shape (K, n, M), recalibrated where there is a link."""
     if eta.ndim == 2:
         positive = eta.astype(np.float64)
-        return np.stack([1.0 - positive, positive])
-    return np.ascontiguousarray(np.moveaxis(eta, 2, 0), dtype=np.float64)
+        block = np.stack([1.0 - positive, positive])
+    else:
+        block = np.ascontiguousarray(np.moveaxis(eta, 2, 0), dtype=np.float64)
+    return block if link is None else recalibrated(block, n_classes, link, positive=eta.ndim == 2)
 
 
 def _width(eta: NDArray[Any]) -> int:
@@ -74,7 +78,7 @@ def _decide_block(block: FloatArray, n_classes: IntArray, loss: LossArrays) -> I
     return codes
 
 
-def decide(eta: NDArray[Any], n_classes: IntArray, loss: LossArrays) -> IntArray:
+def decide(eta: NDArray[Any], n_classes: IntArray, loss: LossArrays, link: LinkArrays | None = None) -> IntArray:
     """Predict the class of least score.
 
     Returns
@@ -84,7 +88,7 @@ def decide(eta: NDArray[Any], n_classes: IntArray, loss: LossArrays) -> IntArray
     n_rows, n_outputs = eta.shape[:2]
     out = np.empty((n_rows, n_outputs), dtype=np.intp)
     for rows in _row_blocks(n_rows, n_outputs, _width(eta)):
-        out[rows] = _decide_block(_by_class(eta[rows]), n_classes, loss)
+        out[rows] = _decide_block(_by_class(eta[rows], n_classes, link), n_classes, loss)
     return out
 
 
@@ -94,6 +98,7 @@ def count_labels(
     weight: FloatArray | None,
     n_classes: IntArray,
     losses: Sequence[LossArrays],
+    link: LinkArrays | None = None,
 ) -> FloatArray:
     """Count true against predicted classes for several losses in one pass.
 
@@ -107,7 +112,7 @@ def count_labels(
     out = np.zeros((len(losses), n_outputs * k * k))
     base = np.arange(n_outputs) * (k * k)
     for rows in _row_blocks(n_rows, n_outputs, k):
-        block = _by_class(eta[rows])
+        block = _by_class(eta[rows], n_classes, link)
         true = codes[rows].astype(np.intp)
         seen = true >= 0
         whole = bool(seen.all())
@@ -127,6 +132,7 @@ def count_expected(
     weight: FloatArray | None,
     n_classes: IntArray,
     losses: Sequence[LossArrays],
+    link: LinkArrays | None = None,
 ) -> FloatArray:
     """Sum probabilities of the true class against predicted classes for several losses in one pass.
 
@@ -144,7 +150,7 @@ def count_expected(
     out = np.zeros((len(losses), n_outputs, k, k))
     base = np.arange(n_outputs) * k
     for rows in _row_blocks(n_rows, n_outputs, k):
-        block = _by_class(eta[rows])
+        block = _by_class(eta[rows], n_classes, link)
         mass = block
         if weight is not None:
             mass = mass * weight[rows, None]
@@ -286,6 +292,7 @@ def changes(
     n_bins: int,
     wanted: NDArray[np.bool_] | None = None,
     summed: bool = True,
+    link: LinkArrays | None = None,
 ) -> tuple[FloatArray, NDArray[np.int64], FloatArray, IntArray, FloatArray, FloatArray]:
     """Follow decisions along the losses ``constant + g * slope``, g from -inf to inf, and note every change.
 
@@ -329,7 +336,7 @@ def changes(
     sums = np.zeros((n_segments, 4))
     flat = np.zeros(n_segments, dtype=bool) if wanted is None else wanted.reshape(-1)
     listed: list[tuple[Any, ...]] = [(np.empty(0, dtype=np.intp), np.empty(0), np.empty((0, 2)))]
-    for own, begin, g, change in _changes(eta, codes, observed, weight, n_classes, group, constant, slope, worth):
+    for own, begin, g, change in _changes(eta, codes, observed, weight, n_classes, group, constant, slope, worth, link):
         segment = _segment(g, own, grid, n_bins)
         if summed:
             start[own] += begin
@@ -358,6 +365,7 @@ def _changes(
     constant: LossArrays,
     slope: LossArrays,
     worth: FloatArray,
+    link: LinkArrays | None,
 ) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
     """Yield, block by block of each output, its group, its functionals at g = -inf, change points and changes."""
     slopes, noise = constant_slopes(slope, eta.ndim == 2), slope_noise(slope)
@@ -366,8 +374,9 @@ def _changes(
         own, k = int(group[m]), int(n_classes[m])
         at_g = tuple(a[own : own + 1] if len(a) > 1 else a for a in constant)
         per_g = tuple(a[own : own + 1] if len(a) > 1 else a for a in slope)
+        own_link = None if link is None else link.part(slice(m, m + 1), _width(eta))
         for rows in _row_blocks(len(eta), 1, _width(eta)):
-            block = _by_class(eta[rows, m : m + 1])
+            block = _by_class(eta[rows, m : m + 1], n_classes[m : m + 1], own_link)
             height = np.stack(list(_scores(block, at_g)))[:k, :, 0]
             if lines is None:
                 incline = np.stack(list(_scores(block, per_g)))[:k, :, 0]
@@ -491,32 +500,12 @@ def _walk_block(
     return first, events
 
 
-def recalibrate(
-    eta: NDArray[Any], n_classes: IntArray, temperature: FloatArray, bias: FloatArray, floor: float
-) -> NDArray[Any]:
-    """Return ``softmax(t * log(max(eta, floor)) + c)`` with the shape and dtype of `eta`.
-
-    Parameters
-    ----------
-    temperature : ndarray of shape (M,)
-    bias : ndarray of shape (M, K)
-    """
-    n_rows, n_outputs = eta.shape[:2]
-    k = _width(eta)
-    out = np.empty(eta.shape, dtype=eta.dtype)
-    padded = np.arange(k)[:, None, None] >= n_classes
-    for rows in _row_blocks(n_rows, n_outputs, k):
-        logits = np.log(np.maximum(_by_class(eta[rows]), floor))
-        logits *= temperature
-        logits += bias.T[:, None, :]
-        np.copyto(logits, -np.inf, where=padded)
-        logits -= logits.max(axis=0)
-        np.exp(logits, out=logits)
-        total = logits[0].copy()
-        for i in range(1, k):  # in order, as scores are: the result must not depend on the layout of the block
-            total += logits[i]
-        logits /= total
-        out[rows] = logits[1] if eta.ndim == 2 else np.moveaxis(logits, 0, 2)
+def recalibrate(eta: NDArray[Any], n_classes: IntArray, link: LinkArrays) -> NDArray[Any]:
+    """Return recalibrated probabilities with the shape of `eta`, as float64: what passes behind a link see."""
+    out = np.empty(eta.shape)
+    for rows in _row_blocks(eta.shape[0], eta.shape[1], _width(eta)):
+        block = _by_class(eta[rows], n_classes, link)
+        out[rows] = block[1] if eta.ndim == 2 else np.moveaxis(block, 0, 2)
     return out
 
 

@@ -22,7 +22,6 @@ __all__ = ["MemoryOracle"]
 
 _FIRST = np.zeros(1, dtype=np.intp)
 _RUN = 16
-_ENTRIES = 1 << 22  # probabilities that are looked at together
 _LEAST_PRIOR = 1e-6  # as the shift of the probabilities has it: a class may not be shifted away for good
 
 
@@ -98,12 +97,11 @@ class MemoryOracle:
         labelled = MemoryOracle(self.proba, self.codes, self.sample_weight, class_weights=self.class_weights).priors
         back = np.where(labelled > 0, labelled / np.maximum(self.target_priors, _LEAST_PRIOR), 1.0)
         mass = np.empty(self.codes.shape)
-        step = max(1, _ENTRIES // self.proba.width)
-        for m in range(self.proba.n_outputs):
-            block = self.proba.output(m)[:, 0]
-            for start in range(0, self.n_rows, step):  # no second copy of the big array
-                eta = distributions(block[start : start + step])
-                mass[start : start + step, m] = 1.0 / (eta @ back[m, : eta.shape[1]])
+        for rows in self.proba.chunks():
+            part = self.proba.take(rows)
+            for m in range(self.proba.n_outputs):
+                eta = distributions(part.output(m)[:, 0])
+                mass[rows, m] = 1.0 / (eta @ back[m, : eta.shape[1]])
         return mass if self._observed is None else mass * self._observed
 
     @cached_property
@@ -156,10 +154,10 @@ class MemoryOracle:
         self.passes.add(self.n_rows * self.proba.n_outputs)
         k = self.proba.width
         out = np.zeros((len(losses), self.proba.n_outputs, k, k))
-        for block, span in self.proba.outputs():
+        for block, span, link in self.proba.outputs():
             width = 2 if block.ndim == 2 else block.shape[2]
             arrays = [_part(loss, span, width) for loss in losses]
-            args = (self.sample_weight, self.n_classes[span], arrays)
+            args = (self.sample_weight, self.n_classes[span], arrays, link)
             if self.expected:
                 mass = None if self._mass is None else self._mass[:, span]
                 sums = kernels.count_expected(block, mass, *args)
@@ -173,41 +171,44 @@ class MemoryOracle:
     def shares(self, losses: Sequence[Loss]) -> FloatArray:
         self.passes.add(len(losses) * self.n_rows * self.proba.n_outputs)  # loss by loss
         out = np.zeros((len(losses), self.proba.n_outputs, 2, self.proba.width))
-        for block, span in self.proba.outputs():
-            width = 2 if block.ndim == 2 else block.shape[2]
-            for r, loss in enumerate(losses):
-                decided = kernels.decide(block, self.n_classes[span], _part(loss, span, width))
-                for m in range(span.start, span.stop):
-                    out[r, m] = self._shares_of(block[:, m - span.start], decided[:, m - span.start], m)
+        for rows in self.proba.chunks():
+            for block, span, _ in self.proba.take(rows).recalibrated().outputs():
+                width = 2 if block.ndim == 2 else block.shape[2]
+                for r, loss in enumerate(losses):
+                    decided = kernels.decide(block, self.n_classes[span], _part(loss, span, width))
+                    for m in range(span.start, span.stop):
+                        out[r, m] += self._shares_of(rows, block[:, m - span.start], decided[:, m - span.start], m)
         return out
 
-    def _shares_of(self, eta: NDArray[Any], decided: IntArray, m: int) -> FloatArray:
-        """Hits and predicted shares (2, K) of decisions (N,) for one output, of probabilities (N,) or (N, K)."""
+    def _shares_of(self, rows: slice, eta: NDArray[Any], decided: IntArray, m: int) -> FloatArray:
+        """Hits and predicted shares (2, K) of decisions (n,) for one output of some rows, of eta (n,) or (n, K)."""
         k, factor = self.proba.width, self._row_factor[m]
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
         if not self.expected:
             assert self.codes is not None
-            true = self.codes[:, m].astype(np.intp)
+            true = self.codes[rows, m].astype(np.intp)
             counted = np.where(true >= 0, factor[true], 0.0)
-            counted = counted if self.sample_weight is None else counted * self.sample_weight
+            counted = counted if weight is None else counted * weight
             hit = np.where(decided == true, counted, 0.0)
         else:
-            counted = np.full(len(decided), factor[0]) if self.sample_weight is None else factor[0] * self.sample_weight
-            counted = counted if self._mass is None else counted * self._mass[:, m]
+            counted = np.full(len(decided), factor[0]) if weight is None else factor[0] * weight
+            counted = counted if self._mass is None else counted * self._mass[rows, m]
             if eta.ndim == 1:
                 hit = counted * np.where(decided == 1, eta, 1.0 - eta)
             else:
                 hit = counted * np.take_along_axis(eta, decided[:, None], axis=1)[:, 0]
-                counted = counted * self._totals[:, m]
+                counted = counted * self._totals[rows, m]
         return np.stack([np.bincount(decided, values, minlength=k) for values in (hit, counted)])
 
     @cached_property
     def _totals(self) -> FloatArray:
         """What the probabilities of each entry (N, M) sum to, 1 but for rounding."""
-        sums = (
-            np.ones(block.shape) if block.ndim == 2 else block.sum(axis=2, dtype=np.float64)
-            for block in self.proba.blocks
-        )
-        return np.concatenate(list(sums), axis=1)
+        out = np.ones((self.n_rows, self.proba.n_outputs))
+        for rows in self.proba.chunks():
+            for block, span, _ in self.proba.take(rows).recalibrated().outputs():
+                if block.ndim == 3:
+                    out[rows, span] = block.sum(axis=2, dtype=np.float64)
+        return out
 
     def walk(self, line: Line, tol: float, score: Score | None = None) -> Walk:
         return follow(self, line, tol, score)
@@ -218,11 +219,11 @@ class MemoryOracle:
         """Note the changes along a line, block of outputs by block."""
         self.passes.add(self.n_rows * int((line.group >= 0).sum()))
         parts = []
-        for block, span in self.proba.outputs():
+        for block, span, link in self.proba.outputs():
             inside = line.group[span]
             groups = np.unique(inside[inside >= 0]) if len(self.proba.blocks) > 1 else np.arange(line.n_groups)
             if len(groups) and (inside >= 0).any():
-                parts.append((groups, self._changes(block, span, line, groups, grid, n_bins, wanted, summed)))
+                parts.append((groups, self._changes(block, span, link, line, groups, grid, n_bins, wanted, summed)))
         if len(parts) == 1 and len(parts[0][0]) == line.n_groups:
             return parts[0][1]
         return _gather([(groups, part.scaled()) for groups, part in parts], line.n_groups, n_bins)
@@ -231,6 +232,7 @@ class MemoryOracle:
         self,
         block: NDArray[Any],
         span: slice,
+        link: kernels.LinkArrays | None,
         line: Line,
         groups: IntArray,
         grid: FloatArray,
@@ -241,7 +243,9 @@ class MemoryOracle:
         k = 2 if block.ndim == 2 else min(block.shape[2], self.proba.width)
         block = block if block.ndim == 2 else block[:, :, :k]
         used = np.flatnonzero(line.group[span] >= 0)
-        block = block[:, used[0] : used[-1] + 1]
+        inner = slice(int(used[0]), int(used[-1]) + 1)
+        block = block[:, inner]
+        link = None if link is None else link.part(inner, k)
         span = slice(span.start + int(used[0]), span.start + int(used[-1]) + 1)
         inside = line.group[span]
         local = np.where(inside >= 0, np.searchsorted(groups, inside), -1) if len(inside) > 1 else _FIRST
@@ -265,6 +269,7 @@ class MemoryOracle:
             n_bins,
             wanted,
             summed,
+            link,
         )
         return Changes(start, count, sums, segment, g, change, scale)
 

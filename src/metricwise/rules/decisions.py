@@ -5,7 +5,6 @@ Owns the one way in which rules call the kernels, block by block. Must not know 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,33 +15,25 @@ from ..inputs import Probabilities
 from ..losses import Loss
 from .link import Link
 
-__all__ = ["bisect_changes", "decide_loss", "row_chunks"]
+__all__ = ["bisect_changes", "decide_loss"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-
-# Entries recalibrated at a time: a rule never holds a second copy of the big array.
-_CHUNK = 1 << 20
-
-
-def row_chunks(proba: Probabilities) -> Iterator[slice]:
-    """Yield slices of rows, few enough that a recalibrated copy of them is no second copy of the big array."""
-    step = max(1, _CHUNK // (proba.n_outputs * proba.width))
-    for start in range(0, max(proba.n_rows, 1), step):
-        yield slice(start, start + step)
 
 
 def decide_loss(loss: Loss, proba: Probabilities) -> IntArray:
     """Codes (N, M) of least expected loss."""
     first = proba.blocks[0]
-    if len(proba.blocks) == 1 and (2 if first.ndim == 2 else first.shape[2]) == loss.n_classes:  # nothing to cut
+    width = 2 if first.ndim == 2 else int(first.shape[2])
+    if len(proba.blocks) == 1 and width == loss.n_classes and proba.link is None:  # nothing to cut
         return kernels.decide(first, proba.n_classes, loss.arrays)
     codes = []
-    for block, span in proba.outputs():
+    for block, span, link in proba.outputs():
         width = 2 if block.ndim == 2 else min(int(block.shape[2]), loss.n_classes)
         real = block if block.ndim == 2 else block[:, :, :width]  # what lies beyond is padding
-        codes.append(kernels.decide(real, proba.n_classes[span], _cut(loss, span, width)))
-    return np.concatenate(codes, axis=1)
+        link = None if link is None else link.part(slice(None), width)
+        codes.append(kernels.decide(real, proba.n_classes[span], _cut(loss, span, width), link))
+    return codes[0] if len(codes) == 1 else np.concatenate(codes, axis=1)
 
 
 def _cut(loss: Loss, span: Any, width: int) -> tuple[FloatArray, ...]:
@@ -60,13 +51,10 @@ def bisect_changes(loss: Loss, link: Link | None, outputs: IntArray) -> tuple[In
     floats are ordered like their bits: halving those reaches neighbouring floats in 62 steps.
     """
     arrays, two = _cut(loss, outputs, 2), np.full(len(outputs), 2, dtype=np.intp)
-    link = None if link is None else link.take(outputs)
+    first = None if link is None else link.arrays.part(outputs, 2)
 
     def decide(p: FloatArray) -> IntArray:
-        eta: NDArray[Any] = p[None, :]
-        if link is not None:
-            eta = kernels.recalibrate(eta, two, link.temperature, link.bias[:, :2], link.floor)
-        return kernels.decide(eta, two, arrays).reshape(-1)
+        return kernels.decide(p[None, :], two, arrays, first).reshape(-1)
 
     low = np.zeros(len(outputs), dtype=np.int64)
     high = np.ones(len(outputs)).view(np.int64)

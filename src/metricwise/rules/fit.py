@@ -5,7 +5,7 @@ Owns one damped Newton method, batched over outputs of equally many classes. Mus
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -103,10 +103,11 @@ def fit_link(
             f"fit_link: codes must have shape ({proba.n_rows}, {proba.n_outputs}), as proba has, got {codes.shape}."
         )
     rows = _Rows(proba, codes, sample_weight, frequency).sample(max_rows)
+    rows = replace(rows, proba=rows.proba.recalibrated())
     proba, codes = rows.proba, rows.codes
     link = Link.identity(proba.n_outputs, proba.width)
     penalties = {k: _penalty(rows, k, shrinkage) for k in sorted(set(proba.n_classes.tolist()))}
-    for block, span in proba.outputs():
+    for block, span, _ in proba.outputs():
         counts = proba.n_classes[span]
         for k in sorted(set(counts.tolist())):
             for chosen in _batches(np.flatnonzero(counts == k), len(block), k):

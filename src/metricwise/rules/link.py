@@ -6,7 +6,7 @@ Must not know losses, metrics or labels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,12 +87,34 @@ class Link:
         """K."""
         return int(self.bias.shape[1])
 
+    @property
+    def arrays(self) -> kernels.LinkArrays:
+        """The link as row passes take it."""
+        return kernels.LinkArrays(self.temperature, self.bias, self.floor)
+
     def take(self, outputs: Any) -> Link:
         """Return the link of some of the outputs."""
         return Link(self.temperature[outputs], self.bias[outputs], self.floor)
 
+    def view(self, proba: Probabilities) -> Probabilities:
+        """Return the recalibrated probabilities without making them: row passes apply the link on the way.
+
+        Parameters
+        ----------
+        proba : Probabilities
+            Of M outputs.
+
+        Returns
+        -------
+        Probabilities
+            The same blocks, and this link.
+        """
+        self._check(proba, "view")
+        proba = proba.recalibrated()  # behind two links: one of them is applied here
+        return replace(proba, link=self.arrays)
+
     def apply(self, proba: Probabilities) -> Probabilities:
-        """Recalibrate.
+        """Recalibrate, as a copy; who only decides or counts needs none, see :meth:`view`.
 
         Parameters
         ----------
@@ -104,19 +126,18 @@ class Link:
         Probabilities
             New blocks of the same shapes and dtypes; a padding class keeps probability 0.
         """
+        self._check(proba, "apply")
+        result = self.view(proba).recalibrated()
+        kinds = [block.dtype for block in proba.blocks]
+        blocks = tuple(block.astype(kind, copy=False) for block, kind in zip(result.blocks, kinds, strict=True))
+        return replace(result, blocks=blocks)
+
+    def _check(self, proba: Probabilities, who: str) -> None:
         if proba.n_outputs != self.n_outputs or proba.width > self.n_classes:
             raise ValueError(
-                f"Link.apply: proba must have {self.n_outputs} outputs of at most {self.n_classes} classes, got "
+                f"Link.{who}: proba must have {self.n_outputs} outputs of at most {self.n_classes} classes, got "
                 f"{proba.n_outputs} of {proba.width}."
             )
-        blocks = []
-        for block, span in proba.outputs():
-            bias = self.bias[span, : 2 if block.ndim == 2 else block.shape[2]]
-            # A padded block may be wider than the widest output: its last columns are zero whatever the bias.
-            short = (2 if block.ndim == 2 else block.shape[2]) - bias.shape[1]
-            bias = np.pad(bias, ((0, 0), (0, short))) if short else bias
-            blocks.append(kernels.recalibrate(block, proba.n_classes[span], self.temperature[span], bias, self.floor))
-        return Probabilities(tuple(blocks), proba.n_classes)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Link):

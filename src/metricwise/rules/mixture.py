@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ..inputs import Probabilities, decode
 from . import serialize
-from .decisions import decide_loss, row_chunks
 from .link import Link
 from .weighted import (
     WeightedRule,
@@ -180,7 +179,7 @@ class MixtureRule:
         read = self.rules[0].read(proba, "MixtureRule.distribution")
         result = np.zeros((read.n_rows, self.n_outputs, self.width))
         weights = np.atleast_2d(self.weights)
-        for rows in row_chunks(read):
+        for rows in read.chunks():
             part = result[rows]
             row, output = np.ogrid[: len(part), : self.n_outputs]
             for r, codes in enumerate(self._component_codes(read.take(rows))):
@@ -192,7 +191,7 @@ class MixtureRule:
         if not _is_whole(start) or start < 0:
             raise ValueError(f"MixtureRule.predict: start must be a row position from 0, got {start!r}.")
         result = np.empty((proba.n_rows, self.n_outputs), dtype=np.intp)
-        for rows in row_chunks(proba):
+        for rows in proba.chunks():
             part = result[rows]
             choice = self._choices(int(start) + rows.start, len(part))
             for r, codes in enumerate(self._component_codes(proba.take(rows))):
@@ -200,12 +199,9 @@ class MixtureRule:
         return result
 
     def _component_codes(self, proba: Probabilities) -> Iterator[IntArray]:
-        """Decisions of each rule; rules that share a link, as they usually do, share its work."""
-        link, linked = None, proba
+        """Decisions of each rule."""
         for rule in self.rules:
-            if rule.link != link:
-                link, linked = rule.link, proba if rule.link is None else rule.link.apply(proba)
-            yield decide_loss(rule.loss, linked)
+            yield rule.decide(proba)
 
     def _choices(self, start: int, n_rows: int) -> NDArray[Any]:
         """Index of the rule drawn for each row and output."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..inputs import Probabilities, check_rows, decode, python_labels, read_proba, shared
 from ..losses import Loss
 from . import serialize
-from .decisions import bisect_changes, decide_loss, row_chunks
+from .decisions import bisect_changes, decide_loss
 from .link import Link
 from .words import describe_rule
 
@@ -161,9 +161,7 @@ class WeightedRule:
 
     def decide(self, proba: Probabilities) -> IntArray:
         """Predict codes of shape (N, M) for probabilities that have been read already."""
-        if self.link is None:
-            return decide_loss(self.loss, proba)
-        return np.concatenate([decide_loss(self.loss, self.link.apply(proba.take(rows))) for rows in row_chunks(proba)])
+        return decide_loss(self.loss, proba if self.link is None else self.link.view(proba))
 
     # ------------------------------------------------------------------------------------- in other words
 
