@@ -292,7 +292,7 @@ def _check_single_columns(
     proba: inputs.Probabilities, classes: tuple[NDArray[Any], ...], metric: Metric, who: str
 ) -> None:
     """Refuse the probability of one class where the metric names the other one, and nothing says which it is of."""
-    single = [span for block, span in proba.outputs() if block.ndim == 2]
+    single = [span for block, span, _ in proba.outputs() if block.ndim == 2]
     for m in (m for span in single for m in range(span.start, span.stop)):
         named = getattr(metric.of_output(m), "pos_label", None)
         first, second = inputs.python_labels(classes[m])
