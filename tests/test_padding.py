@@ -142,13 +142,17 @@ def test_padded_objective_is_the_metric_of_both_confusions_together(metric):
         assert slope == pytest.approx(np.sum(objective.gradient(C) * move), rel=1e-4, abs=1e-12)
 
 
-def test_padding_leaves_the_judging_alone():
+@pytest.mark.parametrize(("confusion", "recalibrate"), COUNTING)
+@pytest.mark.parametrize("metric", BY_CLASS)
+def test_padding_leaves_the_judging_alone(metric, confusion, recalibrate):
     rng = np.random.default_rng(5)
     proba = rng.dirichlet([6.0, 3.0, 1.0, 0.3], 60)
     y = draw_labels(rng, proba[:, :3] / proba[:, :3].sum(axis=1, keepdims=True))
-    solution = mw.optimize(proba, y, "macro_f1", classes=[0, 1, 2, 3], confusion="expected", recalibrate=True)
-    score = mw.metrics.get_metric("macro_f1").score(y, solution.rule.predict(proba), classes=[0, 1, 2, 3])
-    assert solution.value == pytest.approx(score)
+    options = {"classes": [0, 1, 2, 3], "confusion": confusion, "recalibrate": recalibrate}
+    solution = mw.optimize(proba, y, metric, **options)
+    score = mw.metrics.get_metric(metric).score
+    assert solution.value == pytest.approx(score(y, solution.rule.predict(proba), classes=[0, 1, 2, 3]))
+    assert solution.baseline == pytest.approx(score(y, proba.argmax(axis=1), classes=[0, 1, 2, 3]))
 
 
 def test_link_does_not_judge_a_class_by_the_labels_it_does_not_have():

@@ -387,6 +387,7 @@ def fit(
     oracle = linked.oracle(recipe.confusion)
     objective = linked.objective(oracle, recipe)
     solution = _maximise(linked, recipe, solver, oracle, objective, seed)
+    padded = objective.padding is not None
     if objective.frozen.any():
         solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
 
@@ -400,16 +401,18 @@ def fit(
         solution = replace(solution, counted="expected")
     elif problem.average == "instance":
         row_by_row = problem.value_of(named({}).decide(problem.proba)), problem.value_of(argmax(problem))
-        solution = replace(_on_labels(problem, linked, recipe, solution), value=row_by_row[0], baseline=row_by_row[1])
+        solution = replace(
+            _on_labels(problem, linked, recipe, solution, padded), value=row_by_row[0], baseline=row_by_row[1]
+        )
     else:
-        solution = _on_labels(problem, linked, recipe, solution)
+        solution = _on_labels(problem, linked, recipe, solution, padded)
     rule = named({**(facts or {}), "value": solution.value})
     return replace(solution, rule=rule, n_passes=problem.passes_since(read_before))
 
 
-def _on_labels(problem: Problem, linked: Problem, recipe: Recipe, solution: Solution) -> Solution:
-    """Count the rule and argmax with labels, where the solver did not."""
-    if recipe.confusion == "labels" and linked is problem:
+def _on_labels(problem: Problem, linked: Problem, recipe: Recipe, solution: Solution, padded: bool) -> Solution:
+    """Count the rule and argmax with labels and nothing else, where the solver did not."""
+    if recipe.confusion == "labels" and linked is problem and not padded:
         return solution
     oracle = linked.oracle()
     objective = linked.objective(oracle)
