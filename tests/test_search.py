@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import metricwise as mw
@@ -92,6 +92,7 @@ def test_many_outputs_with_missing_labels_and_single_classes(average):
     bins=st.integers(1, 30),
     decimals=st.sampled_from([None, 1, 2]),
 )
+@example(seed=30000, metric="kappa", bins=1, decimals=1)  # rounding decides rows where the sums look best
 def test_search_is_sorting_on_random_problems(seed, metric, bins, decimals):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(3, 6))
