@@ -10,7 +10,7 @@ import pytest
 import metricwise as mw
 from metrics.cases import ALL, make
 from metricwise import problem as problems
-from metricwise.front_door import read_problem
+from metricwise.optimization import read_problem
 from metricwise.solvers import SOLVERS, Outcome, make_solver
 
 EXPECTED = {"confusion": "expected", "recalibrate": False}

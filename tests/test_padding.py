@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import metricwise as mw
-from metricwise.front_door import read_problem
+from metricwise.optimization import read_problem
 from metricwise.problem import Recipe
 from metricwise.rules import fit_link
 

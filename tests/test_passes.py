@@ -98,7 +98,7 @@ def test_resamples_are_counted(entries):
     """Every resample is fitted: each reads its rows."""
     proba, y = draw(300, 1, 3)
     recipe = mw.problem.Recipe("labels", n_bootstrap=5)
-    problem, _ = mw.front_door.read_problem(proba[:, 0], y[:, 0], "quadratic_kappa")
+    problem, _ = mw.optimization.read_problem(proba[:, 0], y[:, 0], "quadratic_kappa")
     solution = mw.problem.fit(problem, recipe, mw.solvers.Path())
     assert solution.n_passes == len(entries) >= 11  # five walks, five counts, and the count of their mean
 
@@ -132,7 +132,7 @@ def test_an_oracle_counts_what_it_reads_once():
 
 def test_a_solver_by_itself_counts_its_own_passes():
     proba, y = draw(80, 1, 3)
-    problem, _ = mw.front_door.read_problem(proba[:, 0], y[:, 0], "accuracy")
+    problem, _ = mw.optimization.read_problem(proba[:, 0], y[:, 0], "accuracy")
     oracle = problem.oracle("labels")
     objective = problem.objective(oracle)
     oracle.confusions([Loss.argmax(3)])

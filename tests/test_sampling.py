@@ -116,7 +116,7 @@ def test_forty_positives_among_many_rows_are_not_overlooked(metric):
 
 
 def test_choice_is_made_on_a_sample_with_the_rare_class():
-    from metricwise.front_door import read_problem
+    from metricwise.optimization import read_problem
     from metricwise.problem import Recipe, Settings
 
     p, y = rare_world(100_000, 30, seed=5)

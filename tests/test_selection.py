@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score
 import metricwise as mw
 import strategies as s
 from metricwise import selection
-from metricwise.front_door import read_problem
+from metricwise.optimization import read_problem
 from metricwise.oracles import BlendedOracle
 
 FIXED = {"confusion": "labels", "recalibrate": False}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import metricwise as mw
-from metricwise.front_door import read_problem
+from metricwise.optimization import read_problem
 from metricwise.selection import influence
 
 from . import peers

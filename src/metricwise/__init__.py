@@ -11,7 +11,7 @@ from typing import Any
 from ._version import __version__
 
 _HOME = {
-    "optimize": "front_door",
+    "optimize": "optimization",
     "metrics": None,
     "solvers": None,
     "theory": None,

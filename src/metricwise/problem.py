@@ -22,7 +22,7 @@ from .metrics.base import Metric
 from .metrics.instance import instance_value
 from .metrics.naming import positive_places
 from .metrics.objective import Objective, make_objective
-from .metrics.scorers import Resolved
+from .metrics.resolution import Resolved
 from .oracles import BlendedOracle, MemoryOracle, Oracle, Passes, in_passes
 from .padding import pad
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .metrics.scorers import Resolved
+from .metrics.resolution import Resolved
 from .problem import Problem, argmax
 from .rules import MixtureRule, WeightedRule
 from .solvers import Recorded

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from metricwise.inputs import Probabilities, read_proba
 from metricwise.rules import Link, fit_link, prior_shift
-from metricwise.rules.fit import _MIN_TEMPERATURE
+from metricwise.rules.link_fit import _MIN_TEMPERATURE
 
 
 def draw(rng, eta):

@@ -18,14 +18,15 @@ from sklearn.utils import Bunch, check_random_state, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ..front_door import optimize
 from ..inputs import read_sample_weight, scales_of, warn_of_order
 from ..metrics.recording import resolve_record
-from ..metrics.scorers import resolve_for, settle
+from ..metrics.resolution import resolve_for, settle
+from ..optimization import optimize
 from ..solvers import Candidate
 from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled, take_rows
 from ._decisions import RuleClassifier
 from ._folds import check_groups, make_splits
+from ._judging import score_labels, weight_for_fit
 from ._probabilities import (
     Pool,
     aligned_proba,
@@ -35,7 +36,6 @@ from ._probabilities import (
     pack,
     train,
 )
-from ._scores import score_labels, weight_for_fit
 from ._targets import Target, read_target
 
 __all__ = ["MetricOptimalClassifierCV"]

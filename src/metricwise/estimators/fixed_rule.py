@@ -17,8 +17,8 @@ from ..metrics.linear import Accuracy
 from ..rules import MixtureRule, WeightedRule, load_rule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
 from ._decisions import RuleClassifier
+from ._judging import score_labels, weight_for_fit
 from ._probabilities import fitted_classes, make_trainable, train
-from ._scores import score_labels, weight_for_fit
 from ._targets import Target, read_target
 
 __all__ = ["FixedRuleClassifier"]

@@ -20,7 +20,7 @@ from ..confusion import from_predictions, normalize
 from ..inputs import python_labels, read_sample_weight, warn_of_order
 from ..metrics.base import Metric
 from ..metrics.functions import check_whole_rows
-from ..metrics.scorers import resolve_for
+from ..metrics.resolution import resolve_for
 from ._compat import (
     HasMethods,
     Interval,
@@ -32,7 +32,7 @@ from ._compat import (
     take_rows,
 )
 from ._folds import check_groups, make_splits
-from ._scores import score_labels
+from ._judging import score_labels
 from ._targets import Target, read_target
 from .cost_sensitive import TrainedClassifier, fit_weighted, need_single_output
 

@@ -1,7 +1,7 @@
 """Metrics as scikit-learn scorers.
 
 Owns the step from a metric to what ``scoring=`` takes. What a name means is settled in
-:mod:`metricwise.metrics.scorers`, for the kind of target that is being scored.
+:mod:`metricwise.metrics.resolution`, for the kind of target that is being scored.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..metrics.base import Metric
 from ..metrics.functions import function_name
 from ..metrics.naming import positive_places
 from ..metrics.recognised import unwrap
+from ..metrics.resolution import KINDS, resolve, target_kind
 from ..metrics.scales import in_order
-from ..metrics.scorers import KINDS, resolve, target_kind
 
 __all__ = ["make_scorer"]
 

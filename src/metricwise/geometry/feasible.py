@@ -20,7 +20,7 @@ from ..metrics.averages import group_outputs
 from ..metrics.base import Metric
 from ..metrics.naming import check_same_classes
 from ..metrics.objective import Objective, make_objective
-from ..metrics.scorers import resolve
+from ..metrics.resolution import resolve
 from ..oracles import MemoryOracle, Oracle
 from .results import Decomposition, Exit, Membership, Part
 from .search import Frame, Pool, Ray, Result, Search, decompose, drive, shoot, span, start_pool

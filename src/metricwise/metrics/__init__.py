@@ -4,7 +4,7 @@ Families by file: :mod:`linear <metricwise.metrics.linear>`, :mod:`ratio <metric
 :mod:`transforms <metricwise.metrics.transforms>`, :mod:`recall_means <metricwise.metrics.recall_means>` (concave),
 :mod:`smooth <metricwise.metrics.smooth>`; averages over classes in
 :mod:`class_average <metricwise.metrics.class_average>`, over outputs in :mod:`averages <metricwise.metrics.averages>`;
-names in :mod:`registry <metricwise.metrics.registry>` and :mod:`scorers <metricwise.metrics.scorers>`.
+names in :mod:`registry <metricwise.metrics.registry>` and :mod:`resolution <metricwise.metrics.resolution>`.
 """
 
 from .base import FractionalLinear, FromFunction, Increasing, Linear, Metric, from_function
@@ -23,7 +23,7 @@ from .linear import (
 from .ratio import FBeta, Jaccard, Kappa, MicroF1, Precision
 from .recall_means import GMean, HMean, Minimum, MinimumOfLinear, MinRecall, QMean
 from .registry import get_metric, metric_names
-from .scorers import Resolved, resolve, scorer_names
+from .resolution import Resolved, resolve, scorer_names
 from .smooth import MCC, FowlkesMallows
 from .transforms import Decathlon, Polynomial
 

@@ -196,7 +196,7 @@ class Metric:
             Missing true labels add nothing.
         **options
             ``sample_weight``, ``average``, ``output_weight``, ``classes``, ``pos_label`` and ``missing``, as in
-            :func:`metricwise.metrics.scoring.score`.
+            :func:`metricwise.metrics.of_labels.score`.
 
         Returns
         -------
@@ -208,7 +208,7 @@ class Metric:
         >>> mw.metrics.Accuracy().score(["a", "b", "b"], ["a", "b", "a"], sample_weight=[1, 1, 2])
         0.5
         """
-        from .scoring import score  # scoring joins metrics with averages, which are built on this class
+        from .of_labels import score  # it joins metrics with averages, which are built on this class
 
         return score(self, y_true, y_pred, **options)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .scorers import Resolved, resolve
+from .resolution import Resolved, resolve
 
 __all__ = ["RecordSpec", "resolve_record"]
 

@@ -4,8 +4,8 @@ Owns the rules that solvers find (weighted, and mixtures of weighted ones), the 
 before them, and their JSON. Must not know metrics, oracles or solvers.
 """
 
-from .fit import fit_link
 from .link import Link, prior_shift
+from .link_fit import fit_link
 from .load import load_rule
 from .mixture import MixtureRule
 from .weighted import WeightedRule, anonymous_rule

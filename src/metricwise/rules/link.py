@@ -1,6 +1,6 @@
 """The link: recalibrated probabilities ``eta' = softmax(t * log(eta) + c)``.
 
-Owns the map itself and its change under a known shift of the class priors; how t and c are fitted is in ``fit``.
+Owns the map itself and its change under a known shift of the class priors; how t and c are fitted is in ``link_fit``.
 Must not know losses, metrics or labels.
 """
 

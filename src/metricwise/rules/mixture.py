@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..inputs import Probabilities, decode
 from . import serialize
+from .description import describe_mixture
 from .link import Link
 from .weighted import (
     WeightedRule,
@@ -25,7 +26,6 @@ from .weighted import (
     shared_from_dict,
     shared_to_dict,
 )
-from .words import describe_mixture
 
 __all__ = ["MixtureRule", "uniforms"]
 

@@ -19,8 +19,8 @@ from ..inputs import Probabilities, check_rows, decode, python_labels, read_prob
 from ..losses import Loss
 from . import serialize
 from .decisions import bisect_changes, decide_loss
+from .description import describe_rule
 from .link import Link
-from .words import describe_rule
 
 __all__ = ["WeightedRule", "anonymous_rule"]
 

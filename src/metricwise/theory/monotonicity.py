@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.scorers import resolve, target_kind
+from ..metrics.resolution import resolve, target_kind
 from ._checks import FloatArray, MetricLike, check_number, check_whole
 
 __all__ = ["Counterexample", "Monotonicity", "check_monotonic"]

@@ -11,7 +11,7 @@ from ..metrics.averages import group_outputs
 from ..metrics.base import Metric
 from ..metrics.naming import check_same_classes
 from ..metrics.objective import make_objective
-from ..metrics.scorers import Resolved, resolve, target_kind
+from ..metrics.resolution import Resolved, resolve, target_kind
 from ._checks import FloatArray, MetricLike, read_sizes, read_tensor
 
 __all__ = ["loss_from_gradient"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import inputs
-from ..metrics.scorers import resolve_for
+from ..metrics.resolution import resolve_for
 from ..oracles import BlendedOracle, MemoryOracle
 from ..problem import Problem, Recipe, Settings, fit
 from ..rules import MixtureRule, WeightedRule

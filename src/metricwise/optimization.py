@@ -1,4 +1,4 @@
-"""The front door: probabilities and a metric in, the best rule out.
+"""``optimize``: probabilities and a metric in, the best rule out.
 
 Owns the reading of arguments and the naming of the result. Must not know algorithms: those are chosen by what the
 metric is and what the data can say.
@@ -20,7 +20,7 @@ from .metrics.base import Metric
 from .metrics.functions import check_whole_rows
 from .metrics.naming import positive_places
 from .metrics.recording import RecordSpec, resolve_record
-from .metrics.scorers import resolve_for, settle, target_kind
+from .metrics.resolution import resolve_for, settle, target_kind
 from .problem import Problem, Recipe, Settings, argmax, argmax_rule, fit
 from .recorded import record_rule
 from .selection import Choice, candidates, choose

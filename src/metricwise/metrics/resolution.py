@@ -136,7 +136,7 @@ def target_kind(n_classes: int, several: bool) -> str:
 
     Examples
     --------
-    >>> from metricwise.metrics.scorers import target_kind
+    >>> from metricwise.metrics.resolution import target_kind
     >>> target_kind(2, True), target_kind(5, False)
     ('multilabel', 'multiclass')
     """
@@ -190,7 +190,7 @@ def resolve(
 
     Examples
     --------
-    >>> from metricwise.metrics.scorers import resolve
+    >>> from metricwise.metrics.resolution import resolve
     >>> resolve("f1_macro", "multilabel").average
     'macro'
     >>> resolve("f1_micro", "multiclass").metric.bind([0.2, 0.3, 0.5]).family
