@@ -7,12 +7,12 @@ import pytest
 
 import metricwise as mw
 import programmes as p
+from engines import counts
 from metrics.cases import ALL, make
 from metricwise.inputs import read_proba
 from metricwise.losses import Loss
 from metricwise.metrics.averages import group_outputs
 from metricwise.metrics.objective import make_objective
-from metricwise.oracles import MemoryOracle
 
 FIXED = {"confusion": "expected", "recalibrate": False}
 ROUNDING = 1e-12
@@ -163,7 +163,7 @@ def test_the_diagonal_form_decides_as_the_full_one(k):
     for decimals in (2, 3, 7):
         eta = rounded(rng, 400, k, decimals)
         loss = Loss(diagonal=-rng.random((1, k)), offset=rng.normal(size=(1, k)) / 4)
-        oracle = MemoryOracle(read_proba(eta), None, expected=True)
+        oracle = counts(read_proba(eta), confusion="expected")
         short, full = oracle.confusions([loss, Loss(full=loss.tensor())])
         assert np.sum(loss.tensor() * short) == pytest.approx(np.sum(loss.tensor() * full), abs=1e-15)
 

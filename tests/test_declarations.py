@@ -28,7 +28,7 @@ def bound(name, k, n=5):
     eta, metric = draw(name, k, n), make(name, k)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*alone is highest")  # also while tests are collected
-        problem, _ = read_problem(eta, None, metric)
+        problem = read_problem(eta, None, metric)
     return eta, metric, problem.objective(problem.oracle("expected"))
 
 
@@ -150,7 +150,7 @@ def test_auto_picks_a_solver_that_serves():
     """Whatever the metric, number of classes, what is counted, and whether mixtures are allowed."""
     for name, k, expected, randomized in itertools.product(ALL, (2, 3), (True, False), (True, False)):
         rng = np.random.default_rng(k)
-        problem, _ = read_problem(draw(name, k, 9), rng.permutation(np.arange(9) % k), make(name, k))
+        problem = read_problem(draw(name, k, 9), rng.permutation(np.arange(9) % k), make(name, k))
         oracle = problem.oracle("expected" if expected else "labels")
         objective = problem.objective(oracle)
         chosen = problems.choose_solver(oracle, objective, randomized)
@@ -165,14 +165,14 @@ def test_random_state_reaches_the_resamples_whatever_the_solver(monkeypatch, sol
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), size=150)
     y = (proba.cumsum(axis=1) < rng.random((150, 1))).sum(axis=1)
-    drawn, resampled = [], problems.Problem.resampled
+    drawn, resampled = [], problems.InMemory.resampled
 
     def watched(self, rng):
         out = resampled(self, rng)
-        drawn.append(out.sample_weight)
+        drawn.append(out.source.rows.weight)
         return out
 
-    monkeypatch.setattr(problems.Problem, "resampled", watched)
+    monkeypatch.setattr(problems.InMemory, "resampled", watched)
     monkeypatch.setattr("metricwise.selection._ENTER", -np.inf)  # a recipe is chosen, not argmax
     monkeypatch.setattr("metricwise.selection._honest_gain", lambda *_: mw.solvers.Gain(1.0, 0.0, 2.0))
     for seed in (0, 11):

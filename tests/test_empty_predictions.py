@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metricwise as mw
+from engines import counts
 from metricwise.inputs import read_proba
 from metricwise.kernels.sums import sums_to_zero
 from metricwise.metrics import ClassAverage, Precision
 from metricwise.metrics.averages import group_outputs
 from metricwise.metrics.objective import make_objective
-from metricwise.oracles import BlendedOracle, MemoryOracle
 from metricwise.solvers.path import Path
 from metricwise.solvers.sweep import Sweep
 
@@ -49,8 +49,7 @@ def weighted_rows(n, k, seed):
 
 def oracle_of(proba, y, weight, counted):
     read = read_proba(proba)
-    labels, expected = (MemoryOracle(read, y[:, None], weight, expected=how) for how in (False, True))
-    return {"labels": labels, "expected": expected, "blended": BlendedOracle(labels, expected)}[counted]
+    return counts(read, y[:, None], weight, counted)
 
 
 @pytest.mark.parametrize("counted", ["labels", "expected", "blended"])

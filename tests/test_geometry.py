@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import metricwise as mw
+from engines import counts
 from metricwise.geometry import FeasibleSet, does_weighting_suffice
 from metricwise.inputs import read_proba
-from metricwise.oracles import MemoryOracle
 from strategies import simplex
 
 # ------------------------------------------------------------------------------------------------- the reference
@@ -119,7 +119,7 @@ def test_dimension_of_degenerate_sets():
     assert FeasibleSet.from_proba([[0.2, 0.8, 0.0], [0.5, 0.5, 0.0]]).dimensions == (4,)  # a class of prior 0
     proba = [np.array([[0.2, 0.8], [0.6, 0.4]]), np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]])]
     assert FeasibleSet.from_proba(proba).dimensions == (2, 4)  # two rows span two dimensions
-    half = MemoryOracle(read_proba(proba), np.array([[0, -1], [1, -1]], dtype=np.int8), expected=True)
+    half = counts(read_proba(proba), np.array([[0, -1], [1, -1]], dtype=np.int8), confusion="expected")
     assert FeasibleSet(half).dimensions == (2, 0)  # nothing of the second output is observed
 
 
@@ -373,7 +373,7 @@ def test_bad_input_is_refused():
     eta = [[0.8, 0.2], [0.4, 0.6]]
     feasible = FeasibleSet.from_proba(eta)
     with pytest.raises(ValueError, match="FeasibleSet: oracle must count probabilities"):
-        FeasibleSet(MemoryOracle(read_proba(eta), np.array([[0], [1]], dtype=np.int8)))
+        FeasibleSet(counts(read_proba(eta), np.array([[0], [1]], dtype=np.int8)))
     with pytest.raises(ValueError, match=r"FeasibleSet.contains: C must have shape \(M, K, K\) = \(1, 2, 2\)"):
         feasible.contains(np.eye(3))
     with pytest.raises(ValueError, match="C must be finite"):

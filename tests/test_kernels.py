@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricwise import kernels
-from metricwise.kernels import _numpy
+from bare import Bare
+from metricwise import kernels as twins
+from metricwise.kernels import _numpy as numpy_twins
+
+kernels, _numpy = Bare(twins), Bare(numpy_twins)
 
 
 def scores_by_hand(row, loss, m):
@@ -80,8 +83,8 @@ def test_blocks_of_the_numpy_twins_change_nothing(case, block):
     codes = np.random.default_rng(0).integers(-1, 2, size=eta.shape[:2])
     whole = _numpy.decide(eta, n_classes, loss), _numpy.count_labels(eta, codes, None, n_classes, [loss])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_numpy, "_BLOCK", block)
-        patch.setattr(_numpy, "_MIN_ROWS", 1)
+        patch.setattr(numpy_twins, "_BLOCK", block)
+        patch.setattr(numpy_twins, "_MIN_ROWS", 1)
         blocked = _numpy.decide(eta, n_classes, loss), _numpy.count_labels(eta, codes, None, n_classes, [loss])
     for first, second in zip(whole, blocked, strict=True):
         assert np.array_equal(first, second)

@@ -7,14 +7,17 @@ import pytest
 from scipy.special import softmax
 
 import metricwise as mw
-from metricwise import kernels
+from bare import Bare
+from engines import counts
+from metricwise import kernels as twins
 from metricwise.inputs import Probabilities, read_proba
 from metricwise.kernels import LinkArrays, _link
 from metricwise.losses import Loss
-from metricwise.oracles import BlendedOracle, MemoryOracle
 from metricwise.rules import Link, WeightedRule
 
 wide = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="no wider float to compare with")
+
+kernels = Bare(twins)
 
 
 # --------------------------------------------------------------------------------------------------------- exp and log
@@ -143,12 +146,11 @@ def test_oracles_of_views_count_what_oracles_of_copies_count(listed, expected, p
     link = Link(np.array([0.5, 1.0, 2.0]), rng.normal(size=(3, 4)))
     target = np.where(np.arange(4) < sizes[:, None], 1.0 / sizes[:, None], 0.0) if prior else None
 
-    def oracle(seen):
-        both = [MemoryOracle(seen, codes, rng_weight, kind, target) for kind in (False, True)]
-        return BlendedOracle(*both) if expected == "blended" else both[expected == "expected"]
+    def oracle(seen, **link):
+        return counts(seen, codes, rng_weight, expected, target, **link)
 
     rng_weight = rng.random(700)
-    monkeypatch.setattr("metricwise.inputs.probabilities._CHUNK", 999)
+    monkeypatch.setattr("metricwise.rows._CHUNK", 999)
     one, other = oracle(link.view(proba)), oracle(link.apply(proba))
     losses = [Loss.argmax(4), Loss(full=rng.normal(size=(1, 4, 4)))]
     np.testing.assert_allclose(one.confusions(losses), other.confusions(losses), rtol=1e-13)
@@ -157,6 +159,10 @@ def test_oracles_of_views_count_what_oracles_of_copies_count(listed, expected, p
     decided = rng.integers(0, 2, (700, 3))
     np.testing.assert_allclose(one.confusion_of(decided), other.confusion_of(decided), rtol=1e-12)
     np.testing.assert_array_equal(one.sample(100).n_rows, other.sample(100).n_rows)
+    behind = oracle(proba, link=link)
+    np.testing.assert_array_equal(behind.confusions(losses), one.confusions(losses))
+    plain = WeightedRule(losses[0], tuple(map(np.arange, sizes)), multioutput=True).decide(proba)
+    np.testing.assert_allclose(behind.confusions(losses[:1], linked=False)[0], one.confusion_of(plain), rtol=1e-13)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

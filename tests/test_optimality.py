@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import metricwise as mw
 import strategies as s
+from engines import counts
 from metricwise.inputs import read_proba
 from metricwise.metrics.averages import group_outputs
 from metricwise.metrics.objective import make_objective
-from metricwise.oracles import MemoryOracle
 from metricwise.solvers.ratios import ratio_bound
 
 AVERAGES = st.sampled_from(["micro", "macro"])
@@ -199,7 +199,7 @@ def test_micro_beats_every_joint_rule_in_expectation(problem, name):
 )
 def test_the_bound_holds_wherever_it_is_taken(problem, name, below):
     """psi* <= g + max <A - g B, C> / min <B, C>, both extremes over every rule there is."""
-    oracle = MemoryOracle(read_proba(problem.eta[0]), problem.y, expected=True)
+    oracle = counts(read_proba(problem.eta[0]), problem.y, confusion="expected")
     grouping = group_outputs("micro", oracle.weight, oracle.n_classes, np.ones(1))
     objective = make_objective(mw.metrics.get_metric(name), grouping, oracle.priors, oracle.n_classes)
     ratio, k, ones = objective.ratio, problem.sizes[0], problem.row_weight

@@ -1,4 +1,4 @@
-"""The memory oracle: the same integers whatever the layout, nothing copied, and a walk that counts as counting does."""
+"""The oracle: the same integers whatever the layout, nothing copied, and a walk that counts as counting does."""
 
 import itertools
 
@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies as s
+from engines import counts
 from metricwise.inputs import Probabilities, read_proba
 from metricwise.kernels import _numpy
 from metricwise.losses import Loss
-from metricwise.oracles import BlendedOracle, Line, MemoryOracle
+from metricwise.oracles import Line
 
 
 def layouts(proba):
@@ -37,7 +38,7 @@ def test_layouts_agree(dtype, expected):
     first = None
     for layout in layouts(proba):
         read = read_proba(layout, multioutput=True)
-        got = MemoryOracle(read, codes, expected=expected).confusions(losses)
+        got = counts(read, codes, confusion="expected" if expected else "labels").confusions(losses)
         first = got if first is None else first
         np.testing.assert_allclose(got, first, rtol=0, atol=1e-12 if expected else 0)
 
@@ -53,8 +54,8 @@ def test_padding_is_no_class():
     codes = np.column_stack([rng.integers(0, k, size=200) for k in (2, 4, 3)])
     # A loss that would love to predict the padding.
     losses = [Loss(diagonal=np.zeros((1, 4)), offset=-np.arange(4.0)[None]), Loss(full=rng.normal(size=(3, 4, 4)))]
-    listed = MemoryOracle(read_proba(parts, multioutput=True), codes).confusions(losses)
-    whole = MemoryOracle(read_proba(padded, multioutput=True, classes=names), codes).confusions(losses)
+    listed = counts(read_proba(parts, multioutput=True), codes).confusions(losses)
+    whole = counts(read_proba(padded, multioutput=True, classes=names), codes).confusions(losses)
     assert np.array_equal(listed, whole)
     assert not listed[:, 0, :, 2:].any()
     assert not listed[:, 2, :, 3:].any()
@@ -65,8 +66,8 @@ def test_binary_layouts_agree():
     p = rng.random((300, 2))
     codes = rng.integers(0, 2, size=(300, 2))
     losses = [Loss(diagonal=np.array([[0.0, -1.0]]), offset=np.array([[0.0, t]])) for t in (0.2, 0.5, 0.8)]
-    short = MemoryOracle(read_proba(p, multioutput=True), codes).confusions(losses)
-    full = MemoryOracle(read_proba(np.stack([1 - p, p], axis=2), multioutput=True), codes).confusions(losses)
+    short = counts(read_proba(p, multioutput=True), codes).confusions(losses)
+    full = counts(read_proba(np.stack([1 - p, p], axis=2), multioutput=True), codes).confusions(losses)
     assert np.array_equal(short, full)
 
 
@@ -92,15 +93,15 @@ def test_chunks_give_the_same_integers(seed, block):
     codes = rng.integers(-1, 3, size=(60, 2))
     codes[:3] = np.arange(3)[:, None]
     losses = [Loss(full=rng.normal(size=(1, 3, 3)).round(1)) for _ in range(3)]
-    oracle = MemoryOracle(read_proba(proba, multioutput=True), codes)
+    oracle = counts(read_proba(proba, multioutput=True), codes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_numpy, "_BLOCK", block)
         patch.setattr(_numpy, "_MIN_ROWS", 1)
         got = oracle.confusions(losses)
     whole = oracle.confusions(losses)
     assert np.array_equal(got, whole)
-    counts = whole * (codes >= 0).sum(axis=0)[:, None, None]
-    np.testing.assert_allclose(counts, counts.round(), atol=1e-9)
+    numbers = whole * (codes >= 0).sum(axis=0)[:, None, None]
+    np.testing.assert_allclose(numbers, numbers.round(), atol=1e-9)
     for r, loss in enumerate(losses):
         assert np.array_equal(whole[r], oracle.confusions([loss])[0])
 
@@ -113,7 +114,7 @@ def check_walk(problem, seed, expected):
     rng = np.random.default_rng(seed)
     k = max(problem.sizes)
     read = read_proba(problem.eta, multioutput=True)
-    oracle = MemoryOracle(read, problem.y, problem.weight, expected)
+    oracle = counts(read, problem.y, problem.weight, "expected" if expected else "labels")
     shape = (1, k, k)
     line = tuple(Loss(full=rng.integers(-2, 3, size=shape).astype(float)) for _ in range(2))
     functionals = rng.integers(-3, 4, size=(2, k, k)).astype(float)
@@ -168,7 +169,7 @@ def test_interior_points_lie_inside_even_between_neighbouring_floats():
     p = np.array([0.3, np.nextafter(0.3, 1)])
     constant = Loss(diagonal=np.array([[0.0, -1.0]]), offset=np.zeros((1, 2)))
     slope = Loss(diagonal=np.zeros((1, 2)), offset=np.array([[0.0, 1.0]]))
-    oracle = MemoryOracle(read_proba(p), np.array([[0], [1]]))
+    oracle = counts(read_proba(p), np.array([[0], [1]]))
     hits = np.array([[[[0.0, 1.0], [0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]]])
     walk = oracle.walk(Line(np.array([0]), np.ones(1), constant, slope, hits), 0.0)
     thresholds = np.sort(walk.interior(np.arange(3)))
@@ -178,10 +179,10 @@ def test_interior_points_lie_inside_even_between_neighbouring_floats():
 def test_priors_and_weights_of_the_oracle():
     proba = read_proba(np.full((4, 2, 2), 0.5), multioutput=True)
     codes = np.array([[0, 0], [0, 1], [1, -1], [1, -1]])
-    oracle = MemoryOracle(proba, codes, np.array([1.0, 2.0, 3.0, 4.0]))
+    oracle = counts(proba, codes, np.array([1.0, 2.0, 3.0, 4.0]))
     assert oracle.weight.tolist() == [10.0, 3.0]
     np.testing.assert_allclose(oracle.priors, [[0.3, 0.7], [1 / 3, 2 / 3]])
-    shifted = MemoryOracle(proba, codes, target_priors=np.array([[0.9, 0.1], [0.5, 0.5]]))
+    shifted = counts(proba, codes, prior=np.array([[0.9, 0.1], [0.5, 0.5]]))
     np.testing.assert_allclose(shifted.priors, [[0.9, 0.1], [0.5, 0.5]])
     np.testing.assert_allclose(shifted.confusions([Loss.argmax(2)])[0, 0], [[0.9, 0.0], [0.1, 0.0]])
 
@@ -203,8 +204,7 @@ def test_shares_are_the_diagonals_and_column_sums_of_confusions(kind, shape):
     losses = [Loss.argmax(width), Loss(full=rng.normal(size=(len(sizes), width, width)))]
     losses.append(Loss(diagonal=-rng.random((1, width)), offset=rng.normal(size=(1, width)) / 4))
     for weights, target in itertools.product((None, weight), (None, prior)):
-        labels, expected = (MemoryOracle(proba, codes, weights, e, target) for e in (False, True))
-        oracle = {"labels": labels, "expected": expected, "blended": BlendedOracle(labels, expected)}[kind]
+        oracle = counts(proba, codes, weights, kind, target)
         C = oracle.confusions(losses)
         hits, columns = np.moveaxis(oracle.shares(losses), 2, 0)
         np.testing.assert_allclose(hits, np.diagonal(C, axis1=2, axis2=3), atol=1e-14)

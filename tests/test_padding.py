@@ -108,7 +108,7 @@ def test_weight_of_a_class_that_no_label_shows_is_that_of_an_average_class():
     rng = np.random.default_rng(3)
     proba = rng.dirichlet([6.0, 3.0, 1.0, 0.3], 400)
     y = draw_labels(rng, proba[:, :3] / proba[:, :3].sum(axis=1, keepdims=True))
-    problem, _ = read_problem(proba, y, "balanced_accuracy", classes=[0, 1, 2, 3])
+    problem = read_problem(proba, y, "balanced_accuracy", classes=[0, 1, 2, 3])
     oracle = problem.oracle("expected")
     objective = problem.objective(oracle, Recipe("expected"))
     weights = np.diagonal(objective.ratio.A[0] - objective.ratio.A[0, 0, 1])
@@ -124,7 +124,7 @@ def test_padded_objective_is_the_metric_of_both_confusions_together(metric):
     rng = np.random.default_rng(4)
     proba = rng.dirichlet([6.0, 3.0, 1.0, 0.3], 60)
     y = draw_labels(rng, proba[:, :3] / proba[:, :3].sum(axis=1, keepdims=True))
-    problem, _ = read_problem(proba, y, metric, classes=[0, 1, 2, 3])
+    problem = read_problem(proba, y, metric, classes=[0, 1, 2, 3])
     oracle = problem.oracle("expected")
     objective = problem.objective(oracle, Recipe("expected", recalibrate=True))
     predicted = np.eye(4)[rng.integers(0, 4, 60)]

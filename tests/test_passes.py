@@ -4,30 +4,41 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+from engines import counts
 from metricwise import kernels
 from metricwise.inputs import read_proba
 from metricwise.losses import Loss
-from metricwise.oracles import BlendedOracle, MemoryOracle, memory
+from metricwise.oracles import counts as counting
 
 
 @pytest.fixture
 def entries(monkeypatch):
-    """A list that grows by the entries, rows times outputs, of every row pass of an oracle."""
-    seen = []
+    """A list that grows by the entries, rows times outputs, of every row pass of an oracle.
 
-    def watch(module, name, which):
+    Rows that are counted by label and then by probability, before anything else is, are read once.
+    """
+    seen, last = [], [None]
+
+    def watch(module, name, look):
         plain = getattr(module, name)
 
         def watched(*args, **options):
-            seen.append(args[which].shape[0] * args[which].shape[1])
+            rows, shape, labels = look(*args)
+            if labels or last[0] != rows:
+                seen.append(shape[0] * shape[1])
+            last[0] = rows if labels else None
             return plain(*args, **options)
 
         monkeypatch.setattr(module, name, watched)
 
-    for name in ("count_labels", "count_expected", "changes"):
-        watch(kernels, name, 0)
-    for name in ("from_predictions", "expected_confusion"):
-        watch(memory, name, 1)
+    def address(block):
+        return block.eta.__array_interface__["data"], block.eta.shape
+
+    watch(kernels, "count_labels", lambda block, *_: (address(block), block.eta.shape, True))
+    watch(kernels, "count_expected", lambda block, *_: (address(block), block.eta.shape, False))
+    watch(kernels, "changes", lambda block, *_: (address(block), block.eta.shape, block.codes is not None))
+    watch(counting, "from_predictions", lambda true, decided, *_: (id(decided), decided.shape, True))
+    watch(counting, "expected_confusion", lambda proba, decided, *_: (id(decided), decided.shape, False))
     return seen
 
 
@@ -88,7 +99,7 @@ def test_outputs_that_are_walked_along_in_turns_make_one_pass(entries):
     """One output at a time, each reads its own column only."""
     proba, y = draw(400, 30, 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("metricwise.oracles.base._BATCH", 1)
+        patch.setattr("metricwise.oracles.walk._BATCH", 1)
         solution = mw.optimize(proba, y, "f1", average="macro", solver="path", confusion="labels", recalibrate=False)
     assert len(entries) > 30
     assert solution.n_passes == 2  # the walk, and a count
@@ -98,7 +109,7 @@ def test_resamples_are_counted(entries):
     """Every resample is fitted: each reads its rows."""
     proba, y = draw(300, 1, 3)
     recipe = mw.problem.Recipe("labels", n_bootstrap=5)
-    problem, _ = mw.optimization.read_problem(proba[:, 0], y[:, 0], "quadratic_kappa")
+    problem = mw.optimization.read_problem(proba[:, 0], y[:, 0], "quadratic_kappa")
     solution = mw.problem.fit(problem, recipe, mw.solvers.Path())
     assert solution.n_passes == len(entries) >= 11  # five walks, five counts, and the count of their mean
 
@@ -114,25 +125,26 @@ def test_plain_argmax_is_counted(entries):
 def test_an_oracle_counts_what_it_reads_once():
     proba, y = draw(50, 2, 3)
     read = read_proba(proba, multioutput=True)
-    labels, expected = (MemoryOracle(read, y, expected=how) for how in (False, True))
-    blended = BlendedOracle(labels, expected)
+    labels, expected, blended = (counts(read, y, confusion=how) for how in ("labels", "expected", "blended"))
     assert labels.priors.shape == (2, 3)  # known from the labels alone
     assert labels.entries_read == 0
     assert expected.priors.shape == (2, 3)
     assert expected.priors is expected.priors
     assert expected.entries_read == 100
     blended.confusions([Loss.argmax(3), Loss.argmax(3)])
-    assert (labels.entries_read, expected.entries_read, blended.entries_read) == (100, 200, 300)
+    assert blended.entries_read == 200  # once for the priors
+    labels.confusions([Loss.argmax(3)])
+    assert labels.entries_read == 100
     labels.sample(20).confusions([Loss.argmax(3)])
     assert 100 < labels.entries_read < 200
     before = expected.entries_read
-    expected.shares([Loss.argmax(3), Loss.argmax(3)])  # which decides the rows anew for every loss
-    assert expected.entries_read == before + 200
+    expected.shares([Loss.argmax(3), Loss.argmax(3)])
+    assert expected.entries_read == before + 100
 
 
 def test_a_solver_by_itself_counts_its_own_passes():
     proba, y = draw(80, 1, 3)
-    problem, _ = mw.optimization.read_problem(proba[:, 0], y[:, 0], "accuracy")
+    problem = mw.optimization.read_problem(proba[:, 0], y[:, 0], "accuracy")
     oracle = problem.oracle("labels")
     objective = problem.objective(oracle)
     oracle.confusions([Loss.argmax(3)])

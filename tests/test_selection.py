@@ -9,7 +9,6 @@ import metricwise as mw
 import strategies as s
 from metricwise import selection
 from metricwise.optimization import read_problem
-from metricwise.oracles import BlendedOracle
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 
@@ -63,9 +62,13 @@ CASES = [
 ]
 
 
+def in_memory(proba, y, metric, **options):
+    return read_problem(proba, y, metric, **options).sample(len(y), 0)
+
+
 def two_sets_of_decisions(problem):
     """Those of argmax, and others that differ from them in a quarter of the entries."""
-    plain = problem.proba
+    plain = problem.source.rows.proba
     rng = np.random.default_rng(1)
     first = np.column_stack([_codes(plain.output(m)) for m in range(plain.n_outputs)])
     second = np.where(rng.random(first.shape) < 0.25, rng.integers(0, 2, first.shape), first)
@@ -81,7 +84,7 @@ def _codes(block):
 def test_influence_agrees_with_the_bootstrap(kind, metric, options, weighted):
     proba, y = some_rows(kind)
     weight = np.random.default_rng(2).integers(1, 5, len(y)) if weighted else None
-    problem, _ = read_problem(proba, y, metric, sample_weight=weight, **options)
+    problem = in_memory(proba, y, metric, sample_weight=weight, **options)
     first, second = two_sets_of_decisions(problem)
     (value, rows), (other, other_rows) = (selection.influence(problem, codes) for codes in (first, second))
     assert rows.sum() == pytest.approx(0, abs=1e-10)
@@ -94,7 +97,7 @@ def test_influence_agrees_with_the_bootstrap(kind, metric, options, weighted):
 @pytest.mark.parametrize(("kind", "metric", "options"), [case for case in CASES if "prior" not in case[2]])
 def test_influence_is_what_leaving_out_a_row_does(kind, metric, options):
     proba, y = some_rows(kind, 200)
-    problem, _ = read_problem(proba, y, metric, **options)
+    problem = in_memory(proba, y, metric, **options)
     codes, _ = two_sets_of_decisions(problem)
     value, rows = selection.influence(problem, codes)
     some = np.arange(0, 200, 4)
@@ -109,7 +112,7 @@ def test_the_bootstrap_resamples_rows():
         return 2 * np.sum(y * predicted) / (y.sum() + predicted.sum())
 
     proba, y = some_rows("binary")
-    problem, _ = read_problem(proba, y, "f1")
+    problem = in_memory(proba, y, "f1")
     first, second = two_sets_of_decisions(problem)
     rng = np.random.default_rng(5)
     differences = []
@@ -322,9 +325,8 @@ def smooth_problem(rng, k, m, n=25):
 def test_blended_counts_are_the_mean():
     rng = np.random.default_rng(0)
     problem = smooth_problem(rng, 3, 2)
-    read, _ = read_problem(problem.proba, problem.labels, "macro_f1", **problem.arguments())
+    read = read_problem(problem.proba, problem.labels, "macro_f1", **problem.arguments())
     oracle = read.oracle("blended")
-    assert isinstance(oracle, BlendedOracle)
     assert not oracle.certified
     predicted = rng.integers(0, 3, (problem.n_rows, 2))
     C = oracle.confusion_of(predicted)

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from bare import Bare
 from metricwise import kernels
 
 compiled = pytest.importorskip(
     "metricwise.kernels._compiled", reason="the compiled kernels are not built", exc_type=ImportError
 )
+compiled = Bare(compiled)
 with_openmp = pytest.mark.skipif(not compiled.has_openmp(), reason="the compiled kernels were built without OpenMP")
 
 
@@ -111,11 +113,13 @@ PASS = """
         eta = rng.random((200_000, 3)).round(3)
         weight, sizes = rng.random(len(eta)), np.full(3, 2)
         loss = (rng.normal(size=(3, 2)), rng.normal(size=(3, 2)))
-        sums = kernels.count_expected(eta, None, weight, sizes, [loss])
+        rows = kernels.Block(eta, sizes, weight=weight)
+        sums = kernels.count_expected(rows, [loss])
         worth = np.zeros((3, 3, 2, 2))
         worth[:, 1:] = rng.normal(size=(3, 2, 2, 2))
-        walk = kernels.changes(eta, None, None, weight, sizes, np.zeros(3, dtype=int), (loss[0][:1], loss[1][:1]),
-                               (np.zeros((1, 2)), np.array([[0.0, 1.0]])), worth, np.array([[-1.0, 4.0]]), 8)
+        line = kernels.LineArrays(np.zeros(3, dtype=int), (loss[0][:1], loss[1][:1]),
+                                  (np.zeros((1, 2)), np.array([[0.0, 1.0]])), worth)
+        walk = kernels.changes(rows, line, np.array([[-1.0, 4.0]]), 8)
         return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in (sums, *walk))).hexdigest()
 """
 

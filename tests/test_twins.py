@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricwise.kernels import LinkArrays, _numpy
+from bare import Bare
+from metricwise.kernels import LinkArrays
+from metricwise.kernels import _numpy as numpy_twins
 
 compiled = pytest.importorskip(
     "metricwise.kernels._compiled", reason="the compiled kernels are not built", exc_type=ImportError
 )
+_numpy, compiled = Bare(numpy_twins), Bare(compiled)
 
 ROWS = (1, 2, 7, 127, 128, 129, 200, 255, 256, 257, 385)
 seeds = st.integers(0, 2**32 - 1)

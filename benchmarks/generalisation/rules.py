@@ -112,6 +112,6 @@ class _Cell:
         plain = np.argmax(self.test, axis=1)
         if np.array_equal(plain, predicted):
             return 0.0
-        problem, _ = read_problem(self.test, self.y_test, self.metric)
+        problem = read_problem(self.test, self.y_test, self.metric).sample(len(self.y_test), 0)
         first, second = (influence(problem, np.asarray(codes)[:, None])[1] for codes in (predicted, plain))
         return float(np.sqrt(np.sum((first - second) ** 2)))

@@ -16,15 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import inputs
 from ._version import __version__
+from .metrics.aim import Aim
 from .metrics.base import Metric
 from .metrics.functions import check_whole_rows
 from .metrics.naming import positive_places
 from .metrics.recording import RecordSpec, resolve_record
-from .metrics.resolution import resolve_for, settle, target_kind
-from .problem import Problem, Recipe, Settings, argmax, argmax_rule, fit
+from .metrics.resolution import Resolved, resolve_for, settle, target_kind
+from .problem import Problem, Recipe, Settings, argmax_rule, fit
 from .recorded import record_rule
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
+from .sources import MemorySource
 
 __all__ = ["optimize", "read_problem"]
 
@@ -129,7 +131,7 @@ def optimize(
     if not isinstance(randomized, (bool, np.bool_)):
         raise ValueError(f"optimize: randomized must be True or False, got {inputs.shown(randomized)}.")
     chosen_solver = _read_solver(solver, Settings(bool(randomized), seed, tol))
-    problem, name = read_problem(
+    problem = read_problem(
         proba,
         y,
         metric,
@@ -144,17 +146,17 @@ def optimize(
         zero_division=zero_division,
         record=record,
     )
-    if problem.metric.whole_rows:
-        recipe = _read_recipe(_only_labels(problem.metric, confusion, bool(randomized)), recalibrate, y)
+    if problem.aim.metric.whole_rows:
+        recipe = _read_recipe(_only_labels(problem.aim.metric, confusion, bool(randomized)), recalibrate, y)
     choice = None
     if isinstance(recipe, list):
         choice = choose(problem, recipe, chosen_solver, seed=seed)
         recipe = choice.recipe
     facts = {
-        "metric": name,
-        "average": problem.average,
+        "metric": problem.aim.name,
+        "average": problem.aim.average,
         "recipe": "argmax" if recipe is None else str(recipe),
-        "rows": problem.proba.n_rows,
+        "rows": problem.n_rows,
         "metricwise": __version__,
     }
     solution = _plain(problem, facts) if recipe is None else fit(problem, recipe, chosen_solver, facts, seed)
@@ -169,12 +171,13 @@ def optimize(
 
 def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
     """The Solution of plain argmax."""
-    read_before = problem.passes.entries
-    codes = argmax(problem)
-    value = problem.value_of(codes)
-    confusion = problem.oracle().confusion_of(codes)
+    read_before = problem.source.passes.entries
+    oracle, rule = problem.oracle(), argmax_rule(problem)
+    confusion = oracle.confusions([rule.loss])[0]
+    by_row = problem.aim.average == "instance"
+    value = problem.value_of_rule(rule) if by_row else problem.objective(oracle).value(confusion)
     return Solution(
-        rule=replace(argmax_rule(problem), facts={**facts, "value": value}),
+        rule=replace(rule, facts={**facts, "value": value}),
         value=value,
         baseline=value,
         confusion=confusion,
@@ -202,15 +205,8 @@ def read_problem(
     zero_division: float = 0.0,
     record: RecordSpec = None,
     who: str = "optimize",
-) -> tuple[Problem, str]:
-    """Read and check everything but the recipe; see :func:`optimize`.
-
-    Returns
-    -------
-    problem : Problem
-    name : str
-        Name of the metric.
-    """
+) -> Problem:
+    """Read and check everything but the recipe; see :func:`optimize`."""
     if not isinstance(normalize, (bool, np.bool_)):
         raise ValueError(f"{who}: normalize must be True or False, got {inputs.shown(normalize)}.")
     missing = inputs.read_missing(missing, who)
@@ -247,36 +243,30 @@ def read_problem(
         _check_single_columns(read, names, resolved.metric, who)
     if resolved.metric.degenerate:
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
-    problem = Problem(
-        proba=read,
-        codes=None if labels is None else labels.codes,
-        classes=names,
-        metric=resolved.metric,
-        average=resolved.average,
-        support_weighted=resolved.support_weighted,
-        sample_weight=inputs.read_sample_weight(sample_weight, read.n_rows, who),
-        output_weight=inputs.read_output_weight(output_weight, read.n_outputs, who),
-        prior=None if prior is None else inputs.read_prior(prior, read.n_classes, who),
-        multioutput=several,
-        normalize=normalize,
-        output_names=None if columns is None else tuple(map(str, columns)),
-        record=recorded,
-        positive=positive_places(resolved.metric, names) if resolved.support_weighted else None,
-    )
-    for one in (resolved, *problem.record.values()):
+    weight = inputs.read_sample_weight(sample_weight, read.n_rows, who)
+    alpha = inputs.read_output_weight(output_weight, read.n_outputs, who)
+    positive = positive_places(resolved.metric, names) if resolved.support_weighted else None
+
+    def aim_of(one: Resolved) -> Aim:
         check_whole_rows(
             one.metric,
             who,
-            sample_weight=problem.sample_weight,
-            output_weight=problem.output_weight,
+            sample_weight=weight,
+            output_weight=alpha,
             average=one.average,
             prior=prior,
             labelled=labels is not None,
         )
-    if labels is not None and problem.sample_weight is None:
-        vars(problem)["class_weights"] = labels.counts  # known already
+        return Aim(one.metric, one.average, alpha, one.support_weighted, positive, one.name)
+
+    schema = inputs.Schema(names, several, normalize, None if columns is None else tuple(map(str, columns)))
+    source = MemorySource(inputs.make_rows(read, labels, weight), schema)
+    if labels is not None and weight is None:
+        vars(source)["class_weights"] = labels.counts  # known already
+    shares = None if prior is None else inputs.read_prior(prior, read.n_classes, who)
+    problem = Problem(source, aim_of(resolved), shares, {name: aim_of(one) for name, one in recorded.items()})
     _check_observed(problem, who)
-    return problem, resolved.name
+    return problem
 
 
 def _output_names(proba: Any, y: Any) -> list[Any] | None:
@@ -292,7 +282,7 @@ def _check_single_columns(
     proba: inputs.Probabilities, classes: tuple[NDArray[Any], ...], metric: Metric, who: str
 ) -> None:
     """Refuse the probability of one class where the metric names the other one, and nothing says which it is of."""
-    single = [span for block, span, _ in proba.outputs() if block.ndim == 2]
+    single = [span for block, span in proba.spans() if block.ndim == 2]
     for m in (m for span in single for m in range(span.start, span.stop)):
         named = getattr(metric.of_output(m), "pos_label", None)
         first, second = inputs.python_labels(classes[m])
@@ -305,12 +295,12 @@ def _check_single_columns(
 
 def _check_observed(problem: Problem, who: str) -> None:
     """Refuse weights that leave no observed label."""
-    if problem.codes is None:
+    if not problem.labelled:
         return
-    seen = problem.class_weights > 0
-    if not seen[problem.output_weight > 0].any():
+    seen = problem.source.class_weights > 0
+    if not seen[problem.aim.output_weight > 0].any():
         raise ValueError(f"{who}: no observed label has a positive weight; check sample_weight and output_weight.")
-    if problem.proba.n_outputs == 1 and seen.sum() < 2:
+    if problem.schema.n_outputs == 1 and seen.sum() < 2:
         raise ValueError(f"{who}: sample_weight must leave rows of at least two classes, got one.")
 
 
@@ -407,7 +397,7 @@ def _refuse_settings(name: str, settings: Settings) -> None:
 def _status(solution: Solution, problem: Problem, choice: Choice | None) -> str:
     """Say what else the user should know."""
     words = [part for part in (solution.status, choice.words() if choice else "") if part]
-    if problem.average == "instance":
+    if problem.aim.average == "instance":
         words.append("The instance-average is optimised through its surrogate, the micro-average.")
     kept = np.flatnonzero(problem.keeps_argmax)
     if len(kept):

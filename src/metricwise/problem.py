@@ -14,23 +14,32 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from . import kernels
-from .inputs import Probabilities
+from .inputs import Schema
 from .losses import Loss, average_loss
-from .metrics.averages import group_outputs
-from .metrics.base import Metric
-from .metrics.instance import instance_value
-from .metrics.naming import positive_places
-from .metrics.objective import Objective, make_objective
-from .metrics.resolution import Resolved
-from .oracles import BlendedOracle, MemoryOracle, Oracle, Passes, in_passes
+from .metrics.aim import Aim
+from .metrics.averages import Grouping
+from .metrics.instance import RowMean, row_mean
+from .metrics.objective import Objective
+from .oracles import Counts, Oracle
 from .padding import pad
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift
-from .sampling import draw_rows
+from .rules.link_fit import LINK_ROWS
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
 from .solvers.base import settle
+from .sources import MemorySource, Source, in_passes
 
-__all__ = ["Problem", "Recipe", "Settings", "argmax", "argmax_rule", "choose_solver", "fit", "solve"]
+__all__ = [
+    "InMemory",
+    "Problem",
+    "Recipe",
+    "Settings",
+    "argmax_rule",
+    "choose_solver",
+    "components",
+    "fit",
+    "mixed",
+    "solve",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -63,85 +72,55 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything a rule is fitted to.
+    """Everything a rule is fitted to: rows, wherever they lie, and what it is judged by.
 
     Parameters
     ----------
-    proba : Probabilities
-    codes : integer ndarray of shape (N, M), or None without labels
-    classes : tuple of M ndarrays
-    metric : Metric
-    average : {"micro", "macro", "instance"}
-    support_weighted : bool
-        Whether outputs weigh by their share of positives, as scikit-learn's "weighted" does on multilabel targets.
-    sample_weight : ndarray of shape (N,), or None
-        Times `frequency`, where that is given.
-    output_weight : ndarray of shape (M,)
+    source : Source
+    aim : Aim
+        What is maximised.
     prior : ndarray of shape (M, K), or None
         Class priors of the rows that the rule is for.
-    multioutput : bool
-        Whether predictions are 2-D.
-    normalize : bool
-        Whether the rule takes scores and divides them by their sum.
-    output_names : tuple of str, or None
-    frequency : ndarray of shape (N,), or None
-        How many rows a row stands for, where the rows are a sample.
-    record : mapping of str to Resolved
-        Metrics that are recorded beside `metric`.
-    positive : ndarray of shape (M,), or None
-        The positive class of each output where outputs weigh by it, for metrics that have none of their own.
-    passes : Passes
-        Of all oracles of this problem and of what is made from it.
+    record : mapping of str to Aim
+        What is recorded beside it.
     """
 
-    proba: Probabilities
-    codes: NDArray[Any] | None
-    classes: tuple[NDArray[Any], ...]
-    metric: Metric
-    average: str
-    support_weighted: bool
-    sample_weight: FloatArray | None
-    output_weight: FloatArray
+    source: Source
+    aim: Aim
     prior: FloatArray | None = None
-    multioutput: bool = False
-    normalize: bool = False
-    output_names: tuple[str, ...] | None = None
-    frequency: FloatArray | None = None
-    record: Mapping[str, Resolved] = field(default_factory=dict)
-    positive: NDArray[np.intp] | None = None
-    passes: Passes = field(default_factory=Passes)
+    record: Mapping[str, Aim] = field(default_factory=dict)
 
-    def take(self, rows: Any) -> Problem:
-        """Return the problem of some of the rows."""
-        return replace(
-            self,
-            proba=self.proba.take(rows),
-            codes=None if self.codes is None else self.codes[rows],
-            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
-            frequency=None if self.frequency is None else self.frequency[rows],
-        )
+    @property
+    def schema(self) -> Schema:
+        """Outputs and classes."""
+        return self.source.schema
 
-    def sample(self, n_rows: int, seed: int) -> Problem:
-        """Return the problem of about so many rows, stratified by class and weighted back; itself if it has no more."""
-        if self.proba.n_rows <= n_rows:
-            return self
-        drawn = draw_rows(self.codes, n_rows, self.proba.n_rows, weight=self.sample_weight, seed=seed)
-        some = self.take(drawn.rows)
-        weight = drawn.frequency if some.sample_weight is None else some.sample_weight * drawn.frequency
-        return replace(some, sample_weight=weight, frequency=drawn.frequency)
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.source.n_rows
+
+    @property
+    def labelled(self) -> bool:
+        """Whether rows have labels."""
+        return self.source.labelled
+
+    def sample(self, n_rows: int, seed: int) -> InMemory:
+        """Return the problem of about so many rows in memory, stratified by class and weighted back."""
+        rows = self.source.sample(n_rows, seed)
+        return InMemory(MemorySource(rows, self.schema, self.source.passes), self.aim, self.prior, self.record)
 
     def link(self, recalibrate: bool) -> Link | None:
         """Fit the link, and shift it to the known class priors."""
         link = self._calibration if recalibrate else None
         if self.prior is None:
             return link
-        if self.codes is not None:
-            return prior_shift(link, MemoryOracle(self.proba, self.codes, self.sample_weight).priors, self.prior)
+        if self.labelled:
+            return prior_shift(link, Counts(self.source).priors, self.prior)
         # Without labels the rows themselves have the new priors, and those of training are not known: the shift is
         # right where the mean of the shifted probabilities is the prior (Sinkhorn's iteration, which converges fast).
         for _ in range(_MAX_SHIFTS):
-            proba = self.proba if link is None else link.view(self.proba)
-            seen = MemoryOracle(proba, None, self.sample_weight, expected=True).priors
+            seen = Counts(self.source, "expected", link).priors
             if link is not None and np.abs(seen - self.prior).max() < _SHIFT_TOL:
                 break
             link = prior_shift(link, seen, self.prior)
@@ -150,34 +129,17 @@ class Problem:
     @cached_property
     def _calibration(self) -> Link:
         """The link as the labels have it: of these rows several recipes may want it."""
-        assert self.codes is not None
-        return fit_link(self.proba, self.codes, self.sample_weight, frequency=self.frequency)
+        rows = self.source.sample(LINK_ROWS)
+        assert rows.codes is not None
+        return fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
 
-    def linked(self, link: Link | None) -> Problem:
-        """Return the problem of the recalibrated probabilities: of many rows a view, which row passes recalibrate."""
-        if link is None:
-            return self
-        proba = link.view(self.proba)
-        # Solvers go over the rows many times: of few rows a copy costs next to nothing, and has the same bits.
-        linked = replace(self, proba=proba.recalibrated() if proba.fits_a_chunk else proba)
-        if "class_weights" in vars(self):  # the labels are the same
-            vars(linked)["class_weights"] = self.class_weights
-        return linked
-
-    def oracle(self, confusion: str = "labels") -> MemoryOracle | BlendedOracle:
+    def oracle(self, confusion: str = "labels", link: Link | None = None) -> Counts:
         """Return the oracle of these rows."""
-        if confusion == "blended":
-            return BlendedOracle(self._counts(False), self._counts(True))
-        return self._counts(confusion == "expected")
-
-    def _counts(self, expected: bool) -> MemoryOracle:
-        weights = None if self.codes is None else self.class_weights
-        passes = Passes(self.passes)
-        return MemoryOracle(self.proba, self.codes, self.sample_weight, expected, self.prior, weights, passes)
+        return Counts(self.source, confusion, link, self.prior)  # type: ignore[arg-type]  # one of three words
 
     def passes_since(self, entries: int) -> int:
         """Return the passes over all rows since so many entries had been read."""
-        return in_passes(self.passes.entries - entries, self.proba.n_rows, self.proba.n_outputs)
+        return in_passes(self.source.passes.entries - entries, self.n_rows, self.schema.n_outputs)
 
     def objective(self, oracle: Oracle, recipe: Recipe | None = None) -> Objective:
         """Bind the metric to the class priors that an oracle counts.
@@ -189,80 +151,96 @@ class Problem:
             What a rule is fitted by, rather than judged: where there are labels and the metric counts every class
             alike, classes that no label shows are padded (:func:`metricwise.padding.pad`).
         """
-        n_classes, alpha = oracle.n_classes, self.output_weight
-        if self.support_weighted:
-            own = positive_places(self.metric, self.classes)
-            positive = self.positive if own is None else own
-            assert positive is not None  # a metric of one class asks for these weights, for itself or for others
-            support = alpha * oracle.weight * oracle.priors[np.arange(len(alpha)), positive]
-            alpha = support if support.sum() > 0 else alpha
-        grouping = group_outputs(self.average, oracle.weight, n_classes, alpha)
-        padding = None
-        if recipe is not None and self.codes is not None and self.metric.by_class:
+        padded = None
+        if recipe is not None and self.labelled and self.aim.metric.by_class:
             rare = recipe.recalibrate and recipe.confusion != "labels"
-            padding = pad(oracle, grouping, self.class_rows, rare=rare, smooth=self.metric.smooth)
-        return make_objective(
-            self.metric,
-            grouping,
+
+            def padded(grouping: Grouping) -> FloatArray | None:
+                return pad(oracle, grouping, self.source.class_rows, rare=rare, smooth=self.aim.metric.smooth)
+
+        return self.aim.bind(
             oracle.priors,
-            n_classes,
-            classes=self.classes,
+            oracle.weight,
+            oracle.n_classes,
+            self.schema.classes,
             frozen=self.keeps_argmax,
-            padding=padding,
+            pad=padded,
         )
-
-    @cached_property
-    def class_weights(self) -> FloatArray:
-        """Weight of the labels of each class of each output, of shape (M, K)."""
-        assert self.codes is not None
-        return kernels.tally(self.codes, self.sample_weight, self.proba.width)
-
-    @cached_property
-    def class_rows(self) -> FloatArray:
-        """Rows that show each class of each output, (M, K), if they have weight; of a sample, what they stand for."""
-        assert self.codes is not None
-        if self.sample_weight is None:
-            return self.class_weights
-        stand_for = np.ones(self.proba.n_rows) if self.frequency is None else self.frequency
-        return kernels.tally(self.codes, stand_for * (self.sample_weight > 0), self.proba.width)
 
     @cached_property
     def keeps_argmax(self) -> NDArray[np.bool_]:
         """Outputs that no label can tell a rule for: without any, or of one class, each by itself (macro)."""
-        if self.codes is None or self.average != "macro" or self.proba.n_outputs == 1:
-            return np.zeros(self.proba.n_outputs, dtype=bool)
-        return np.asarray((self.class_weights > 0).sum(axis=1) < 2)
+        if not self.labelled or self.aim.average != "macro" or self.schema.n_outputs == 1:
+            return np.zeros(self.schema.n_outputs, dtype=bool)
+        return np.asarray((self.source.class_weights > 0).sum(axis=1) < 2)
 
-    def resampled(self, rng: np.random.Generator) -> Problem:
+    def confusion_of_rule(self, rule: WeightedRule | MixtureRule, oracle: Counts) -> FloatArray:
+        """Return the confusion tensor of a rule that knows no link, as an oracle counts it; of a mixture the mean."""
+        rules, shares = components(rule)
+        return mixed(oracle.confusions([one.loss for one in rules]), shares)
+
+    def value_of_rule(self, rule: WeightedRule | MixtureRule) -> float:
+        """Return the metric of a rule in the user's labels, behind its link, counted with labels; drawn if it mixes."""
+        assert self.labelled
+        if self.aim.average == "instance":
+            return self.source.reduce(lambda rows: self._by_row(rows, rule)).value
+        oracle = self.oracle("labels", components(rule)[0][0].link)
+        return self.objective(oracle).value(self.confusion_of_rule(rule, oracle))
+
+    def _by_row(self, rows: Any, rule: WeightedRule | MixtureRule) -> RowMean:
+        """The mean over some rows of the metric of each row's own confusion."""
+        decided = rule.decide(rows.proba) if isinstance(rule, WeightedRule) else rule.decide(rows.proba, rows.start)
+        return self._mean_over(rows, decided)
+
+    def _mean_over(self, rows: Any, decided: NDArray[Any]) -> RowMean:
+        aim, schema = self.aim, self.schema
+        return row_mean(aim.metric, rows.codes, decided, schema.width, aim.output_weight, rows.weight, schema.classes)
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory(Problem):
+    """A problem whose rows are in memory: what a sample of the rows is, on which recipes are compared."""
+
+    source: MemorySource
+
+    def take(self, rows: Any) -> InMemory:
+        """Return the problem of some of the rows."""
+        return self._with(self.source.take(rows))
+
+    def _with(self, rows: Any) -> InMemory:
+        return replace(self, source=MemorySource(rows, self.schema, self.source.passes))
+
+    def resampled(self, rng: np.random.Generator) -> InMemory:
         """Return the problem with the rows drawn anew with replacement, as weights."""
-        n = self.proba.n_rows
+        rows, n = self.source.rows, self.n_rows
         counts = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
-        weight = counts if self.sample_weight is None else counts * self.sample_weight
-        return replace(self, sample_weight=weight) if weight.any() else self
+        weight = counts if rows.weight is None else counts * rows.weight
+        return self._with(replace(rows, weight=weight)) if weight.any() else self
 
-    def confusion_of_rule(self, rule: WeightedRule | MixtureRule) -> FloatArray:
-        """Return the confusion tensor of a rule without a link, counted with labels; of a mixture its expectation."""
-        rules = (rule,) if isinstance(rule, WeightedRule) else rule.rules
-        shares = np.ones((1, 1)) if isinstance(rule, WeightedRule) else np.asarray(rule.weights)
-        tensors = self.oracle().confusions([one.loss for one in rules])
-        shares = np.broadcast_to(shares, (self.proba.n_outputs, len(rules)))
-        return np.asarray(np.einsum("mr,rmij->mij", shares, tensors))
+    def decide(self, rule: WeightedRule | MixtureRule, link: Link | None = None) -> NDArray[np.intp]:
+        """Return the decisions (codes) of a rule that knows no link, behind one."""
+        proba = self.source.rows.proba
+        return rule.decide(proba if link is None else link.view(proba))
 
-    def value_of(self, predicted: NDArray[Any]) -> float:
+    def value_of(self, decided: NDArray[Any]) -> float:
         """Return the metric of decisions (codes) counted with labels; row by row for the instance-average."""
+        if self.aim.average == "instance":
+            return self._mean_over(self.source.rows, decided).value
         oracle = self.oracle()
-        if self.average == "instance":
-            assert self.codes is not None
-            return instance_value(
-                self.metric,
-                self.codes,
-                predicted,
-                self.proba.width,
-                self.output_weight,
-                self.sample_weight,
-                self.classes,
-            )
-        return self.objective(oracle).value(oracle.confusion_of(predicted))
+        return self.objective(oracle).value(oracle.confusion_of(decided))
+
+
+def components(rule: WeightedRule | MixtureRule) -> tuple[tuple[WeightedRule, ...], FloatArray]:
+    """Return the rules that a rule mixes, and their shares (M, R) or (1, R)."""
+    if isinstance(rule, WeightedRule):
+        return (rule,), np.ones((1, 1))
+    return rule.rules, np.atleast_2d(rule.weights)
+
+
+def mixed(tensors: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the mean (M, K, K) of confusion tensors (R, M, K, K) by shares (M, R) or (1, R)."""
+    shares = np.broadcast_to(shares, (tensors.shape[1], len(tensors)))
+    return np.asarray(np.einsum("mr,rmij->mij", shares, tensors))
 
 
 @dataclass(frozen=True)
@@ -330,16 +308,15 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, seed: int
     link : Link or None
     """
     link = problem.link(recipe.recalibrate)
-    linked = problem.linked(link)
-    oracle = linked.oracle(recipe.confusion)
-    return _maximise(linked, recipe, solver, oracle, linked.objective(oracle, recipe), seed), link
+    oracle = problem.oracle(recipe.confusion, link)
+    return _maximise(problem, recipe, solver, oracle, problem.objective(oracle, recipe), seed), link
 
 
 def _maximise(
     problem: Problem,
     recipe: Recipe,
     solver: Solver | Settings,
-    oracle: MemoryOracle | BlendedOracle,
+    oracle: Counts,
     objective: Objective,
     seed: int,
 ) -> Solution:
@@ -350,9 +327,9 @@ def _maximise(
     if not recipe.n_bootstrap or fixed or getattr(chosen, "randomized", False):
         return chosen.solve(oracle, objective)
     rng = np.random.default_rng(seed)
-    losses = []
+    losses, rows = [], problem.sample(problem.n_rows, 0)
     for _ in range(recipe.n_bootstrap):
-        resampled = problem.resampled(rng).oracle(recipe.confusion)
+        resampled = rows.resampled(rng).oracle(recipe.confusion, oracle.link)
         rule = chosen.solve(resampled, problem.objective(resampled, recipe)).rule
         assert isinstance(rule, WeightedRule)  # only randomised solvers mix
         losses.append(rule.loss)
@@ -382,55 +359,35 @@ def fit(
         Its rule has the user's labels.
     """
     link = problem.link(recipe.recalibrate)
-    linked = problem.linked(link)
-    read_before = problem.passes.entries
-    oracle = linked.oracle(recipe.confusion)
-    objective = linked.objective(oracle, recipe)
-    solution = _maximise(linked, recipe, solver, oracle, objective, seed)
-    padded = objective.padding is not None
+    read_before = problem.source.passes.entries
+    oracle = problem.oracle(recipe.confusion, link)
+    objective = problem.objective(oracle, recipe)
+    solution = _maximise(problem, recipe, solver, oracle, objective, seed)
     if objective.frozen.any():
         solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
-
-    def named(facts: Mapping[str, Any]) -> WeightedRule | MixtureRule:
-        rule, names = solution.rule, problem.output_names
-        return rule.named(problem.classes, problem.multioutput, link, problem.normalize, facts, names)
-
-    if problem.codes is None:
+    plain = [Loss.argmax(problem.schema.width)]
+    if not problem.labelled:
         if link is not None:  # without one, argmax is what the solver has counted beside its rule
-            solution = replace(solution, baseline=objective.value(oracle.confusion_of(argmax(problem))))
+            solution = replace(solution, baseline=objective.value(oracle.confusions(plain, linked=False)[0]))
         solution = replace(solution, counted="expected")
-    elif problem.average == "instance":
-        row_by_row = problem.value_of(named({}).decide(problem.proba)), problem.value_of(argmax(problem))
-        solution = replace(
-            _on_labels(problem, linked, recipe, solution, padded), value=row_by_row[0], baseline=row_by_row[1]
-        )
-    else:
-        solution = _on_labels(problem, linked, recipe, solution, padded)
-    rule = named({**(facts or {}), "value": solution.value})
+    elif recipe.confusion != "labels" or link is not None or objective.padding is not None:
+        # What the solver has counted is not what the user is judged by: labels, and nothing else.
+        counts = oracle if recipe.confusion == "labels" else problem.oracle("labels", link)
+        judged = problem.objective(counts)
+        confusion = solution.confusion
+        if recipe.confusion != "labels":
+            confusion = problem.confusion_of_rule(solution.rule, counts)
+        baseline = judged.value(counts.confusions(plain, linked=False)[0])
+        solution = replace(solution, value=judged.value(confusion), baseline=baseline, confusion=confusion)
+    rule = solution.rule.named(problem.schema, link, {})
+    if problem.labelled and problem.aim.average == "instance":
+        value, baseline = (problem.value_of_rule(one) for one in (rule, argmax_rule(problem)))
+        solution = replace(solution, value=value, baseline=baseline)
+    rule = replace(rule, facts={**(facts or {}), "value": solution.value})
     return replace(solution, rule=rule, n_passes=problem.passes_since(read_before))
-
-
-def _on_labels(problem: Problem, linked: Problem, recipe: Recipe, solution: Solution, padded: bool) -> Solution:
-    """Count the rule and argmax with labels and nothing else, where the solver did not."""
-    if recipe.confusion == "labels" and linked is problem and not padded:
-        return solution
-    oracle = linked.oracle()
-    objective = linked.objective(oracle)
-    confusion = solution.confusion if recipe.confusion == "labels" else linked.confusion_of_rule(solution.rule)
-    return replace(
-        solution,
-        value=objective.value(confusion),
-        baseline=objective.value(problem.oracle().confusions([Loss.argmax(problem.proba.width)])[0]),
-        confusion=confusion,
-    )
-
-
-def argmax(problem: Problem) -> NDArray[np.intp]:
-    """Return the plain argmax decisions (codes) of a problem, before any link."""
-    return argmax_rule(problem).decide(problem.proba)
 
 
 def argmax_rule(problem: Problem) -> WeightedRule:
     """Return the rule of plain argmax, in the user's labels."""
-    rule = anonymous_rule(Loss.argmax(problem.proba.width), problem.proba.n_classes)
-    return rule.named(problem.classes, problem.multioutput, None, problem.normalize, {}, problem.output_names)
+    schema = problem.schema
+    return anonymous_rule(Loss.argmax(schema.width), schema.n_classes).named(schema, None, {})

@@ -6,15 +6,15 @@ solvers or user input.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .metrics.resolution import Resolved
-from .problem import Problem, argmax
+from .losses import Loss
+from .problem import InMemory, Problem, argmax_rule, components, mixed
 from .rules import MixtureRule, WeightedRule
 from .solvers import Recorded
 
@@ -36,29 +36,28 @@ def record_rule(problem: Problem, rule: WeightedRule | MixtureRule) -> dict[str,
     """
     if not problem.record:
         return {}
-    rules = (rule,) if isinstance(rule, WeightedRule) else rule.rules
-    decided = [one.decide(problem.proba) for one in rules]
-    shares = np.ones((1, 1)) if isinstance(rule, WeightedRule) else np.atleast_2d(rule.weights)
-    plain = argmax(problem)
-    drawn = decided[0] if len(decided) == 1 else rule.decide(problem.proba)
+    rules, shares = components(rule)
     # Without labels the recalibrated probabilities are what is believed, of argmax's decisions too.
-    believed = problem if problem.codes is not None else problem.linked(rules[0].link)
+    oracle = problem.oracle("labels" if problem.labelled else "expected", rules[0].link)
+    tensors = oracle.confusions([one.loss for one in rules])
+    plain = oracle.confusions([Loss.argmax(problem.schema.width)], linked=False)[0]
     out = {}
-    for name, one in problem.record.items():
-        own = _of(believed, one)
-        if own.average == "instance" and own.codes is not None:  # row by row, which is of decisions as they are drawn
-            out[name] = Recorded(own.value_of(drawn), own.value_of(plain))
+    for name, aim in problem.record.items():
+        own = replace(problem, aim=aim, record={})
+        if aim.average == "instance" and problem.labelled:  # row by row, which is of decisions as they are drawn
+            out[name] = Recorded(own.value_of_rule(rule), own.value_of_rule(argmax_rule(problem)))
         else:
-            out[name] = Recorded(_value(own, decided, shares), _value(own, [plain], np.ones((1, 1))))
+            objective = own.objective(oracle)
+            out[name] = Recorded(objective.value(mixed(tensors, shares)), objective.value(plain))
     return out
 
 
-def cross_validated(problem: Problem, trials: Sequence[Sequence[NDArray[Any]]]) -> dict[str, tuple[float, ...]]:
+def cross_validated(problem: InMemory, trials: Sequence[Sequence[NDArray[Any]]]) -> dict[str, tuple[float, ...]]:
     """Value the decisions of candidates by every recorded metric, mean over trials.
 
     Parameters
     ----------
-    problem : Problem
+    problem : InMemory
         With labels.
     trials : sequence of sequences of integer ndarray of shape (N, M)
         Decisions of each candidate, in each trial.
@@ -67,23 +66,9 @@ def cross_validated(problem: Problem, trials: Sequence[Sequence[NDArray[Any]]]) 
     -------
     dict of str to tuple of float, one per candidate
     """
-    found: Mapping[str, Resolved] = problem.record
     out = {}
-    for name, one in found.items():
-        own = _of(problem, one)
+    for name, aim in problem.record.items():
+        own = replace(problem, aim=aim, record={})
         values = np.mean([[own.value_of(codes) for codes in decisions] for decisions in trials], axis=0)
         out[name] = tuple(values.tolist())
     return out
-
-
-def _of(problem: Problem, one: Resolved) -> Problem:
-    """The problem with a recorded metric in the place of the one that is maximised."""
-    return replace(problem, metric=one.metric, average=one.average, support_weighted=one.support_weighted, record={})
-
-
-def _value(problem: Problem, decided: Sequence[NDArray[Any]], shares: NDArray[np.float64]) -> float:
-    """The metric of decisions that are each taken with a share, (M, R) or (1, R)."""
-    oracle = problem.oracle("expected" if problem.codes is None else "labels")
-    tensors = np.stack([oracle.confusion_of(codes) for codes in decided])
-    shares = np.broadcast_to(shares, (problem.proba.n_outputs, len(decided)))
-    return problem.objective(oracle).value(np.einsum("mr,rmij->mij", shares, tensors))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .metrics.instance import instance_values
 from .metrics.objective import make_objective
-from .problem import Problem, Recipe, Settings, argmax, solve
+from .problem import InMemory, Problem, Recipe, Settings, argmax_rule, solve
 from .recorded import cross_validated
 from .solvers import Candidate, Gain, Solver
 
@@ -104,11 +104,11 @@ def choose(problem: Problem, recipes: Sequence[Recipe], solver: Solver | Setting
     rng = np.random.default_rng(seed)
     if isinstance(solver, Settings) and solver.tol is None:
         solver = replace(solver, tol=_ROUGH)
-    problem = problem.sample(_LARGE, seed)
-    trials = [_Trial.run(problem, recipes, solver, rng) for _ in range(_REPEATS)]
-    table = _Table.of(problem, trials)
+    rows = problem.sample(_LARGE, seed)
+    trials = [_Trial.run(rows, recipes, solver, rng) for _ in range(_REPEATS)]
+    table = _Table.of(rows, trials)
     best = table.pick()
-    recorded = cross_validated(problem, [trial.decisions for trial in trials])
+    recorded = cross_validated(rows, [trial.decisions for trial in trials])
     tried = tuple(
         Candidate(
             str(recipe),
@@ -119,7 +119,7 @@ def choose(problem: Problem, recipes: Sequence[Recipe], solver: Solver | Setting
         for c, recipe in enumerate(recipes)
     )
     n_fits = _REPEATS * _FOLDS * len(recipes)
-    gain = None if best is None else _honest_gain(problem, trials, tried[best].std_error, seed)
+    gain = None if best is None else _honest_gain(rows, trials, tried[best].std_error, seed)
     if best is None or gain is None or gain.estimate <= 0:  # what is handed out promises something, or is argmax
         return Choice(None, Gain(0.0, 0.0, 0.0), tried, n_fits)
     return Choice(recipes[best], gain, tried, n_fits)
@@ -135,20 +135,19 @@ class _Trial:
 
     @classmethod
     def run(
-        cls, problem: Problem, recipes: Sequence[Recipe], solver: Solver | Settings, rng: np.random.Generator
+        cls, problem: InMemory, recipes: Sequence[Recipe], solver: Solver | Settings, rng: np.random.Generator
     ) -> _Trial:
         fold = _folds(problem, rng)
-        plain = argmax(problem)
+        plain = problem.decide(argmax_rule(problem))
         decisions = [plain.copy() for _ in recipes]
         for f in range(_FOLDS):
             train, test = problem.take(fold != f), fold == f
             if not _learnable(train):
                 continue  # argmax stands: there is nothing to learn a rule from
-            held_out = problem.proba.take(test)
+            held_out = problem.take(test)
             for recipe, out in zip(recipes, decisions, strict=True):
                 solution, link = solve(train, replace(recipe, n_bootstrap=0), solver)
-                proba = held_out if link is None else link.view(held_out)
-                out[test] = solution.rule.decide(proba)
+                out[test] = held_out.decide(solution.rule, link)
         return cls(fold, plain, tuple(decisions))
 
 
@@ -160,7 +159,7 @@ class _Table:
     influence: FloatArray  # (R + 1, N)
 
     @classmethod
-    def of(cls, problem: Problem, trials: Sequence[_Trial]) -> _Table:
+    def of(cls, problem: InMemory, trials: Sequence[_Trial]) -> _Table:
         values, rows = [], []
         for trial in trials:
             found = [influence(problem, codes) for codes in (*trial.decisions, trial.plain)]
@@ -184,7 +183,7 @@ class _Table:
         return best if difference > _ENTER * error else None
 
 
-def _honest_gain(problem: Problem, trials: Sequence[_Trial], least_error: float, seed: int) -> Gain:
+def _honest_gain(problem: InMemory, trials: Sequence[_Trial], least_error: float, seed: int) -> Gain:
     """Estimate the gain of choosing: the rows of each fold are decided by what the other folds choose.
 
     Parameters
@@ -203,13 +202,13 @@ def _honest_gain(problem: Problem, trials: Sequence[_Trial], least_error: float,
         shifts.append(_one_more_right(problem, decisions) - _one_more_right(problem, trial.plain) - values[-1])
     estimate = float(np.mean(values))
     error = float(np.sqrt(np.sum(np.mean(rows, axis=0) ** 2)))
-    if not problem.metric.smooth:
+    if not problem.aim.metric.smooth:
         error = max(error, bootstrap_error(problem, decisions, trials[-1].plain, seed=seed))
     half = 1.96 * _WIDEN * float(np.hypot(max(error, least_error), np.mean(shifts)))
     return Gain(estimate, estimate - half, estimate + half)
 
 
-def _chosen_by_the_others(problem: Problem, trial: _Trial) -> NDArray[Any]:
+def _chosen_by_the_others(problem: InMemory, trial: _Trial) -> NDArray[Any]:
     """Return decisions (N, M), the rows of each fold decided by the recipe that the other folds choose."""
     decisions = trial.plain.copy()
     for f in range(_FOLDS):
@@ -227,7 +226,7 @@ def _chosen_by_the_others(problem: Problem, trial: _Trial) -> NDArray[Any]:
 # -------------------------------------------------------------------------------------------------- statistics
 
 
-def influence(problem: Problem, decisions: NDArray[Any]) -> tuple[float, FloatArray]:
+def influence(problem: InMemory, decisions: NDArray[Any]) -> tuple[float, FloatArray]:
     """Return the metric of decisions counted with labels, and how far each row moves it (the delta method).
 
     Parameters
@@ -241,17 +240,14 @@ def influence(problem: Problem, decisions: NDArray[Any]) -> tuple[float, FloatAr
     rows : ndarray of shape (N,)
         Sum to 0; the sum of their squares estimates the variance of the value over samples of rows.
     """
-    assert problem.codes is not None
-    if problem.average == "instance":
+    rows, aim, schema = problem.source.rows, problem.aim, problem.schema
+    codes = rows.codes
+    assert codes is not None
+    if aim.average == "instance":
         each, mass = instance_values(
-            problem.metric,
-            problem.codes,
-            decisions,
-            problem.proba.width,
-            problem.output_weight,
-            problem.sample_weight,
-            problem.classes,
+            aim.metric, codes, decisions, schema.width, aim.output_weight, rows.weight, schema.classes
         )
+        mass = mass / mass.sum()
         value = float(each @ mass)
         return value, (each - value) * mass
     oracle = problem.oracle()
@@ -260,11 +256,11 @@ def influence(problem: Problem, decisions: NDArray[Any]) -> tuple[float, FloatAr
     pooled = objective.grouping.pool(C)
     slope = objective.full_gradient(pooled)
     out = np.zeros(len(decisions))
-    weight = np.ones(len(decisions)) if problem.sample_weight is None else problem.sample_weight
+    weight = np.ones(len(decisions)) if rows.weight is None else rows.weight
     grouping = objective.grouping
     for m in np.flatnonzero((grouping.group >= 0) & (grouping.share > 0)):
         own = slope[grouping.group[m]] * grouping.weight[grouping.group[m]] * grouping.share[m]
-        true = problem.codes[:, m].astype(np.intp)
+        true = codes[:, m].astype(np.intp)
         seen = true >= 0
         count = np.bincount(true[seen], weight[seen], minlength=len(own))
         factor = np.divide(oracle.priors[m], count, out=np.zeros_like(count), where=count > 0)
@@ -279,7 +275,7 @@ def influence(problem: Problem, decisions: NDArray[Any]) -> tuple[float, FloatAr
 
 
 def bootstrap_error(
-    problem: Problem, first: NDArray[Any], second: NDArray[Any], n_resamples: int = 200, seed: int = 0
+    problem: InMemory, first: NDArray[Any], second: NDArray[Any], n_resamples: int = 200, seed: int = 0
 ) -> float:
     """Return the standard error of the difference in the metric of two sets of decisions, by resampling rows.
 
@@ -297,33 +293,33 @@ def bootstrap_error(
     return float(np.std([one.value_of(first) - one.value_of(second) for one in resamples]))
 
 
-def _one_more_right(problem: Problem, decisions: NDArray[Any]) -> float:
+def _one_more_right(problem: InMemory, decisions: NDArray[Any]) -> float:
     """Return the metric with one more row of every class, rightly decided.
 
     Where a rare class is never hit, no row says how often it might be: the sampling error is 0 and means nothing.
     """
-    if problem.average == "instance":
+    if problem.aim.average == "instance":
         return problem.value_of(decisions)
-    oracle = problem.oracle()
-    k, n_classes = problem.proba.width, oracle.n_classes
+    oracle, schema = problem.oracle(), problem.schema
+    k, n_classes = schema.width, schema.n_classes
     extra = np.eye(k) * (np.arange(k) < n_classes[:, None])[:, :, None]
-    C = oracle.confusion_of(decisions) + extra / np.maximum(problem.class_rows.sum(axis=1), 1.0)[:, None, None]
+    C = oracle.confusion_of(decisions) + extra / np.maximum(problem.source.class_rows.sum(axis=1), 1.0)[:, None, None]
     C = C / C.sum(axis=(1, 2), keepdims=True)
     grouping = problem.objective(oracle).grouping
-    return make_objective(problem.metric, grouping, C.sum(axis=2), n_classes, classes=problem.classes).value(C)
+    return make_objective(problem.aim.metric, grouping, C.sum(axis=2), n_classes, classes=schema.classes).value(C)
 
 
-def _folds(problem: Problem, rng: np.random.Generator) -> IntArray:
+def _folds(problem: InMemory, rng: np.random.Generator) -> IntArray:
     """Assign rows to folds at random, evenly within the classes of a single output."""
-    n = problem.proba.n_rows
+    n, codes = problem.n_rows, problem.source.rows.codes
     order = rng.permutation(n)
-    if problem.proba.n_outputs == 1 and problem.codes is not None:
-        order = order[np.argsort(problem.codes[order, 0], kind="stable")]
+    if problem.schema.n_outputs == 1 and codes is not None:
+        order = order[np.argsort(codes[order, 0], kind="stable")]
     fold = np.empty(n, dtype=np.intp)
     fold[order] = np.arange(n) % _FOLDS
     return fold
 
 
-def _learnable(problem: Problem) -> bool:
+def _learnable(problem: InMemory) -> bool:
     """Whether some output has labels of two classes, with weight."""
-    return bool(((problem.class_weights > 0).sum(axis=1) > 1).any())
+    return bool(((problem.source.class_weights > 0).sum(axis=1) > 1).any())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metricwise.inputs import read_proba
+from metricwise.inputs import Schema, read_proba
 from metricwise.losses import Loss
 from metricwise.rules import Link, MixtureRule, WeightedRule, anonymous_rule
 from metricwise.rules.mixture import uniforms
@@ -98,7 +98,7 @@ def test_chunks_draw_what_the_whole_does(dtype, linked, monkeypatch):
     for size in (1, 7, 64):
         parts = [rule.predict(eta[start : start + size], start=start) for start in range(0, 200, size)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
-    monkeypatch.setattr("metricwise.inputs.probabilities._CHUNK", 32)
+    monkeypatch.setattr("metricwise.rows._CHUNK", 32)
     np.testing.assert_array_equal(rule.predict(eta), whole)
     np.testing.assert_array_equal(rule.distribution(eta), exact)
     assert (np.take_along_axis(exact, whole[:, :, None], axis=2) > 0).all()
@@ -137,7 +137,7 @@ def test_rules_of_weight_zero_are_never_drawn(monkeypatch):
 def test_labels_names_and_shapes():
     rules = constant_rules(2)
     rule = MixtureRule(rules, np.array([0.5, 0.5]), seed=5)
-    named = rule.named((np.array(["no", "yes"]),), False, Link.identity(1, 2), False, {"metric": "min_recall"})
+    named = rule.named(Schema((np.array(["no", "yes"]),)), Link.identity(1, 2), {"metric": "min_recall"})
     assert isinstance(named, MixtureRule)
     assert set(named.predict(np.full(100, 0.5))) == {"no", "yes"}
     assert named.seed == 5

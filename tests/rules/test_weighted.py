@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricwise.inputs import Probabilities, read_proba
+from metricwise.inputs import Probabilities, Schema, read_proba
 from metricwise.losses import Loss
 from metricwise.rules import Link, WeightedRule, anonymous_rule
 
@@ -98,7 +98,7 @@ def test_scores_are_normalised_as_stored():
     rule = WeightedRule(Loss.from_tensor([[0.0, 1.0], [3.0, 0.0]]), YES_NO, normalize=True)
     assert rule.predict([[8.0, 2.0], [7.0, 3.0]]).tolist() == ["no", "yes"]
     with pytest.raises(ValueError, match=r"WeightedRule.predict: proba must sum to 1"):
-        rule.named(YES_NO, False, None, False, {}).predict([[8.0, 2.0]])
+        rule.named(Schema(YES_NO), None, {}).predict([[8.0, 2.0]])
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -138,7 +138,7 @@ def test_chunks_predict_what_the_whole_does(dtype, layout, linked):
 
 
 def test_decide_takes_no_rows():
-    rule = anonymous_rule(Loss.argmax(2), np.array([2])).named(YES_NO, False, Link.identity(1, 2), False, {})
+    rule = anonymous_rule(Loss.argmax(2), np.array([2])).named(Schema(YES_NO), Link.identity(1, 2), {})
     assert rule.decide(Probabilities((np.empty((0, 1)),), np.array([2]))).shape == (0, 1)
 
 
@@ -250,7 +250,7 @@ def test_equality_is_by_what_is_decided():
 def test_named_replaces_everything_but_the_loss():
     rule = anonymous_rule(Loss.argmax(2), np.array([2]))
     link = Link(np.array([2.0]), np.zeros((1, 2)))
-    copy = rule.named(YES_NO, True, link, True, {"metric": "f1"}, ("a",))
+    copy = rule.named(Schema(YES_NO, True, True, ("a",)), link, {"metric": "f1"})
     assert (copy.loss, copy.link, copy.multioutput, copy.normalize) == (rule.loss, link, True, True)
     assert (copy.facts, copy.output_names) == ({"metric": "f1"}, ("a",))
     assert copy.classes[0].tolist() == ["no", "yes"]
@@ -307,7 +307,7 @@ def test_words_for_binary_rules():
         Loss.from_tensor([[0.0, 0.31], [0.69, 0.0]]), YES_NO, facts={"metric": "f1", "average": "micro"}
     )
     assert rule.describe() == ("Rule for f1.\nPredict 'yes' when its probability exceeds 0.31, else 'no'.")
-    linked = rule.named(YES_NO, False, Link(np.array([0.5]), np.array([[0.0, np.log(3)]])), False, {})
+    linked = rule.named(Schema(YES_NO), Link(np.array([0.5]), np.array([[0.0, np.log(3)]])), {})
     assert "temperature 0.5, less extreme; odds of 'yes' times 3)" in linked.describe()
     inverted = WeightedRule(Loss.from_tensor([[1.0, 0.0], [0.0, 3.0]]), YES_NO)
     assert "Predict 'yes' when its probability is below 0.25 (inverted" in inverted.describe()

@@ -16,12 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import inputs
 from ..losses import Loss
-from ..metrics.averages import group_outputs
+from ..metrics.aim import Aim
 from ..metrics.base import Metric
 from ..metrics.naming import check_same_classes
-from ..metrics.objective import Objective, make_objective
+from ..metrics.objective import Objective
 from ..metrics.resolution import resolve
-from ..oracles import MemoryOracle, Oracle
+from ..oracles import Counts, Oracle
+from ..sources import MemorySource
 from .results import Decomposition, Exit, Membership, Part
 from .search import Frame, Pool, Ray, Result, Search, decompose, drive, shoot, span, start_pool
 
@@ -98,7 +99,8 @@ class FeasibleSet:
         who = "FeasibleSet.from_proba"
         read = inputs.read_proba(proba, multioutput=multioutput, classes=classes, normalize=normalize, who=who)
         weight = inputs.read_sample_weight(sample_weight, read.n_rows, who)
-        return cls(MemoryOracle(read, sample_weight=weight, expected=True))
+        source = MemorySource(inputs.make_rows(read, None, weight), inputs.Schema.of_codes(read.n_classes))
+        return cls(Counts(source, "expected"))
 
     # ---------------------------------------------------------------------------------------------- what it is
 
@@ -168,10 +170,8 @@ class FeasibleSet:
         if not resolved.average_given:
             check_same_classes([range(k) for k in n_classes.tolist()], who)
         alpha = inputs.read_output_weight(output_weight, len(n_classes), who)
-        if resolved.support_weighted:
-            alpha = alpha * self.oracle.weight * self.priors[:, 1]
-        grouping = group_outputs(resolved.average, self.oracle.weight, n_classes, alpha)
-        return make_objective(resolved.metric, grouping, self.priors, n_classes)
+        aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
+        return aim.bind(self.priors, self.oracle.weight, n_classes)
 
     # --------------------------------------------------------------------------------------------- membership
 

@@ -5,14 +5,16 @@ and integer codes. Must not know metrics, rules or solvers, nor import pandas, p
 objects are recognised by what they can do.
 """
 
+from ..rows import Probabilities
 from .categories import Scales, scales_of
 from .classes import classes_from_columns, name_classes
 from .encoding import decode, python_labels, read_missing, shared
 from .frames import column_names, is_frame, match_columns, position_named, warn_of_order
-from .labels import Labels, observed_labels, read_labels, read_pair
+from .labels import Labels, make_rows, observed_labels, read_labels, read_pair
 from .messages import shown
-from .probabilities import Probabilities, read_proba
-from .rows import check_rows
+from .probabilities import read_proba
+from .schema import Schema
+from .single_row import check_rows
 from .tables import check_one_column, is_two_dimensional
 from .weights import read_output_weight, read_prior, read_sample_weight
 
@@ -20,6 +22,7 @@ __all__ = [
     "Labels",
     "Probabilities",
     "Scales",
+    "Schema",
     "check_one_column",
     "check_rows",
     "classes_from_columns",
@@ -27,6 +30,7 @@ __all__ = [
     "decode",
     "is_frame",
     "is_two_dimensional",
+    "make_rows",
     "match_columns",
     "name_classes",
     "observed_labels",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..rows import Probabilities
 from .categories import Categories, categories_of, in_scale_order
 from .encoding import (
     check_labels,
@@ -25,7 +26,7 @@ from .encoding import (
 )
 from .frames import column_names, is_frame, position_named
 from .messages import listed, shown
-from .probabilities import IntArray, Probabilities, is_list_of_outputs, per_output
+from .probabilities import IntArray, is_list_of_outputs, per_output
 from .tables import read_table, table_columns
 
 __all__ = [

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..rows import Probabilities, Rows
 from .categories import Scales, categories_of, scales_of
 from .classes import Classes, checked_classes, given_classes, infer_classes, infer_small, is_number, ranges
 from .encoding import (
@@ -31,10 +32,10 @@ from .encoding import (
     whole_codes,
 )
 from .messages import shown
-from .probabilities import Probabilities, per_output
+from .probabilities import per_output
 from .tables import read_table, table_columns, table_shape
 
-__all__ = ["Labels", "observed_labels", "read_labels", "read_pair"]
+__all__ = ["Labels", "make_rows", "observed_labels", "read_labels", "read_pair"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,11 @@ class Labels:
     multioutput: bool
     counts: NDArray[np.float64] | None = None
     scales: Scales | None = None
+
+
+def make_rows(proba: Probabilities, labels: Labels | None = None, weight: NDArray[np.float64] | None = None) -> Rows:
+    """Put together what has been read of the same rows."""
+    return Rows(proba, None if labels is None else labels.codes, weight)
 
 
 def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, who: str = "optimize") -> Labels:
@@ -141,7 +147,7 @@ def _zero_known(proba: Probabilities, shows_zero: BoolArray) -> BoolArray:
     single output of one class is refused anyway, and for that reason.
     """
     known = np.full(proba.n_outputs, proba.n_outputs == 1)
-    for block, span, _ in proba.outputs():
+    for block, span in proba.spans():
         known[span] |= block.ndim == 2
     return np.asarray(known | bool((proba.n_classes[shows_zero] == 2).any()))
 

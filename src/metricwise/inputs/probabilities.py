@@ -2,107 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..rows import Probabilities
 from .encoding import is_masked, missing_rows
 from .frames import as_array, is_frame, match_columns
 from .messages import shown
 
 __all__ = ["Probabilities", "is_list_of_outputs", "per_output", "read_proba", "sum_tolerance"]
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _CHECK_ROWS = 1 << 14
-_CHUNK = 1 << 20  # entries
 
 
 def sum_tolerance(n_classes: int) -> float:
     """How far a row of probabilities may be from summing to 1: rounding to two decimals is accepted, more is not."""
     return min(0.005 * n_classes + 1e-6, 0.05)
-
-
-@dataclass(frozen=True, eq=False)
-class Probabilities:
-    """Class probabilities of M outputs, as views of what the user gave.
-
-    Parameters
-    ----------
-    blocks : tuple of ndarray
-        Each of shape (N, M_b, K_b), or (N, M_b) with the probability of class 1; the outputs in order, block by block.
-    n_classes : ndarray of shape (M,), int
-        K_m of each output.
-    link : LinkArrays, optional
-        What is meant are the probabilities behind this link. Row passes apply it on the way, so that no recalibrated
-        copy of the blocks exists; :meth:`recalibrated` makes one, of as many rows as have been taken.
-    """
-
-    blocks: tuple[NDArray[Any], ...]
-    n_classes: IntArray
-    link: kernels.LinkArrays | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """N."""
-        return len(self.blocks[0])
-
-    @property
-    def n_outputs(self) -> int:
-        """M."""
-        return len(self.n_classes)
-
-    @cached_property
-    def width(self) -> int:
-        """K, the largest K_m."""
-        return int(self.n_classes.max())
-
-    def outputs(self) -> Iterator[tuple[NDArray[Any], slice, kernels.LinkArrays | None]]:
-        """Yield each block with the slice of outputs that it holds, and the link of these, as wide as the block."""
-        start = 0
-        for block in self.blocks:
-            span = slice(start, start + block.shape[1])
-            width = 2 if block.ndim == 2 else block.shape[2]
-            yield block, span, None if self.link is None else self.link.part(span, width)
-            start = span.stop
-
-    def output(self, m: int) -> NDArray[Any]:
-        """Return output m alone, of shape (N, 1, K_b) or (N, 1); a recalibrated copy where there is a link."""
-        for block, span, link in self.outputs():
-            if m < span.stop:
-                one = slice(m - span.start, m - span.start + 1)
-                if link is None:
-                    return block[:, one]
-                return kernels.recalibrate(block[:, one], self.n_classes[m : m + 1], link.part(one, link.bias.shape[1]))
-        raise IndexError(m)
-
-    def take(self, rows: Any) -> Probabilities:
-        """Return some of the rows."""
-        return Probabilities(tuple(block[rows] for block in self.blocks), self.n_classes, self.link)
-
-    @property
-    def fits_a_chunk(self) -> bool:
-        """Whether a copy of all rows is small."""
-        return self.n_rows * self.n_outputs * self.width <= _CHUNK
-
-    def chunks(self) -> Iterator[slice]:
-        """Yield slices of rows, few enough that a copy of what is in them is no second copy of the big array."""
-        step = max(1, _CHUNK // (self.n_outputs * self.width))
-        for start in range(0, max(self.n_rows, 1), step):
-            yield slice(start, start + step)
-
-    def recalibrated(self) -> Probabilities:
-        """Return the probabilities behind the link as arrays of float64: what row passes see; itself without link."""
-        if self.link is None:
-            return self
-        parts = ((block, self.n_classes[span], link) for block, span, link in self.outputs() if link is not None)
-        return Probabilities(tuple(kernels.recalibrate(*part) for part in parts), self.n_classes)
 
 
 def _is_scalar(values: Any) -> bool:
@@ -290,7 +211,7 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> Int
 
 
 def _check_values(proba: Probabilities, who: str) -> None:
-    for block, span, _ in proba.outputs():
+    for block, span in proba.spans():
         counts = proba.n_classes[span]
         least = int(counts.min())
         if least < 2:

@@ -6,12 +6,16 @@ metric, a solver or a label. All functions share these conventions:
 eta : ndarray of shape (N, M, K), or (N, M) with the probability of class 1 of M binary outputs; float32 or float64,
     any strides, never copied whole.
 codes : integer ndarray of shape (N, M), true classes, -1 where the label is missing.
-weight : float64 ndarray of shape (N,), or None for ones.
+weight : float64 ndarray of shape (N,), or None for ones; of shape (R, N) where rows are counted R times over, as R
+    resamples of them are.
+mass : bool or float64 ndarray of shape (N, M), what an entry counts for where probabilities are; None for ones.
 n_classes : integer ndarray of shape (M,); classes at and beyond it are padding and never predicted.
 loss : ``(full,)`` with shape (1 or M, K, K), or ``(diagonal, offset)`` with shape (1 or M, K) each.
 link : `LinkArrays` of M outputs and K classes, or None. Probabilities are recalibrated on the way, a tile at a time:
     ``softmax(temperature * log(max(eta, floor)) + bias)`` in float64, padding stays 0; of (N, M) arrays class 0 has
     what class 1 leaves. No recalibrated copy of the array is made, and both twins see the same bits.
+
+A `Block` is these arrays of some outputs, without the loss.
 
 A score has one definition, whoever computes it: ``sum_i L[i, j] * eta_i`` over i = 0..K-1 in that order in float64,
 or ``d_j * eta_j + v_j * s`` with s the sum of the row, taken in the same order; the lowest j wins ties. (Rows need not
@@ -31,9 +35,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from . import _numpy
+from ._block import Block, LineArrays
 from ._link import LinkArrays
 
 __all__ = [
+    "Block",
+    "LineArrays",
     "LinkArrays",
     "changes",
     "check_rows",

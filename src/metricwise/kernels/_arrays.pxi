@@ -245,10 +245,11 @@ cdef inline void _read_tile(const Source *source, Py_ssize_t row, Py_ssize_t m, 
         mw_total(<int> source.width, s.tile, s.total)
 
 
-def decide(eta, n_classes, loss, link=None):
+def decide(block, loss):
     """Predict the class of least score; see the NumPy twin."""
+    eta, n_classes, link = block.eta, block.n_classes, block.link
     if not _ours(eta):
-        return _numpy.decide(eta, n_classes, loss, link)
+        return _numpy.decide(block, loss)
     cdef _Held held = _Held(eta)
     cdef Source source = held.source()
     cdef list linked = _put_link(&source, link, n_classes)
@@ -291,10 +292,11 @@ cdef int _decide_rows(
     return 0
 
 
-def recalibrate(eta, n_classes, link):
+def recalibrate(block):
     """Return recalibrated probabilities; see the NumPy twin."""
+    eta, n_classes, link = block.eta, block.n_classes, block.link
     if not _ours(eta):
-        return _numpy.recalibrate(eta, n_classes, link)
+        return _numpy.recalibrate(block)
     cdef _Held held = _Held(eta)
     cdef Source source = held.source()
     cdef list linked = _put_link(&source, link, n_classes)

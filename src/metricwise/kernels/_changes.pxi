@@ -9,9 +9,9 @@ cdef class _Walk:
     cdef Py_ssize_t n_groups
     cdef object changes  # (8, 2): the changes that kinds make, where they are few
 
-    def __init__(
-        self, eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted, link
-    ):
+    def __init__(self, block, line, grid, n_bins, wanted):
+        eta, n_classes, codes, weight, observed, link = block
+        group, constant, slope, worth = line
         cdef _Held held = _Held(eta), held_seen
         cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(n_classes, dtype=np.intp)
         cdef const Py_ssize_t[::1] groups = np.ascontiguousarray(group, dtype=np.intp)
@@ -102,18 +102,12 @@ cdef class _Walk:
             self.kept.append(which)
 
 
-def changes(
-    eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted=None, summed=True,
-    link=None
-):
+def changes(block, line, grid, n_bins, wanted=None, summed=True):
     """Follow decisions along a line of losses: bins of changes, and a list of those wanted; see the NumPy twin."""
-    if not _ours(eta):
-        return _numpy.changes(
-            eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted, summed, link
-        )
-    cdef _Walk walk = _Walk(
-        eta, codes, observed, weight, n_classes, group, constant, slope, worth, grid, n_bins, wanted, link
-    )
+    if not _ours(block.eta):
+        return _numpy.changes(block, line, grid, n_bins, wanted, summed)
+    cdef _Walk walk = _Walk(block, line, grid, n_bins, wanted)
+    group = line.group
     walk.line.summed = summed
     walk.line.two = walk.is_two()
     cdef Py_ssize_t groups = walk.n_groups, segments = walk.n_groups * (n_bins + 2), part
@@ -162,7 +156,7 @@ def changes(
     if failed:
         raise MemoryError
     begin = _in_order(start)
-    if codes is not None and weight is None:
+    if block.codes is not None and block.weight is None:
         _add_firsts(&walk.line, first[0] if copies == 1 else first.sum(axis=0), begin)
     shape = (groups, n_bins + 2)
     if few:

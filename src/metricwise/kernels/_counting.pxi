@@ -3,19 +3,21 @@
 # ----------------------------------------------------------------------------------------------------------- counting
 
 
-def count_labels(eta, codes, weight, n_classes, losses, link=None):
+def count_labels(block, losses):
     """Count true against predicted classes for several losses in one pass; see the NumPy twin."""
+    eta, n_classes, codes, weight, _, link = block
     if not _ours(eta):
-        return _numpy.count_labels(eta, codes, weight, n_classes, losses, link)
+        return _numpy.count_labels(block, losses)
     cdef _Held held = _Held(eta), held_codes = _Held(_codes(codes))
     cdef Source source = held.source(), labels = held_codes.source()
     cdef list linked = _put_link(&source, link, n_classes)
     cdef _Rules rules = _Rules(losses)
     cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(n_classes, dtype=np.intp)
-    cdef const double[::1] weights = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
-    cdef const double *w = NULL if weight is None or source.rows == 0 else &weights[0]
+    cdef const double[:, ::1] weights = _weights(weight)
+    cdef Py_ssize_t n_weights = 1 if weight is None else weights.shape[0]
+    cdef const double *w = NULL if weight is None or source.rows == 0 or n_weights == 0 else &weights[0, 0]
     cdef Py_ssize_t k = source.width
-    cdef Py_ssize_t kept = rules.number * source.outputs * (k + 1) * k
+    cdef Py_ssize_t kept = n_weights * rules.number * source.outputs * (k + 1) * k
     cdef Cut cut = _cut(source.rows, source.rows * source.outputs * k, kept)
     # Weights are summed as float64, rows without as integers: both have 8 bytes.
     partial = np.zeros((cut.parts, kept), dtype=np.int64 if weight is None else np.float64)
@@ -25,21 +27,22 @@ def count_labels(eta, codes, weight, n_classes, losses, link=None):
     cdef int failed = 0
     for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
         failed += _count_rows(
-            &source, &labels, w, &counts[0], rules.rules, rules.number, rules.plain, _begin(&cut, part),
+            &source, &labels, w, n_weights, &counts[0], rules.rules, rules.number, rules.plain, _begin(&cut, part),
             _begin(&cut, part + 1), sums + part * kept * 8
         )
     if failed:
         raise MemoryError
     total = partial[0] if cut.parts == 1 else _in_order(partial)
-    return total.reshape(rules.number, source.outputs, k + 1, k)[:, :, 1:].astype(np.float64)
+    total = total.reshape(n_weights, rules.number, source.outputs, k + 1, k)[:, :, :, 1:].astype(np.float64)
+    return _numpy._as_weighted(block, total)
 
 
 cdef int _count_rows(
-    const Source *source, const Source *labels, const double *weight, const Py_ssize_t *counts, const Rule *rules,
-    Py_ssize_t n_rules, bint plain, Py_ssize_t begin, Py_ssize_t end, char *sums
+    const Source *source, const Source *labels, const double *weight, Py_ssize_t n_weights, const Py_ssize_t *counts,
+    const Rule *rules, Py_ssize_t n_rules, bint plain, Py_ssize_t begin, Py_ssize_t end, char *sums
 ) noexcept nogil:
     cdef Scratch s
-    cdef Py_ssize_t row = begin, m, r, k = source.width, size = (source.width + 1) * source.width
+    cdef Py_ssize_t row = begin, m, r, q, k = source.width, size = (source.width + 1) * source.width
     cdef int n, b
     cdef int64_t *number
     cdef double *total
@@ -62,9 +65,10 @@ cdef int _count_rows(
                     continue
                 _decide(rules + r, m, <int> k, <int> counts[m], &s)
                 if weight != NULL:
-                    total = <double *> sums + (r * source.outputs + m) * size
-                    for b in range(n):
-                        total[s.cell[b] + s.code[b]] += weight[row + b]
+                    for q in range(n_weights):
+                        total = <double *> sums + ((q * n_rules + r) * source.outputs + m) * size
+                        for b in range(n):
+                            total[s.cell[b] + s.code[b]] += weight[q * source.rows + row + b]
                     continue
                 number = <int64_t *> sums + (r * source.outputs + m) * size
                 if k == 2:
@@ -77,10 +81,11 @@ cdef int _count_rows(
     return 0
 
 
-def count_expected(eta, observed, weight, n_classes, losses, link=None):
+def count_expected(block, losses):
     """Sum probabilities of the true class against predicted classes; see the NumPy twin."""
+    eta, n_classes, _, weight, observed, link = block
     if not _ours(eta):
-        return _numpy.count_expected(eta, observed, weight, n_classes, losses, link)
+        return _numpy.count_expected(block, losses)
     cdef _Held held = _Held(eta), held_mass
     cdef Source source = held.source(), mass
     cdef list linked = _put_link(&source, link, n_classes)
@@ -91,27 +96,34 @@ def count_expected(eta, observed, weight, n_classes, losses, link=None):
         seen = &mass
     cdef _Rules rules = _Rules(losses)
     cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(n_classes, dtype=np.intp)
-    cdef const double[::1] weights = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
-    cdef const double *w = NULL if weight is None or source.rows == 0 else &weights[0]
+    cdef const double[:, ::1] weights = _weights(weight)
+    cdef Py_ssize_t n_weights = 1 if weight is None else weights.shape[0]
+    cdef const double *w = NULL if weight is None or source.rows == 0 or n_weights == 0 else &weights[0, 0]
     cdef Py_ssize_t k = source.width
-    cdef Py_ssize_t kept = rules.number * source.outputs * k * k
+    cdef Py_ssize_t kept = n_weights * rules.number * source.outputs * k * k
     cdef Cut cut = _cut(source.rows, source.rows * source.outputs * k, kept)
     partial = np.zeros((cut.parts, kept))
     cdef double[:, ::1] sums = partial
     cdef Py_ssize_t part
     cdef int failed = 0
     if kept == 0:
-        return np.zeros((0, source.outputs, k, k))
+        return _numpy.count_expected(block, losses)
     for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
         failed += _expect_rows(
-            &source, seen, w, &counts[0], rules.rules, rules.number, rules.plain, _begin(&cut, part),
+            &source, seen, w, n_weights, &counts[0], rules.rules, rules.number, rules.plain, _begin(&cut, part),
             _begin(&cut, part + 1), &sums[part, 0]
         )
     if failed:
         raise MemoryError
     total = partial[0] if cut.parts == 1 else _in_order(partial)
     # Kept by predicted class, whose sums over the true classes are then neighbours.
-    return np.ascontiguousarray(np.moveaxis(total.reshape(rules.number, source.outputs, k, k), 3, 2))
+    total = np.moveaxis(total.reshape(n_weights, rules.number, source.outputs, k, k), 4, 3)
+    return _numpy._as_weighted(block, np.ascontiguousarray(total))
+
+
+def _weights(weight):
+    """Weights as float64 of shape (R, N), or None."""
+    return None if weight is None else np.ascontiguousarray(np.atleast_2d(weight), dtype=np.float64)
 
 
 def _in_order(partial):
@@ -123,11 +135,11 @@ def _in_order(partial):
 
 
 cdef int _expect_rows(
-    const Source *source, const Source *seen, const double *weight, const Py_ssize_t *counts, const Rule *rules,
-    Py_ssize_t n_rules, bint plain, Py_ssize_t begin, Py_ssize_t end, double *sums
+    const Source *source, const Source *seen, const double *weight, Py_ssize_t n_weights, const Py_ssize_t *counts,
+    const Rule *rules, Py_ssize_t n_rules, bint plain, Py_ssize_t begin, Py_ssize_t end, double *sums
 ) noexcept nogil:
     cdef Scratch s
-    cdef Py_ssize_t row = begin, m, r, i, k = source.width
+    cdef Py_ssize_t row = begin, m, r, i, q, k = source.width
     cdef int n, b
     cdef double *total
     cdef double *at
@@ -137,17 +149,21 @@ cdef int _expect_rows(
         n = <int> min(<Py_ssize_t> MW_ROWS, end - row)
         for m in range(source.outputs):
             _read_tile(source, row, m, n, &s)
-            _weigh(source, seen, weight, row, m, n, &s)
+            if n_weights == 1:
+                _weigh(source, seen, weight, row, m, n, &s)
             for r in range(n_rules):
                 _decide(rules + r, m, <int> k, <int> counts[m], &s)
-                total = sums + (r * source.outputs + m) * k * k
-                if k == 2:
-                    mw_expect_two(n, s.code, s.mass, s.mass + MW_STEP, total)
-                    continue
-                for b in range(n):
-                    at = total + s.code[b] * k
-                    for i in range(k):
-                        at[i] += s.mass[i * MW_STEP + b]
+                for q in range(n_weights):
+                    if n_weights > 1:
+                        _weigh(source, seen, weight + q * source.rows, row, m, n, &s)
+                    total = sums + ((q * n_rules + r) * source.outputs + m) * k * k
+                    if k == 2:
+                        mw_expect_two(n, s.code, s.mass, s.mass + MW_STEP, total)
+                        continue
+                    for b in range(n):
+                        at = total + s.code[b] * k
+                        for i in range(k):
+                            at[i] += s.mass[i * MW_STEP + b]
         row += n
     free(s.held)
     return 0

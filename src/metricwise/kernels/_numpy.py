@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._block import Block, FloatArray, IntArray, LineArrays, LossArrays
 from ._link import LinkArrays, recalibrated
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-LossArrays = tuple[FloatArray, ...]
 
 _BLOCK = 1 << 16  # scores per block: half a megabyte of float64
 _MIN_ROWS = 64  # with very many outputs, fewer rows than this cost more in calls than they save in cache
@@ -38,10 +35,6 @@ def _by_class(eta: NDArray[Any], n_classes: IntArray, link: LinkArrays | None) -
     else:
         block = np.ascontiguousarray(np.moveaxis(eta, 2, 0), dtype=np.float64)
     return block if link is None else recalibrated(block, n_classes, link, positive=eta.ndim == 2)
-
-
-def _width(eta: NDArray[Any]) -> int:
-    return 2 if eta.ndim == 2 else int(eta.shape[2])
 
 
 def _scores(block: FloatArray, loss: LossArrays) -> Iterator[FloatArray]:
@@ -78,89 +71,84 @@ def _decide_block(block: FloatArray, n_classes: IntArray, loss: LossArrays) -> I
     return codes
 
 
-def decide(eta: NDArray[Any], n_classes: IntArray, loss: LossArrays, link: LinkArrays | None = None) -> IntArray:
+def decide(block: Block, loss: LossArrays) -> IntArray:
     """Predict the class of least score.
 
     Returns
     -------
     ndarray of shape (N, M), intp
     """
+    eta, n_classes = block.eta, block.n_classes
     n_rows, n_outputs = eta.shape[:2]
     out = np.empty((n_rows, n_outputs), dtype=np.intp)
-    for rows in _row_blocks(n_rows, n_outputs, _width(eta)):
-        out[rows] = _decide_block(_by_class(eta[rows], n_classes, link), n_classes, loss)
+    for rows in _row_blocks(n_rows, n_outputs, block.width):
+        out[rows] = _decide_block(_by_class(eta[rows], n_classes, block.link), n_classes, loss)
     return out
 
 
-def count_labels(
-    eta: NDArray[Any],
-    codes: NDArray[Any],
-    weight: FloatArray | None,
-    n_classes: IntArray,
-    losses: Sequence[LossArrays],
-    link: LinkArrays | None = None,
-) -> FloatArray:
-    """Count true against predicted classes for several losses in one pass.
+def count_labels(block: Block, losses: Sequence[LossArrays]) -> FloatArray:
+    """Count true against predicted classes for L losses in one pass.
 
     Returns
     -------
-    ndarray of shape (R, M, K, K)
+    ndarray of shape (L, M, K, K), or (R, L, M, K, K) of weights (R, N)
         Sums of weights, not divided by anything.
     """
+    eta, n_classes, codes = block.eta, block.n_classes, block.codes
+    assert codes is not None
     n_rows, n_outputs = eta.shape[:2]
-    k = _width(eta)
-    out = np.zeros((len(losses), n_outputs * k * k))
+    k, weights = block.width, _each_weight(block)
+    out = np.zeros((len(weights), len(losses), n_outputs * k * k))
     base = np.arange(n_outputs) * (k * k)
     for rows in _row_blocks(n_rows, n_outputs, k):
-        block = _by_class(eta[rows], n_classes, link)
+        tile = _by_class(eta[rows], n_classes, block.link)
         true = codes[rows].astype(np.intp)
         seen = true >= 0
         whole = bool(seen.all())
         cell = base + true * k
-        share = None if weight is None else np.broadcast_to(weight[rows, None], cell.shape)
-        share = share if share is None or whole else share[seen]
+        shares = [None if w is None else np.broadcast_to(w[rows, None], cell.shape) for w in weights]
+        shares = [share if share is None or whole else share[seen] for share in shares]
         for r, loss in enumerate(losses):
-            index = cell + _decide_block(block, n_classes, loss)
-            index = index if whole else index[seen]
-            out[r] += np.bincount(index.ravel(), None if share is None else share.ravel(), minlength=out.shape[1])
-    return out.reshape(len(losses), n_outputs, k, k)
+            index = cell + _decide_block(tile, n_classes, loss)
+            index = (index if whole else index[seen]).ravel()
+            for q, share in enumerate(shares):
+                out[q, r] += np.bincount(index, None if share is None else share.ravel(), minlength=out.shape[2])
+    return _as_weighted(block, out.reshape(len(weights), len(losses), n_outputs, k, k))
 
 
-def count_expected(
-    eta: NDArray[Any],
-    observed: NDArray[Any] | None,
-    weight: FloatArray | None,
-    n_classes: IntArray,
-    losses: Sequence[LossArrays],
-    link: LinkArrays | None = None,
-) -> FloatArray:
-    """Sum probabilities of the true class against predicted classes for several losses in one pass.
-
-    Parameters
-    ----------
-    observed : bool or float ndarray of shape (N, M), or None
-        Entries that count, or what they count for; None means all alike.
+def count_expected(block: Block, losses: Sequence[LossArrays]) -> FloatArray:
+    """Sum probabilities of the true class against predicted classes for L losses in one pass.
 
     Returns
     -------
-    ndarray of shape (R, M, K, K)
+    ndarray of shape (L, M, K, K), or (R, L, M, K, K) of weights (R, N)
     """
+    eta, n_classes = block.eta, block.n_classes
     n_rows, n_outputs = eta.shape[:2]
-    k = _width(eta)
-    out = np.zeros((len(losses), n_outputs, k, k))
+    k, weights = block.width, _each_weight(block)
+    out = np.zeros((len(weights), len(losses), n_outputs, k, k))
     base = np.arange(n_outputs) * k
     for rows in _row_blocks(n_rows, n_outputs, k):
-        block = _by_class(eta[rows], n_classes, link)
-        mass = block
-        if weight is not None:
-            mass = mass * weight[rows, None]
-        if observed is not None:
-            mass = mass * observed[rows]
+        tile = _by_class(eta[rows], n_classes, block.link)
+        masses = [tile if w is None else tile * w[rows, None] for w in weights]
+        if block.mass is not None:
+            masses = [mass * block.mass[rows] for mass in masses]
         for r, loss in enumerate(losses):
-            index = (base + _decide_block(block, n_classes, loss)).ravel()
-            for i in range(k):
-                out[r, :, i, :] += np.bincount(index, mass[i].ravel(), minlength=n_outputs * k).reshape(n_outputs, k)
-    return out
+            index = (base + _decide_block(tile, n_classes, loss)).ravel()
+            for q, mass in enumerate(masses):
+                for i in range(k):
+                    sums = np.bincount(index, mass[i].ravel(), minlength=n_outputs * k)
+                    out[q, r, :, i, :] += sums.reshape(n_outputs, k)
+    return _as_weighted(block, out)
+
+
+def _each_weight(block: Block) -> list[FloatArray | None]:
+    return [None] if block.weight is None else list(np.atleast_2d(block.weight))
+
+
+def _as_weighted(block: Block, sums: FloatArray) -> FloatArray:
+    """Drop the first axis of sums unless the weights have it too."""
+    return sums if block.weight is not None and block.weight.ndim == 2 else sums[0]
 
 
 # ------------------------------------------------------------------------------------- changes along a line of losses
@@ -279,20 +267,12 @@ def few_changes(table: FloatArray, group: IntArray) -> tuple[NDArray[np.uint8], 
 
 
 def changes(
-    eta: NDArray[Any],
-    codes: NDArray[Any] | None,
-    observed: NDArray[Any] | None,
-    weight: FloatArray | None,
-    n_classes: IntArray,
-    group: IntArray,
-    constant: LossArrays,
-    slope: LossArrays,
-    worth: FloatArray,
+    block: Block,
+    line: LineArrays,
     grid: FloatArray,
     n_bins: int,
     wanted: NDArray[np.bool_] | None = None,
     summed: bool = True,
-    link: LinkArrays | None = None,
 ) -> tuple[FloatArray, NDArray[np.int64], FloatArray, IntArray, FloatArray, FloatArray]:
     """Follow decisions along the losses ``constant + g * slope``, g from -inf to inf, and note every change.
 
@@ -302,13 +282,9 @@ def changes(
 
     Parameters
     ----------
-    codes : ndarray of shape (N, M), or None
-        Labels that are counted; None counts probabilities, of entries `observed` as in :func:`count_expected`.
-    group : integer ndarray of shape (M,)
-        Which of G lines an output follows, and whose sums it adds to; -1 leaves it out.
-    constant, slope : tuples of arrays with leading size G
-    worth : ndarray of shape (M, K + 1, K, 2)
-        What an entry of true class i, decided as j, adds to both functionals is ``worth[m, i + 1, j]``; 0 at i = -1.
+    block : Block
+        Without codes, probabilities are counted in their place. Of weight (N,).
+    line : LineArrays
     grid : ndarray of shape (G, 2)
         Where the bins of each line begin, and bins per unit of g. Bin 0 holds what lies before, the last what lies
         behind.
@@ -336,7 +312,7 @@ def changes(
     sums = np.zeros((n_segments, 4))
     flat = np.zeros(n_segments, dtype=bool) if wanted is None else wanted.reshape(-1)
     listed: list[tuple[Any, ...]] = [(np.empty(0, dtype=np.intp), np.empty(0), np.empty((0, 2)))]
-    for own, begin, g, change in _changes(eta, codes, observed, weight, n_classes, group, constant, slope, worth, link):
+    for own, begin, g, change in _changes(block, line):
         segment = _segment(g, own, grid, n_bins)
         if summed:
             start[own] += begin
@@ -355,41 +331,32 @@ def _segment(g: FloatArray, group: int, grid: FloatArray, n_bins: int) -> IntArr
     return group * (n_bins + 2) + np.where(at < 0, 0, np.clip(at, 0, n_bins).astype(np.intp) + 1)
 
 
-def _changes(
-    eta: NDArray[Any],
-    codes: NDArray[Any] | None,
-    observed: NDArray[Any] | None,
-    weight: FloatArray | None,
-    n_classes: IntArray,
-    group: IntArray,
-    constant: LossArrays,
-    slope: LossArrays,
-    worth: FloatArray,
-    link: LinkArrays | None,
-) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
+def _changes(block: Block, line: LineArrays) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
     """Yield, block by block of each output, its group, its functionals at g = -inf, change points and changes."""
+    eta, n_classes, weight, width = block.eta, block.n_classes, block.weight, block.width
+    group, constant, slope, worth = line
     slopes, noise = constant_slopes(slope, eta.ndim == 2), slope_noise(slope)
     lines = None if slopes is None else slope_lines(slopes, n_classes, group)
     for m in np.flatnonzero(group >= 0).tolist():
         own, k = int(group[m]), int(n_classes[m])
         at_g = tuple(a[own : own + 1] if len(a) > 1 else a for a in constant)
         per_g = tuple(a[own : own + 1] if len(a) > 1 else a for a in slope)
-        own_link = None if link is None else link.part(slice(m, m + 1), _width(eta))
-        for rows in _row_blocks(len(eta), 1, _width(eta)):
-            block = _by_class(eta[rows, m : m + 1], n_classes[m : m + 1], own_link)
-            height = np.stack(list(_scores(block, at_g)))[:k, :, 0]
+        own_link = None if block.link is None else block.link.part(slice(m, m + 1), width)
+        for rows in _row_blocks(len(eta), 1, width):
+            tile = _by_class(eta[rows, m : m + 1], n_classes[m : m + 1], own_link)
+            height = np.stack(list(_scores(tile, at_g)))[:k, :, 0]
             if lines is None:
-                incline = np.stack(list(_scores(block, per_g)))[:k, :, 0]
+                incline = np.stack(list(_scores(tile, per_g)))[:k, :, 0]
                 first, found = _walk_block(height, incline, noise)
             else:
-                total = _in_order(block)[:, 0] if eta.ndim == 3 else None
+                total = _in_order(tile)[:, 0] if eta.ndim == 3 else None
                 first, found = _walk_lines(height, total, *(part[m] for part in lines))
-            if codes is not None:
-                cell = (codes[rows, m].astype(np.intp) + 1) * worth.shape[2]
+            if block.codes is not None:
+                cell = (block.codes[rows, m].astype(np.intp) + 1) * worth.shape[2]
                 value = _value_of_labels(cell, worth[m].reshape(-1, 2), None if weight is None else weight[rows])
             else:
-                mass = block[:, :, 0] if weight is None else block[:, :, 0] * weight[rows]
-                mass = mass if observed is None else mass * observed[rows, m]
+                mass = tile[:, :, 0] if weight is None else tile[:, :, 0] * weight[rows]
+                mass = mass if block.mass is None else mass * block.mass[rows, m]
                 value = _value_of_masses(mass, worth[m, 1:])
             yield (own, *_sum_changes(first, found, value))
 
@@ -500,12 +467,13 @@ def _walk_block(
     return first, events
 
 
-def recalibrate(eta: NDArray[Any], n_classes: IntArray, link: LinkArrays) -> NDArray[Any]:
-    """Return recalibrated probabilities with the shape of `eta`, as float64: what passes behind a link see."""
+def recalibrate(block: Block) -> FloatArray:
+    """Return the probabilities behind the link with the shape of `eta`, as float64: what passes see."""
+    eta = block.eta
     out = np.empty(eta.shape)
-    for rows in _row_blocks(eta.shape[0], eta.shape[1], _width(eta)):
-        block = _by_class(eta[rows], n_classes, link)
-        out[rows] = block[1] if eta.ndim == 2 else np.moveaxis(block, 0, 2)
+    for rows in _row_blocks(eta.shape[0], eta.shape[1], block.width):
+        tile = _by_class(eta[rows], block.n_classes, block.link)
+        out[rows] = tile[1] if eta.ndim == 2 else np.moveaxis(tile, 0, 2)
     return out
 
 
@@ -515,7 +483,7 @@ def check_rows(eta: NDArray[Any], n_classes: IntArray, tolerance: float) -> bool
     Of (N, M) arrays, the probabilities of class 1, only the range is looked at.
     """
     n_rows, n_outputs = eta.shape[:2]
-    k = _width(eta)
+    k = 2 if eta.ndim == 2 else int(eta.shape[2])
     padded = np.arange(k) >= n_classes[:, None] if eta.ndim == 3 and (n_classes < k).any() else None
     for rows in _row_blocks(n_rows, n_outputs, k):
         block = eta[rows]
@@ -552,8 +520,10 @@ def tally(codes: NDArray[Any], weight: FloatArray | None, width: int) -> FloatAr
 
     Returns
     -------
-    ndarray of shape (M, K)
+    ndarray of shape (M, K), or (R, M, K) of weights (R, N)
     """
+    if weight is not None and weight.ndim == 2:
+        return np.stack([tally(codes, one, width) for one in weight])
     n_rows, n_outputs = codes.shape
     out = np.zeros(n_outputs * (width + 1))
     base = np.arange(n_outputs) * (width + 1) + 1

@@ -92,6 +92,8 @@ cdef int _encode_part(
 
 def tally(codes, weight, width):
     """Sum the weights of each true class of each output; see the NumPy twin."""
+    if weight is not None and weight.ndim == 2:
+        return np.stack([tally(codes, one, width) for one in weight])
     codes = _codes(codes)
     cdef _Held held = _Held(codes)
     cdef Source source = held.source()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,25 @@ from numpy.typing import NDArray
 from .base import Metric
 from .naming import pooled
 
-__all__ = ["instance_value", "instance_values"]
+__all__ = ["RowMean", "instance_value", "instance_values", "row_mean"]
 
 FloatArray = NDArray[np.float64]
 _CELLS = 1 << 20
+
+
+class RowMean(NamedTuple):
+    """A weighted mean over rows, which adds up over parts of them."""
+
+    total: float
+    mass: float
+
+    @property
+    def value(self) -> float:
+        """The mean."""
+        return self.total / self.mass
+
+    def __add__(self, other: RowMean) -> RowMean:  # type: ignore[override]  # no tuple is meant
+        return RowMean(self.total + other.total, self.mass + other.mass)
 
 
 def instance_value(
@@ -43,8 +58,21 @@ def instance_value(
     >>> instance_value(Accuracy(), true, predicted, 2, np.ones(2))
     0.75
     """
+    return row_mean(metric, true, predicted, n_classes, output_weight, sample_weight, classes).value
+
+
+def row_mean(
+    metric: Metric,
+    true: NDArray[Any],
+    predicted: NDArray[Any],
+    n_classes: int,
+    output_weight: FloatArray,
+    sample_weight: FloatArray | None = None,
+    classes: Sequence[Sequence[Any] | NDArray[Any]] | None = None,
+) -> RowMean:
+    """Return the mean over rows that :func:`instance_value` is, as sums that add up over parts of the rows."""
     values, mass = instance_values(metric, true, predicted, n_classes, output_weight, sample_weight, classes)
-    return float(values @ mass)
+    return RowMean(float(values @ mass), float(mass.sum()))
 
 
 def instance_values(
@@ -75,7 +103,7 @@ def instance_values(
     values : ndarray of shape (N,)
         0 for a row without an observed label.
     mass : ndarray of shape (N,)
-        Weights that sum to 1, 0 for such a row.
+        0 for such a row.
     """
     k, n = n_classes, len(true)
     metric, labels = (metric.of_output(0), None) if classes is None else pooled(metric, classes)
@@ -93,4 +121,4 @@ def instance_values(
         own = metric.of_rows((y >= 0).sum(axis=1, where=output_weight > 0)[some])
         values[rows][some] = own.bind(shares.sum(axis=-1), labels).value(shares)
     mass = np.where(seen > 0, 1.0 if sample_weight is None else sample_weight, 0.0)
-    return values, mass / mass.sum()
+    return values, np.asarray(mass)

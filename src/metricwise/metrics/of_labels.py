@@ -19,12 +19,12 @@ from ..inputs import (
     warn_of_order,
 )
 from ..inputs.encoding import label_array
-from .averages import check_average, group_outputs
+from .aim import Aim
+from .averages import check_average
 from .base import Metric
 from .functions import check_whole_rows
 from .instance import instance_value
 from .naming import PerOutput, check_classes, check_same_classes, pooled, same_classes, with_positive
-from .objective import make_objective
 from .scales import in_order
 
 __all__ = ["score"]
@@ -94,8 +94,7 @@ def score(
         raise ValueError(f"{who}: y_true must have an observed label of positive weight, got none.")
     if average == "instance":
         return instance_value(metric, true, predicted, width, alpha, weight, names)
-    grouping = group_outputs(average, mass, n_classes, alpha)
-    return make_objective(metric, grouping, C.sum(axis=-1), n_classes, classes=names).value(C)
+    return Aim(metric, average, alpha).bind(C.sum(axis=-1), mass, n_classes, names).value(C)
 
 
 def _with_named(metric: Metric, names: Classes) -> Classes:

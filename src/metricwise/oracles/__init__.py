@@ -1,12 +1,10 @@
-"""Oracles: everything that touches rows, behind one small interface.
+"""The oracle: everything that is counted of rows, behind one small interface.
 
-Owns the answer to "give me a loss, I give you the confusion tensor of the rule that minimises it". An engine is one
-more module here. Must not know metrics or solvers.
+Owns the answer to "give me a loss, I give you the confusion tensor of the rule that minimises it", over any source of
+rows. Must not know metrics or solvers, nor where rows lie.
 """
 
 from .base import Line, Oracle, Walk
-from .blended import BlendedOracle
-from .memory import MemoryOracle
-from .passes import Passes, in_passes
+from .counts import Counts
 
-__all__ = ["BlendedOracle", "Line", "MemoryOracle", "Oracle", "Passes", "Walk", "in_passes"]
+__all__ = ["Counts", "Line", "Oracle", "Walk"]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..inputs import Probabilities
 from ..losses import Loss
+from ..rows import Probabilities
 from .link import Link
 
 __all__ = ["bisect_changes", "decide_loss"]
@@ -23,16 +23,11 @@ IntArray = NDArray[np.intp]
 
 def decide_loss(loss: Loss, proba: Probabilities) -> IntArray:
     """Codes (N, M) of least expected loss."""
-    first = proba.blocks[0]
-    width = 2 if first.ndim == 2 else int(first.shape[2])
-    if len(proba.blocks) == 1 and width == loss.n_classes and proba.link is None:  # nothing to cut
-        return kernels.decide(first, proba.n_classes, loss.arrays)
     codes = []
-    for block, span, link in proba.outputs():
-        width = 2 if block.ndim == 2 else min(int(block.shape[2]), loss.n_classes)
-        real = block if block.ndim == 2 else block[:, :, :width]  # what lies beyond is padding
-        link = None if link is None else link.part(slice(None), width)
-        codes.append(kernels.decide(real, proba.n_classes[span], _cut(loss, span, width), link))
+    for block, span in proba.outputs():
+        width = min(block.width, loss.n_classes)
+        real = block if width == block.width else block.part(slice(None), width)  # what lies beyond is padding
+        codes.append(kernels.decide(real, _cut(loss, span, width)))
     return codes[0] if len(codes) == 1 else np.concatenate(codes, axis=1)
 
 
@@ -54,7 +49,7 @@ def bisect_changes(loss: Loss, link: Link | None, outputs: IntArray) -> tuple[In
     first = None if link is None else link.arrays.part(outputs, 2)
 
     def decide(p: FloatArray) -> IntArray:
-        return kernels.decide(p[None, :], two, arrays, first).reshape(-1)
+        return kernels.decide(kernels.Block(p[None, :], two, link=first), arrays).reshape(-1)
 
     low = np.zeros(len(outputs), dtype=np.int64)
     high = np.ones(len(outputs)).view(np.int64)

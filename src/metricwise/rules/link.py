@@ -7,7 +7,6 @@ Must not know losses, metrics or labels.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,10 +90,6 @@ class Link:
     def arrays(self) -> kernels.LinkArrays:
         """The link as row passes take it."""
         return kernels.LinkArrays(self.temperature, self.bias, self.floor)
-
-    def take(self, outputs: Any) -> Link:
-        """Return the link of some of the outputs."""
-        return Link(self.temperature[outputs], self.bias[outputs], self.floor)
 
     def view(self, proba: Probabilities) -> Probabilities:
         """Return the recalibrated probabilities without making them: row passes apply the link on the way.

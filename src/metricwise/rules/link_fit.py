@@ -15,7 +15,7 @@ from ..inputs import Probabilities
 from ..sampling import draw_rows
 from .link import Link
 
-__all__ = ["fit_link"]
+__all__ = ["LINK_ROWS", "fit_link"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -31,6 +31,7 @@ SHRINKAGE = 1.0
 # class-balanced (by at most 0.003, at 500 rows).
 _SHARING = 5
 _SHARED_STRENGTH = 5.0
+LINK_ROWS = 20_000  # fix K + 1 numbers, if the rarest class has enough of them
 _POOL = 100_000  # entries that the common link is fitted to, before those are sampled by class
 _MIN_TEMPERATURE = 0.05
 _BATCH = 1 << 17  # numbers per batch of outputs: what one Newton step reads stays in cache
@@ -47,7 +48,7 @@ def fit_link(
     *,
     frequency: FloatArray | None = None,
     shrinkage: float = SHRINKAGE,
-    max_rows: int = 20_000,
+    max_rows: int = LINK_ROWS,
 ) -> Link:
     """Fit a temperature and biases that make probabilities agree with labels.
 
@@ -107,7 +108,7 @@ def fit_link(
     proba, codes = rows.proba, rows.codes
     link = Link.identity(proba.n_outputs, proba.width)
     penalties = {k: _penalty(rows, k, shrinkage) for k in sorted(set(proba.n_classes.tolist()))}
-    for block, span, _ in proba.outputs():
+    for block, span in proba.spans():
         counts = proba.n_classes[span]
         for k in sorted(set(counts.tolist())):
             for chosen in _batches(np.flatnonzero(counts == k), len(block), k):

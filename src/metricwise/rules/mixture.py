@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Probabilities, decode
+from ..inputs import Probabilities, Schema, decode
 from . import serialize
 from .description import describe_mixture
 from .link import Link
@@ -120,29 +120,34 @@ class MixtureRule:
     # ------------------------------------------------------------------------------------------------- shapes
 
     @property
+    def schema(self) -> Schema:
+        """Outputs and classes, which all of the rules have."""
+        return self.rules[0].schema
+
+    @property
     def classes(self) -> tuple[NDArray[Any], ...]:
         """Label of each class of each output."""
-        return self.rules[0].classes
+        return self.schema.classes
 
     @property
     def multioutput(self) -> bool:
         """Whether predictions are 2-D."""
-        return self.rules[0].multioutput
+        return self.schema.multioutput
 
     @property
     def n_classes(self) -> IntArray:
         """K_m of each output, of shape (M,)."""
-        return self.rules[0].n_classes
+        return self.schema.n_classes
 
     @property
     def n_outputs(self) -> int:
         """M."""
-        return self.rules[0].n_outputs
+        return self.schema.n_outputs
 
     @property
     def width(self) -> int:
         """K, the largest K_m."""
-        return self.rules[0].width
+        return self.schema.width
 
     # ---------------------------------------------------------------------------------------------- decisions
 
@@ -222,18 +227,9 @@ class MixtureRule:
 
     # ---------------------------------------------------------------------------------------- copies and files
 
-    def named(
-        self,
-        classes: tuple[NDArray[Any], ...],
-        multioutput: bool,
-        link: Link | None,
-        normalize: bool,
-        facts: Mapping[str, Any],
-        output_names: tuple[str, ...] | None = None,
-    ) -> MixtureRule:
+    def named(self, schema: Schema, link: Link | None, facts: Mapping[str, Any]) -> MixtureRule:
         """Return a copy in the user's labels: solvers build rules whose labels are codes."""
-        rules = tuple(rule.named(classes, multioutput, link, normalize, {}, output_names) for rule in self.rules)
-        return MixtureRule(rules, self.weights, self.seed, facts)
+        return MixtureRule(tuple(rule.named(schema, link, {}) for rule in self.rules), self.weights, self.seed, facts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON types; `from_dict` gives it back exactly."""

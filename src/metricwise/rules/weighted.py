@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Probabilities, check_rows, decode, python_labels, read_proba, shared
+from ..inputs import Probabilities, Schema, check_rows, decode, python_labels, read_proba
 from ..losses import Loss
 from . import serialize
 from .decisions import bisect_changes, decide_loss
@@ -79,30 +79,32 @@ class WeightedRule:
     normalize: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
     output_names: tuple[str, ...] | None = None
+    schema: Schema = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", shared(map(np.asarray, self.classes)))
+        schema = Schema(self.classes, self.multioutput, self.normalize, self.output_names)
+        object.__setattr__(self, "schema", schema)
+        object.__setattr__(self, "classes", schema.classes)
+        object.__setattr__(self, "output_names", schema.output_names)
         object.__setattr__(self, "facts", dict(self.facts))
-        if self.output_names is not None:
-            object.__setattr__(self, "output_names", tuple(self.output_names))
         _check(self)
 
     # ------------------------------------------------------------------------------------------------- shapes
 
-    @cached_property
+    @property
     def n_classes(self) -> IntArray:
         """K_m of each output, of shape (M,)."""
-        return np.array(list(map(len, self.classes)), dtype=np.intp)
+        return self.schema.n_classes
 
     @property
     def n_outputs(self) -> int:
         """M."""
-        return len(self.classes)
+        return self.schema.n_outputs
 
-    @cached_property
+    @property
     def width(self) -> int:
         """K, the largest K_m."""
-        return max(map(len, self.classes))
+        return self.schema.width
 
     # ---------------------------------------------------------------------------------------------- decisions
 
@@ -236,17 +238,11 @@ class WeightedRule:
 
     # ---------------------------------------------------------------------------------------- copies and files
 
-    def named(
-        self,
-        classes: tuple[NDArray[Any], ...],
-        multioutput: bool,
-        link: Link | None,
-        normalize: bool,
-        facts: Mapping[str, Any],
-        output_names: tuple[str, ...] | None = None,
-    ) -> WeightedRule:
+    def named(self, schema: Schema, link: Link | None, facts: Mapping[str, Any]) -> WeightedRule:
         """Return a copy in the user's labels: solvers build rules whose labels are codes."""
-        return WeightedRule(self.loss, classes, link, multioutput, normalize, facts, output_names)
+        return WeightedRule(
+            self.loss, schema.classes, link, schema.multioutput, schema.normalize, facts, schema.output_names
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON types; `from_dict` gives it back exactly."""
@@ -314,9 +310,8 @@ def anonymous_rule(loss: Loss, n_classes: NDArray[Any]) -> WeightedRule:
     >>> anonymous_rule(Loss.argmax(3), np.array([3])).predict([[0.2, 0.5, 0.3]])
     array([1])
     """
-    counts = n_classes.tolist()
-    ranges = {k: np.arange(k) for k in set(counts)}
-    return WeightedRule(loss, tuple([ranges[k] for k in counts]), multioutput=len(counts) > 1)
+    schema = Schema.of_codes(n_classes)
+    return WeightedRule(loss, schema.classes, multioutput=schema.multioutput)
 
 
 # ------------------------------------------------------------------------------------------------------ checks

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle, Walk
-from ..oracles.passes import in_passes
 from ..rules import MixtureRule, WeightedRule, anonymous_rule
+from ..sources.passes import in_passes
 from .needs import Needs
 
 __all__ = [

@@ -7,11 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import inputs
 from ..confusion import normalize
-from ..metrics.averages import group_outputs
+from ..metrics.aim import Aim
 from ..metrics.base import Metric
 from ..metrics.naming import check_same_classes
-from ..metrics.objective import make_objective
-from ..metrics.resolution import Resolved, resolve, target_kind
+from ..metrics.resolution import resolve, target_kind
 from ._checks import FloatArray, MetricLike, read_sizes, read_tensor
 
 __all__ = ["loss_from_gradient"]
@@ -97,9 +96,10 @@ def loss_from_gradient(
     resolved = resolve(metric, target_kind(C.shape[-1], not single), average, zero_division)
     if not resolved.average_given:
         check_same_classes([range(k) for k in sizes.tolist()], who)
-    alpha = _support_weighted(resolved, inputs.read_output_weight(output_weight, len(C), who), weight, C)
-    grouping = group_outputs(resolved.average, weight, sizes, alpha)
-    objective = make_objective(resolved.metric, grouping, C.sum(axis=-1), sizes)
+    alpha = inputs.read_output_weight(output_weight, len(C), who)
+    aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
+    objective = aim.bind(C.sum(axis=-1), weight, sizes)
+    grouping = objective.grouping
     slope = objective.gradient(grouping.pool(C))
     if not np.isfinite(slope).all():
         raise ValueError(f"{who}: {resolved.name} has no finite gradient at this confusion; take it at another one.")
@@ -118,9 +118,3 @@ def _unit_losses(slope: FloatArray, group: NDArray[np.intp], sizes: NDArray[np.i
     losses = units[np.maximum(group, 0)]
     losses[group < 0] = 1.0 - np.eye(width)
     return losses
-
-
-def _support_weighted(resolved: Resolved, alpha: FloatArray, weight: FloatArray, C: FloatArray) -> FloatArray:
-    """Weigh outputs by their positives where scikit-learn's "weighted" on multilabel targets asks for it."""
-    support = weight * C[:, 1].sum(axis=-1)
-    return alpha * support if resolved.support_weighted and support.any() else alpha

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import inputs
+from ..metrics.aim import Aim
 from ..metrics.resolution import resolve_for
-from ..oracles import BlendedOracle, MemoryOracle
-from ..problem import Problem, Recipe, Settings, fit
+from ..problem import Problem, Recipe, Settings, components, fit, mixed
 from ..rules import MixtureRule, WeightedRule
-from ._checks import FloatArray, MetricLike
+from ..sources import MemorySource
+from ._checks import MetricLike
 
 __all__ = ["Regret", "regret"]
 
@@ -125,21 +126,14 @@ def regret(
         pos_label=pos_label,
         who=who,
     )
-    problem = Problem(
-        proba=truth,
-        codes=None,
-        classes=rule.classes,
-        metric=resolved.metric,
-        average=resolved.average,
-        support_weighted=resolved.support_weighted,
-        sample_weight=inputs.read_sample_weight(sample_weight, truth.n_rows, who),
-        output_weight=inputs.read_output_weight(output_weight, truth.n_outputs, who),
-        multioutput=rule.multioutput,
-        output_names=reader.output_names,
-    )
+    weight = inputs.read_sample_weight(sample_weight, truth.n_rows, who)
+    alpha = inputs.read_output_weight(output_weight, truth.n_outputs, who)
+    aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
+    problem = Problem(MemorySource(inputs.make_rows(truth, None, weight), replace(reader.schema, normalize=False)), aim)
     oracle = problem.oracle("expected")
     objective = problem.objective(oracle)
-    value = objective.value(_expected_confusion(rule, estimate, oracle))
+    rules, shares = components(rule)
+    value = objective.value(mixed(np.stack([oracle.confusion_of(one.decide(estimate)) for one in rules]), shares))
     # Only for concave metrics can a mixture be found that is sure to be best.
     recipe = Recipe(confusion="expected", recalibrate=False)
     solution = fit(problem, recipe, Settings(randomized=objective.concave))
@@ -147,15 +141,3 @@ def regret(
         bound = None if solution.upper_bound is None else max(solution.upper_bound, value)
         return Regret(value, value, bound, rule)
     return Regret(value, solution.value, solution.upper_bound, solution.rule)
-
-
-def _expected_confusion(
-    rule: WeightedRule | MixtureRule, proba: inputs.Probabilities, oracle: MemoryOracle | BlendedOracle
-) -> FloatArray:
-    """Return the confusion of a rule that decides by `proba`, as the oracle counts."""
-    if isinstance(rule, WeightedRule):
-        return oracle.confusion_of(rule.decide(proba))
-    weights = np.broadcast_to(rule.weights, (rule.n_outputs, len(rule.rules)))
-    parts = [oracle.confusion_of(component.decide(proba)) for component in rule.rules]
-    mixed: FloatArray = np.einsum("mr,rmij->mij", weights, np.array(parts))
-    return mixed

@@ -22,7 +22,7 @@ class Passes:
 
     Examples
     --------
-    >>> from metricwise.oracles import Passes, in_passes
+    >>> from metricwise.sources import Passes, in_passes
     >>> fit = Passes()
     >>> Passes(fit).add(300)
     >>> Passes(fit).add(110)

@@ -1,0 +1,73 @@
+"""What the probabilities are of: outputs, classes, names; what a rule must know of the rows that it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .encoding import shared
+
+__all__ = ["Schema"]
+
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """Outputs and classes of a problem, and of the rule that is fitted to it.
+
+    Parameters
+    ----------
+    classes : sequence of M ndarrays
+        Label of each class, in column order.
+    multioutput : bool, default=False
+        Whether predictions are 2-D, as y was.
+    normalize : bool, default=False
+        Whether scores are taken and divided by the sum of their row.
+    output_names : tuple of str, optional
+        Names of the outputs, which the columns of a multilabel data frame are matched to.
+
+    Examples
+    --------
+    >>> from metricwise.inputs import Schema
+    >>> schema = Schema([["no", "yes"], ["low", "mid", "high"]], multioutput=True)
+    >>> schema.n_outputs, schema.width, schema.n_classes.tolist()
+    (2, 3, [2, 3])
+    """
+
+    classes: tuple[NDArray[Any], ...]
+    multioutput: bool = False
+    normalize: bool = False
+    output_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", shared(map(np.asarray, self.classes)))
+        if self.output_names is not None:
+            object.__setattr__(self, "output_names", tuple(self.output_names))
+
+    @classmethod
+    def of_codes(cls, n_classes: Sequence[int] | IntArray) -> Schema:
+        """Return the schema of outputs whose labels are codes, 0..K_m-1."""
+        sizes = [int(k) for k in n_classes]
+        labels = {k: np.arange(k) for k in set(sizes)}
+        return cls(tuple(labels[k] for k in sizes), multioutput=len(sizes) > 1)
+
+    @cached_property
+    def n_classes(self) -> IntArray:
+        """K_m of each output, of shape (M,)."""
+        return np.array(list(map(len, self.classes)), dtype=np.intp)
+
+    @property
+    def n_outputs(self) -> int:
+        """M."""
+        return len(self.classes)
+
+    @cached_property
+    def width(self) -> int:
+        """K, the largest K_m."""
+        return int(self.n_classes.max())

@@ -1,0 +1,53 @@
+"""What row passes take: rows of one array of outputs, and the line of losses that they are followed along."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._link import LinkArrays
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+LossArrays = tuple[FloatArray, ...]
+
+
+class Block(NamedTuple):
+    """Rows of one array of outputs; see the conventions of :mod:`metricwise.kernels`."""
+
+    eta: NDArray[Any]  # (N, M, K), or (N, M) with the probability of class 1
+    n_classes: IntArray  # (M,)
+    codes: NDArray[Any] | None = None  # (N, M)
+    weight: FloatArray | None = None  # (N,), or (R, N) where rows are counted R times over
+    mass: NDArray[Any] | None = None  # (N, M), bool or float: what an entry counts for where probabilities are counted
+    link: LinkArrays | None = None
+
+    @property
+    def width(self) -> int:
+        """K."""
+        return 2 if self.eta.ndim == 2 else int(self.eta.shape[2])
+
+    def part(self, outputs: slice, width: int) -> Block:
+        """Return some of the outputs, cut to the first classes."""
+        return Block(
+            self.eta[:, outputs] if self.eta.ndim == 2 else self.eta[:, outputs, :width],
+            self.n_classes[outputs],
+            None if self.codes is None else self.codes[:, outputs],
+            self.weight,
+            None if self.mass is None else self.mass[:, outputs],
+            None if self.link is None else self.link.part(outputs, width),
+        )
+
+
+class LineArrays(NamedTuple):
+    """Losses ``constant + g * slope`` of G groups of outputs, and what is followed along them.
+
+    What an entry of true class i, decided as j, adds to both functionals is ``worth[m, i + 1, j]``; 0 at i = -1.
+    """
+
+    group: IntArray  # (M,): which line an output follows, and whose sums it adds to; -1 leaves it out
+    constant: LossArrays  # with leading size G
+    slope: LossArrays
+    worth: FloatArray  # (M, K + 1, K, 2)

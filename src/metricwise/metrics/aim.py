@@ -1,0 +1,109 @@
+"""What the user is judged by: a metric, its average over outputs, and what outputs weigh.
+
+Owns the step from the metric, as it was meant, to the objective of given class priors: groups of outputs, weights by
+support, binding. Must not know rows or solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .averages import Grouping, group_outputs
+from .base import Metric
+from .naming import positive_places
+from .objective import Objective, make_objective
+
+__all__ = ["Aim"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+Classes = Sequence[Sequence[Any] | NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """A metric, how it is averaged over outputs, and what the outputs weigh.
+
+    Parameters
+    ----------
+    metric : Metric
+        Of one confusion matrix; not bound.
+    average : {"micro", "macro", "instance"}
+    output_weight : ndarray of shape (M,)
+        alpha_m.
+    support_weighted : bool, default=False
+        Whether outputs weigh by their share of positives too, as scikit-learn's "weighted" does on multilabel targets.
+    positive : ndarray of shape (M,), optional
+        Where they weigh so, the positive class of each output, for metrics that have none of their own; the last of
+        two by default.
+    name : str, default=""
+        What the user called it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.metrics import FBeta
+    >>> from metricwise.metrics.aim import Aim
+    >>> C = np.array([[[0.5, 0.1], [0.1, 0.3]], [[0.6, 0.0], [0.2, 0.2]]])
+    >>> aim = Aim(FBeta(), "macro", np.ones(2))
+    >>> round(aim.bind(C.sum(axis=2), np.array([10.0, 10.0]), np.array([2, 2])).value(C), 4)
+    0.7083
+    """
+
+    metric: Metric
+    average: str
+    output_weight: FloatArray
+    support_weighted: bool = False
+    positive: IntArray | None = None
+    name: str = ""
+
+    def grouping(
+        self, priors: FloatArray, weight: FloatArray, n_classes: IntArray, classes: Classes | None = None
+    ) -> Grouping:
+        """Return which outputs are pooled, and what they weigh, for outputs of these priors; see :meth:`bind`."""
+        alpha = self.output_weight
+        if self.support_weighted:
+            own = None if classes is None else positive_places(self.metric, classes)
+            places = own if own is not None else self.positive
+            places = np.ones(len(alpha), dtype=np.intp) if places is None else places
+            support = alpha * weight * priors[np.arange(len(alpha)), places]
+            alpha = support if support.sum() > 0 else alpha
+        return group_outputs(self.average, weight, n_classes, alpha)
+
+    def bind(
+        self,
+        priors: FloatArray,
+        weight: FloatArray,
+        n_classes: IntArray,
+        classes: Classes | None = None,
+        *,
+        frozen: NDArray[np.bool_] | None = None,
+        pad: Callable[[Grouping], FloatArray | None] | None = None,
+    ) -> Objective:
+        """Bind the metric to class priors.
+
+        Parameters
+        ----------
+        priors : ndarray of shape (M, K)
+        weight : ndarray of shape (M,)
+            n_m, the weight of the observed labels of each output.
+        n_classes : ndarray of shape (M,), int
+        classes : sequence of M label sequences, optional
+            What a class given by label refers to.
+        frozen : ndarray of shape (M,), bool, optional
+            Outputs that keep argmax.
+        pad : callable, optional
+            From the grouping to the confusion (G, K, K) that every rule has beside its own.
+
+        Returns
+        -------
+        Objective
+        """
+        grouping = self.grouping(priors, weight, n_classes, classes)
+        padding = None if pad is None else pad(grouping)
+        return make_objective(self.metric, grouping, priors, n_classes, classes=classes, frozen=frozen, padding=padding)

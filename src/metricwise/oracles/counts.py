@@ -1,0 +1,423 @@
+"""The oracle: what is counted of the rows of any source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import kernels
+from ..confusion import distributions, expected_confusion, from_predictions
+from ..losses import Loss
+from ..rows import Rows
+from ..rules import Link
+from ..rules.decisions import decide_loss
+from ..sources import MemorySource, Source
+from .base import Changes, FloatArray, IntArray, Line, Score, Walk
+from .walk import follow
+
+__all__ = ["Counts"]
+
+_FIRST = np.zeros(1, dtype=np.intp)
+_LEAST_PRIOR = 1e-6  # as the shift of the probabilities has it: a class may not be shifted away for good
+
+
+class _Kind(NamedTuple):
+    """What is counted, and with what share it enters."""
+
+    expected: bool
+    share: float
+
+
+_KINDS = {
+    "labels": (_Kind(False, 1.0),),
+    "expected": (_Kind(True, 1.0),),
+    # Labels with less noise, probabilities with less faith.
+    "blended": (_Kind(False, 0.5), _Kind(True, 0.5)),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Counts the rows of a source: loss in, confusion out.
+
+    Parameters
+    ----------
+    source : Source
+    confusion : {"labels", "expected", "blended"}, default="labels"
+        Count labels, the probabilities of the true class in their place (over the entries whose label is observed), or
+        half of each.
+    link : Link, optional
+        Decisions are taken, and probabilities counted, behind it.
+    prior : ndarray of shape (M, K), optional
+        Count as if the classes had these shares, where labels say what shares the rows have: labelled rows weigh by
+        true class; where probabilities are counted, rows weigh by how much more frequent they are, and `link` has
+        shifted them.
+
+    See Also
+    --------
+    metricwise.sources.MemorySource, metricwise.sources.ChunkedSource : where the rows are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.inputs import Schema, read_proba
+    >>> from metricwise.losses import Loss
+    >>> from metricwise.oracles import Counts
+    >>> from metricwise.rows import Rows
+    >>> from metricwise.sources import MemorySource
+    >>> rows = Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]]))
+    >>> source = MemorySource(rows, Schema.of_codes([2]))
+    >>> Counts(source).confusions([Loss.argmax(2)]).round(3).tolist()
+    [[[[0.333, 0.333], [0.0, 0.333]]]]
+    """
+
+    source: Source
+    confusion: Literal["labels", "expected", "blended"] = "labels"
+    link: Link | None = None
+    prior: FloatArray | None = None
+
+    # -------------------------------------------------------------------------------------------- what is counted
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.source.n_rows
+
+    @property
+    def n_classes(self) -> IntArray:
+        """K_m of each output."""
+        return self.source.schema.n_classes
+
+    @property
+    def certified(self) -> bool:
+        """Whether no rule has a smaller <L, C>: where probabilities are counted, and nothing else."""
+        return self.confusion == "expected"
+
+    @property
+    def entries_read(self) -> int:
+        """Entries that have been read so far."""
+        return self.source.passes.entries
+
+    @cached_property
+    def _kinds(self) -> tuple[_Kind, ...]:
+        return _KINDS[self.confusion]
+
+    @cached_property
+    def _prepared(self) -> Source:
+        """The rows as they are counted: behind the link, and every entry with what it counts for."""
+        changes = self.link is not None or any(kind.expected for kind in self._kinds)
+        return self.source.map(self._prepare) if changes else self.source
+
+    def _prepare(self, rows: Rows) -> Rows:
+        rows = rows if self.link is None else rows.behind(self.link.arrays)
+        return replace(rows, mass=self._mass(rows)) if any(kind.expected for kind in self._kinds) else rows
+
+    def _mass(self, rows: Rows) -> NDArray[Any] | None:
+        """What each entry (N, M) counts for where probabilities are counted; None where all count alike."""
+        if rows.codes is None:
+            return None
+        seen = None if rows.codes.min(initial=0) >= 0 else rows.codes >= 0
+        if self.prior is None:
+            return seen
+        # Shifted probabilities are eta_j w_j / S with w the ratio of the priors, and the row is S times as frequent.
+        labels = _shares(self.source.class_weights)
+        back = np.where(labels > 0, labels / np.maximum(self.prior, _LEAST_PRIOR), 1.0)
+        mass = np.empty(rows.codes.shape)
+        for part in rows.proba.chunks():
+            some = rows.proba.take(part)
+            for m in range(some.n_outputs):
+                eta = distributions(some.output(m)[:, 0])
+                mass[part, m] = 1.0 / (eta @ back[m, : eta.shape[1]])
+        return mass if seen is None else mass * seen
+
+    @cached_property
+    def _row_sums(self) -> FloatArray:
+        """Weight of each true class of each output by each kind of count, shape (kinds, M, K)."""
+        if not any(kind.expected for kind in self._kinds):
+            return self.source.class_weights[None]
+        argmax = [Loss.argmax(self.source.schema.width)]
+        expected = self._prepared.reduce(lambda rows: self._sums(rows, argmax, [_Kind(True, 1.0)]))[0, 0].sum(axis=2)
+        return np.stack([expected if kind.expected else self.source.class_weights for kind in self._kinds])
+
+    @cached_property
+    def _factor(self) -> FloatArray:
+        """What turns sums of weights into shares: 1 / n_m, times the shift of the class priors; (kinds, M, K)."""
+        sums = self._row_sums
+        out = np.empty(sums.shape)
+        for q, kind in enumerate(self._kinds):
+            total = sums[q].sum(axis=1, keepdims=True)
+            if self.prior is None or kind.expected:
+                out[q] = 1.0 / np.where(total > 0, total, 1.0)
+                continue
+            # Classes without a labelled row cannot be weighted up: the others share their mass.
+            target = _shares(np.where(sums[q] > 0, self.prior, 0.0))
+            out[q] = np.where(sums[q] > 0, target / np.where(sums[q] > 0, sums[q], 1.0), 0.0)
+        return out
+
+    @cached_property
+    def priors(self) -> FloatArray:
+        """Class priors (M, K)."""
+        return self._mixed(self._row_sums * self._factor)
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """n_m, the weight of the observed labels of each output."""
+        return np.asarray(self._row_sums[0].sum(axis=1))
+
+    def _mixed(self, counted: FloatArray) -> FloatArray:
+        """Mix what was counted by each kind, the first axis."""
+        if len(self._kinds) == 1:
+            return np.asarray(counted[0])
+        return np.asarray(sum(kind.share * one for kind, one in zip(self._kinds, counted, strict=True)))
+
+    # ------------------------------------------------------------------------------------------------- confusions
+
+    def confusions(self, losses: Sequence[Loss], linked: bool = True) -> FloatArray:
+        """Return the confusion tensors of the rules of R losses, shape (R, M, K, K), in one pass over the rows.
+
+        Parameters
+        ----------
+        losses : sequence of R Loss
+        linked : bool, default=True
+            False: decided by the probabilities before the link, as plain argmax is.
+        """
+        if linked or self.link is None:
+            sums = self._prepared.reduce(lambda rows: self._sums(rows, losses, self._kinds))
+        elif self.confusion == "labels":
+            sums = self.source.reduce(lambda rows: self._sums(rows, losses, self._kinds))
+        else:
+            sums = self.source.reduce(lambda rows: self._decided_sums(rows, losses))
+        sums *= self._factor[:, None, :, :, None]
+        return self._mixed(sums)
+
+    def _sums(self, rows: Rows, losses: Sequence[Loss], kinds: Sequence[_Kind]) -> FloatArray:
+        """Sums of weights (kinds, R, M, K, K), not divided by anything."""
+        k, n_outputs = rows.proba.width, rows.proba.n_outputs
+        out = np.zeros((len(kinds), len(losses), n_outputs, k, k))
+        for block, span in rows.blocks():
+            arrays = [_part(loss, span, block.width) for loss in losses]
+            width = min(block.width, k)  # an array may be padded beyond the largest number of classes
+            for q, kind in enumerate(kinds):
+                count = kernels.count_expected if kind.expected else kernels.count_labels
+                out[q, :, span, :width, :width] = count(block, arrays)[:, :, :width, :width]
+        return out
+
+    def _decided_sums(self, rows: Rows, losses: Sequence[Loss]) -> FloatArray:
+        """The same where decisions are taken before the link and counted behind it."""
+        out = np.zeros((len(self._kinds), len(losses), rows.proba.n_outputs, *(rows.proba.width,) * 2))
+        for part in rows.chunks():
+            counted = self._prepare(part)
+            for r, loss in enumerate(losses):
+                out[:, r] += self._count(counted, decide_loss(loss, part.proba))
+        return out
+
+    def _count(self, rows: Rows, decided: NDArray[Any]) -> FloatArray:
+        """Sums of weights (kinds, M, K, K) of given decisions."""
+        out = []
+        for kind in self._kinds:
+            if kind.expected:
+                out.append(expected_confusion(rows.proba, decided, rows.weight, rows.mass))
+            else:
+                assert rows.codes is not None
+                out.append(from_predictions(rows.codes, decided, rows.proba.width, rows.weight))
+        return np.stack(out)
+
+    def confusion_of(self, decided: NDArray[Any]) -> FloatArray:
+        """Return the confusion tensor (M, K, K) of given decisions, codes of shape (N, M)."""
+        sums = self._prepared.reduce(lambda rows: self._count(rows, decided[rows.start : rows.start + rows.n_rows]))
+        return self._mixed(sums * self._factor[..., None])
+
+    def shares(self, losses: Sequence[Loss]) -> FloatArray:
+        """Return hits (the diagonals) and predicted shares (the column sums) of those tensors alone, (R, M, 2, K)."""
+        return self._mixed(self._prepared.reduce(lambda rows: self._shares(rows, losses)))
+
+    def _shares(self, rows: Rows, losses: Sequence[Loss]) -> FloatArray:
+        """Hits and predicted shares (kinds, R, M, 2, K): what rows add to them."""
+        out = np.zeros((len(self._kinds), len(losses), rows.proba.n_outputs, 2, rows.proba.width))
+        for part in rows.chunks():
+            plain = replace(part, proba=part.proba.recalibrated())
+            for block, span in plain.blocks():
+                for r, loss in enumerate(losses):
+                    decided = kernels.decide(block, _part(loss, span, block.width))
+                    for m in range(span.start, span.stop):
+                        one = block.part(slice(m - span.start, m - span.start + 1), block.width)
+                        for q, kind in enumerate(self._kinds):
+                            own = decided[:, m - span.start]
+                            out[q, r, m] += _shares_of(one, own, kind.expected, self._factor[q, m])
+        return out
+
+    # -------------------------------------------------------------------------------------------------- the walk
+
+    def walk(self, line: Line, tol: float, score: Score | None = None) -> Walk:
+        """Follow functionals of the confusion for all g along a line of losses; see :meth:`Oracle.walk`."""
+        return follow(self, line, tol, score)
+
+    def changes(
+        self, line: Line, grid: FloatArray, n_bins: int, wanted: NDArray[np.bool_] | None, summed: bool
+    ) -> Changes:
+        """Note the changes along a line."""
+
+        def ask(rows: Rows) -> Changes:
+            return self._changes(rows, line, grid, n_bins, wanted, summed)
+
+        return self._prepared.reduce(ask, n_outputs=int((line.group >= 0).sum()))
+
+    def _changes(
+        self,
+        rows: Rows,
+        line: Line,
+        grid: FloatArray,
+        n_bins: int,
+        wanted: NDArray[np.bool_] | None,
+        summed: bool,
+    ) -> Changes:
+        """Note the changes of some rows, block of outputs by block and kind by kind."""
+        parts = []
+        alone = len(rows.proba.blocks) == 1
+        for block, span in rows.blocks():
+            inside = line.group[span]
+            groups = np.arange(line.n_groups) if alone else np.unique(inside[inside >= 0])
+            if len(groups) and (inside >= 0).any():
+                parts += [
+                    (groups, self._follow(block, span, line, q, groups, grid, n_bins, wanted, summed))
+                    for q in range(len(self._kinds))
+                ]
+        if len(parts) == 1 and len(parts[0][0]) == line.n_groups:
+            return parts[0][1]
+        return _gather(parts, line.n_groups, n_bins)
+
+    def _follow(
+        self,
+        block: kernels.Block,
+        span: slice,
+        line: Line,
+        q: int,
+        groups: IntArray,
+        grid: FloatArray,
+        n_bins: int,
+        wanted: NDArray[np.bool_] | None,
+        summed: bool,
+    ) -> Changes:
+        """Note the changes of one block by one kind of count."""
+        kind = self._kinds[q]
+        k = min(block.width, self.source.schema.width)
+        used = np.flatnonzero(line.group[span] >= 0)
+        inner = slice(int(used[0]), int(used[-1]) + 1)
+        block = block.part(inner, k)
+        if kind.expected:
+            block = block._replace(codes=None)
+        span = slice(span.start + inner.start, span.start + inner.stop)
+        inside = line.group[span]
+        local = np.where(inside >= 0, np.searchsorted(groups, inside), -1) if len(inside) > 1 else _FIRST
+        worth, scale = _worth(line, self._factor[q], span, local, len(groups), k)
+        lines = (line.constant, line.slope)
+        if len(groups) < line.n_groups:
+            lines = (lines[0].map(lambda a: a[groups]), lines[1].map(lambda a: a[groups]))
+            grid, wanted = grid[groups], None if wanted is None else wanted[groups]
+        constant, slope = (_part(loss, slice(None), k) for loss in lines)
+        noted = kernels.changes(block, kernels.LineArrays(local, constant, slope, worth), grid, n_bins, wanted, summed)
+        found = Changes(*noted, scale)
+        return found if len(self._kinds) == 1 else found.scaled(kind.share)
+
+    # --------------------------------------------------------------------------------------------------- samples
+
+    def sample(self, n_rows: int) -> Counts:
+        """Return the oracle of about so many of the rows, always the same ones; itself if it has no more."""
+        if self.n_rows <= n_rows:
+            return self
+        drawn: dict[int, Counts] = vars(self).setdefault("_drawn", {})
+        if n_rows not in drawn:
+            drawn[n_rows] = self._of(self.source.sample(n_rows))
+        return drawn[n_rows]
+
+    def glance(self, n_rows: int) -> Counts:
+        """Return the oracle of so many rows that are quick to read."""
+        return self if self.n_rows <= n_rows else self._of(self.source.glance(n_rows))
+
+    def _of(self, rows: Rows) -> Counts:
+        return replace(self, source=MemorySource(rows, self.source.schema, self.source.passes))
+
+
+def _shares(weights: FloatArray) -> FloatArray:
+    """Divide by the sum of each output."""
+    total = weights.sum(axis=1, keepdims=True)
+    return weights / np.where(total > 0, total, 1.0)
+
+
+def _shares_of(one: kernels.Block, decided: IntArray, expected: bool, factor: FloatArray) -> FloatArray:
+    """Hits and predicted shares (2, K) of decisions (n,) for one output, not behind a link."""
+    weight, eta = one.weight, one.eta[:, 0]
+    if not expected:
+        assert one.codes is not None
+        true = one.codes[:, 0].astype(np.intp)
+        counted = np.where(true >= 0, factor[true], 0.0)
+        counted = counted if weight is None else counted * weight
+        hit = np.where(decided == true, counted, 0.0)
+    else:
+        counted = np.full(len(decided), factor[0]) if weight is None else factor[0] * weight
+        counted = counted if one.mass is None else counted * one.mass[:, 0]
+        if eta.ndim == 1:
+            hit = counted * np.where(decided == 1, eta, 1.0 - eta)
+        else:
+            hit = counted * np.take_along_axis(eta, decided[:, None], axis=1)[:, 0]
+            counted = counted * eta.sum(axis=1, dtype=np.float64)  # 1 but for rounding
+    return np.stack([np.bincount(decided, values, minlength=len(factor)) for values in (hit, counted)])
+
+
+def _worth(
+    line: Line, factor: FloatArray, span: slice, local: IntArray, n_groups: int, k: int
+) -> tuple[FloatArray, FloatArray]:
+    """What an entry of true class i that is decided as j adds, (M, K + 1, K, 2), in units of a scale (G,)."""
+    factor = factor[span, :k] * line.share[span, None]
+    used = local >= 0
+    scale = np.ones(n_groups)
+    scale[local[used]] = factor[used, 0]
+    alike = (factor[used] == scale[local[used], None]).all()  # rows of a group all count by 1 times the scale
+    worth = np.zeros((len(local), k + 1, k, 2))  # nothing for a missing label
+    own = np.moveaxis(line.functionals[np.maximum(line.group[span], 0), :, :k, :k], 1, 3)
+    worth[:, 1:] = own if alike else own * factor[:, :, None, None]
+    return worth, scale if alike else np.ones(n_groups)
+
+
+def _gather(parts: list[tuple[IntArray, Changes]], n_groups: int, n_bins: int) -> Changes:
+    """Add up the changes of parts of the groups, each with the groups that it is of."""
+    parts = [(groups, part.scaled()) for groups, part in parts]
+    whole = Changes(
+        np.zeros((n_groups, 2)),
+        np.zeros((n_groups, n_bins + 2), dtype=np.int64),
+        np.zeros((n_groups, n_bins + 2, 4)),
+        np.concatenate([np.empty(0, dtype=np.intp), *(_shifted(part, groups, n_bins) for groups, part in parts)]),
+        np.concatenate([np.empty(0), *(part.g for _, part in parts)]),
+        np.concatenate([np.empty((0, 2)), *(part.change for _, part in parts)]),
+        np.ones(n_groups),
+    )
+    for groups, part in parts:
+        whole.start[groups] += part.start
+        whole.count[groups] += part.count
+        whole.sums[groups] += part.sums
+    return whole
+
+
+def _shifted(part: Changes, groups: IntArray, n_bins: int) -> IntArray:
+    """Segments of a block of outputs, numbered by the groups of all."""
+    own, bin_ = np.divmod(part.segment, n_bins + 2)
+    return groups[own] * (n_bins + 2) + bin_
+
+
+def _part(loss: Loss, span: slice, width: int) -> tuple[FloatArray, ...]:
+    """The arrays of a loss for a block of outputs, cut or padded with zeros to the width of the block."""
+    arrays = []
+    for array in loss.arrays:
+        part = array if len(array) == 1 else array[span]
+        cut = (slice(None),) + (slice(0, width),) * (part.ndim - 1)
+        part = part[cut]
+        if part.shape[-1] < width:
+            pad = [(0, 0)] + [(0, width - part.shape[-1])] * (part.ndim - 1)
+            part = np.pad(part, pad)
+        arrays.append(np.ascontiguousarray(part))
+    return tuple(arrays)

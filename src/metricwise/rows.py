@@ -1,0 +1,208 @@
+"""Rows in memory: probabilities, and all that belongs to them row by row.
+
+Owns the only values with N in their shape. What is done with rows is a pass in ``kernels``; where they come from is
+the business of ``sources``. Must not know metrics, rules, or labels as users write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import kernels
+
+__all__ = ["Probabilities", "Rows"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_CHUNK = 1 << 20  # entries
+
+
+@dataclass(frozen=True, eq=False)
+class Probabilities:
+    """Class probabilities of M outputs, as views of what the user gave.
+
+    Parameters
+    ----------
+    blocks : tuple of ndarray
+        Each of shape (N, M_b, K_b), or (N, M_b) with the probability of class 1; the outputs in order, block by block.
+    n_classes : ndarray of shape (M,), int
+        K_m of each output.
+    link : LinkArrays, optional
+        What is meant are the probabilities behind this link. Row passes apply it on the way, so that no recalibrated
+        copy of the blocks exists; :meth:`recalibrated` makes one, of as many rows as have been taken.
+    """
+
+    blocks: tuple[NDArray[Any], ...]
+    n_classes: IntArray
+    link: kernels.LinkArrays | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return len(self.blocks[0])
+
+    @property
+    def n_outputs(self) -> int:
+        """M."""
+        return len(self.n_classes)
+
+    @cached_property
+    def width(self) -> int:
+        """K, the largest K_m."""
+        return int(self.n_classes.max())
+
+    def spans(self) -> Iterator[tuple[NDArray[Any], slice]]:
+        """Yield each array with the slice of outputs that it holds; not behind the link."""
+        start = 0
+        for block in self.blocks:
+            yield block, slice(start, start + block.shape[1])
+            start += block.shape[1]
+
+    def outputs(self) -> Iterator[tuple[kernels.Block, slice]]:
+        """Yield each array as row passes take it, behind the link, with the slice of outputs that it holds."""
+        for block, span in self.spans():
+            width = 2 if block.ndim == 2 else block.shape[2]
+            link = None if self.link is None else self.link.part(span, width)
+            yield kernels.Block(block, self.n_classes[span], link=link), span
+
+    def output(self, m: int) -> NDArray[Any]:
+        """Return output m alone, of shape (N, 1, K_b) or (N, 1); a recalibrated copy where there is a link."""
+        for block, span in self.outputs():
+            if m < span.stop:
+                one = block.part(slice(m - span.start, m - span.start + 1), block.width)
+                return one.eta if one.link is None else kernels.recalibrate(one)
+        raise IndexError(m)
+
+    def take(self, rows: Any) -> Probabilities:
+        """Return some of the rows."""
+        return Probabilities(tuple(block[rows] for block in self.blocks), self.n_classes, self.link)
+
+    @property
+    def fits_a_chunk(self) -> bool:
+        """Whether a copy of all rows is small."""
+        return self.n_rows * self.n_outputs * self.width <= _CHUNK
+
+    def chunks(self) -> Iterator[slice]:
+        """Yield slices of rows, few enough that a copy of what is in them is no second copy of the big array."""
+        step = max(1, _CHUNK // (self.n_outputs * self.width))
+        for start in range(0, max(self.n_rows, 1), step):
+            yield slice(start, start + step)
+
+    def recalibrated(self) -> Probabilities:
+        """Return the probabilities behind the link as arrays of float64: what row passes see; itself without link."""
+        if self.link is None:
+            return self
+        return Probabilities(tuple(kernels.recalibrate(block) for block, _ in self.outputs()), self.n_classes)
+
+    def behind(self, link: kernels.LinkArrays) -> Probabilities:
+        """Return the probabilities behind a link: of many rows a view, which row passes recalibrate on the way.
+
+        Of few rows a copy costs next to nothing, has the same bits, and serves every pass that comes.
+        """
+        linked = replace(self.recalibrated(), link=link)  # of two links one is applied here
+        return linked.recalibrated() if self.fits_a_chunk else linked
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows, in memory, with all that is known of each.
+
+    Parameters
+    ----------
+    proba : Probabilities
+    codes : integer ndarray of shape (N, M), optional
+        True classes, -1 where the label is missing. None: nothing is known but the probabilities.
+    weight : ndarray of shape (N,) or (R, N), optional
+        What a row counts for; of shape (R, N) in each of R resamples. Times `frequency`, where that is given.
+    mass : bool or float ndarray of shape (N, M), optional
+        What an entry counts for where probabilities are counted in the place of labels; None means all alike.
+    frequency : ndarray of shape (N,), optional
+        How many rows a row stands for, where the rows are a sample.
+    group : integer ndarray of shape (N,), optional
+        Code of the sensitive group that a row belongs to.
+    cost : ndarray of shape (N, K) or (N, K, D), optional
+        Cost of each decision about a row.
+    start : int, default=0
+        Position of the first row in its source; of rows that were picked out it means nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.inputs import read_proba
+    >>> from metricwise.rows import Rows
+    >>> rows = Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]]))
+    >>> rows.tally().tolist(), rows.take(slice(1, 3)).start
+    ([[2.0, 1.0]], 1)
+    """
+
+    proba: Probabilities
+    codes: NDArray[Any] | None = None
+    weight: FloatArray | None = None
+    mass: NDArray[Any] | None = None
+    frequency: FloatArray | None = None
+    group: IntArray | None = None
+    cost: FloatArray | None = None
+    start: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.proba.n_rows
+
+    def take(self, rows: Any) -> Rows:
+        """Return some of the rows, by a slice, a mask or indices."""
+
+        def taken(values: NDArray[Any] | None) -> Any:
+            return None if values is None else values[rows]
+
+        start = self.start + (rows.start or 0) if isinstance(rows, slice) else 0
+        weight = None if self.weight is None else self.weight[..., rows]
+        return Rows(
+            self.proba.take(rows),
+            taken(self.codes),
+            weight,
+            taken(self.mass),
+            taken(self.frequency),
+            taken(self.group),
+            taken(self.cost),
+            start,
+        )
+
+    def sampled(self, rows: IntArray | slice, frequency: FloatArray) -> Rows:
+        """Return some of the rows, each of which stands for so many of these."""
+        some = self.take(rows)
+
+        def scaled(values: FloatArray | None) -> FloatArray:
+            return frequency if values is None else values * frequency
+
+        return replace(some, weight=scaled(some.weight), frequency=scaled(some.frequency))
+
+    def behind(self, link: kernels.LinkArrays) -> Rows:
+        """Return the rows behind a link; see :meth:`Probabilities.behind`."""
+        return replace(self, proba=self.proba.behind(link))
+
+    def chunks(self) -> Iterator[Rows]:
+        """Yield all rows, few enough at a time that a copy of them is small."""
+        if self.proba.fits_a_chunk:
+            yield self
+            return
+        for rows in self.proba.chunks():
+            yield self.take(rows)
+
+    def blocks(self) -> Iterator[tuple[kernels.Block, slice]]:
+        """Yield each array of outputs as row passes take it, with the slice of outputs that it holds."""
+        for block, span in self.proba.outputs():
+            codes, mass = (None if array is None else array[:, span] for array in (self.codes, self.mass))
+            yield block._replace(codes=codes, weight=self.weight, mass=mass), span
+
+    def tally(self) -> FloatArray:
+        """Return the weight of the labels of each class of each output, (M, K), or (R, M, K) of R resamples."""
+        assert self.codes is not None
+        return kernels.tally(self.codes, self.weight, self.proba.width)

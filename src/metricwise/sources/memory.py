@@ -1,0 +1,73 @@
+"""Rows in arrays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from ..inputs import Schema
+from ..rows import Rows
+from .base import SourceBase
+from .passes import Passes
+
+__all__ = ["MemorySource"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class MemorySource(SourceBase):
+    """All rows in memory, asked at once: passes use all cores within.
+
+    Parameters
+    ----------
+    rows : Rows
+    schema : Schema
+    passes : Passes, optional
+        Where reading of the rows is counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.inputs import Schema, read_proba
+    >>> from metricwise.rows import Rows
+    >>> from metricwise.sources import MemorySource
+    >>> source = MemorySource(Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]])), Schema.of_codes([2]))
+    >>> source.reduce(lambda rows: rows.n_rows), source.passes.entries
+    (3, 3)
+    """
+
+    rows: Rows
+    schema: Schema
+    passes: Passes = field(default_factory=Passes)
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.rows.n_rows
+
+    @property
+    def labelled(self) -> bool:
+        """Whether rows have labels."""
+        return self.rows.codes is not None
+
+    def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
+        """Ask all rows."""
+        return ask(self.rows)
+
+    def map(self, change: Callable[[Rows], Rows]) -> MemorySource:
+        """Return the source of changed rows."""
+        return MemorySource(change(self.rows), self.schema, self.passes)
+
+    def take(self, rows: Any) -> Rows:
+        """Return some of the rows."""
+        return replace(self.rows.take(rows), start=0)
+
+    def sample(self, n_rows: int, seed: int = 0) -> Rows:
+        """Return about so many rows, stratified by class and weighted back; all if there are no more."""
+        return self.rows if self.n_rows <= n_rows else super().sample(n_rows, seed)
+
+    def glance(self, n_rows: int) -> Rows:
+        """Return so many rows in short runs of neighbours."""
+        return self.rows if self.n_rows <= n_rows else super().glance(n_rows)

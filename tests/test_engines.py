@@ -1,0 +1,175 @@
+"""Engines: whoever counts rows cannot tell in what pieces they come."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import metricwise as mw
+from engines import ENGINES, counts, served_by, source
+from metricwise import kernels
+from metricwise.inputs import Schema, read_proba
+from metricwise.losses import Loss
+from metricwise.oracles import Line
+from metricwise.rows import Rows
+from metricwise.rules import Link
+from metricwise.sources import ChunkedSource, MemorySource
+
+OTHERS = [name for name, n_rows in ENGINES.items() if n_rows is not None]
+seeds = st.integers(0, 2**32 - 1)
+
+
+def draw(rng, layout, n=37):
+    """Probabilities with ties, as an array or a list of outputs, codes with gaps, and weights."""
+    sizes = {"binary": [2, 2], "array": [3, 3], "list": [2, 4, 3]}[layout]
+    eta = [rng.dirichlet(np.ones(k), n).round(1) for k in sizes]
+    eta = [np.where(part.sum(axis=1, keepdims=True) > 0, part, 1.0) for part in eta]
+    eta = [part / part.sum(axis=1, keepdims=True) for part in eta]
+    codes = np.column_stack([np.append(np.arange(k), rng.integers(-1, k, n - k)) for k in sizes]).astype(np.int8)
+    if layout == "binary":
+        return read_proba(np.column_stack([part[:, 1] for part in eta]), multioutput=True), codes
+    whole = np.stack(eta, axis=1) if layout == "array" else eta
+    return read_proba(whole, multioutput=True), codes
+
+
+@pytest.mark.parametrize("engine", OTHERS)
+@pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
+@given(seed=seeds, layout=st.sampled_from(["binary", "array", "list"]), options=st.tuples(*[st.booleans()] * 3))
+def test_engines_agree(engine, confusion, seed, layout, options):
+    rng = np.random.default_rng(seed)
+    weighted, linked, shifted = options
+    proba, codes = draw(rng, layout)
+    k, sizes = proba.width, proba.n_classes
+    weight = rng.integers(0, 3, len(codes)) / 2 + 0.25 if weighted else None
+    link = Link(rng.uniform(0.5, 2, len(sizes)), rng.normal(size=(len(sizes), k))) if linked else None
+    prior = np.where(np.arange(k) < sizes[:, None], 1.0 / sizes[:, None], 0.0) if shifted else None
+    one, other = (counts(proba, codes, weight, confusion, prior, link=link, engine=name) for name in ("memory", engine))
+    exact = confusion == "labels" and not weighted
+    same = np.testing.assert_array_equal if exact else close
+
+    losses = [Loss.argmax(k), Loss(full=rng.normal(size=(1, k, k)).round(1))]
+    for asked in (True, False):
+        same(one.confusions(losses, linked=asked), other.confusions(losses, linked=asked))
+    close(one.shares(losses), other.shares(losses))
+    same(one.priors, other.priors)
+    same(one.weight, other.weight)
+    decided = rng.integers(0, 2, codes.shape)
+    same(one.confusion_of(decided), other.confusion_of(decided))
+
+    constant, slope = (Loss(full=rng.normal(size=(1, k, k)).round(1)) for _ in range(2))
+    line = Line(np.zeros(len(sizes), dtype=np.intp), np.ones(len(sizes)), constant, slope, rng.random((1, 2, k, k)))
+    walks = [oracle.walk(line, 0.0) for oracle in (one, other)]
+    np.testing.assert_array_equal(walks[0].lower, walks[1].lower)
+    np.testing.assert_array_equal(walks[0].upper, walks[1].upper)
+    np.testing.assert_allclose(walks[0].values, walks[1].values, atol=1e-12)
+    wanted = np.zeros((1, 10), dtype=bool)
+    found = [oracle.changes(line, np.array([[-1.0, 4.0]]), 8, wanted, True) for oracle in (one, other)]
+    np.testing.assert_array_equal(found[0].count, found[1].count)
+
+    for small in (lambda oracle: oracle.sample(12), lambda oracle: oracle.glance(16)):
+        np.testing.assert_array_equal(*(small(oracle).confusions(losses) for oracle in (one, other)))
+
+
+def close(first, second):
+    np.testing.assert_allclose(first, second, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("engine", OTHERS)
+def test_a_pass_is_a_pass_however_the_rows_are_cut(engine):
+    rng = np.random.default_rng(0)
+    proba, codes = draw(rng, "array")
+    one, other = (counts(proba, codes, confusion="expected", engine=name) for name in ("memory", engine))
+    for oracle in (one, other):
+        oracle.confusions([Loss.argmax(3)])
+        oracle.shares([Loss.argmax(3)])
+    assert one.entries_read == other.entries_read == 3 * codes.size  # the priors are the third
+
+
+@pytest.mark.parametrize("engine", OTHERS)
+def test_samples_are_the_same_rows(engine):
+    rng = np.random.default_rng(1)
+    proba, codes = draw(rng, "list", 300)
+    rows = Rows(proba, codes, rng.random(300), group=rng.integers(0, 2, 300), cost=rng.random((300, 4)))
+    schema = Schema.of_codes(proba.n_classes)
+    one, other = (source(rows, schema, name) for name in ("memory", engine))
+    for n_rows in (50, 300, 1000):
+        first, second = (of.sample(n_rows, seed=7) for of in (one, other))
+        for name in ("codes", "weight", "frequency", "group", "cost"):
+            np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+        for block, again in zip(first.proba.blocks, second.proba.blocks, strict=True):
+            np.testing.assert_array_equal(block, again)
+    np.testing.assert_array_equal(one.class_rows, other.class_rows)
+
+
+@pytest.mark.parametrize("engine", OTHERS)
+@pytest.mark.parametrize("metric", ["macro_f1", "quadratic_kappa", "min_recall", "g_mean", "cost"])
+def test_default_calls_agree(engine, metric):
+    rng = np.random.default_rng(2)
+    eta = rng.dirichlet([0.5, 1.0, 0.3], 150)
+    y = (eta.cumsum(axis=1) < rng.random((150, 1))).sum(axis=1)
+    eta = eta**2 / (eta**2).sum(axis=1, keepdims=True)
+    metric = mw.metrics.Cost([[0, 1, 3], [2, 0, 1], [5, 2, 0]]) if metric == "cost" else metric
+    whole = mw.optimize(eta, y, metric, record=["accuracy"])
+    with served_by(engine):
+        pieces = mw.optimize(eta, y, metric, record=["accuracy"])
+    np.testing.assert_array_equal(pieces.rule.predict(eta), whole.rule.predict(eta))
+    assert pieces.value == pytest.approx(whole.value, abs=1e-12)
+    assert pieces.baseline == pytest.approx(whole.baseline, abs=1e-12)
+    assert pieces.gain.estimate == pytest.approx(whole.gain.estimate, abs=1e-12)
+    assert pieces.n_passes == whole.n_passes
+    assert pieces.recorded["accuracy"].value == pytest.approx(whole.recorded["accuracy"].value, abs=1e-12)
+
+
+def test_the_instance_average_adds_up_over_chunks():
+    rng = np.random.default_rng(3)
+    p = rng.random((80, 5)).round(2)
+    y = (rng.random((80, 5)) < p).astype(int)
+    call = {"average": "instance", "confusion": "expected", "recalibrate": True}
+    whole = mw.optimize(p, y, "f1", **call)
+    with served_by("chunks of 3"):
+        pieces = mw.optimize(p, y, "f1", **call)
+    assert pieces.value == pytest.approx(whole.value, abs=1e-12)
+    assert pieces.value == pytest.approx(mw.metrics.FBeta().score(y, whole.rule.predict(p), average="instance"))
+
+
+def test_a_mixture_draws_by_position_in_chunks_too():
+    rng = np.random.default_rng(4)
+    p = rng.random((200, 3)).round(1)
+    y = (rng.random((200, 3)) < p).astype(int)
+    call = {"average": "instance", "confusion": "labels", "recalibrate": False, "randomized": True}
+    whole = mw.optimize(p, y, "min_recall", **call)
+    with served_by("chunks of 3"):
+        pieces = mw.optimize(p, y, "min_recall", **call)
+    assert pieces.value == pytest.approx(whole.value, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------------------- rows
+
+
+@given(seed=seeds, layout=st.sampled_from(["binary", "array"]), linked=st.booleans())
+def test_resamples_in_one_pass_are_resamples_one_by_one(seed, layout, linked):
+    rng = np.random.default_rng(seed)
+    proba, codes = draw(rng, layout)
+    weights = rng.integers(0, 3, (4, len(codes))).astype(float)
+    k = proba.width
+    losses = [tuple(rng.normal(size=(2, 1, k))), (rng.normal(size=(1, k, k)),)]
+    rows = Rows(proba, codes, weights)
+    if linked:
+        rows = rows.behind(kernels.LinkArrays(np.array([0.5, 2.0]), rng.normal(size=(2, k)), 1e-6))
+    ((block, _),) = rows.blocks()
+    for count in (kernels.count_labels, kernels.count_expected):
+        together = count(block, losses)
+        assert together.shape == (4, 2, 2, k, k)
+        for one, weight in zip(together, weights, strict=True):
+            np.testing.assert_allclose(one, count(block._replace(weight=weight), losses), rtol=1e-13)
+    np.testing.assert_array_equal(rows.tally(), [Rows(proba, codes, weight).tally() for weight in weights])
+    some = rows.take(slice(5, 20))
+    assert some.weight.shape == (4, 15)
+    assert some.start == 5
+
+
+def test_chunks_need_a_size():
+    proba, codes = draw(np.random.default_rng(0), "array")
+    whole = MemorySource(Rows(proba, codes), Schema.of_codes(proba.n_classes))
+    with pytest.raises(ValueError, match=r"ChunkedSource.of: n_rows must be at least 1, got 0"):
+        ChunkedSource.of(whole, 0)
