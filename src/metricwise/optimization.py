@@ -33,7 +33,7 @@ __all__ = ["optimize", "read_problem"]
 
 def optimize(
     proba: Any,
-    y: ArrayLike | None,
+    y: ArrayLike | inputs.Labels | None,
     metric: str | Metric | Callable[..., float],
     *,
     average: str | None = None,
@@ -207,29 +207,18 @@ def read_problem(
     who: str = "optimize",
 ) -> Problem:
     """Read and check everything but the recipe; see :func:`optimize`."""
-    if not isinstance(normalize, (bool, np.bool_)):
-        raise ValueError(f"{who}: normalize must be True or False, got {inputs.shown(normalize)}.")
-    missing = inputs.read_missing(missing, who)
-    multioutput = None if y is None else inputs.is_two_dimensional(y, who)
-    if multioutput:
-        inputs.check_one_column(y, proba, who)
     inputs.warn_of_order(who, 3, proba=proba, y=y, sample_weight=sample_weight)
-    declared = classes is not None
-    classes = inputs.classes_from_columns(proba, y, classes, multioutput, missing)
-    columns = _output_names(proba, y) if multioutput else None
-    read = inputs.read_proba(
-        proba, multioutput=multioutput, classes=classes, columns=columns, normalize=normalize, who=who
+    data = inputs.read_data(
+        proba, y, classes=classes, missing=missing, normalize=normalize, sample_weight=sample_weight, who=who
     )
-    labels = inputs.read_labels(y, read, classes, missing, who) if y is not None else None
-    names = labels.classes if labels is not None else inputs.name_classes(classes, read, who)
-    several = read.n_outputs > 1 if multioutput is None else multioutput
+    rows, schema, declared, scales = data.rows, data.schema, data.declared, data.scales
+    names = schema.classes
     if not (_is_number(zero_division) and 0 <= zero_division <= 1):
         raise ValueError(f"{who}: zero_division must be a number in [0, 1], got {inputs.shown(zero_division)}.")
-    scales = None if labels is None else labels.scales
     resolved = resolve_for(
         metric,
         names,
-        several=several,
+        several=schema.multioutput,
         declared=declared,
         average=average,
         zero_division=zero_division,
@@ -237,45 +226,36 @@ def read_problem(
         scales=scales,
         who=who,
     )
-    recorded = resolve_record(record, target_kind(read.width, several), resolved, zero_division, pos_label, who)
+    recorded = resolve_record(
+        record, target_kind(schema.width, schema.multioutput), resolved, zero_division, pos_label, who
+    )
     recorded = {name: settle(one, names, declared=declared, scales=scales) for name, one in recorded.items()}
     if not declared:
-        _check_single_columns(read, names, resolved.metric, who)
+        _check_single_columns(rows.proba, names, resolved.metric, who)
     if resolved.metric.degenerate:
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
-    weight = inputs.read_sample_weight(sample_weight, read.n_rows, who)
-    alpha = inputs.read_output_weight(output_weight, read.n_outputs, who)
+    alpha = inputs.read_output_weight(output_weight, schema.n_outputs, who)
     positive = positive_places(resolved.metric, names) if resolved.support_weighted else None
 
     def aim_of(one: Resolved) -> Aim:
         check_whole_rows(
             one.metric,
             who,
-            sample_weight=weight,
+            sample_weight=rows.weight,
             output_weight=alpha,
             average=one.average,
             prior=prior,
-            labelled=labels is not None,
+            labelled=rows.codes is not None,
         )
         return Aim(one.metric, one.average, alpha, one.support_weighted, positive, one.name)
 
-    schema = inputs.Schema(names, several, normalize, None if columns is None else tuple(map(str, columns)))
-    source = MemorySource(inputs.make_rows(read, labels, weight), schema)
-    if labels is not None and weight is None:
-        vars(source)["class_weights"] = labels.counts  # known already
-    shares = None if prior is None else inputs.read_prior(prior, read.n_classes, who)
+    source = MemorySource(rows, schema)
+    if data.counts is not None:
+        vars(source)["class_weights"] = data.counts  # known already
+    shares = None if prior is None else inputs.read_prior(prior, schema.n_classes, who)
     problem = Problem(source, aim_of(resolved), shares, {name: aim_of(one) for name, one in recorded.items()})
     _check_observed(problem, who)
     return problem
-
-
-def _output_names(proba: Any, y: Any) -> list[Any] | None:
-    """Return the names of several outputs: those of the columns of y, or else of multilabel probabilities."""
-    if inputs.is_frame(y):
-        return inputs.column_names(y)
-    names = inputs.column_names(proba) if inputs.is_frame(proba) else []
-    distinct = len(set(map(str, names))) == len(names)
-    return names if names and distinct and not inputs.position_named(names) else None
 
 
 def _check_single_columns(
@@ -346,6 +326,8 @@ def _is_number(value: Any) -> bool:
 
 def _row_count(y: Any) -> int:
     """N before y has been read; 0 for what will turn out to be no labels."""
+    if isinstance(y, inputs.Labels):
+        return len(y.codes)
     shape = getattr(y, "shape", None)
     if isinstance(shape, tuple):
         return int(shape[0]) if len(shape) else 0

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..inputs import Labels, Scales, observed_labels, scales_of
+from ..inputs import Labels, Scales, column_names, is_frame, observed_labels, scales_of
 from ..inputs.encoding import label_array
 
 __all__ = ["Target", "read_target"]
@@ -32,12 +32,15 @@ class Target:
     scales : tuple of M tuples or None, optional
         The classes of each output in the order of y's categories, where these have one; see
         :class:`metricwise.inputs.Labels`. `classes` stay sorted, as scikit-learn has them.
+    output_names : tuple, optional
+        Columns of y, where that is a data frame.
     """
 
     codes: NDArray[Any]
     classes: tuple[NDArray[Any], ...]
     several: bool
     scales: Scales | None = None
+    output_names: tuple[Any, ...] | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -64,6 +67,10 @@ class Target:
     def public_classes(self) -> Any:
         """Classes as scikit-learn has them: an array for a 1-D y, a list of arrays for a 2-D one."""
         return list(self.classes) if self.several else self.classes[0]
+
+    def labels(self, rows: NDArray[Any]) -> Labels:
+        """Return the labels of some rows, read as they are, for whoever fits a rule to them."""
+        return Labels(self.codes[rows], self.classes, self.several, scales=self.scales, output_names=self.output_names)
 
     def take(self, rows: Any) -> Target:
         """Return the target of some of the rows."""
@@ -138,7 +145,8 @@ def read_target(y: Any, who: str, classes: Any = None) -> Target:
         target = target.in_terms_of(_shared(_completed(labels.classes, who)))
     else:
         target = target.of_classes(_shared(_given(labels, classes, who)), who)
-    target = replace(target, scales=scales_of(y, target.classes))
+    names = tuple(column_names(y)) if target.several and is_frame(y) else None
+    target = replace(target, scales=scales_of(y, target.classes), output_names=names)
     for m in range(target.n_outputs):
         # Of the labels once each, repeated so that they do not look like numbers that hardly ever repeat.
         check_classification_targets(np.repeat(target.named(m), 3))

@@ -23,7 +23,7 @@ from ..metrics.recording import resolve_record
 from ..metrics.resolution import resolve_for, settle
 from ..optimization import optimize
 from ..solvers import Candidate
-from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled, take_rows
+from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled
 from ._decisions import RuleClassifier
 from ._folds import check_groups, make_splits
 from ._judging import score_labels, weight_for_fit
@@ -239,12 +239,11 @@ class MetricOptimalClassifierCV(RuleClassifier):
             pool = self._cross_fit(X, target, routed)
         self.solution_ = optimize(
             pool.proba,
-            y if len(pool.rows) == count_rows(X) else take_rows(y, pool.rows),
+            target.labels(pool.rows),
             self.metric,
             average=self.average,
             sample_weight=None if sample_weight is None else sample_weight[pool.rows],
             output_weight=self.output_weight,
-            classes=target.public_classes,
             record=self.record,
             pos_label=self.pos_label,
             solver=self.solver,

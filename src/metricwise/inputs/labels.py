@@ -56,6 +56,8 @@ class Labels:
         The classes of each output from one end of their scale to the other, where y is an ordered categorical, whatever
         the order of columns; None for an output without. What an ordinal metric goes by: see
         :func:`metricwise.metrics.in_order`.
+    output_names : tuple, optional
+        Names of the outputs, where who has read them keeps these.
     """
 
     codes: NDArray[Any]
@@ -63,6 +65,7 @@ class Labels:
     multioutput: bool
     counts: NDArray[np.float64] | None = None
     scales: Scales | None = None
+    output_names: tuple[Any, ...] | None = None
 
 
 def make_rows(proba: Probabilities, labels: Labels | None = None, weight: NDArray[np.float64] | None = None) -> Rows:
