@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metricwise as mw
@@ -10,7 +10,7 @@ from engines import ENGINES, counts, served_by, source
 from metricwise import kernels
 from metricwise.inputs import Schema, read_proba
 from metricwise.losses import Loss
-from metricwise.oracles import Line
+from metricwise.oracles import Counts, Line
 from metricwise.rows import Rows
 from metricwise.rules import Link
 from metricwise.sources import ChunkedSource, MemorySource
@@ -34,6 +34,7 @@ def draw(rng, layout, n=37):
 
 @pytest.mark.parametrize("engine", OTHERS)
 @pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
+@settings(max_examples=30)
 @given(seed=seeds, layout=st.sampled_from(["binary", "array", "list"]), options=st.tuples(*[st.booleans()] * 3))
 def test_engines_agree(engine, confusion, seed, layout, options):
     rng = np.random.default_rng(seed)
@@ -173,3 +174,69 @@ def test_chunks_need_a_size():
     whole = MemorySource(Rows(proba, codes), Schema.of_codes(proba.n_classes))
     with pytest.raises(ValueError, match=r"ChunkedSource.of: n_rows must be at least 1, got 0"):
         ChunkedSource.of(whole, 0)
+
+
+# ------------------------------------------------------------------------------------------ decisions that are no class
+
+
+@pytest.mark.parametrize("engine", ["memory", "chunks of 3"])
+@pytest.mark.parametrize("confusion", ["labels", "expected"])
+@settings(max_examples=50)
+@given(seed=seeds, layout=st.sampled_from(["binary", "array", "list"]), weighted=st.booleans(), full=st.booleans())
+def test_one_more_decision_is_counted_as_by_hand(engine, confusion, seed, layout, weighted, full):
+    """Abstaining costs the same whatever the class: all of its scores are that cost times the sum of the row."""
+    rng = np.random.default_rng(seed)
+    proba, codes = draw(rng, layout, 23)
+    sizes, k = proba.n_classes, proba.width
+    weight = rng.integers(1, 4, len(codes)) / 2 if weighted else None
+    schema = Schema(Schema.of_codes(sizes).classes, multioutput=True, n_extra=1)
+    oracle = Counts(source(Rows(proba, codes, weight), schema, engine), confusion)
+    assert oracle.n_decisions.tolist() == (sizes + 1).tolist()
+    tensor = rng.random((len(sizes), k + 1, k + 1)).round(1)
+    for m, size in enumerate(sizes):
+        tensor[m, :, size] = 0.3
+    loss = Loss(full=tensor) if full else Loss(diagonal=-tensor[:, 0], offset=np.full((len(sizes), k + 1), 0.1))
+    by_hand = np.zeros((len(sizes), k, k + 1))
+    for m, size in enumerate(sizes):
+        eta = proba.output(m)[:, 0]
+        eta = np.stack([1 - eta, eta], axis=1) if eta.ndim == 1 else eta[:, :size]
+        if full:
+            scores = np.zeros((len(eta), size + 1))
+            for i in range(size):  # in order, as scores are defined
+                scores += eta[:, i : i + 1] * tensor[m, i, : size + 1]
+        else:
+            total = np.zeros(len(eta))
+            for i in range(size):
+                total += eta[:, i]
+            total = np.ones(len(eta)) if layout == "binary" else total
+            padded = np.column_stack([eta, np.zeros(len(eta))])
+            scores = padded * loss.diagonal[m, : size + 1] + total[:, None] * loss.offset[m, : size + 1]
+        decided = scores.argmin(axis=1)
+        mass = np.ones(len(eta)) if weight is None else weight
+        seen = codes[:, m] >= 0
+        for i in range(size):
+            share = (codes[:, m] == i).astype(float) if confusion == "labels" else eta[:, i] * seen
+            by_hand[m, i] = np.bincount(decided, mass * share, minlength=k + 1)
+        by_hand[m] /= by_hand[m].sum()
+    got = oracle.confusions([loss])[0]
+    assert got.shape == by_hand.shape
+    np.testing.assert_allclose(got, by_hand, atol=1e-12)
+    np.testing.assert_allclose(got.sum(axis=2), oracle.priors, atol=1e-12)
+    hits, shares = np.moveaxis(oracle.shares([loss])[0], 1, 0)
+    np.testing.assert_allclose(shares, by_hand.sum(axis=1), atol=1e-12)
+    np.testing.assert_allclose(hits[:, :k], np.diagonal(by_hand, axis1=1, axis2=2), atol=1e-12)
+    check_walk(oracle, rng, len(sizes), k)
+
+
+def check_walk(oracle, rng, n_outputs, k):
+    """Functionals along a line are those of the counts at points of it."""
+    # Not rounded: where two lines are one but for the last bit, the walk and the count may each take the other.
+    constant, slope = (Loss(full=rng.normal(size=(1, k + 1, k + 1))) for _ in range(2))
+    functionals = rng.random((1, 2, k, k + 1))
+    line = Line(np.zeros(n_outputs, dtype=np.intp), np.ones(n_outputs), constant, slope, functionals)
+    walk = oracle.walk(line, 1e-9)
+    wide = np.flatnonzero(walk.upper - walk.lower > 1e-6)  # between closer changes rounding decides
+    some = rng.permutation(wide)[:4]
+    for g, values in zip(walk.interior(some), walk.values[some], strict=True):
+        C = oracle.confusions([constant.map(lambda a, b, g=g: a + g * b, slope)])[0]
+        np.testing.assert_allclose(values, np.einsum("fij,mij->f", functionals[0], C), atol=1e-9)

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import metricwise as mw
-from metricwise.oracles import base
+from metricwise.oracles import walk as walking
 
 RATIOS = ("f1", "precision", "jaccard", "kappa")
 MULTICLASS = ("micro_f1", "kappa", "quadratic_kappa", "linear_kappa")
@@ -31,10 +31,10 @@ def draw(rng, shape, decimals):
 def searched(bins, call):
     """Run a call with every walk searched through so few bins."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "_ALL_ROWS", 1)
-        patch.setattr(base, "_BINS", (bins, bins))
-        patch.setattr(base, "_SAMPLE", 32)
-        patch.setattr(base, "_SEGMENTS", 2 * bins)
+        patch.setattr(walking, "_ALL_ROWS", 1)
+        patch.setattr(walking, "_BINS", (bins, bins))
+        patch.setattr(walking, "_SAMPLE", 32)
+        patch.setattr(walking, "_SEGMENTS", 2 * bins)
         return call()
 
 

@@ -60,6 +60,7 @@ def expected_confusion(
     predicted: NDArray[Any],
     sample_weight: FloatArray | None = None,
     observed: NDArray[Any] | None = None,
+    n_decisions: int | None = None,
 ) -> FloatArray:
     """Sum the probabilities of the true class against predicted codes.
 
@@ -70,12 +71,15 @@ def expected_confusion(
     sample_weight : ndarray of shape (N,), optional
     observed : bool or float ndarray of shape (N, M), optional
         Entries that count, or what they count for.
+    n_decisions : int, optional
+        D, where decisions may be more than classes.
 
     Returns
     -------
-    ndarray of shape (M, K, K)
+    ndarray of shape (M, K, D)
     """
-    out = np.zeros((proba.n_outputs, proba.width, proba.width))
+    n_decisions = proba.width if n_decisions is None else n_decisions
+    out = np.zeros((proba.n_outputs, proba.width, n_decisions))
     for rows in proba.chunks():
         part = proba.take(rows)
         weight = np.ones(part.n_rows) if sample_weight is None else sample_weight[rows]
@@ -83,7 +87,7 @@ def expected_confusion(
             eta = distributions(part.output(m)[:, 0])
             mass = weight if observed is None else weight * observed[rows, m]
             for i in range(int(proba.n_classes[m])):
-                out[m, i] += np.bincount(predicted[rows, m], mass * eta[:, i], minlength=proba.width)
+                out[m, i] += np.bincount(predicted[rows, m], mass * eta[:, i], minlength=n_decisions)
     return out
 
 

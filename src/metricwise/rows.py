@@ -65,12 +65,20 @@ class Probabilities:
             yield block, slice(start, start + block.shape[1])
             start += block.shape[1]
 
-    def outputs(self) -> Iterator[tuple[kernels.Block, slice]]:
-        """Yield each array as row passes take it, behind the link, with the slice of outputs that it holds."""
-        for block, span in self.spans():
-            width = 2 if block.ndim == 2 else block.shape[2]
-            link = None if self.link is None else self.link.part(span, width)
-            yield kernels.Block(block, self.n_classes[span], link=link), span
+    def outputs(self, n_decisions: IntArray | None = None) -> Iterator[tuple[kernels.Block, slice]]:
+        """Yield each array as row passes take it, behind the link, with the slice of outputs that it holds.
+
+        Parameters
+        ----------
+        n_decisions : ndarray of shape (M,), int, optional
+            Decisions about each output, where there are more than classes.
+        """
+        for array, span in self.spans():
+            decisions = None if n_decisions is None else n_decisions[span]
+            block = kernels.Block(array, self.n_classes[span], n_decisions=decisions)
+            if self.link is not None:
+                block = block._replace(link=self.link.part(span, block.width))
+            yield block, span
 
     def output(self, m: int) -> NDArray[Any]:
         """Return output m alone, of shape (N, 1, K_b) or (N, 1); a recalibrated copy where there is a link."""
@@ -196,9 +204,9 @@ class Rows:
         for rows in self.proba.chunks():
             yield self.take(rows)
 
-    def blocks(self) -> Iterator[tuple[kernels.Block, slice]]:
-        """Yield each array of outputs as row passes take it, with the slice of outputs that it holds."""
-        for block, span in self.proba.outputs():
+    def blocks(self, n_decisions: IntArray | None = None) -> Iterator[tuple[kernels.Block, slice]]:
+        """Yield each array of outputs as row passes take it; see :meth:`Probabilities.outputs`."""
+        for block, span in self.proba.outputs(n_decisions):
             codes, mass = (None if array is None else array[:, span] for array in (self.codes, self.mass))
             yield block._replace(codes=codes, weight=self.weight, mass=mass), span
 

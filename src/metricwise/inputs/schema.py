@@ -31,6 +31,8 @@ class Schema:
         Whether scores are taken and divided by the sum of their row.
     output_names : tuple of str, optional
         Names of the outputs, which the columns of a multilabel data frame are matched to.
+    n_extra : int, default=0
+        Decisions that are no class, such as to abstain: they come behind the classes of each output.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Schema:
     multioutput: bool = False
     normalize: bool = False
     output_names: tuple[str, ...] | None = None
+    n_extra: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", shared(map(np.asarray, self.classes)))
@@ -61,6 +64,11 @@ class Schema:
     def n_classes(self) -> IntArray:
         """K_m of each output, of shape (M,)."""
         return np.array(list(map(len, self.classes)), dtype=np.intp)
+
+    @property
+    def n_decisions(self) -> IntArray:
+        """Decisions that a rule may take about each output, of shape (M,): its classes, and `n_extra` more."""
+        return self.n_classes + self.n_extra
 
     @property
     def n_outputs(self) -> int:

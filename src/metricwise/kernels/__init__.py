@@ -10,6 +10,9 @@ weight : float64 ndarray of shape (N,), or None for ones; of shape (R, N) where 
     resamples of them are.
 mass : bool or float64 ndarray of shape (N, M), what an entry counts for where probabilities are; None for ones.
 n_classes : integer ndarray of shape (M,); classes at and beyond it are padding and never predicted.
+n_decisions : integer ndarray of shape (M,), or None for as many as classes. A decision that is no class, such as to
+    abstain, comes behind the classes of its output and has probability 0 in every row: losses and counts have a row and
+    a column for it, the row of which is 0.
 loss : ``(full,)`` with shape (1 or M, K, K), or ``(diagonal, offset)`` with shape (1 or M, K) each.
 link : `LinkArrays` of M outputs and K classes, or None. Probabilities are recalibrated on the way, a tile at a time:
     ``softmax(temperature * log(max(eta, floor)) + bias)`` in float64, padding stays 0; of (N, M) arrays class 0 has

@@ -7,6 +7,7 @@ cdef struct Source:
     # Probabilities of M outputs, or the codes or masses of theirs (class_step unused).
     const char *data
     Py_ssize_t rows, outputs, width
+    Py_ssize_t stored  # classes that there are numbers for; the others have probability 0
     Py_ssize_t row_step, output_step, class_step
     int size  # bytes of an entry
     bint positive  # the probability of class 1 is given alone
@@ -38,7 +39,7 @@ cdef class _Held:
         out.row_step = self.buffer.strides[0]
         out.output_step = self.buffer.strides[1]
         out.positive = self.buffer.ndim == 2
-        out.width = 2 if out.positive else self.buffer.shape[2]
+        out.stored = out.width = 2 if out.positive else self.buffer.shape[2]
         out.class_step = 0 if out.positive else self.buffer.strides[2]
         out.temperature, out.bias, out.counts, out.floor = NULL, NULL, NULL, 0.0
         return out
@@ -82,7 +83,12 @@ cdef inline void _read(const Source *s, Py_ssize_t row, Py_ssize_t m, int n, dou
     """Write rows row..row+n of output m to a tile."""
     cdef const char *base = s.data + row * s.row_step + m * s.output_step
     cdef double *to = tile + MW_STEP if s.positive else tile
-    cdef int k = 1 if s.positive else <int> s.width
+    cdef int k = 1 if s.positive else <int> s.stored
+    cdef Py_ssize_t j
+    cdef int b
+    for j in range(s.stored, s.width):
+        for b in range(MW_ROWS):
+            tile[j * MW_STEP + b] = 0.0
     if s.size == 4:
         mw_load_f32(base, s.row_step, s.class_step, n, k, to)
     else:
@@ -252,9 +258,10 @@ def decide(block, loss):
         return _numpy.decide(block, loss)
     cdef _Held held = _Held(eta)
     cdef Source source = held.source()
+    source.width = block.width
     cdef list linked = _put_link(&source, link, n_classes)
     cdef _Rules rules = _Rules([loss])
-    cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(n_classes, dtype=np.intp)
+    cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(block.decisions, dtype=np.intp)
     out = np.empty((source.rows, source.outputs), dtype=np.intp)
     if source.rows == 0:
         return out

@@ -23,11 +23,22 @@ class Block(NamedTuple):
     weight: FloatArray | None = None  # (N,), or (R, N) where rows are counted R times over
     mass: NDArray[Any] | None = None  # (N, M), bool or float: what an entry counts for where probabilities are counted
     link: LinkArrays | None = None
+    n_decisions: IntArray | None = None  # (M,), at least n_classes; None for as many
+
+    @property
+    def decisions(self) -> IntArray:
+        """Decisions that may be taken about each output, (M,): its classes, and whatever comes behind them."""
+        return self.n_classes if self.n_decisions is None else self.n_decisions
+
+    @property
+    def stored(self) -> int:
+        """Classes that the array has numbers for."""
+        return 2 if self.eta.ndim == 2 else int(self.eta.shape[2])
 
     @property
     def width(self) -> int:
-        """K."""
-        return 2 if self.eta.ndim == 2 else int(self.eta.shape[2])
+        """K: the size of losses and counts. A decision that is no class is one of probability 0."""
+        return self.stored if self.n_decisions is None else max(self.stored, int(self.n_decisions.max(initial=0)))
 
     def part(self, outputs: slice, width: int) -> Block:
         """Return some of the outputs, cut to the first classes."""
@@ -38,6 +49,7 @@ class Block(NamedTuple):
             self.weight,
             None if self.mass is None else self.mass[:, outputs],
             None if self.link is None else self.link.part(outputs, width),
+            None if self.n_decisions is None else self.n_decisions[outputs],
         )
 
 

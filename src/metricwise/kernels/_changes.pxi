@@ -10,10 +10,10 @@ cdef class _Walk:
     cdef object changes  # (8, 2): the changes that kinds make, where they are few
 
     def __init__(self, block, line, grid, n_bins, wanted):
-        eta, n_classes, codes, weight, observed, link = block
+        eta, n_classes, codes, weight, observed, link, _ = block
         group, constant, slope, worth = line
         cdef _Held held = _Held(eta), held_seen
-        cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(n_classes, dtype=np.intp)
+        cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(block.decisions, dtype=np.intp)
         cdef const Py_ssize_t[::1] groups = np.ascontiguousarray(group, dtype=np.intp)
         cdef const double[::1] weights
         cdef const double[:, :, :, ::1] value = np.ascontiguousarray(worth, dtype=np.float64)
@@ -22,6 +22,7 @@ cdef class _Walk:
         cdef int32_t[:, ::1] between
         self.kept = [held, counts, groups, value, places]
         self.source = held.source()
+        self.source.width = block.width
         self.kept += _put_link(&self.source, link, n_classes)
         self.line.source = &self.source
         self.line.labels = self.line.seen = NULL
@@ -46,7 +47,7 @@ cdef class _Walk:
             between = hull
             self.line.hull = &between[0, 0]
             self.kept += [listed, hull]
-        self._slopes(slope, n_classes, group)
+        self._slopes(slope, block.decisions, group)
         if codes is not None:
             self._labels(_codes(codes), np.asarray(value), group, weight is None and n_bins > 0)
         elif observed is not None:
@@ -72,7 +73,7 @@ cdef class _Walk:
     cdef bint is_two(self):
         """Whether rows can be walked by the shortest way."""
         cdef Py_ssize_t m
-        if self.source.temperature != NULL:
+        if self.source.temperature != NULL or self.source.width != 2:
             return False
         if not (self.source.positive and self.line.flat and self.line.which != NULL and self.labels.size == 1):
             return False

@@ -5,14 +5,15 @@
 
 def count_labels(block, losses):
     """Count true against predicted classes for several losses in one pass; see the NumPy twin."""
-    eta, n_classes, codes, weight, _, link = block
+    eta, n_classes, codes, weight, _, link, _ = block
     if not _ours(eta):
         return _numpy.count_labels(block, losses)
     cdef _Held held = _Held(eta), held_codes = _Held(_codes(codes))
     cdef Source source = held.source(), labels = held_codes.source()
+    source.width = block.width
     cdef list linked = _put_link(&source, link, n_classes)
     cdef _Rules rules = _Rules(losses)
-    cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(n_classes, dtype=np.intp)
+    cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(block.decisions, dtype=np.intp)
     cdef const double[:, ::1] weights = _weights(weight)
     cdef Py_ssize_t n_weights = 1 if weight is None else weights.shape[0]
     cdef const double *w = NULL if weight is None or source.rows == 0 or n_weights == 0 else &weights[0, 0]
@@ -83,11 +84,12 @@ cdef int _count_rows(
 
 def count_expected(block, losses):
     """Sum probabilities of the true class against predicted classes; see the NumPy twin."""
-    eta, n_classes, _, weight, observed, link = block
+    eta, n_classes, _, weight, observed, link, _ = block
     if not _ours(eta):
         return _numpy.count_expected(block, losses)
     cdef _Held held = _Held(eta), held_mass
     cdef Source source = held.source(), mass
+    source.width = block.width
     cdef list linked = _put_link(&source, link, n_classes)
     cdef Source *seen = NULL
     if observed is not None:
@@ -95,7 +97,7 @@ def count_expected(block, losses):
         mass = held_mass.source()
         seen = &mass
     cdef _Rules rules = _Rules(losses)
-    cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(n_classes, dtype=np.intp)
+    cdef const Py_ssize_t[::1] counts = np.ascontiguousarray(block.decisions, dtype=np.intp)
     cdef const double[:, ::1] weights = _weights(weight)
     cdef Py_ssize_t n_weights = 1 if weight is None else weights.shape[0]
     cdef const double *w = NULL if weight is None or source.rows == 0 or n_weights == 0 else &weights[0, 0]

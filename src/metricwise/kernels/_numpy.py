@@ -27,13 +27,15 @@ def _row_blocks(n_rows: int, n_outputs: int, n_classes: int) -> Iterator[slice]:
         yield slice(start, start + rows)
 
 
-def _by_class(eta: NDArray[Any], n_classes: IntArray, link: LinkArrays | None) -> FloatArray:
+def _by_class(eta: NDArray[Any], n_classes: IntArray, link: LinkArrays | None, width: int) -> FloatArray:
     """Return a block as float64 of shape (K, n, M), recalibrated where there is a link."""
     if eta.ndim == 2:
         positive = eta.astype(np.float64)
         block = np.stack([1.0 - positive, positive])
     else:
         block = np.ascontiguousarray(np.moveaxis(eta, 2, 0), dtype=np.float64)
+    if len(block) < width:
+        block = np.concatenate([block, np.zeros((width - len(block), *block.shape[1:]))])
     return block if link is None else recalibrated(block, n_classes, link, positive=eta.ndim == 2)
 
 
@@ -82,7 +84,7 @@ def decide(block: Block, loss: LossArrays) -> IntArray:
     n_rows, n_outputs = eta.shape[:2]
     out = np.empty((n_rows, n_outputs), dtype=np.intp)
     for rows in _row_blocks(n_rows, n_outputs, block.width):
-        out[rows] = _decide_block(_by_class(eta[rows], n_classes, block.link), n_classes, loss)
+        out[rows] = _decide_block(_by_class(eta[rows], n_classes, block.link, block.width), block.decisions, loss)
     return out
 
 
@@ -101,7 +103,7 @@ def count_labels(block: Block, losses: Sequence[LossArrays]) -> FloatArray:
     out = np.zeros((len(weights), len(losses), n_outputs * k * k))
     base = np.arange(n_outputs) * (k * k)
     for rows in _row_blocks(n_rows, n_outputs, k):
-        tile = _by_class(eta[rows], n_classes, block.link)
+        tile = _by_class(eta[rows], n_classes, block.link, k)
         true = codes[rows].astype(np.intp)
         seen = true >= 0
         whole = bool(seen.all())
@@ -109,7 +111,7 @@ def count_labels(block: Block, losses: Sequence[LossArrays]) -> FloatArray:
         shares = [None if w is None else np.broadcast_to(w[rows, None], cell.shape) for w in weights]
         shares = [share if share is None or whole else share[seen] for share in shares]
         for r, loss in enumerate(losses):
-            index = cell + _decide_block(tile, n_classes, loss)
+            index = cell + _decide_block(tile, block.decisions, loss)
             index = (index if whole else index[seen]).ravel()
             for q, share in enumerate(shares):
                 out[q, r] += np.bincount(index, None if share is None else share.ravel(), minlength=out.shape[2])
@@ -129,12 +131,12 @@ def count_expected(block: Block, losses: Sequence[LossArrays]) -> FloatArray:
     out = np.zeros((len(weights), len(losses), n_outputs, k, k))
     base = np.arange(n_outputs) * k
     for rows in _row_blocks(n_rows, n_outputs, k):
-        tile = _by_class(eta[rows], n_classes, block.link)
+        tile = _by_class(eta[rows], n_classes, block.link, k)
         masses = [tile if w is None else tile * w[rows, None] for w in weights]
         if block.mass is not None:
             masses = [mass * block.mass[rows] for mass in masses]
         for r, loss in enumerate(losses):
-            index = (base + _decide_block(tile, n_classes, loss)).ravel()
+            index = (base + _decide_block(tile, block.decisions, loss)).ravel()
             for q, mass in enumerate(masses):
                 for i in range(k):
                     sums = np.bincount(index, mass[i].ravel(), minlength=n_outputs * k)
@@ -175,7 +177,7 @@ def constant_slopes(slope: LossArrays, positive: bool) -> FloatArray | None:
     diagonal, offset = slope
     if not diagonal.any():
         return offset
-    if positive and (diagonal[:, 0] == -diagonal[:, 1]).all():
+    if positive and diagonal.shape[1] == 2 and (diagonal[:, 0] == -diagonal[:, 1]).all():
         return offset + np.stack([np.zeros(len(diagonal)), diagonal[:, 1]], axis=1)
     return None
 
@@ -336,14 +338,14 @@ def _changes(block: Block, line: LineArrays) -> Iterator[tuple[int, FloatArray, 
     eta, n_classes, weight, width = block.eta, block.n_classes, block.weight, block.width
     group, constant, slope, worth = line
     slopes, noise = constant_slopes(slope, eta.ndim == 2), slope_noise(slope)
-    lines = None if slopes is None else slope_lines(slopes, n_classes, group)
+    lines = None if slopes is None else slope_lines(slopes, block.decisions, group)
     for m in np.flatnonzero(group >= 0).tolist():
-        own, k = int(group[m]), int(n_classes[m])
+        own, k = int(group[m]), int(block.decisions[m])
         at_g = tuple(a[own : own + 1] if len(a) > 1 else a for a in constant)
         per_g = tuple(a[own : own + 1] if len(a) > 1 else a for a in slope)
         own_link = None if block.link is None else block.link.part(slice(m, m + 1), width)
         for rows in _row_blocks(len(eta), 1, width):
-            tile = _by_class(eta[rows, m : m + 1], n_classes[m : m + 1], own_link)
+            tile = _by_class(eta[rows, m : m + 1], n_classes[m : m + 1], own_link, width)
             height = np.stack(list(_scores(tile, at_g)))[:k, :, 0]
             if lines is None:
                 incline = np.stack(list(_scores(tile, per_g)))[:k, :, 0]
@@ -471,8 +473,8 @@ def recalibrate(block: Block) -> FloatArray:
     """Return the probabilities behind the link with the shape of `eta`, as float64: what passes see."""
     eta = block.eta
     out = np.empty(eta.shape)
-    for rows in _row_blocks(eta.shape[0], eta.shape[1], block.width):
-        tile = _by_class(eta[rows], block.n_classes, block.link)
+    for rows in _row_blocks(eta.shape[0], eta.shape[1], block.stored):
+        tile = _by_class(eta[rows], block.n_classes, block.link, block.stored)
         out[rows] = tile[1] if eta.ndim == 2 else np.moveaxis(tile, 0, 2)
     return out
 

@@ -94,6 +94,22 @@ class Counts:
         return self.source.schema.n_classes
 
     @property
+    def n_decisions(self) -> IntArray:
+        """Decisions about each output: its classes, and whatever the schema adds."""
+        return self.source.schema.n_decisions
+
+    @cached_property
+    def _decisions(self) -> IntArray | None:
+        """The same for kernels, None where they are the classes."""
+        return self.n_decisions if self.source.schema.n_extra else None
+
+    @cached_property
+    def _shape(self) -> tuple[int, int]:
+        """K and D, the most classes and decisions that an output has."""
+        width = self.source.schema.width
+        return width, width + self.source.schema.n_extra
+
+    @property
     def certified(self) -> bool:
         """Whether no rule has a smaller <L, C>: where probabilities are counted, and nothing else."""
         return self.confusion == "expected"
@@ -178,11 +194,12 @@ class Counts:
     # ------------------------------------------------------------------------------------------------- confusions
 
     def confusions(self, losses: Sequence[Loss], linked: bool = True) -> FloatArray:
-        """Return the confusion tensors of the rules of R losses, shape (R, M, K, K), in one pass over the rows.
+        """Return the confusion tensors of the rules of R losses, shape (R, M, K, D), in one pass over the rows.
 
         Parameters
         ----------
         losses : sequence of R Loss
+            Of D decisions, which are the K classes unless the schema has more of them.
         linked : bool, default=True
             False: decided by the probabilities before the link, as plain argmax is.
         """
@@ -196,59 +213,61 @@ class Counts:
         return self._mixed(sums)
 
     def _sums(self, rows: Rows, losses: Sequence[Loss], kinds: Sequence[_Kind]) -> FloatArray:
-        """Sums of weights (kinds, R, M, K, K), not divided by anything."""
-        k, n_outputs = rows.proba.width, rows.proba.n_outputs
-        out = np.zeros((len(kinds), len(losses), n_outputs, k, k))
-        for block, span in rows.blocks():
+        """Sums of weights (kinds, R, M, K, D), not divided by anything."""
+        k, d = self._shape
+        out = np.zeros((len(kinds), len(losses), rows.proba.n_outputs, k, d))
+        for block, span in rows.blocks(self._decisions):
             arrays = [_part(loss, span, block.width) for loss in losses]
-            width = min(block.width, k)  # an array may be padded beyond the largest number of classes
+            # An array may be narrower than others, or padded beyond the largest number of classes.
+            high, wide = min(block.width, k), min(block.width, d)
             for q, kind in enumerate(kinds):
                 count = kernels.count_expected if kind.expected else kernels.count_labels
-                out[q, :, span, :width, :width] = count(block, arrays)[:, :, :width, :width]
+                out[q, :, span, :high, :wide] = count(block, arrays)[:, :, :high, :wide]
         return out
 
     def _decided_sums(self, rows: Rows, losses: Sequence[Loss]) -> FloatArray:
         """The same where decisions are taken before the link and counted behind it."""
-        out = np.zeros((len(self._kinds), len(losses), rows.proba.n_outputs, *(rows.proba.width,) * 2))
+        out = np.zeros((len(self._kinds), len(losses), rows.proba.n_outputs, *self._shape))
         for part in rows.chunks():
             counted = self._prepare(part)
             for r, loss in enumerate(losses):
-                out[:, r] += self._count(counted, decide_loss(loss, part.proba))
+                out[:, r] += self._count(counted, decide_loss(loss, part.proba, self._decisions))
         return out
 
     def _count(self, rows: Rows, decided: NDArray[Any]) -> FloatArray:
-        """Sums of weights (kinds, M, K, K) of given decisions."""
+        """Sums of weights (kinds, M, K, D) of given decisions."""
+        k, d = self._shape
         out = []
         for kind in self._kinds:
             if kind.expected:
-                out.append(expected_confusion(rows.proba, decided, rows.weight, rows.mass))
+                out.append(expected_confusion(rows.proba, decided, rows.weight, rows.mass, d))
             else:
                 assert rows.codes is not None
-                out.append(from_predictions(rows.codes, decided, rows.proba.width, rows.weight))
+                out.append(from_predictions(rows.codes, decided, d, rows.weight)[:, :k])
         return np.stack(out)
 
     def confusion_of(self, decided: NDArray[Any]) -> FloatArray:
-        """Return the confusion tensor (M, K, K) of given decisions, codes of shape (N, M)."""
+        """Return the confusion tensor (M, K, D) of given decisions, codes of shape (N, M)."""
         sums = self._prepared.reduce(lambda rows: self._count(rows, decided[rows.start : rows.start + rows.n_rows]))
         return self._mixed(sums * self._factor[..., None])
 
     def shares(self, losses: Sequence[Loss]) -> FloatArray:
-        """Return hits (the diagonals) and predicted shares (the column sums) of those tensors alone, (R, M, 2, K)."""
+        """Return hits (the diagonals) and predicted shares (the column sums) of those tensors alone, (R, M, 2, D)."""
         return self._mixed(self._prepared.reduce(lambda rows: self._shares(rows, losses)))
 
     def _shares(self, rows: Rows, losses: Sequence[Loss]) -> FloatArray:
-        """Hits and predicted shares (kinds, R, M, 2, K): what rows add to them."""
-        out = np.zeros((len(self._kinds), len(losses), rows.proba.n_outputs, 2, rows.proba.width))
+        """Hits and predicted shares (kinds, R, M, 2, D): what rows add to them."""
+        out = np.zeros((len(self._kinds), len(losses), rows.proba.n_outputs, 2, self._shape[1]))
         for part in rows.chunks():
             plain = replace(part, proba=part.proba.recalibrated())
-            for block, span in plain.blocks():
+            for block, span in plain.blocks(self._decisions):
                 for r, loss in enumerate(losses):
                     decided = kernels.decide(block, _part(loss, span, block.width))
                     for m in range(span.start, span.stop):
                         one = block.part(slice(m - span.start, m - span.start + 1), block.width)
                         for q, kind in enumerate(self._kinds):
                             own = decided[:, m - span.start]
-                            out[q, r, m] += _shares_of(one, own, kind.expected, self._factor[q, m])
+                            out[q, r, m] += _shares_of(one, own, kind.expected, self._factor[q, m], self._shape[1])
         return out
 
     # -------------------------------------------------------------------------------------------------- the walk
@@ -279,7 +298,7 @@ class Counts:
         """Note the changes of some rows, block of outputs by block and kind by kind."""
         parts = []
         alone = len(rows.proba.blocks) == 1
-        for block, span in rows.blocks():
+        for block, span in rows.blocks(self._decisions):
             inside = line.group[span]
             groups = np.arange(line.n_groups) if alone else np.unique(inside[inside >= 0])
             if len(groups) and (inside >= 0).any():
@@ -305,7 +324,7 @@ class Counts:
     ) -> Changes:
         """Note the changes of one block by one kind of count."""
         kind = self._kinds[q]
-        k = min(block.width, self.source.schema.width)
+        k = min(block.width, self._shape[1])
         used = np.flatnonzero(line.group[span] >= 0)
         inner = slice(int(used[0]), int(used[-1]) + 1)
         block = block.part(inner, k)
@@ -349,8 +368,8 @@ def _shares(weights: FloatArray) -> FloatArray:
     return weights / np.where(total > 0, total, 1.0)
 
 
-def _shares_of(one: kernels.Block, decided: IntArray, expected: bool, factor: FloatArray) -> FloatArray:
-    """Hits and predicted shares (2, K) of decisions (n,) for one output, not behind a link."""
+def _shares_of(one: kernels.Block, decided: IntArray, expected: bool, factor: FloatArray, d: int) -> FloatArray:
+    """Hits and predicted shares (2, D) of decisions (n,) for one output, not behind a link."""
     weight, eta = one.weight, one.eta[:, 0]
     if not expected:
         assert one.codes is not None
@@ -362,11 +381,12 @@ def _shares_of(one: kernels.Block, decided: IntArray, expected: bool, factor: Fl
         counted = np.full(len(decided), factor[0]) if weight is None else factor[0] * weight
         counted = counted if one.mass is None else counted * one.mass[:, 0]
         if eta.ndim == 1:
-            hit = counted * np.where(decided == 1, eta, 1.0 - eta)
+            hit = counted * np.where(decided == 1, eta, np.where(decided == 0, 1.0 - eta, 0.0))
         else:
-            hit = counted * np.take_along_axis(eta, decided[:, None], axis=1)[:, 0]
+            right = np.take_along_axis(eta, np.minimum(decided, eta.shape[1] - 1)[:, None], axis=1)[:, 0]
+            hit = counted * np.where(decided < eta.shape[1], right, 0.0)
             counted = counted * eta.sum(axis=1, dtype=np.float64)  # 1 but for rounding
-    return np.stack([np.bincount(decided, values, minlength=len(factor)) for values in (hit, counted)])
+    return np.stack([np.bincount(decided, values, minlength=d) for values in (hit, counted)])
 
 
 def _worth(
@@ -374,12 +394,15 @@ def _worth(
 ) -> tuple[FloatArray, FloatArray]:
     """What an entry of true class i that is decided as j adds, (M, K + 1, K, 2), in units of a scale (G,)."""
     factor = factor[span, :k] * line.share[span, None]
+    own = np.moveaxis(line.functionals[np.maximum(line.group[span], 0), :, :k, :k], 1, 3)
+    if factor.shape[1] < k:  # a decision that is no class has a row of no weight
+        factor = np.pad(factor, ((0, 0), (0, k - factor.shape[1])), mode="edge")
+        own = np.pad(own, ((0, 0), (0, k - own.shape[1]), (0, k - own.shape[2]), (0, 0)))
     used = local >= 0
     scale = np.ones(n_groups)
     scale[local[used]] = factor[used, 0]
     alike = (factor[used] == scale[local[used], None]).all()  # rows of a group all count by 1 times the scale
     worth = np.zeros((len(local), k + 1, k, 2))  # nothing for a missing label
-    own = np.moveaxis(line.functionals[np.maximum(line.group[span], 0), :, :k, :k], 1, 3)
     worth[:, 1:] = own if alike else own * factor[:, :, None, None]
     return worth, scale if alike else np.ones(n_groups)
 

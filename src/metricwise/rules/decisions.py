@@ -21,10 +21,10 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
-def decide_loss(loss: Loss, proba: Probabilities) -> IntArray:
-    """Codes (N, M) of least expected loss."""
+def decide_loss(loss: Loss, proba: Probabilities, n_decisions: IntArray | None = None) -> IntArray:
+    """Codes (N, M) of least expected loss, among the classes of each output or as many decisions as are given."""
     codes = []
-    for block, span in proba.outputs():
+    for block, span in proba.outputs(n_decisions):
         width = min(block.width, loss.n_classes)
         real = block if width == block.width else block.part(slice(None), width)  # what lies beyond is padding
         codes.append(kernels.decide(real, _cut(loss, span, width)))
