@@ -215,7 +215,8 @@ class InMemory(Problem):
         rows, n = self.source.rows, self.n_rows
         counts = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
         weight = counts if rows.weight is None else counts * rows.weight
-        return self._with(replace(rows, weight=weight)) if weight.any() else self
+        seen = weight if rows.codes is None else weight[(rows.codes >= 0).any(axis=1)]
+        return self._with(replace(rows, weight=weight)) if seen.any() else self
 
     def decide(self, rule: WeightedRule | MixtureRule, link: Link | None = None) -> NDArray[np.intp]:
         """Return the decisions (codes) of a rule that knows no link, behind one."""
