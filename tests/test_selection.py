@@ -9,6 +9,7 @@ import metricwise as mw
 import strategies as s
 from metricwise import selection
 from metricwise.optimization import read_problem
+from metricwise.problem import Recipe, Settings, fit
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 
@@ -120,6 +121,16 @@ def test_the_bootstrap_resamples_rows():
         at = rng.integers(0, len(y), len(y))
         differences.append(by_hand(y[at], first[at, 0]) - by_hand(y[at], second[at, 0]))
     assert selection.bootstrap_error(problem, first, second, 400) == pytest.approx(np.std(differences), rel=0.15)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_a_resample_without_any_label_is_none(average):
+    """Of forty rows two have a label: one resample in eight misses both."""
+    proba, y = np.linspace(0.05, 0.95, 40), np.full(40, np.nan)
+    y[[5, 30]] = 0, 1
+    problem = read_problem(proba, y, "f1", average=average)
+    solution = fit(problem, Recipe("labels", n_bootstrap=30), Settings())
+    assert solution.value == 1.0
 
 
 # --------------------------------------------------------------------------------------------------- the choice

@@ -7,7 +7,6 @@ metric is and what the data can say.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +17,11 @@ from . import inputs
 from ._version import __version__
 from .metrics.aim import Aim
 from .metrics.base import Metric
+from .metrics.for_outputs import MetricSpec, resolve_for, settle
 from .metrics.functions import check_whole_rows
 from .metrics.naming import positive_places
 from .metrics.recording import RecordSpec, resolve_record
-from .metrics.resolution import Resolved, resolve_for, settle, target_kind
+from .metrics.resolution import Resolved, target_kind
 from .problem import Problem, Recipe, Settings, argmax_rule, fit
 from .recorded import record_rule
 from .selection import Choice, candidates, choose
@@ -34,7 +34,7 @@ __all__ = ["optimize", "read_problem"]
 def optimize(
     proba: Any,
     y: ArrayLike | inputs.Labels | None,
-    metric: str | Metric | Callable[..., float],
+    metric: MetricSpec,
     *,
     average: str | None = None,
     sample_weight: ArrayLike | None = None,
@@ -65,13 +65,16 @@ def optimize(
     y : array-like of shape (N,) or (N, M), or None
         Labels; NaN, None, NA and masked entries are missing. None: the probabilities are their own labels. Ordinal
         metrics go by the order of an ordered categorical, unless they have an `order` of their own.
-    metric : str, Metric or callable
+    metric : str, Metric, callable, dict or list
         A name of ours, a scikit-learn scorer name, a metric object, a function, or a scorer of scikit-learn's
         `make_scorer`. A function of one required argument is f(C) of a (K, K) confusion matrix of shares, one of two
         f(y_true, y_pred) of labels; if that takes no `sample_weight`, it is counted with labels only, in whole rows.
+        Several outputs may have a metric each: a dict by the columns of y or of multilabel probabilities, or by
+        position where those have no names, or a list in the order of the outputs. Each is read, and its output decided,
+        as if that output were all there is; the value is the mean over the outputs.
     average : {"micro", "macro", "instance"}, optional
         Average over outputs. None means micro unless the name of the metric fixes it, and must be given where outputs
-        have different classes.
+        have different classes. Outputs with a metric each have "macro" only.
     sample_weight : array-like of shape (N,), optional
     output_weight : array-like of shape (M,), optional
     classes : array-like, or list of M array-likes, optional
@@ -125,6 +128,19 @@ def optimize(
     >>> solution = mw.optimize(proba, [1, 2, 2, 3], "quadratic_kappa", confusion="labels", recalibrate=False)
     >>> solution.rule.predict(proba).tolist()
     [1, 2, 2, 2]
+
+    Two outputs, each with the metric that it is judged by:
+
+    >>> import pandas as pd
+    >>> stars = pd.DataFrame(proba, columns=[1, 2, 3])
+    >>> spam = pd.DataFrame({0: [0.8, 0.6, 0.9, 0.3], 1: [0.2, 0.4, 0.1, 0.7]})
+    >>> y = pd.DataFrame({"stars": [1, 2, 2, 3], "spam": [0, 1, 0, 1]})
+    >>> aims = {"stars": "quadratic_kappa", "spam": "f1"}
+    >>> solution = mw.optimize([stars, spam], y, aims, confusion="labels", recalibrate=False)
+    >>> solution.rule.predict([stars, spam]).tolist()
+    [[1, 0], [2, 1], [2, 0], [2, 1]]
+    >>> solution.rule.facts["metric"]
+    'quadratic_kappa (stars), f1 (spam)'
     """
     recipe = _read_recipe(confusion, recalibrate, y)
     seed = _read_seed(random_state)
@@ -224,6 +240,7 @@ def read_problem(
         zero_division=zero_division,
         pos_label=pos_label,
         scales=scales,
+        outputs=schema.output_names,
         who=who,
     )
     recorded = resolve_record(
@@ -311,6 +328,7 @@ def _read_recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe | list[Reci
 
 def _only_labels(metric: Metric, confusion: str, randomized: bool) -> str:
     """Return how to count for a metric of whole rows."""
+    metric = next(own for own in metric.each if own.whole_rows)
     said = f"optimize: {metric.name} takes no sample_weight, so that it is asked about whole rows with labels"
     remedy = "give the function a parameter sample_weight"
     if confusion not in ("auto", "labels"):

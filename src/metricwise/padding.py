@@ -25,7 +25,15 @@ FloatArray = NDArray[np.float64]
 _RARE = 0.5
 
 
-def pad(oracle: Oracle, grouping: Grouping, class_rows: FloatArray, *, rare: bool, smooth: bool) -> FloatArray | None:
+def pad(
+    oracle: Oracle,
+    grouping: Grouping,
+    class_rows: FloatArray,
+    *,
+    rare: bool,
+    smooth: bool | NDArray[np.bool_],
+    by_class: bool | NDArray[np.bool_] = True,
+) -> FloatArray | None:
     """Return the confusion to add to that of every rule, None where there is nothing to add.
 
     A class that no label of its group shows is padded up to the share of an average class that some label shows. The
@@ -40,8 +48,10 @@ def pad(oracle: Oracle, grouping: Grouping, class_rows: FloatArray, *, rare: boo
         Rows whose label shows each class.
     rare : bool
         Pad classes that occur as well, with half a row each: the fewer rows they have, the more that matters.
-    smooth : bool
+    smooth : bool, or ndarray of shape (G,)
         Of the metric. Of a minimum the padded rows must not be the worst: they are all right.
+    by_class : bool, or ndarray of shape (G,), default=True
+        Of the metric. Where not every class counts alike, nothing is padded.
 
     Returns
     -------
@@ -57,12 +67,13 @@ def pad(oracle: Oracle, grouping: Grouping, class_rows: FloatArray, *, rare: boo
     extra = np.where(shown, np.minimum(_RARE / n_rows, room) if rare else 0.0, room)
     extra *= np.arange(labels.shape[1]) < grouping.n_classes[:, None]
     extra *= shown.sum(axis=1, keepdims=True) > 1  # else the group has nothing to learn from
+    extra *= np.reshape(by_class, (-1, 1))
     if not extra.any():
         return None
     right = np.ones((len(labels), 1, 1))
-    if smooth:
+    if np.any(smooth):
         plain = grouping.pool(oracle.confusions([Loss.argmax(labels.shape[1])])[0])
-        right[:, 0, 0] = np.trace(plain, axis1=1, axis2=2)
+        right[:, 0, 0] = np.where(smooth, np.trace(plain, axis1=1, axis2=2), 1.0)
     eye = np.eye(labels.shape[1])
     others = priors[:, None, :] * (1 - eye)
     others /= np.maximum(others.sum(axis=2, keepdims=True), np.finfo(np.float64).tiny)

@@ -19,13 +19,15 @@ from .losses import Loss, average_loss
 from .metrics.aim import Aim
 from .metrics.averages import Grouping
 from .metrics.instance import RowMean, row_mean
+from .metrics.naming import PerOutput
 from .metrics.objective import Objective
 from .oracles import Counts, Oracle
 from .padding import pad
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift
 from .rules.link_fit import LINK_ROWS
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
-from .solvers.base import settle
+from .solvers.base import BaseSolver, settle
+from .solvers.joined import Part, join
 from .sources import MemorySource, Source, in_passes
 
 __all__ = [
@@ -110,6 +112,26 @@ class Problem:
         rows = self.source.sample(n_rows, seed)
         return InMemory(MemorySource(rows, self.schema, self.source.passes), self.aim, self.prior, self.record)
 
+    def of_outputs(self, outputs: NDArray[np.intp]) -> Problem:
+        """Return the problem of some of the outputs, which are averaged by macro; nothing is recorded for it."""
+        source = self.source.of_outputs(outputs)
+        prior = None if self.prior is None else self.prior[outputs, : source.schema.width]
+        return Problem(source, self.aim.of_outputs(outputs), prior)
+
+    @property
+    def parts(self) -> list[NDArray[np.intp]]:
+        """Outputs that one solver serves: all, unless they were given metrics of their own.
+
+        Then those of one metric, and binary ones apart from others: each gets the solver that it would get alone.
+        """
+        kinds = self.aim.metric.kinds if isinstance(self.aim.metric, PerOutput) else None
+        if kinds is None:
+            return [np.arange(self.schema.n_outputs)]
+        found: dict[tuple[int, bool], list[int]] = {}
+        for m, (kind, n_classes) in enumerate(zip(kinds, self.schema.n_classes.tolist(), strict=True)):
+            found.setdefault((kind, n_classes == 2), []).append(m)
+        return [np.array(outputs, dtype=np.intp) for outputs in found.values()]
+
     def link(self, recalibrate: bool) -> Link | None:
         """Fit the link, and shift it to the known class priors."""
         link = self._calibration if recalibrate else None
@@ -156,7 +178,10 @@ class Problem:
             rare = recipe.recalibrate and recipe.confusion != "labels"
 
             def padded(grouping: Grouping) -> FloatArray | None:
-                return pad(oracle, grouping, self.source.class_rows, rare=rare, smooth=self.aim.metric.smooth)
+                metrics = [self.aim.metric.of_output(m) for m in grouping.first]
+                smooth = np.array([metric.smooth for metric in metrics])
+                by_class = np.array([metric.by_class for metric in metrics])
+                return pad(oracle, grouping, self.source.class_rows, rare=rare, smooth=smooth, by_class=by_class)
 
         return self.aim.bind(
             oracle.priors,
@@ -215,7 +240,8 @@ class InMemory(Problem):
         rows, n = self.source.rows, self.n_rows
         counts = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
         weight = counts if rows.weight is None else counts * rows.weight
-        return self._with(replace(rows, weight=weight)) if weight.any() else self
+        seen = weight if rows.codes is None else weight[(rows.codes >= 0).any(axis=1)]
+        return self._with(replace(rows, weight=weight)) if seen.any() else self
 
     def decide(self, rule: WeightedRule | MixtureRule, link: Link | None = None) -> NDArray[np.intp]:
         """Return the decisions (codes) of a rule that knows no link, behind one."""
@@ -321,6 +347,8 @@ def _maximise(
     seed: int,
 ) -> Solution:
     """Solve once, or on resamples of the rows whose losses are averaged; behind the link."""
+    if len(problem.parts) > 1:
+        return _maximise_parts(problem, recipe, solver, oracle, objective, seed)
     chosen = solver.make(oracle, objective) if isinstance(solver, Settings) else solver
     ratio = objective.ratio
     fixed = recipe.confusion == "expected" or (ratio is not None and ratio.linear)  # labels are not counted
@@ -335,6 +363,33 @@ def _maximise(
         losses.append(rule.loss)
     words = f"The mean of the rules of {recipe.n_bootstrap} resamples of the rows."
     return settle(oracle, objective, average_loss(losses), status=words, outcome=Outcome.LOCAL)
+
+
+def _maximise_parts(
+    problem: Problem,
+    recipe: Recipe,
+    solver: Solver | Settings,
+    oracle: Counts,
+    objective: Objective,
+    seed: int,
+) -> Solution:
+    """Solve outputs of different metrics each by what its own metric is, which loses nothing: they never interact."""
+    metric = problem.aim.metric
+    assert isinstance(metric, PerOutput)
+    learns = ~problem.keeps_argmax & (objective.grouping.group >= 0)
+    tasks = []
+    for outputs in (own[learns[own]] for own in problem.parts if learns[own].any()):
+        title, part = metric.title(outputs.tolist()), problem.of_outputs(outputs)
+        own_oracle = part.oracle(recipe.confusion, None if oracle.link is None else oracle.link.of_outputs(outputs))
+        own_objective = part.objective(own_oracle, recipe)
+        if isinstance(solver, BaseSolver):  # refused before any part is solved
+            solver.needs.check(own_objective, type(solver).__name__, title)
+        tasks.append((outputs, title, part, own_oracle, own_objective))
+    parts = [
+        Part(outputs, title, _maximise(part, recipe, solver, own_oracle, own_objective, seed))
+        for outputs, title, part, own_oracle, own_objective in tasks
+    ]
+    return join(oracle, objective, parts)
 
 
 def fit(

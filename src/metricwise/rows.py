@@ -92,6 +92,19 @@ class Probabilities:
         """Return some of the rows."""
         return Probabilities(tuple(block[rows] for block in self.blocks), self.n_classes, self.link)
 
+    def of_outputs(self, outputs: IntArray) -> Probabilities:
+        """Return some of the outputs, given by position in order, as views: neighbours share a block."""
+        blocks = []
+        for block, span in self.spans():
+            own = outputs[(outputs >= span.start) & (outputs < span.stop)] - span.start
+            for run in np.split(own, np.flatnonzero(np.diff(own) > 1) + 1) if len(own) else []:
+                first, last = int(run[0]), int(run[-1]) + 1
+                width = int(self.n_classes[span.start + first : span.start + last].max())
+                blocks.append(block[:, first:last] if block.ndim == 2 else block[:, first:last, :width])
+        n_classes = self.n_classes[outputs]
+        link = None if self.link is None else self.link.part(outputs, int(n_classes.max()))
+        return Probabilities(tuple(blocks), n_classes, link)
+
     @property
     def fits_a_chunk(self) -> bool:
         """Whether a copy of all rows is small."""
@@ -182,6 +195,11 @@ class Rows:
             taken(self.cost),
             start,
         )
+
+    def of_outputs(self, outputs: IntArray) -> Rows:
+        """Return some of the outputs of all rows, given by position in order."""
+        codes, mass = (None if values is None else values[:, outputs] for values in (self.codes, self.mass))
+        return replace(self, proba=self.proba.of_outputs(outputs), codes=codes, mass=mass)
 
     def sampled(self, rows: IntArray | slice, frequency: FloatArray) -> Rows:
         """Return some of the rows, each of which stands for so many of these."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
 from ..inputs import Scales, observed_labels
+from ..metrics.for_outputs import are_for_outputs
 from ..metrics.naming import same_classes
 from .scoring import LabelScore
 
@@ -27,26 +29,26 @@ def score_labels(
     scales: Scales | None = None,
     pos_label: Any = None,
     declared: bool = False,
+    outputs: Sequence[Any] | None = None,
 ) -> float:
     """Return a metric of labels and predictions over the classes that a model knows and those that occur in y.
 
     `scales` is the order of the classes that the model was fitted to, where they have one. Classes that the user
-    declared are all there are.
+    declared are all there are. `outputs` are the names of the outputs that it was fitted to, for a y without any.
     """
     true = observed_labels(y, who="score")
     if len(true.classes) != len(classes) or true.multioutput != (predicted.ndim == 2):
         raise ValueError(f"score: y must have the shape of the predictions, {predicted.shape}, got {np.shape(y)}.")
-    every = list(classes) if declared else _joined_classes(classes, true.classes, average)
+    pools = average != "macro" and not are_for_outputs(metric)
+    every = list(classes) if declared else _joined_classes(classes, true.classes, pools)
     names = every if true.multioutput else every[0]
-    scorer = LabelScore(metric, average, names, output_weight, scales=scales, pos_label=pos_label)
+    scorer = LabelScore(metric, average, names, output_weight, scales=scales, pos_label=pos_label, outputs=outputs)
     return scorer(y, predicted, sample_weight=sample_weight)
 
 
-def _joined_classes(
-    known: tuple[NDArray[Any], ...], seen: tuple[NDArray[Any], ...], average: str | None
-) -> list[NDArray[Any]]:
+def _joined_classes(known: tuple[NDArray[Any], ...], seen: tuple[NDArray[Any], ...], pools: bool) -> list[NDArray[Any]]:
     """Return the classes of each output and those that occur in it; outputs that are pooled go on sharing theirs."""
-    if average != "macro" and same_classes(known):
+    if pools and same_classes(known):
         return [_joined(known[0], np.array([v for own in seen for v in own.tolist()], dtype=object))] * len(known)
     return [_joined(*pair) for pair in zip(known, seen, strict=True)]
 

@@ -19,8 +19,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ..inputs import read_sample_weight, scales_of, warn_of_order
+from ..metrics.for_outputs import resolve_for, settle
 from ..metrics.recording import resolve_record
-from ..metrics.resolution import resolve_for, settle
 from ..optimization import optimize
 from ..solvers import Candidate
 from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled
@@ -53,9 +53,10 @@ class MetricOptimalClassifierCV(RuleClassifier):
     estimator : estimator
         A classifier with `predict_proba`; with `calibration`, one with `decision_function` will do. A 2-D y is fitted
         at once by estimators that can, else one clone per output is fitted on the rows whose label is observed.
-    metric : str, Metric or callable, default="balanced_accuracy"
+    metric : str, Metric, callable, dict or list, default="balanced_accuracy"
         What to maximise, as in :func:`metricwise.optimize`: a name of ours, a scorer name of scikit-learn, a metric, a
-        function such as `f1_score`, a scorer, or f(C) of a (K, K) confusion matrix.
+        function such as `f1_score`, a scorer, or f(C) of a (K, K) confusion matrix; for a 2-D y also one of these for
+        each output, as a dict by the columns of y or a list.
     average : {"micro", "macro", "instance"}, optional
         Average over outputs. None means micro unless the name of the metric fixes it, and must be given where outputs
         have different classes.
@@ -148,7 +149,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])],
-        "metric": [str, HasMethods(["bind", "value"]), callable],
+        "metric": [str, HasMethods(["bind", "value"]), callable, dict, list, tuple],
         "average": [StrOptions({"micro", "macro", "instance"}), None],
         "classes": ["array-like", None],
         "pos_label": "no_validation",
@@ -255,6 +256,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         self.rule_ = self.solution_.rule
         self.classes_ = target.public_classes
         self._scales = target.scales
+        self._outputs = target.output_names
         self.best_score_ = self.solution_.value
         self.gain_ = self.solution_.gain
         self.cv_results_ = _table(self.solution_.candidates)
@@ -286,6 +288,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
             scales=self._scales,
             pos_label=self.pos_label,
             declared=self.classes is not None,
+            outputs=self._outputs,
         )
 
     # ------------------------------------------------------------------------------------------------- fitting
@@ -301,6 +304,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
             average=self.average,
             pos_label=self.pos_label,
             scales=target.scales,
+            outputs=target.output_names,
             who=who,
         )
         for one in resolve_record(self.record, target.kind, aim, pos_label=self.pos_label, who=who).values():

@@ -19,8 +19,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from ..confusion import from_predictions, normalize
 from ..inputs import python_labels, read_sample_weight, warn_of_order
 from ..metrics.base import Metric
+from ..metrics.for_outputs import resolve_for
 from ..metrics.functions import check_whole_rows
-from ..metrics.resolution import resolve_for
 from ._compat import (
     HasMethods,
     Interval,

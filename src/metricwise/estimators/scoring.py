@@ -6,19 +6,20 @@ Owns the step from a metric to what ``scoring=`` takes. What a name means is set
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import Scales, is_two_dimensional, read_pair, read_sample_weight
+from ..inputs import Scales, column_names, is_frame, is_two_dimensional, read_pair, read_sample_weight
 from ..metrics.base import Metric
+from ..metrics.for_outputs import MetricSpec, check_macro, resolve_outputs
 from ..metrics.functions import function_name
 from ..metrics.naming import positive_places
 from ..metrics.recognised import unwrap
-from ..metrics.resolution import KINDS, resolve, target_kind
+from ..metrics.resolution import KINDS, resolve
 from ..metrics.scales import in_order
 
 __all__ = ["make_scorer"]
@@ -30,7 +31,7 @@ _WHO = "make_scorer"
 class LabelScore:
     """A metric as a function of true and predicted labels, which can be pickled; see :func:`make_scorer`."""
 
-    metric: str | Metric | Callable[..., float]
+    metric: MetricSpec
     average: str | None = None
     classes: Any = None
     output_weight: ArrayLike | None = None
@@ -38,13 +39,16 @@ class LabelScore:
     zero_division: float = 0.0
     scales: Scales | None = None
     pos_label: Any = None
+    outputs: Sequence[Any] | None = None
 
     @property
     def __name__(self) -> str:
         """What the scorer prints."""
-        if isinstance(self.metric, str):
-            return self.metric
-        return self.metric.name if isinstance(self.metric, Metric) else function_name(unwrap(self.metric).function)
+        if isinstance(self.metric, Mapping):
+            return ", ".join(f"{_name(metric)} ({output})" for output, metric in self.metric.items())
+        if isinstance(self.metric, (list, tuple)):
+            return ", ".join(map(_name, self.metric))
+        return _name(self.metric)
 
     def as_metric(self) -> tuple[Any, str | None, float, Any]:
         """Return the metric, the average, the value at 0/0 and the positive class, for who takes it as a metric."""
@@ -54,8 +58,16 @@ class LabelScore:
         """Return the score."""
         several = is_two_dimensional(y_true, _WHO)
         true, _, names = read_pair(y_true, y_pred, self.classes, self.missing, _WHO)
-        kind = target_kind(max(map(len, names)), several)
-        resolved = resolve(self.metric, kind, self.average, self.zero_division, self.pos_label)
+        resolved = resolve_outputs(
+            self.metric,
+            names,
+            several=several,
+            average=self.average,
+            zero_division=self.zero_division,
+            pos_label=self.pos_label,
+            outputs=column_names(y_true) if is_frame(y_true) else self.outputs,
+            who=_WHO,
+        )
         output_weight = self.output_weight
         if resolved.support_weighted:
             positive = np.asarray(true == positive_places(resolved.metric, names))
@@ -71,8 +83,14 @@ class LabelScore:
         )
 
 
+def _name(metric: Any) -> str:
+    if isinstance(metric, str):
+        return metric
+    return metric.name if isinstance(metric, Metric) else function_name(unwrap(metric).function)
+
+
 def make_scorer(
-    metric: str | Metric | Callable[..., float],
+    metric: MetricSpec,
     *,
     average: str | None = None,
     classes: Any = None,
@@ -85,12 +103,14 @@ def make_scorer(
 
     Parameters
     ----------
-    metric : str, Metric or callable
+    metric : str, Metric, callable, dict or list
         One of our names, one of scikit-learn's scorer names, a metric, f(C) of a (K, K) confusion matrix, or
         f(y_true, y_pred) of labels. A name is read for the kind of target that is scored: see
-        :func:`metricwise.metrics.resolve`.
+        :func:`metricwise.metrics.resolve`. For several outputs, a dict of such metrics by the columns of y, or by
+        position where they have no names, or a list of one for each.
     average : {"micro", "macro", "instance"}, optional
-        Over outputs; micro unless a scikit-learn name fixes it. Needed where outputs have different classes.
+        Over outputs; micro unless a scikit-learn name fixes it, macro where each output has a metric of its own. Needed
+        where outputs have different classes.
     classes : array-like, or list of M array-likes, optional
         Labels in order. None takes the labels that occur among those scored, true or predicted, as scikit-learn does.
         Give them where the number or the order of classes matters: a small fold may lack a class, and ordinal metrics
@@ -130,6 +150,15 @@ def make_scorer(
 
 def _refuse_early(metric: Any, average: str | None, zero_division: float, pos_label: Any) -> None:
     """Raise now what would be raised for every kind of target: model selection turns late errors into NaN."""
+    if isinstance(metric, (Mapping, list, tuple)):
+        check_macro(average, _WHO)
+        for own in metric.values() if isinstance(metric, Mapping) else metric:
+            _refuse_for_all_kinds(own, None, zero_division, None)
+    else:
+        _refuse_for_all_kinds(metric, average, zero_division, pos_label)
+
+
+def _refuse_for_all_kinds(metric: Any, average: str | None, zero_division: float, pos_label: Any) -> None:
     errors = []
     for kind in KINDS:
         try:

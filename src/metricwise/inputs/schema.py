@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +59,11 @@ class Schema:
         sizes = [int(k) for k in n_classes]
         labels = {k: np.arange(k) for k in set(sizes)}
         return cls(tuple(labels[k] for k in sizes), multioutput=len(sizes) > 1)
+
+    def of_outputs(self, outputs: IntArray) -> Schema:
+        """Return the schema of some of the outputs, given by position."""
+        names = None if self.output_names is None else tuple([self.output_names[m] for m in outputs])
+        return replace(self, classes=tuple([self.classes[m] for m in outputs]), output_names=names)
 
     @cached_property
     def n_classes(self) -> IntArray:

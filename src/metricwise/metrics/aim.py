@@ -7,7 +7,7 @@ support, binding. Must not know rows or solvers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,12 @@ class Aim:
     support_weighted: bool = False
     positive: IntArray | None = None
     name: str = ""
+
+    def of_outputs(self, outputs: IntArray) -> Aim:
+        """Return the aim for some of the outputs, given by position."""
+        positive = None if self.positive is None else self.positive[outputs]
+        metric = self.metric.of_outputs(outputs.tolist())
+        return replace(self, metric=metric, output_weight=self.output_weight[outputs], positive=positive)
 
     def grouping(
         self, priors: FloatArray, weight: FloatArray, n_classes: IntArray, classes: Classes | None = None

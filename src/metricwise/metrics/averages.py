@@ -57,6 +57,12 @@ class Grouping:
         """G."""
         return len(self.weight)
 
+    @property
+    def first(self) -> list[int]:
+        """The first output of each group."""
+        groups, outputs = np.unique(self.group, return_index=True)
+        return [int(m) for m in outputs[groups >= 0]]
+
     def pool(self, tensor: NDArray[np.float64]) -> NDArray[np.float64]:
         """Average whatever has shape (M, K, K) or (M, K) over the outputs of each group.
 

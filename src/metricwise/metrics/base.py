@@ -141,6 +141,15 @@ class Metric:
         """Return the metric of one of several outputs: the same, unless they were given one each."""
         return self
 
+    def of_outputs(self, outputs: Sequence[int]) -> Metric:
+        """Return the metric of some of several outputs, given by position."""
+        return self
+
+    @property
+    def each(self) -> tuple[Metric, ...]:
+        """The metrics of several outputs, each once: itself alone, unless they were given one each."""
+        return (self,)
+
     def value(self, confusion: ArrayLike) -> FloatArray:
         """Return psi(C) for each matrix of a stack of shape (..., K, K)."""
         confusion = np.asarray(confusion, dtype=np.float64)

@@ -227,6 +227,7 @@ def check_whole_rows(
     """Refuse what makes parts of rows, for a metric that knows whole ones only."""
     if not metric.whole_rows:
         return
+    metric = next(own for own in metric.each if own.whole_rows)
     said = f"{who}: {metric.name} takes no sample_weight, so that it is asked about whole rows with labels"
     remedy = "give the function a parameter sample_weight"
     if not labelled:

@@ -6,7 +6,7 @@ outputs of different classes may be pooled. Must not know data, rules or solvers
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,44 +29,97 @@ __all__ = [
 
 Classes = Sequence[Sequence[Any] | NDArray[Any]]
 
+_LISTED = 6  # outputs of one metric, beyond which some are left out of its name
+
 
 @dataclass(frozen=True, eq=False)
 class PerOutput(Metric):
-    """A metric of one class with a class of its own for each of several outputs.
+    """A metric with a class of its own for each of several outputs, or a metric of its own for each.
 
     Parameters
     ----------
     metrics : tuple of M Metric
-        Equal but for the class; one object for outputs of one class.
+        One object for outputs of one metric and one class.
+    kinds : tuple of M int, optional
+        Numbers the metrics that differ by more than the class; None where all are equal but for that.
+    names : tuple of str, optional
+        What each kind is called.
+    outputs : tuple of M str, optional
+        What the outputs are called.
     """
 
     metrics: tuple[Metric, ...]
+    kinds: tuple[int, ...] | None = None
+    names: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:  # type: ignore[override]  # that of what it holds
-        return self.metrics[0].name
+        return self.metrics[0].name if self.kinds is None else self.title(range(len(self.metrics)))
+
+    def title(self, outputs: Iterable[int]) -> str:
+        """Say which outputs, of those given by position, have which metric; many are counted instead of listed."""
+        assert self.kinds is not None
+        shared: dict[int, list[str]] = {}
+        for m in outputs:
+            shared.setdefault(self.kinds[m], []).append(self.outputs[m])
+        return ", ".join(f"{self.names[kind]} ({_few(outputs)})" for kind, outputs in shared.items())
+
+    @property
+    def each(self) -> tuple[Metric, ...]:
+        return tuple({id(metric): metric for metric in self.metrics}.values())
 
     @property
     def range(self) -> tuple[float, float]:
-        return self.metrics[0].range
+        low, high = zip(*(metric.range for metric in self.each), strict=True)
+        return min(low), max(high)
 
     @property
     def degenerate(self) -> str | None:
-        return self.metrics[0].degenerate
+        if self.kinds is None:
+            return self.metrics[0].degenerate
+        said: dict[str, list[int]] = {}
+        for m, metric in enumerate(self.metrics):
+            if metric.degenerate is not None:
+                said.setdefault(metric.degenerate, []).append(m)
+        return " ".join(f"{self.title(outputs)}: {words}" for words, outputs in said.items()) or None
 
     @property
     def smooth(self) -> bool:  # type: ignore[override]  # that of what it holds
-        return self.metrics[0].smooth
+        return all(metric.smooth for metric in self.each)
 
     @property
     def by_class(self) -> bool:  # type: ignore[override]  # that of what it holds
-        return self.metrics[0].by_class
+        return any(metric.by_class for metric in self.each)
+
+    @property
+    def costly(self) -> bool:  # type: ignore[override]  # that of what it holds
+        return any(metric.costly for metric in self.each)
+
+    @property
+    def whole_rows(self) -> bool:  # type: ignore[override]  # that of what it holds
+        return any(metric.whole_rows for metric in self.each)
 
     def of_output(self, output: int) -> Metric:
         return self.metrics[output]
 
+    def of_outputs(self, outputs: Sequence[int]) -> Metric:
+        metrics = tuple([self.metrics[m] for m in outputs])
+        if self.kinds is not None and len({self.kinds[m] for m in outputs}) > 1:
+            kinds, names = tuple([self.kinds[m] for m in outputs]), tuple([self.outputs[m] for m in outputs])
+            return PerOutput(metrics, kinds, self.names, names)
+        return metrics[0] if all(metric is metrics[0] for metric in metrics) else PerOutput(metrics)
+
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
         raise TypeError("PerOutput: each output has a metric of its own; bind of_output(m).")
+
+
+def _few(names: Sequence[str]) -> str:
+    return (
+        ", ".join(names)
+        if len(names) <= _LISTED
+        else f"{', '.join(names[: _LISTED - 1])} and {len(names) - _LISTED + 1} more"
+    )
 
 
 def with_positive(metric: Metric, pos_label: Any, several: bool) -> Metric:

@@ -385,12 +385,10 @@ def _by_group(
     metric: Metric, grouping: Grouping, classes: Sequence[Sequence[Any] | NDArray[Any]] | None
 ) -> tuple[tuple[Metric, ...], tuple[tuple[Any, ...] | None, ...]]:
     """Return the metric of each group, and the labels that it is bound to."""
-    groups = grouping.group.tolist()
-    first = dict(zip(reversed(groups), range(len(groups) - 1, -1, -1), strict=True))
-    outputs = [first[g] for g in range(grouping.n_groups)]
+    groups, outputs = grouping.group, grouping.first
     if classes is None:
         return tuple([metric.of_output(m) for m in outputs]), (None,) * len(outputs)
-    if grouping.n_groups == 1 and len(groups) > 1 and min(groups) == 0:
+    if grouping.n_groups == 1 and len(groups) > 1 and groups.min() == 0:
         own, names = pooled(metric, classes)
         return (own,), (names,)
     chosen = [classes[m] for m in outputs]

@@ -6,26 +6,22 @@ matrix are refused with the reason. Knows scikit-learn's names, and must not imp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from numpy.typing import NDArray
-
-from ..inputs import Scales
 from .averages import AverageName, check_average
 from .base import Metric
 from .class_average import ClassAverage
 from .functions import from_callable, function_name
 from .linear import Recall
-from .naming import check_classes, check_same_classes, pooled, with_positive
+from .naming import with_positive
 from .one_vs_rest import OneVsRest
 from .ratio import FBeta, Jaccard, Precision
 from .recognised import Known, known_function, unwrap
 from .registry import beta_of, get_metric, is_metric_name, metric_names, unknown_name
-from .scales import in_order
 
-__all__ = ["Resolved", "resolve", "resolve_for", "scorer_names", "settle", "target_kind"]
+__all__ = ["Resolved", "metric_meant", "resolve", "scorer_names", "target_kind"]
 
 KINDS = ("binary", "multiclass", "multilabel", "multioutput")
 
@@ -42,6 +38,7 @@ _OVER_OUTPUTS: dict[str, tuple[AverageName, bool]] = {
     "weighted": ("macro", True),
     "samples": ("instance", False),
 }
+SUFFIXES = tuple(_OVER_OUTPUTS)
 _ALIASES = {"matthews_corrcoef": "mcc"}
 _WHOLE_ROWS = ("accuracy", "accuracy_score", "zero_one_loss")
 
@@ -200,75 +197,21 @@ def resolve(
         raise ValueError(f"resolve: kind must be one of {list(KINDS)}, got {kind!r}.")
     if average is not None:
         check_average(average, "metric")
-    if isinstance(metric, str):
-        found = _resolve_name(metric, kind, average, zero_division, pos_label is not None)
-    elif isinstance(metric, Metric):
-        found = Resolved(metric, _or_micro(average), False, metric.name, average_given=average is not None)
-    else:
-        found = _resolve_callable(metric, kind, average, zero_division, pos_label is not None)
+    found = metric_meant(metric, kind, average, zero_division, pos_label is not None)
     if pos_label is None or (wanted_only and not found.metric.wants_positive):
         return found
     return replace(found, metric=with_positive(found.metric, pos_label, several=kind in ("multilabel", "multioutput")))
 
 
-def resolve_for(
-    metric: Any,
-    classes: Sequence[NDArray[Any]],
-    *,
-    several: bool,
-    declared: bool,
-    average: str | None = None,
-    zero_division: float = 0.0,
-    pos_label: Any = None,
-    scales: Scales | None = None,
-    who: str = "metric",
+def metric_meant(
+    metric: Any, kind: str, average: str | None = None, zero_division: float = 0.0, class_named: bool = False
 ) -> Resolved:
-    """Find what a user means for outputs whose classes are known, and refuse what would have to be guessed.
-
-    Parameters
-    ----------
-    metric, average, zero_division, pos_label
-        See :func:`resolve`.
-    classes, declared, scales
-        See :func:`settle`.
-    several : bool
-        Whether y is 2-D.
-    who : str
-
-    Returns
-    -------
-    Resolved
-    """
-    kind = target_kind(max(map(len, classes)), several)
-    found = resolve(metric, kind, average, zero_division, pos_label)
-    if not found.average_given:
-        check_same_classes(classes, who)
-    return settle(found, classes, declared=declared, scales=scales)
-
-
-def settle(
-    found: Resolved, classes: Sequence[NDArray[Any]], *, declared: bool, scales: Scales | None = None
-) -> Resolved:
-    """Give a metric the order of the classes, and refuse what nobody has said of them.
-
-    Parameters
-    ----------
-    found : Resolved
-    classes : sequence of M ndarrays
-    declared : bool
-        Whether the user gave the classes, and with them their order.
-    scales : tuple of M tuples or None, optional
-        The order of the classes of each output by an ordered categorical; see :func:`metricwise.metrics.in_order`.
-
-    Returns
-    -------
-    Resolved
-    """
-    metric = in_order(found.metric, scales)
-    check_classes(metric, classes, declared=declared)
-    if found.average != "macro":
-        pooled(metric, classes)
-    return replace(found, metric=metric)
+    """Find metric and average, whichever class is the positive one; `class_named` if somebody says that."""
+    if isinstance(metric, str):
+        return _resolve_name(metric, kind, average, zero_division, class_named)
+    if isinstance(metric, Metric):
+        return Resolved(metric, _or_micro(average), False, metric.name, average_given=average is not None)
+    return _resolve_callable(metric, kind, average, zero_division, class_named)
 
 
 def _or_micro(average: str | None) -> AverageName:

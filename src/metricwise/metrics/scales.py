@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from .base import Metric
+from .naming import PerOutput
 
 __all__ = ["in_order"]
 
@@ -35,6 +36,8 @@ def in_order(metric: Metric, scales: tuple[Scale | None, ...] | None) -> Metric:
     >>> in_order(metrics.Ordinal(order=["a", "b"]), (("b", "a"),)).order
     ['a', 'b']
     """
+    if isinstance(metric, PerOutput):
+        return _each_in_order(metric, scales)
     unordered: Any = metric
     if scales is None or getattr(metric, "order", "none") is not None:
         return metric
@@ -47,3 +50,15 @@ def in_order(metric: Metric, scales: tuple[Scale | None, ...] | None) -> Metric:
     same = len(known) == 1 and None not in scales
     ordered: Metric = replace(unordered, order=known[0] if same else known)
     return ordered
+
+
+def _each_in_order(metric: PerOutput, scales: tuple[Scale | None, ...] | None) -> PerOutput:
+    """Give the metric of each output the order of that output; outputs of one metric and one order go on sharing it."""
+    if scales is None:
+        return metric
+    made: dict[tuple[int, Scale | None], Metric] = {}
+    for own, scale in zip(metric.metrics, scales, strict=True):
+        if (id(own), scale) not in made:
+            made[id(own), scale] = own if scale is None else in_order(own, (scale,))
+    ordered = tuple([made[id(own), scale] for own, scale in zip(metric.metrics, scales, strict=True)])
+    return replace(metric, metrics=ordered)

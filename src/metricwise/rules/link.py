@@ -91,6 +91,10 @@ class Link:
         """The link as row passes take it."""
         return kernels.LinkArrays(self.temperature, self.bias, self.floor)
 
+    def of_outputs(self, outputs: NDArray[np.intp]) -> Link:
+        """Return the link of some of the outputs, given by position."""
+        return Link(self.temperature[outputs], self.bias[outputs], self.floor)
+
     def view(self, proba: Probabilities) -> Probabilities:
         """Return the recalibrated probabilities without making them: row passes apply the link on the way.
 

@@ -158,8 +158,9 @@ class Solution:
         The optimised value after each step.
     level : ndarray of shape (G,) or None
         For ratios ``<A, C> / <B, C>``, the g of the loss ``g B - A`` of each group of outputs that share a confusion.
+        NaN where the metric of an output is no ratio and that of another is one.
     threshold : ndarray of shape (G,) or None
-        For the sweep, the threshold of each group on the (recalibrated) probabilities.
+        For the sweep, the threshold of each group on the (recalibrated) probabilities; NaN likewise.
     candidates : tuple of Candidate
         The recipes that cross-validation compared; empty where the recipe was given.
     recorded : dict of str to Recorded

@@ -91,22 +91,33 @@ class Needs:
     binary: bool = False
     finite_range: bool = False
 
-    def missing(self, objective: Objective) -> str | None:
-        """Say what an objective lacks and which solver to use instead; None if it lacks nothing."""
+    def missing(self, objective: Objective, title: str | None = None) -> str | None:
+        """Say what an objective lacks and which solver to use instead; None if it lacks nothing.
+
+        Parameters
+        ----------
+        objective : Objective
+        title : str, optional
+            What to call the metric where it is one of several, each of outputs of its own, that one solver is to serve.
+        """
         served_by = next(_SERVED_BY[form] for form in _HAS if has_form(objective, form))
+        remedy = (
+            f"use solver={served_by!r} or 'auto'" if title is None else "use solver='auto', which picks one for each"
+        )
+        of = "" if title is None else f" for {title}"
         if not has_form(objective, self.form):
-            name = type(objective.metric).__name__
+            name = type(objective.metrics[0]).__name__ if title is None else title
             kind = "a minimum" if objective.is_minimum else objective.family
-            return f"needs {_WORDS[self.form]}. {name} is {kind}: use solver={served_by!r} or 'auto'."
+            return f"needs {_WORDS[self.form]}. {name} is {kind}: {remedy}."
         if self.binary and objective.width != 2:
-            return f"needs binary outputs, got {objective.width} classes: use solver={served_by!r} or 'auto'."
+            return f"needs binary outputs, got {objective.width} classes{of}: {remedy}."
         if self.finite_range and not _has_finite_range(objective):
-            return f"needs a metric with a finite range: use solver={served_by!r} or 'auto'."
+            return f"needs a metric with a finite range{of}: {remedy}."
         return None
 
-    def check(self, objective: Objective, who: str) -> None:
-        """Refuse an objective that lacks something."""
-        missing = self.missing(objective)
+    def check(self, objective: Objective, who: str, title: str | None = None) -> None:
+        """Refuse an objective that lacks something; see :meth:`missing`."""
+        missing = self.missing(objective, title)
         if missing is not None:
             raise ValueError(f"{who} {missing}")
 

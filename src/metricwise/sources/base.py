@@ -86,6 +86,10 @@ class Source(Protocol):
         """
         ...
 
+    def of_outputs(self, outputs: IntArray) -> Source:
+        """Return the source of some of the outputs, given by position in order; reading them counts by their number."""
+        ...
+
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
         """Return about so many rows in memory, stratified by class and weighted back; all if there are no more."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, TypeVar
 
@@ -91,6 +91,10 @@ class ChunkedSource(SourceBase):
     def map(self, change: Callable[[Rows], Rows]) -> ChunkedSource:
         """Return the source whose chunks are changed whenever they are read."""
         return ChunkedSource(self.chunks, self.schema, self.passes, (*self.changes, change))
+
+    def of_outputs(self, outputs: IntArray) -> ChunkedSource:
+        """Return the source of some of the outputs."""
+        return replace(self.map(lambda rows: rows.of_outputs(outputs)), schema=self.schema.of_outputs(outputs))
 
     def take(self, rows: IntArray) -> Rows:
         """Return the rows at ascending positions, in memory."""

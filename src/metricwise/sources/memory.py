@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..inputs import Schema
 from ..rows import Rows
 from .base import SourceBase
@@ -13,6 +16,7 @@ from .passes import Passes
 
 __all__ = ["MemorySource"]
 
+IntArray = NDArray[np.intp]
 T = TypeVar("T")
 
 
@@ -59,6 +63,10 @@ class MemorySource(SourceBase):
     def map(self, change: Callable[[Rows], Rows]) -> MemorySource:
         """Return the source of changed rows."""
         return MemorySource(change(self.rows), self.schema, self.passes)
+
+    def of_outputs(self, outputs: IntArray) -> MemorySource:
+        """Return the source of some of the outputs."""
+        return replace(self.map(lambda rows: rows.of_outputs(outputs)), schema=self.schema.of_outputs(outputs))
 
     def take(self, rows: Any) -> Rows:
         """Return some of the rows."""

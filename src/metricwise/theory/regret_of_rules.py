@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .. import inputs
 from ..metrics.aim import Aim
-from ..metrics.resolution import resolve_for
+from ..metrics.for_outputs import resolve_for
 from ..problem import Problem, Recipe, Settings, components, fit, mixed
 from ..rules import MixtureRule, WeightedRule
 from ..sources import MemorySource
@@ -124,6 +124,7 @@ def regret(
         average=average,
         zero_division=zero_division,
         pos_label=pos_label,
+        outputs=reader.schema.output_names,
         who=who,
     )
     weight = inputs.read_sample_weight(sample_weight, truth.n_rows, who)
