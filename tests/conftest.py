@@ -2,10 +2,23 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from engines import served_by
 
 # No deadline: the first example pays for imports and caches, and shared machines stall.
 settings.register_profile("local", deadline=None)
 # The same examples on every run: a red CI means that the change is wrong, not that the draw was new.
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+# Where rows lie has nothing to do with which twins count them: once is enough.
+PIECES = [] if os.environ.get("METRICWISE_KERNELS") == "numpy" else ["pieces"]
+
+
+@pytest.fixture(params=["memory", *PIECES], scope="module")
+def engine(request):
+    """What serves the rows of every `optimize` of a module: all of its tests hold on every engine."""
+    with served_by(request.param):
+        yield request.param

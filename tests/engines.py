@@ -8,14 +8,20 @@ from metricwise.oracles import Counts
 from metricwise.rows import Rows
 from metricwise.sources import ChunkedSource, MemorySource
 
-# Rows at a time; None: all of them, in memory.
-ENGINES = {"memory": None, "one by one": 1, "chunks of 3": 3, "chunks of 1000": 1000}
+# How many rows of so many are read at a time; None: all of them, in memory.
+ENGINES = {
+    "memory": None,
+    "one by one": lambda _: 1,
+    "chunks of 3": lambda _: 3,
+    "chunks of 1000": lambda _: 1000,
+    "pieces": lambda n_rows: 1 if n_rows <= 8 else -(-n_rows // 3),
+}
 
 
 def source(rows, schema, engine="memory"):
     """Rows behind an engine."""
-    whole = MemorySource(rows, schema)
-    return whole if ENGINES[engine] is None else ChunkedSource.of(whole, ENGINES[engine])
+    whole, size = MemorySource(rows, schema), ENGINES[engine]
+    return whole if size is None else ChunkedSource.of(whole, size(whole.n_rows))
 
 
 def counts(proba, codes=None, weight=None, confusion="labels", prior=None, *, link=None, engine="memory"):

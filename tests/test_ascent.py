@@ -7,6 +7,8 @@ import pytest
 
 import metricwise as mw
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 SEEDS = range(25)
 ENOUGH = 24  # of 25: more than 95 in 100
 CLOSE = 1e-3

@@ -9,6 +9,8 @@ from sklearn.metrics import f1_score
 import metricwise as mw
 import strategies as s
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 LABELS = {"confusion": "labels", "recalibrate": False}
 RATIOS = ["micro_f1", "kappa", "quadratic_kappa"]
 
@@ -35,13 +37,18 @@ def test_micro_has_one_shared_loss(problem, metric, solver):
 @settings(max_examples=40)
 @given(problem=several(), metric=st.sampled_from(RATIOS), solver=st.sampled_from(["path", "dinkelbach", "bisection"]))
 def test_macro_decomposes(problem, metric, solver):
-    """The best for all outputs at once is the best for each output alone."""
+    """The best for all outputs at once is the best for each output alone.
+
+    Bisection ends with the last rule that was accepted. With labels that hangs on how ties are decided, and so on the form
+    of the loss, which outputs have in common; with probabilities it does not.
+    """
     assume(not s.undecidable(problem, metric, "macro"))
-    together = solve(problem, metric, average="macro", solver=solver)
+    counted = {"confusion": "expected" if solver == "bisection" else "labels"}
+    together = solve(problem, metric, average="macro", solver=solver, **counted)
     assume("Did not settle" not in together.status)
     alone = [s.Tiny([eta], problem.y[:, [m]], problem.weight) for m, eta in enumerate(problem.eta)]
-    parts = [solve(part, metric, solver=solver).value for part in alone]
-    assert together.value == pytest.approx(np.mean(parts), abs=1e-9 if solver == "path" else 1e-5)
+    parts = [solve(part, metric, solver=solver, **counted).optimized_value for part in alone]
+    assert together.optimized_value == pytest.approx(np.mean(parts), abs=1e-9 if solver == "path" else 1e-5)
 
 
 def test_macro_of_binary_outputs_decomposes_for_any_metric():

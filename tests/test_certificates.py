@@ -14,6 +14,8 @@ from metricwise.losses import Loss
 from metricwise.metrics.averages import group_outputs
 from metricwise.metrics.objective import make_objective
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 FIXED = {"confusion": "expected", "recalibrate": False}
 ROUNDING = 1e-12
 

@@ -15,7 +15,7 @@ from metricwise.solvers import SOLVERS, Outcome, make_solver
 
 EXPECTED = {"confusion": "expected", "recalibrate": False}
 LABELS = {"confusion": "labels", "recalibrate": False}
-pytestmark = pytest.mark.filterwarnings("ignore:.*alone is highest")
+pytestmark = [pytest.mark.filterwarnings("ignore:.*alone is highest"), pytest.mark.usefixtures("engine")]
 
 
 def draw(name, k, n=5):

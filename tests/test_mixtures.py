@@ -6,6 +6,8 @@ import pytest
 import metricwise as mw
 import programmes as p
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 SOLVED = {"min_recall": lambda C: p.recalls(C).min(), "g_mean": p.g_mean, "h_mean": p.h_mean, "q_mean": p.q_mean}
 
 

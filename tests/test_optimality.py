@@ -16,6 +16,8 @@ from metricwise.metrics.averages import group_outputs
 from metricwise.metrics.objective import make_objective
 from metricwise.solvers.ratios import ratio_bound
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 AVERAGES = st.sampled_from(["micro", "macro"])
 LABELS = {"confusion": "labels", "recalibrate": False}
 EXPECTED = {"confusion": "expected", "recalibrate": False}

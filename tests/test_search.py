@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import metricwise as mw
 from metricwise.oracles import walk as walking
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 RATIOS = ("f1", "precision", "jaccard", "kappa")
 MULTICLASS = ("micro_f1", "kappa", "quadratic_kappa", "linear_kappa")
 

@@ -10,6 +10,8 @@ from sklearn.linear_model import LogisticRegression
 import metricwise as mw
 import strategies as s
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 LABELS = {"confusion": "labels", "recalibrate": False}
 EXPECTED = {"confusion": "expected", "recalibrate": False}
 

@@ -11,6 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 import metricwise as mw
 import programmes as p
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 TOL = 1e-6
 
 

@@ -43,6 +43,9 @@ class Aim:
         two by default.
     name : str, default=""
         What the user called it.
+    parts, loss : ndarray of shape (M,), int, optional
+        Which outputs are parts of one, and which follow one loss; see
+        :func:`metricwise.metrics.averages.group_outputs`.
 
     Examples
     --------
@@ -61,12 +64,21 @@ class Aim:
     support_weighted: bool = False
     positive: IntArray | None = None
     name: str = ""
+    parts: IntArray | None = None
+    loss: IntArray | None = None
 
     def of_outputs(self, outputs: IntArray) -> Aim:
         """Return the aim for some of the outputs, given by position."""
         positive = None if self.positive is None else self.positive[outputs]
         metric = self.metric.of_outputs(outputs.tolist())
-        return replace(self, metric=metric, output_weight=self.output_weight[outputs], positive=positive)
+        return replace(
+            self,
+            metric=metric,
+            output_weight=self.output_weight[outputs],
+            positive=positive,
+            parts=None if self.parts is None else self.parts[outputs],
+            loss=None if self.loss is None else self.loss[outputs],
+        )
 
     def grouping(
         self, priors: FloatArray, weight: FloatArray, n_classes: IntArray, classes: Classes | None = None
@@ -78,8 +90,10 @@ class Aim:
             places = own if own is not None else self.positive
             places = np.ones(len(alpha), dtype=np.intp) if places is None else places
             support = alpha * weight * priors[np.arange(len(alpha)), places]
+            if self.parts is not None:
+                support = np.bincount(self.parts, support).astype(np.float64)[self.parts]
             alpha = support if support.sum() > 0 else alpha
-        return group_outputs(self.average, weight, n_classes, alpha)
+        return group_outputs(self.average, weight, n_classes, alpha, self.parts, self.loss)
 
     def bind(
         self,

@@ -1,9 +1,10 @@
 """Averages over outputs: how M confusion matrices become one number.
 
-Owns micro-, macro- and instance-averaging as *groupings* of outputs. A group is a set of outputs that share one
-confusion matrix and therefore one loss: micro-averaging has one group of all outputs (the paper's shared loss),
-macro-averaging one group per output (the paper's decomposition). Solvers see groups only, so that both averages are
-the same algorithm. Must not know which metric is averaged.
+Owns micro-, macro- and instance-averaging as *groupings* of outputs. A group is a set of outputs that are pooled into
+one confusion matrix: micro-averaging has one group of all outputs (the paper's shared loss), macro-averaging one group
+per output (the paper's decomposition). Solvers see groups only, so that both averages are the same algorithm. Which
+outputs follow one loss is another matter: rows of an output that may be decided by losses of their own are outputs
+here, *parts* of one, and pooled before anything else. Must not know which metric is averaged.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def check_average(average: Any, who: str = "average") -> None:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Which outputs share a confusion matrix, and with what weights.
+    """Which outputs are pooled into one confusion matrix, with what weights, and which share a loss.
 
     Parameters
     ----------
@@ -44,6 +45,8 @@ class Grouping:
         Classes of each group.
     total : ndarray of shape (G,)
         Weight of the observed labels of each group, whatever its outputs count for.
+    loss : ndarray of shape (M,), int, optional
+        Which outputs follow one loss: those of one number. None: those of a group.
     """
 
     group: NDArray[np.intp]
@@ -51,6 +54,16 @@ class Grouping:
     weight: NDArray[np.float64]
     n_classes: NDArray[np.intp]
     total: NDArray[np.float64]
+    loss: NDArray[np.intp] | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether outputs that share a loss are pooled together, so that the best loss of each group is its own."""
+        if self.loss is None:
+            return True
+        counted = self.group >= 0
+        pairs = np.unique(np.stack([self.loss[counted], self.group[counted]]), axis=1)
+        return bool(len(np.unique(pairs[0])) == pairs.shape[1])
 
     @property
     def n_groups(self) -> int:
@@ -81,7 +94,10 @@ class Grouping:
             return np.asarray(scaled.sum(axis=0, keepdims=True))
         out = np.zeros((self.n_groups, *tensor.shape[1:]))
         counted = self.group >= 0
-        out[self.group[counted]] = scaled[counted]
+        if np.count_nonzero(counted) == self.n_groups:  # one output each
+            out[self.group[counted]] = scaled[counted]
+        else:
+            np.add.at(out, self.group[counted], scaled[counted])
         return out
 
     def pool_each(self, tensors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -96,7 +112,12 @@ class Grouping:
 
 
 def group_outputs(
-    average: str, weight: NDArray[np.float64], n_classes: NDArray[np.intp], output_weight: NDArray[np.float64]
+    average: str,
+    weight: NDArray[np.float64],
+    n_classes: NDArray[np.intp],
+    output_weight: NDArray[np.float64],
+    parts: NDArray[np.intp] | None = None,
+    loss: NDArray[np.intp] | None = None,
 ) -> Grouping:
     """Build the grouping of an average.
 
@@ -110,6 +131,11 @@ def group_outputs(
         K_m.
     output_weight : ndarray of shape (M,)
         alpha_m.
+    parts : ndarray of shape (M,), int, optional
+        Which output each is a part of, where rows of an output are counted apart: parts of one number, of one
+        alpha_m, are pooled by their rows before anything else. None: each is an output of its own.
+    loss : ndarray of shape (M,), int, optional
+        Which outputs follow one loss; None: those that are pooled.
 
     Returns
     -------
@@ -122,15 +148,32 @@ def group_outputs(
     >>> grouping = group_outputs("micro", np.array([30.0, 10.0]), np.array([2, 2]), np.ones(2))
     >>> grouping.share
     array([0.75, 0.25])
+
+    Two outputs, the rows of the second in two parts:
+
+    >>> grouping = group_outputs(
+    ...     "macro", np.array([40.0, 30.0, 10.0]), np.array([2, 2, 2]), np.ones(3), parts=np.array([0, 1, 1])
+    ... )
+    >>> grouping.group, grouping.share, grouping.weight
+    (array([0, 1, 1]), array([1.  , 0.75, 0.25]), array([0.5, 0.5]))
     """
     check_average(average)
     if average == "macro":
         counted = (weight > 0) & (output_weight > 0)
-        group = np.where(counted, np.cumsum(counted) - 1, -1)
-        alpha = output_weight[counted]
-        return Grouping(group, counted.astype(float), alpha / alpha.sum(), n_classes[counted], weight[counted])
+        if parts is None:
+            group = np.where(counted, np.cumsum(counted) - 1, -1)
+            alpha = output_weight[counted]
+            return Grouping(
+                group, counted.astype(float), alpha / alpha.sum(), n_classes[counted], weight[counted], loss
+            )
+        group = np.full(len(parts), -1, dtype=np.intp)
+        _, first, group[counted] = np.unique(parts[counted], return_index=True, return_inverse=True)
+        total = np.bincount(group[counted], weight[counted]).astype(np.float64)
+        share = np.where(counted, weight / total[group], 0.0)
+        alpha = output_weight[counted][first]
+        return Grouping(group, share, alpha / alpha.sum(), n_classes[counted][first], total, loss)
     mass = output_weight * weight
     # Every output follows the shared loss, even one without a label of its own: the loss is right for all of them.
     shared = np.zeros(len(weight), dtype=np.intp)
     total = weight.sum(where=output_weight > 0, keepdims=True)
-    return Grouping(shared, mass / mass.sum(), np.ones(1), n_classes.max(keepdims=True), total)
+    return Grouping(shared, mass / mass.sum(), np.ones(1), n_classes.max(keepdims=True), total, loss)

@@ -105,6 +105,11 @@ class Needs:
             f"use solver={served_by!r} or 'auto'" if title is None else "use solver='auto', which picks one for each"
         )
         of = "" if title is None else f" for {title}"
+        if not objective.grouping.apart:
+            return (
+                f"needs outputs that share a loss to be pooled in one confusion{of}: the best loss of one group would "
+                "change another."
+            )
         if not has_form(objective, self.form):
             name = type(objective.metrics[0]).__name__ if title is None else title
             kind = "a minimum" if objective.is_minimum else objective.family
