@@ -39,8 +39,8 @@ def test_micro_has_one_shared_loss(problem, metric, solver):
 def test_macro_decomposes(problem, metric, solver):
     """The best for all outputs at once is the best for each output alone.
 
-    Bisection ends with the last rule that was accepted. With labels that hangs on how ties are decided, and so on the form
-    of the loss, which outputs have in common; with probabilities it does not.
+    Bisection ends with the last rule that was accepted. With labels that hangs on how ties are decided, and so on the
+    form of the loss, which outputs have in common; with probabilities it does not.
     """
     assume(not s.undecidable(problem, metric, "macro"))
     counted = {"confusion": "expected" if solver == "bisection" else "labels"}
