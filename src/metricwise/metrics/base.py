@@ -70,6 +70,9 @@ class Metric:
         Whether its gradient exists wherever its value is not at the edge of its range.
     by_class : bool
         Whether every class counts alike, however few rows it has: the fewer, the more each of them weighs.
+    rising : bool
+        Whether, of two classes and bound, it never falls where a right decision takes the place of a wrong one. Then
+        the value with all that may be hit and nothing that may be missed is a bound.
     reads_labels : bool
         Whether its value may hang on what classes are called, so that pooled outputs must have the same.
     costly : bool
@@ -83,6 +86,7 @@ class Metric:
     concave: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
     by_class: ClassVar[bool] = False
+    rising: ClassVar[bool] = False
     reads_labels: ClassVar[bool] = False
     costly: ClassVar[bool] = False
     whole_rows: ClassVar[bool] = False

@@ -361,6 +361,7 @@ class Recall(ClassRatio):
     """
 
     name: ClassVar[str] = "recall"
+    rising: ClassVar[bool] = True
     family: ClassVar[str] = "linear"
     concave: ClassVar[bool] = True
     numerator = Terms(hit=1.0)
@@ -400,6 +401,7 @@ class Specificity(ClassRatio):
     """
 
     name: ClassVar[str] = "specificity"
+    rising: ClassVar[bool] = True
     family: ClassVar[str] = "linear"
     concave: ClassVar[bool] = True
     numerator = Terms(hit=1.0, true=-1.0, predicted=-1.0, total=1.0)

@@ -262,6 +262,11 @@ class Objective:
         return all(metric.concave for _, metric in self.bound)
 
     @property
+    def rising(self) -> bool:
+        """Whether all classes are two, and no group's metric falls where a right decision replaces a wrong one."""
+        return self.width == 2 and all(metric.rising for _, metric in self.bound)
+
+    @property
     def costly(self) -> bool:
         """Whether a value takes a call of the user's function."""
         return self.metric.costly

@@ -242,6 +242,10 @@ class AverageOfClasses(HitsAndColumns):
 
     name: ClassVar[str] = "average_of_classes"
 
+    @property
+    def rising(self) -> bool:  # type: ignore[override]  # a mean is as its parts are
+        return self.base.rising
+
     def _profile(self, summary: FloatArray) -> Profile:
         hit, predicted = np.split(summary, 2, axis=-1)
         return self.base.profile(hit, np.broadcast_to(self.priors, np.broadcast(hit, self.priors).shape), predicted)

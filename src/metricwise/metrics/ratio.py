@@ -64,6 +64,8 @@ class FBeta(ClassRatio):
 
     beta: float = 1.0
 
+    rising: ClassVar[bool] = True
+
     def check_parameters(self) -> None:
         check_finite(self.beta, "FBeta", "beta", above=0.0, closed=True)
 
@@ -105,6 +107,7 @@ class Jaccard(ClassRatio):
     """
 
     name: ClassVar[str] = "jaccard"
+    rising: ClassVar[bool] = True
     numerator = Terms(hit=1.0)
     denominator = Terms(hit=-1.0, true=1.0, predicted=1.0)
 
@@ -135,6 +138,7 @@ class Precision(ClassRatio):
     """
 
     name: ClassVar[str] = "precision"
+    rising: ClassVar[bool] = True
     numerator = Terms(hit=1.0)
     denominator = Terms(predicted=1.0)
 

@@ -97,6 +97,7 @@ class OfRecalls(OfShares):
     priors: FloatArray
 
     name: ClassVar[str] = "of_recalls"
+    rising: ClassVar[bool] = True
     family: ClassVar[str] = "concave"
     concave: ClassVar[bool] = True
 
@@ -277,6 +278,7 @@ class MinimumOfRecalls(LeastPart, OfShares):
     which: NDArray[np.intp]
 
     name: ClassVar[str] = "minimum_of_recalls"
+    rising: ClassVar[bool] = True
 
     @cached_property
     def _own_priors(self) -> FloatArray:

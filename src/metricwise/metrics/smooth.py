@@ -71,6 +71,7 @@ class BoundMCC(HitsAndColumns):
     priors: FloatArray
 
     name: ClassVar[str] = "bound_mcc"
+    rising: ClassVar[bool] = True
 
     @property
     def range(self) -> tuple[float, float]:
@@ -127,6 +128,7 @@ class FowlkesMallows(OneVsRest):
     """
 
     name: ClassVar[str] = "fowlkes_mallows"
+    rising: ClassVar[bool] = True
 
     def profile(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> Profile:
         neither = (true <= EMPTY) & (predicted <= EMPTY)

@@ -144,6 +144,18 @@ class Walk:
     upper: FloatArray
     values: FloatArray
 
+    @classmethod
+    def joined(cls, walks: Sequence[Walk]) -> Walk:
+        """Put the intervals of several groups together."""
+        if len(walks) == 1:
+            return walks[0]
+        return cls(
+            np.concatenate([walk.group for walk in walks]),
+            np.concatenate([walk.lower for walk in walks]),
+            np.concatenate([walk.upper for walk in walks]),
+            np.concatenate([walk.values for walk in walks]),
+        )
+
     def interior(self, index: IntArray) -> FloatArray:
         """Return a point inside each of the given intervals."""
         return interior(self.lower[index], self.upper[index])

@@ -62,14 +62,7 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
             _search(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, score, begin, entries)
             for begin in range(0, line.n_groups, per_batch)
         ]
-    if len(walks) == 1:
-        return walks[0]
-    return Walk(
-        np.concatenate([walk.group for walk in walks]),
-        np.concatenate([walk.lower for walk in walks]),
-        np.concatenate([walk.upper for walk in walks]),
-        np.concatenate([walk.values for walk in walks]),
-    )
+    return Walk.joined(walks)
 
 
 def _list_all(oracle: Countable, line: Line, tol: float, offset: int) -> Walk:

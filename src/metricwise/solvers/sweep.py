@@ -24,6 +24,7 @@ _CONSTANT = Loss(diagonal=np.array([[0.0, -1.0]]), offset=np.zeros((1, 2)))
 _SLOPE = Loss(diagonal=np.zeros((1, 2)), offset=np.array([[0.0, 1.0]]))
 _PREDICTED_ONE = np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
 _CHUNK = 1 << 16
+_FEW = 8  # groups, each of which is searched in passes of its own; of more, all intervals are listed in one
 # Intervals of a metric whose every value is a call of the user's function:
 _MANY = 256  # are looked at one by one, and of more
 _COARSE = 64  # so many first, then
@@ -35,6 +36,27 @@ _SOME = "The best of the thresholds looked at: the metric is a function that tak
 def threshold_loss(threshold: FloatArray) -> Loss:
     """Return the losses of "class 1 iff p > t" for thresholds of shape (G,)."""
     return _CONSTANT.map(lambda a, b: a + threshold[:, None] * b, _SLOPE)
+
+
+@dataclass(frozen=True, eq=False)
+class _Corner:
+    """A rising metric of one group, as what is to be as large as possible along the thresholds.
+
+    The functionals are the shares of each true class that are predicted 1. The fewer of class 0 and the more of class
+    1, the better.
+    """
+
+    objective: Objective
+    group: int
+
+    def value(self, at: FloatArray) -> FloatArray:
+        """Return the values (...) of shares (..., 2)."""
+        C = _confusions(at.reshape(-1, 2), self.objective.row_priors[self.group])
+        return self.objective.values_of(self.group, C).reshape(at.shape[:-1])
+
+    def bound(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Return the values at the best corners of the boxes between `low` and `high`."""
+        return self.value(np.stack([np.maximum(low[..., 0], 0.0), high[..., 1]], axis=-1))
 
 
 @dataclass(frozen=True)
@@ -112,7 +134,15 @@ class Sweep(BaseSolver):
         group = np.where(grouping.share > 0, grouping.group, -1)
         ones = np.repeat(_PREDICTED_ONE[None], n_groups, axis=0)
         vanishing = np.ones((n_groups, 2), dtype=bool)
-        walk = oracle.walk(Line(group, grouping.share, constant, slope, ones, vanishing), 0.0)
+        line = Line(group, grouping.share, constant, slope, ones, vanishing)
+        if objective.rising and n_groups <= _FEW:
+            walks = []
+            for g in range(n_groups):
+                one = oracle.walk(line.take(slice(g, g + 1)), 0.0, _Corner(objective, g))
+                walks.append(replace(one, group=one.group + g))
+            walk = Walk.joined(walks)
+        else:
+            walk = oracle.walk(line, 0.0)
         values = np.empty(len(walk.group))
         order = np.argsort(walk.group, kind="stable")
         ends = np.searchsorted(walk.group[order], np.arange(n_groups + 1))
