@@ -18,7 +18,7 @@ from .inputs import Schema
 from .losses import Loss, average_loss
 from .metrics.aim import Aim
 from .metrics.averages import Grouping
-from .metrics.instance import RowMean, row_mean
+from .metrics.instance import RowMean, row_values
 from .metrics.naming import PerOutput
 from .metrics.objective import Objective
 from .oracles import Counts, Oracle
@@ -219,7 +219,8 @@ class Problem:
 
     def _mean_over(self, rows: Any, decided: NDArray[Any]) -> RowMean:
         aim, schema = self.aim, self.schema
-        return row_mean(aim.metric, rows.codes, decided, schema.width, aim.output_weight, rows.weight, schema.classes)
+        own = (aim.output_weight, rows.weight, schema.classes)
+        return row_values(aim.metric, rows.codes, decided, schema.width, *own).mean
 
 
 @dataclass(frozen=True, eq=False)

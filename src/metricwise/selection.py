@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .metrics.instance import instance_values
+from .metrics.instance import row_values
 from .metrics.objective import make_objective
 from .problem import InMemory, Problem, Recipe, Settings, argmax_rule, solve
 from .recorded import cross_validated
@@ -244,7 +244,7 @@ def influence(problem: InMemory, decisions: NDArray[Any]) -> tuple[float, FloatA
     codes = rows.codes
     assert codes is not None
     if aim.average == "instance":
-        each, mass = instance_values(
+        each, mass = row_values(
             aim.metric, codes, decisions, schema.width, aim.output_weight, rows.weight, schema.classes
         )
         mass = mass / mass.sum()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .base import Metric
 from .naming import pooled
 
-__all__ = ["RowMean", "instance_value", "instance_values", "row_mean"]
+__all__ = ["RowMean", "RowValues", "row_values"]
 
 FloatArray = NDArray[np.float64]
 _CELLS = 1 << 20
@@ -32,36 +32,22 @@ class RowMean(NamedTuple):
         return RowMean(self.total + other.total, self.mass + other.mass)
 
 
-def instance_value(
-    metric: Metric,
-    true: NDArray[Any],
-    predicted: NDArray[Any],
-    n_classes: int,
-    output_weight: FloatArray,
-    sample_weight: FloatArray | None = None,
-    classes: Sequence[Sequence[Any] | NDArray[Any]] | None = None,
-) -> float:
-    """Return the weighted mean over rows of the metric of each row's own confusion over its outputs.
+class RowValues(NamedTuple):
+    """The metric of each row's own confusion over its outputs, and what the row weighs.
 
-    Rows without an observed label are left out. See :func:`instance_values` for the parameters.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from metricwise.metrics import Accuracy
-    >>> from metricwise.metrics.instance import instance_value
-    >>> true, predicted = np.array([[0, 1], [1, 1]]), np.array([[0, 1], [1, 0]])
-    >>> instance_value(Accuracy(), true, predicted, 2, np.ones(2))
-    0.75
+    Both of shape (N,), and 0 for a row without an observed label.
     """
-    return row_mean(metric, true, predicted, n_classes, output_weight, sample_weight, classes).value
+
+    values: FloatArray
+    mass: FloatArray
+
+    @property
+    def mean(self) -> RowMean:
+        """The mean, as sums that add up over parts of the rows."""
+        return RowMean(float(self.values @ self.mass), float(self.mass.sum()))
 
 
-def row_mean(
+def row_values(
     metric: Metric,
     true: NDArray[Any],
     predicted: NDArray[Any],
@@ -69,22 +55,8 @@ def row_mean(
     output_weight: FloatArray,
     sample_weight: FloatArray | None = None,
     classes: Sequence[Sequence[Any] | NDArray[Any]] | None = None,
-) -> RowMean:
-    """Return the mean over rows that :func:`instance_value` is, as sums that add up over parts of the rows."""
-    values, mass = instance_values(metric, true, predicted, n_classes, output_weight, sample_weight, classes)
-    return RowMean(float(values @ mass), float(mass.sum()))
-
-
-def instance_values(
-    metric: Metric,
-    true: NDArray[Any],
-    predicted: NDArray[Any],
-    n_classes: int,
-    output_weight: FloatArray,
-    sample_weight: FloatArray | None = None,
-    classes: Sequence[Sequence[Any] | NDArray[Any]] | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the metric of each row's own confusion over its outputs, and what the row weighs.
+) -> RowValues:
+    """Value every row by its own confusion over its outputs.
 
     Parameters
     ----------
@@ -100,10 +72,16 @@ def instance_values(
 
     Returns
     -------
-    values : ndarray of shape (N,)
-        0 for a row without an observed label.
-    mass : ndarray of shape (N,)
-        0 for such a row.
+    RowValues
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.metrics import Accuracy
+    >>> from metricwise.metrics.instance import row_values
+    >>> true, predicted = np.array([[0, 1], [1, 1]]), np.array([[0, 1], [1, 0]])
+    >>> row_values(Accuracy(), true, predicted, 2, np.ones(2)).mean.value
+    0.75
     """
     k, n = n_classes, len(true)
     metric, labels = (metric.of_output(0), None) if classes is None else pooled(metric, classes)
@@ -121,4 +99,4 @@ def instance_values(
         own = metric.of_rows((y >= 0).sum(axis=1, where=output_weight > 0)[some])
         values[rows][some] = own.bind(shares.sum(axis=-1), labels).value(shares)
     mass = np.where(seen > 0, 1.0 if sample_weight is None else sample_weight, 0.0)
-    return values, np.asarray(mass)
+    return RowValues(values, np.asarray(mass))

@@ -23,7 +23,7 @@ from .aim import Aim
 from .averages import check_average
 from .base import Metric
 from .functions import check_whole_rows
-from .instance import instance_value
+from .instance import row_values
 from .naming import PerOutput, check_classes, check_same_classes, pooled, same_classes, with_positive
 from .scales import in_order
 
@@ -93,7 +93,7 @@ def score(
     if not (mass * alpha > 0).any():
         raise ValueError(f"{who}: y_true must have an observed label of positive weight, got none.")
     if average == "instance":
-        return instance_value(metric, true, predicted, width, alpha, weight, names)
+        return row_values(metric, true, predicted, width, alpha, weight, names).mean.value
     return Aim(metric, average, alpha).bind(C.sum(axis=-1), mass, n_classes, names).value(C)
 
 
