@@ -77,3 +77,13 @@ def test_a_default_call(rows):
     solution, used = peak(lambda: mw.optimize(proba, y, "macro_f1", classes=range(K)))
     assert used < LIMIT, f"{used / 1e6:.0f} MB"
     assert solution.gain is not None
+
+
+def test_recipes_of_full_losses_are_compared_on_fewer_rows(rows):
+    """A row costs as the square of its classes there."""
+    from metricwise.optimization import read_problem
+    from metricwise.selection import _enough
+
+    proba, y = rows
+    assert _enough(read_problem(proba, y, "quadratic_kappa")) == 2 * K
+    assert _enough(read_problem(proba, y, "kappa")) == _enough(read_problem(proba, y, "macro_f1")) == 20_000

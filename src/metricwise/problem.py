@@ -31,6 +31,7 @@ from .solvers.joined import Part, join
 from .sources import MemorySource, Source, in_passes
 
 __all__ = [
+    "WIDE",
     "InMemory",
     "Problem",
     "Recipe",
@@ -47,7 +48,7 @@ FloatArray = NDArray[np.float64]
 
 _MAX_SHIFTS = 100
 _SHIFT_TOL = 1e-9
-_WIDE = 200  # classes, beyond which a full loss is not walked along
+WIDE = 200  # classes, beyond which a full loss is not walked along
 
 
 @dataclass(frozen=True)
@@ -307,7 +308,7 @@ def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False
         ruled_out |= {"closed_form", "path", "dinkelbach"}
     if randomized and ratio is None:
         ruled_out.add("sweep")  # a mixture may be better than any threshold
-    if ratio is not None and objective.width > _WIDE and not ratio.line[0].is_diagonal:
+    if ratio is not None and objective.width > WIDE and not ratio.line[0].is_diagonal:
         # A row that weighs very many classes cell by cell changes its decision as often: the walk along them all costs
         # far more than the few rules that Dinkelbach's iteration asks for.
         ruled_out.add("path")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .metrics.instance import row_values
 from .metrics.objective import make_objective
-from .problem import InMemory, Problem, Recipe, Settings, argmax_rule, solve
+from .problem import WIDE, InMemory, Problem, Recipe, Settings, argmax_rule, solve
 from .recorded import cross_validated
 from .solvers import Candidate, Gain, Solver
 
@@ -104,7 +104,7 @@ def choose(problem: Problem, recipes: Sequence[Recipe], solver: Solver | Setting
     rng = np.random.default_rng(seed)
     if isinstance(solver, Settings) and solver.tol is None:
         solver = replace(solver, tol=_ROUGH)
-    rows = problem.sample(_LARGE, seed)
+    rows = problem.sample(_enough(problem), seed)
     trials = [_Trial.run(rows, recipes, solver, rng) for _ in range(_REPEATS)]
     table = _Table.of(rows, trials)
     best = table.pick()
@@ -123,6 +123,17 @@ def choose(problem: Problem, recipes: Sequence[Recipe], solver: Solver | Setting
     if best is None or gain is None or gain.estimate <= 0:  # what is handed out promises something, or is argmax
         return Choice(None, Gain(0.0, 0.0, 0.0), tried, n_fits)
     return Choice(recipes[best], gain, tried, n_fits)
+
+
+def _enough(problem: Problem) -> int:
+    """Rows to choose by: fewer where a row weighs very many classes cell by cell, and costs as the square of them."""
+    k = problem.schema.width
+    if k <= WIDE:
+        return _LARGE
+    ratio = problem.objective(problem.oracle()).ratio
+    if ratio is None or ratio.line[0].is_diagonal:
+        return _LARGE
+    return max(2 * k, int(_LARGE * (WIDE / k) ** 2))
 
 
 @dataclass(frozen=True, eq=False)
