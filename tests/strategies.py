@@ -1,4 +1,4 @@
-"""Shared vocabulary of the tests: random problems, and answers found by brute force in plain Python.
+"""Shared vocabulary of the tests: random problems, and answers found by looking at everything.
 
 Nothing here imports what it is used to check: metrics are functions of counts, rules are loops over rows.
 """
@@ -6,7 +6,6 @@ Nothing here imports what it is used to check: metrics are functions of counts, 
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -121,133 +120,6 @@ def random_tiny(rng, *, max_rows=12, max_classes=4, max_outputs=3):
     return Tiny(eta, y, weight)
 
 
-# ------------------------------------------------------------------------------- metrics, in terms of plain counts
-# Each takes a K x K list of lists of non-negative numbers, counts or weights, and gives a number.
-
-
-def _tp_fp_fn(C, k):
-    return C[k][k], sum(C[i][k] for i in range(len(C))) - C[k][k], sum(C[k]) - C[k][k]
-
-
-def _divide(a, b):
-    return a / b if b > 1e-12 else 0.0
-
-
-def f1(C, k=1):
-    tp, fp, fn = _tp_fp_fn(C, k)
-    return _divide(2 * tp, 2 * tp + fp + fn)
-
-
-def f2(C):
-    tp, fp, fn = _tp_fp_fn(C, 1)
-    return _divide(5 * tp, 5 * tp + fp + 4 * fn)
-
-
-def jaccard(C, k=1):
-    tp, fp, fn = _tp_fp_fn(C, k)
-    return _divide(tp, tp + fp + fn)
-
-
-def precision(C, k=1):
-    tp, fp, _ = _tp_fp_fn(C, k)
-    return _divide(tp, tp + fp)
-
-
-def micro_f1(C):
-    parts = [_tp_fp_fn(C, k) for k in range(1, len(C))]
-    tp, fp, fn = (sum(p[q] for p in parts) for q in range(3))
-    return _divide(2 * tp, 2 * tp + fp + fn)
-
-
-def _kappa(C, power):
-    n = sum(map(sum, C))
-    true, predicted = [sum(row) for row in C], [sum(column) for column in zip(*C, strict=True)]
-    cells = [(i, j) for i in range(len(C)) for j in range(len(C)) if i != j]
-    seen = sum(abs(i - j) ** power * C[i][j] for i, j in cells)
-    chance = sum(abs(i - j) ** power * true[i] * predicted[j] for i, j in cells) / n
-    return 1 - seen / chance if chance > 1e-12 else 0.0
-
-
-def kappa(C):
-    return _kappa(C, 0)
-
-
-def linear_kappa(C):
-    return _kappa(C, 1)
-
-
-def quadratic_kappa(C):
-    return _kappa(C, 2)
-
-
-def accuracy(C):
-    return _divide(sum(C[i][i] for i in range(len(C))), sum(map(sum, C)))
-
-
-def balanced_accuracy(C):
-    recalls = [C[i][i] / sum(C[i]) for i in range(len(C)) if sum(C[i]) > 1e-12]
-    return sum(recalls) / len(recalls)
-
-
-def ordinal(C):
-    k = len(C)
-    return sum(C[i][j] * (1 - abs(i - j) / (k - 1)) for i in range(k) for j in range(k)) / sum(map(sum, C))
-
-
-def g_mean(C):
-    recalls = [_divide(C[i][i], sum(C[i])) for i in range(len(C))]
-    return math.prod(max(r, 0.0) for r in recalls) ** (1 / len(C))
-
-
-def mcc(C):
-    n = sum(map(sum, C))
-    true, predicted = [sum(row) for row in C], [sum(column) for column in zip(*C, strict=True)]
-    hits = sum(C[i][i] for i in range(len(C)))
-    cover = hits * n - sum(t * p for t, p in zip(true, predicted, strict=True))
-    spread = (n * n - sum(p * p for p in predicted)) * (n * n - sum(t * t for t in true))
-    return cover / math.sqrt(spread) if spread > 1e-12 * n**4 else 0.0
-
-
-RATIOS = {
-    "f1": f1,
-    "jaccard": jaccard,
-    "micro_f1": micro_f1,
-    "kappa": kappa,
-    "linear_kappa": linear_kappa,
-    "quadratic_kappa": quadratic_kappa,
-}
-BINARY_ONLY = {"f1", "jaccard"}
-
-
-def ratio_matrices(name, C):
-    """A and B as integers, up to a common factor, such that the metric is <A, C> / <B, C> at the row sums of C.
-
-    From the textbook definitions; entries of C are multiples of 1 / 2.
-    """
-    k = len(C)
-    pi = [round(2 * sum(row)) for row in C]
-    total = sum(pi)
-
-    def fill(function):
-        return [[int(function(i, j)) for j in range(k)] for i in range(k)]
-
-    if name in ("kappa", "linear_kappa", "quadratic_kappa"):
-        power = {"kappa": 0, "linear_kappa": 1, "quadratic_kappa": 2}[name]
-
-        def off(i, j):
-            return 0 if i == j else abs(i - j) ** power
-
-        chance = [sum(pi[i] * off(i, j) for i in range(k)) for j in range(k)]
-        return fill(lambda i, j: chance[j] - total * off(i, j)), fill(lambda i, j: chance[j])
-    if name == "jaccard":
-        return fill(lambda i, j: i == j == 1), fill(lambda i, j: i == 1 or j == 1)
-    positive = {1} if name == "f1" else set(range(1, k))
-    return (
-        fill(lambda i, j: 2 * (i == j and i in positive)),
-        fill(lambda i, j: (i in positive) + (j in positive)),
-    )
-
-
 # -------------------------------------------------------------------------------------------- counting, row by row
 
 
@@ -271,33 +143,51 @@ def expected(eta, y, predicted, weight, k):
 
 
 def add(matrices, k):
-    return [[sum(C[i][j] for C in matrices if i < len(C) and j < len(C)) for j in range(k)] for i in range(k)]
+    """The sum of matrices of several sizes, in one of k classes."""
+    return sum(np.pad(C, (0, k - len(C))) for C in matrices)
 
 
 def averaged(metric, matrices, sizes, average):
-    """The metric of M matrices of sums of weights, micro or macro."""
+    """The metric, a function of counts, of M matrices of sums of weights, micro or macro."""
     if average == "micro":
         return metric(add(matrices, max(sizes)))
-    counted = [C for C in matrices if sum(map(sum, C)) > 0]
-    return sum(metric(C) for C in counted) / len(counted)
+    return np.mean([metric(C) for C in matrices if C.sum() > 0])
 
 
-def value(problem, predicted, metric, average="micro", *, count="labels"):
-    """The metric of decisions (N, M) by counting."""
-    matrices = []
-    for m, k in enumerate(problem.sizes):
-        column = [row[m] for row in predicted]
-        if count == "labels":
-            matrices.append(confusion(problem.y[:, m], column, problem.row_weight, k))
-        else:
-            matrices.append(expected(problem.eta[m], problem.y[:, m], column, problem.row_weight, k))
-    return averaged(metric, matrices, problem.sizes, average)
+# ------------------------------------------------------------------------------------- counting, many decisions at once
+
+
+def tables(problem, decisions, count="labels"):
+    """Sums of weights (R, K, K), pooled over outputs, of R ways to decide all rows: an array (R, N, M)."""
+    k = max(problem.sizes)
+    total = 0.0
+    for m, eta in enumerate(problem.eta):
+        y = problem.y[:, m]
+        true = np.eye(k)[y] if count == "labels" else np.pad(eta, ((0, 0), (0, k - eta.shape[1])))
+        mass = true * (problem.row_weight * (y >= 0))[:, None]
+        total = total + np.einsum("ni,rnj->rij", mass, np.eye(k)[decisions[:, :, m]])
+    return total
 
 
 def every_rule(problem):
-    """All ways to decide one output's rows: K^N tuples."""
+    """All ways to decide, (R, N, M); all outputs have one number of classes."""
     (k,) = set(problem.sizes)
-    return itertools.product(range(k), repeat=problem.n_rows)
+    shape = (problem.n_rows, problem.n_outputs)
+    return np.array(list(itertools.product(range(k), repeat=shape[0] * shape[1]))).reshape(-1, *shape)
+
+
+def blocks(problem, average):
+    """What has a loss of its own: the problem under micro, each of its outputs under macro."""
+    if average == "micro":
+        return [problem]
+    return [Tiny([eta], problem.y[:, [m]], problem.weight) for m, eta in enumerate(problem.eta)]
+
+
+def value(problem, predicted, metric, average="micro", *, count="labels"):
+    """The metric, a function of counts, of decisions (N, M)."""
+    decisions = np.asarray(predicted)[None]
+    parts = [tables(one, decisions[..., [m]], count)[0] for m, one in enumerate(blocks(problem, "macro"))]
+    return averaged(metric, parts, problem.sizes, average)
 
 
 # --------------------------------------------------------------------------- the family g B - A, in exact arithmetic
@@ -337,69 +227,51 @@ def decide(row, g):
     return scores.index(min(scores))
 
 
-def undecidable(problem, name, average):
+def families(problem, ratio, average):
+    """For each block, its rows' lines under ``g B - A``, and whether some row ties at every g; see `undecidable`.
+
+    ratio : callable from counts (K, K) to A and B, exact numbers up to a common factor.
+    """
+    for block in blocks(problem, average):
+        A, B = ratio(tables(block, np.zeros_like(block.y)[None])[0])
+        columns = list(zip(zip(*A, strict=True), zip(*B, strict=True), strict=True))
+        rows = [[lines(row, A, B) for row in whole(eta)] for eta in block.eta]
+        ties = any(
+            row[i] == row[j] and columns[i] != columns[j]
+            for output in rows
+            for row in output
+            for i, j in itertools.combinations(range(len(row)), 2)
+        )
+        yield block, rows, ties
+
+
+def undecidable(problem, ratio, average):
     """Whether two classes that the metric tells apart have one line in some row: a tie at every g.
 
     Rounding breaks it one way or the other: the exact family is then an idealisation of what floats can express.
     """
-    for A, B, output in families(problem, name, average):
-        columns = list(zip(zip(*A, strict=True), zip(*B, strict=True), strict=True))
-        for row in whole(problem.eta[output]):
-            found = lines(row, A, B)
-            for i, j in itertools.combinations(range(len(found)), 2):
-                if found[i] == found[j] and columns[i] != columns[j]:
-                    return True
-    return False
+    return any(ties for _, _, ties in families(problem, ratio, average))
 
 
-def families(problem, name, average):
-    """A, B and the output they are for."""
-    counts = [
-        confusion(problem.y[:, m], [0] * problem.n_rows, problem.row_weight, k) for m, k in enumerate(problem.sizes)
-    ]
-    shared = add(counts, max(problem.sizes))
-    for m, own in enumerate(counts):
-        yield (*ratio_matrices(name, shared if average == "micro" else own), m)
+def best_of_family(problem, ratio, largest, average):
+    """The largest value over all g of the rules of g B - A, a shared g for micro and one per output for macro.
+
+    largest : callable from counts (R, K, K) to the largest value of the metric.
+    """
+    best = []
+    for block, rows, _ in families(problem, ratio, average):
+        levels = between(crossings([row for output in rows for row in output]))
+        decisions = [[[decide(row, g) for row in output] for output in rows] for g in levels]
+        best.append(largest(tables(block, np.swapaxes(decisions, 1, 2))))
+    return np.mean(best)
 
 
-def best_of_family(problem, name, average):
-    """The largest value over all g of the rules of g B - A, a shared g for micro and one per output for macro."""
-    metric = RATIOS[name]
-    rows = [[lines(row, A, B) for row in whole(problem.eta[m])] for A, B, m in families(problem, name, average)]
-    if average == "micro":
-        best = -math.inf
-        for g in between(crossings([row for output in rows for row in output])):
-            predicted = list(zip(*[[decide(row, g) for row in output] for output in rows], strict=True))
-            best = max(best, value(problem, predicted, metric))
-        return best
-    parts = []
-    for m, k in enumerate(problem.sizes):
-        parts.append(
-            max(
-                metric(confusion(problem.y[:, m], [decide(row, g) for row in rows[m]], problem.row_weight, k))
-                for g in between(crossings(rows[m]))
-            )
-        )
-    return sum(parts) / len(parts)
-
-
-def best_threshold(problem, metric, average, *, count="labels"):
+def best_threshold(problem, largest, average, *, count="labels"):
     """The largest value over all thresholds on the probability of class 1, shared for micro, one each for macro."""
-
-    def candidates(outputs):
-        seen = sorted({float(v) for m in outputs for v in problem.eta[m][:, 1]})
-        return [-1.0, *((a + b) / 2 for a, b in itertools.pairwise(seen)), 2.0]
-
-    everything = range(problem.n_outputs)
-    if average == "micro":
-        return max(
-            value(problem, np.column_stack([eta[:, 1] > t for eta in problem.eta]).astype(int), metric, count=count)
-            for t in candidates(everything)
-        )
-    parts = []
-    for m in everything:
-        alone = Tiny([problem.eta[m]], problem.y[:, [m]], problem.weight)
-        parts.append(
-            max(value(alone, (alone.eta[0][:, [1]] > t).astype(int), metric, count=count) for t in candidates([m]))
-        )
-    return sum(parts) / len(parts)
+    best = []
+    for block in blocks(problem, average):
+        positive = np.stack([eta[:, 1] for eta in block.eta], axis=1)
+        seen = np.unique(positive)
+        thresholds = np.array([-1.0, *(seen[1:] + seen[:-1]) / 2, 2.0])
+        best.append(largest(tables(block, (positive > thresholds[:, None, None]).astype(int), count)))
+    return np.mean(best)

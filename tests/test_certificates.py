@@ -8,11 +8,10 @@ import pytest
 import metricwise as mw
 import programmes as p
 from engines import counts
-from metrics.cases import ALL, make
+from metrics.records import EVERY, having, make
 from metricwise.inputs import read_proba
 from metricwise.losses import Loss
-from metricwise.metrics.averages import group_outputs
-from metricwise.metrics.objective import make_objective
+from promises import objective_of
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -34,10 +33,7 @@ def rounded(rng, n, k, decimals):
 
 def solvers(metric, priors):
     """The solvers that give a metric a certificate: those that declare a form which it has."""
-    n_classes = np.array([len(priors)])
-    objective = make_objective(
-        metric, group_outputs("micro", np.ones(1), n_classes, np.ones(1)), priors[None], n_classes
-    )
+    objective = objective_of(metric, priors)
     needs = {name: solver.needs for name, solver in mw.solvers.SOLVERS.items() if solver.needs.form != "any"}
     return tuple(name for name in needs if needs[name].missing(objective) is None)
 
@@ -50,7 +46,7 @@ def bounds(proba, metric, names, **options):
         yield name, solution
 
 
-CERTIFIED = [name for name in ALL if solvers(make(name, 3), np.full(3, 1 / 3))]
+CERTIFIED = [name for name in EVERY if solvers(make(name, 3), np.full(3, 1 / 3))]
 
 
 @pytest.mark.filterwarnings("ignore:.*alone is highest")
@@ -119,8 +115,7 @@ def ratio_of(metric, priors):
     return form.as_ratio(), getattr(bound, "transform", lambda value: value)
 
 
-SAFE = ["accuracy", "balanced_accuracy", "cost", "ordinal", "specificity", "f1", "fbeta", "micro_f1", "jaccard"]
-SAFE += ["kappa", "linear_kappa", "quadratic_kappa", "decathlon", "macro_specificity", "Linear", "FractionalLinear"]
+SAFE = [*having(form="linear"), *having(form="ratio", vanishing=False)]
 
 
 @pytest.mark.filterwarnings("ignore:.*alone is highest")

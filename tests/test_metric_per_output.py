@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import metricwise as mw
 import strategies as s
+from metrics.records import RECORDS, exact_ratio, having, largest, make
 from metricwise.optimization import read_problem
 from metricwise.problem import Recipe, Settings, fit
 from metricwise.solvers import Outcome
@@ -26,8 +27,8 @@ COUNTING = [
     for confusion in ("labels", "expected", "blended")
     for recalibrate in (False, True)
 ]
-LINEAR = {"accuracy": s.accuracy, "ordinal": s.ordinal}
-ONE_CLASS = {"f1": mw.metrics.FBeta(index=1), "jaccard": mw.metrics.Jaccard(index=1)}
+RATIOS = having(form="ratio", vanishing=False)
+LINEAR = having(form="linear", degenerate=False)
 
 
 def drawn(seed, sizes, n=300, *, decimals=None):
@@ -49,33 +50,33 @@ def alone(proba, y, m, metric, **options):
 # ------------------------------------------------------------------------------------------------ against brute force
 
 
-def outputs_of(problem):
-    return [s.Tiny([eta], problem.y[:, [m]], problem.weight) for m, eta in enumerate(problem.eta)]
+def solve(problem, names, **options):
+    """Of metrics of one class, that of class 1, which every output has."""
+    y = problem.labels.reshape(problem.n_rows, -1)
+    metrics = [make(name, k, c=1) for name, k in zip(names, problem.sizes, strict=True)]
+    classes = [list(range(k)) for k in problem.sizes]
+    return mw.optimize(problem.eta, y, metrics, sample_weight=problem.weight, classes=classes, **options)
 
 
 @settings(max_examples=150)
 @given(problem=s.tiny(max_rows=10), data=st.data())
 def test_labels_every_output_is_best_of_its_own_family(problem, data):
-    names = [data.draw(st.sampled_from(sorted(s.RATIOS))) for _ in problem.sizes]
+    names = [data.draw(st.sampled_from(RATIOS)) for _ in problem.sizes]
     weight = data.draw(st.lists(st.sampled_from([1.0, 2.0, 0.5]), min_size=len(names), max_size=len(names)))
-    singles = outputs_of(problem)
-    assume(not any(s.undecidable(*pair, "macro") for pair in zip(singles, names, strict=True)))
-    best = [
-        s.best_threshold(one, s.RATIOS[name], "macro") if one.sizes == [2] else s.best_of_family(one, name, "macro")
-        for one, name in zip(singles, names, strict=True)
-    ]
-    y = problem.labels.reshape(problem.n_rows, -1)
-    metrics = [ONE_CLASS.get(name, name) for name in names]
-    classes = [list(range(k)) for k in problem.sizes]
-    solution = mw.optimize(
-        problem.eta, y, metrics, **LABELS, sample_weight=problem.weight, classes=classes, output_weight=weight
-    )
+    best, singles = [], s.blocks(problem, "macro")
+    for one, name in zip(singles, names, strict=True):
+        ratio, most = partial(exact_ratio, name), partial(largest, name)
+        assume(not s.undecidable(one, ratio, "macro"))
+        binary = one.sizes == [2]
+        best.append(s.best_threshold(one, most, "macro") if binary else s.best_of_family(one, ratio, most, "macro"))
+    solution = solve(problem, names, **LABELS, output_weight=weight)
     assert solution.value == pytest.approx(np.average(best, weights=weight), abs=1e-9)
     assert solution.upper_bound == pytest.approx(solution.value, abs=1e-12)
     assert solution.outcome is Outcome.OPTIMAL
     decided = solution.rule.predict(problem.eta).astype(int)
     counted = [
-        s.value(one, decided[:, [m]], s.RATIOS[name]) for m, (one, name) in enumerate(zip(singles, names, strict=True))
+        s.value(one, decided[:, [m]], partial(RECORDS[name].of_counts, c=1))
+        for m, (one, name) in enumerate(zip(singles, names, strict=True))
     ]
     assert solution.value == pytest.approx(np.average(counted, weights=weight), abs=1e-12)
 
@@ -83,16 +84,14 @@ def test_labels_every_output_is_best_of_its_own_family(problem, data):
 @settings(max_examples=60)
 @given(problem=s.tiny(max_rows=5, max_classes=3, max_outputs=3), data=st.data())
 def test_probabilities_no_rule_at_all_is_better_for_any_output(problem, data):
-    plain = {**s.RATIOS, **LINEAR}
-    names = [data.draw(st.sampled_from(sorted(plain))) for _ in problem.sizes]
+    names = [data.draw(st.sampled_from([*RATIOS, *LINEAR])) for _ in problem.sizes]
+    alike = any(make(name, k, c=1).by_class for name, k in zip(names, problem.sizes, strict=True))
+    assume(problem.shows_every_class or not alike)
     best = [
-        max(s.value(one, [[c] for c in codes], plain[name], count="expected") for codes in s.every_rule(one))
-        for one, name in zip(outputs_of(problem), names, strict=True)
+        largest(name, s.tables(one, s.every_rule(one), "expected"))
+        for one, name in zip(s.blocks(problem, "macro"), names, strict=True)
     ]
-    y = problem.labels.reshape(problem.n_rows, -1)
-    metrics = [ONE_CLASS.get(name, name) for name in names]
-    classes = [list(range(k)) for k in problem.sizes]
-    solution = mw.optimize(problem.eta, y, metrics, **EXPECTED, sample_weight=problem.weight, classes=classes)
+    solution = solve(problem, names, **EXPECTED)
     assert solution.optimized_value == pytest.approx(np.mean(best), abs=1e-9)
     assert np.mean(best) - 1e-9 <= solution.upper_bound <= np.mean(best) + 1e-9
 

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -18,18 +19,18 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
+from metricwise.metrics import resolve, scorer_names
 
-SUFFIXES = ["micro", "macro", "weighted"]
-MULTICLASS = [
-    "accuracy",
-    "balanced_accuracy",
-    "matthews_corrcoef",
-    *(f"{base}_{suffix}" for base in ("f1", "precision", "recall", "jaccard") for suffix in SUFFIXES),
-]
-MULTILABEL = [
-    f"{base}_{suffix}" for base in ("f1", "precision", "recall", "jaccard") for suffix in [*SUFFIXES, "samples"]
-]
-BINARY = ["f1", "precision", "recall", "jaccard", *MULTICLASS]
+
+def resolved(kind):
+    """scikit-learn's names that mean something on a kind of target, and what."""
+    for name in scorer_names():
+        with suppress(ValueError):
+            yield name, resolve(name, kind)
+
+
+BINARY, MULTICLASS = ([name for name, _ in resolved(kind)] for kind in ("binary", "multiclass"))
+MULTILABEL = [name for name, meaning in resolved("multilabel") if meaning.fixed]
 
 
 class Echo(ClassifierMixin, BaseEstimator):

@@ -7,6 +7,7 @@ from sklearn.metrics import f1_score
 
 import metricwise as mw
 import strategies as s
+from metrics.records import RECORDS
 from metricwise import selection
 from metricwise.optimization import read_problem
 from metricwise.problem import Recipe, Settings, fit
@@ -320,7 +321,7 @@ def blended_value(problem, predicted, metric, average):
         probabilities = np.array(s.expected(problem.eta[m], problem.y[:, m], column, problem.row_weight, k))
         mass = problem.row_weight[problem.y[:, m] >= 0].sum()
         matrices.append((labels + probabilities / probabilities.sum() * mass) / 2)
-    return s.averaged(metric, [C.tolist() for C in matrices], problem.sizes, average)
+    return s.averaged(metric, matrices, problem.sizes, average)
 
 
 def smooth_problem(rng, k, m, n=25):
@@ -351,7 +352,7 @@ def test_blended_counts_are_the_mean():
 @pytest.mark.parametrize("average", ["micro", "macro"])
 @pytest.mark.parametrize("name", ["f1", "mcc", "g_mean"])
 def test_sweep_on_blended_counts_is_exact(name, average):
-    metric = {"f1": s.f1, "mcc": s.mcc, "g_mean": s.g_mean}[name]
+    metric = RECORDS[name].of_counts
     for seed in range(5):
         problem = smooth_problem(np.random.default_rng(seed), 2, 1 if average == "micro" else 2)
         best = 0.0
@@ -381,7 +382,7 @@ def test_path_on_blended_counts_is_exact():
         g = np.sort(crossings)
         tried = [g[0] - 1, *(g[1:] + g[:-1]) / 2, g[-1] + 1]
         decisions = [np.argmin(constant + value * slope, axis=1)[:, None] for value in tried]
-        best = max(blended_value(problem, d, s.micro_f1, "micro") for d in decisions)
+        best = max(blended_value(problem, d, RECORDS["micro_f1"].of_counts, "micro") for d in decisions)
         options = {"confusion": "blended", "recalibrate": False, "solver": "path", **problem.arguments()}
         solution = mw.optimize(problem.proba, problem.labels, "micro_f1", **options)
         assert solution.optimized_value == pytest.approx(best, abs=1e-12)

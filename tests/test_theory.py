@@ -7,15 +7,11 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import metricwise as mw
+from metrics.records import EVERY, RECORDS, make, sized
 from metricwise.losses import Loss
-from metricwise.metrics import metric_names
 from metricwise.rules import anonymous_rule
 from metricwise.theory import check_monotonic, loss_from_gradient, regret, regret_bound
 
-SMOOTH = ["kappa", "quadratic_kappa", "micro_f1", "macro_f1", "macro_jaccard", "mcc", "g_mean", "h_mean", "polynomial"]
-NEED_PARAMETERS = {"weighted_accuracy", "cost", "fbeta"}
-OF_ONE_CLASS = {"f1", "jaccard", "precision", "recall", "specificity", "fowlkes_mallows"}
-NOT_MONOTONIC = {"kappa", "linear_kappa", "quadratic_kappa", "mcc"}
 F1_A, F1_B = [[0, 0], [0, 2]], [[0, 1], [1, 2]]
 
 
@@ -31,11 +27,11 @@ def unit(values):
 # ------------------------------------------------------------------------------------------ the loss at an optimum
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("name", [name for name in EVERY if make(name, 3).smooth])
 def test_loss_is_the_negative_gradient_by_finite_differences_within_rows(name):
     C = random_confusion(np.random.default_rng(0), 3, 3)
-    value = mw.metrics.get_metric(name).value
-    L = loss_from_gradient(name, C)
+    metric = make(name, 3)
+    value, L = metric.value, loss_from_gradient(metric, C)
     assert L.min() == 0.0
     assert L.max() == 1.0
     step, rise, fall = 1e-6, [], []
@@ -137,14 +133,11 @@ def test_loss_refuses_bad_input(metric, confusion, options, message):
 # ------------------------------------------------------------------------------------------------ monotonicity
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
-@pytest.mark.parametrize("name", sorted(set(metric_names()) - NEED_PARAMETERS))
+@pytest.mark.parametrize(("name", "n_classes"), sized(2, 3, 5))
 def test_repairs_never_lower_a_metric_but_those_corrected_for_chance(name, n_classes):
-    metric = name
-    if name in OF_ONE_CLASS and n_classes > 2:
-        metric = type(mw.metrics.get_metric(name))(index=n_classes - 1)
-    result = check_monotonic(metric, n_classes)
-    assert result.monotonic == (n_classes == 2 or name not in NOT_MONOTONIC)
+    result = check_monotonic(make(name, n_classes), n_classes)
+    expected = (RECORDS[name].monotonic or n_classes == 2) and not RECORDS[name].rewards_mistakes
+    assert result.monotonic == expected
     assert bool(result) == result.monotonic
     assert (result.counterexample is None) == result.monotonic
 
@@ -204,13 +197,8 @@ def test_monotonicity_refuses_bad_input(n_classes, options, message):
 def brute_force_best(value, eta):
     """The best value over all deterministic decisions of a handful of rows."""
     n, k = eta.shape
-    best = -np.inf
-    for h in itertools.product(range(k), repeat=n):
-        C = np.zeros((k, k))
-        for row, j in zip(eta, h, strict=True):
-            C[:, j] += row / n
-        best = max(best, float(value(C)))
-    return best
+    decisions = np.array(list(itertools.product(range(k), repeat=n)))
+    return value(np.einsum("ni,rnj->rij", eta / n, np.eye(k)[decisions])).max()
 
 
 @pytest.mark.parametrize("name", ["accuracy", "ordinal", "micro_f1", "kappa", "quadratic_kappa"])

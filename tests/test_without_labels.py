@@ -6,6 +6,7 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 
 import metricwise as mw
 import strategies as s
+from metrics.records import RECORDS
 
 
 def proba_of(kind, seed=0, n=120):
@@ -26,7 +27,7 @@ def proba_of(kind, seed=0, n=120):
 
 
 KINDS = ["binary", "two columns", "multiclass", "tensor", "list"]
-METRICS = {"mcc": s.mcc, "g_mean": s.g_mean, "quadratic_kappa": s.quadratic_kappa}
+METRICS = {name: RECORDS[name].of_counts for name in ("mcc", "g_mean", "quadratic_kappa")}
 
 
 def as_problem(etas, weight=None):

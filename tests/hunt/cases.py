@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from hunt.guises import DTYPES, LAYOUTS, MARKS, dress_labels, dress_proba, missing_code, proba_layouts
-from hunt.references import REFERENCES
+from hunt.references import HUNTED
+from metrics.records import RECORDS, make
 
 TARGETS = ("binary", "multiclass", "multilabel", "multioutput")
 WEIGHTS = ("none", "integer", "float", "zeros")
@@ -76,7 +77,7 @@ class Case:
 
     @property
     def our_metric(self):
-        return REFERENCES[self.metric].make(max(self.sizes), self.zero_division)
+        return make(self.metric, max(self.sizes), self.zero_division, c=1)
 
     @property
     def y(self):
@@ -151,24 +152,27 @@ def named(case):
 
 def draw(target, seed):
     """The case of a target and a seed."""
-    rng = np.random.default_rng([TARGETS.index(target), seed])
+    step = TARGETS.index(target)
+    rng = np.random.default_rng([step, seed])
     sizes = _draw_sizes(rng, target)
-    metric = _draw_metric(seed, sizes)
+    known = [name for name in HUNTED if len(set(sizes)) == 1 or not RECORDS[name].sized]
+    # Four times round all metrics and targets, each metric meets everything there is to rotate, however many there are.
+    lap, place = divmod(seed, len(known))
     average = "micro" if len(sizes) == 1 else str(rng.choice(["micro", "macro", "instance"], p=[0.45, 0.45, 0.1]))
     n = int(rng.integers(8, 13)) if average == "instance" else int(rng.integers(8, 41))
     form = str(rng.choice(FORMS[target]))
     proba = _draw_proba(rng, sizes, n, form)
-    kind = str(rng.choice(list(DTYPES)))
+    kind = _rotate(list(DTYPES), lap + 2 * step + place)
     if kind == "bool" and max(sizes) > 2:
         kind = "int64"
-    mark = str(rng.choice(MARKS))
+    mark = _rotate(MARKS, 3 * lap + 2 * step + place)
     names = NAMES[kind][rng.integers(len(NAMES[kind]))]
-    weights = str(rng.choice(WEIGHTS))
+    weights = _rotate(WEIGHTS, lap + step + place // 4)
     weight = _draw_weight(rng, weights, n)
     case = Case(
         target=target,
         seed=seed,
-        metric=metric,
+        metric=known[place],
         average=average,
         zero_division=float(rng.integers(2)),
         sizes=sizes,
@@ -181,7 +185,7 @@ def draw(target, seed):
         kind=kind,
         names=[names[:k] for k in sizes],
         mark=mark,
-        label_layout=str(rng.choice(LAYOUTS)),
+        label_layout=_rotate(LAYOUTS, 2 * lap + step + place),
         proba_layout=str(rng.choice(proba_layouts(proba))),
         order=rng.permutation(len(sizes) if target == "multilabel" else sizes[0]),
     )
@@ -199,10 +203,8 @@ def _draw_sizes(rng, target):
     return ((2, 3), (3, 2, 4), (4, 2))[rng.integers(3)]
 
 
-def _draw_metric(seed, sizes):
-    alike = len(set(sizes)) == 1
-    known = [name for name, reference in REFERENCES.items() if alike or not reference.sized]
-    return known[seed % len(known)]
+def _rotate(choices, turn):
+    return choices[turn % len(choices)]
 
 
 def _draw_proba(rng, sizes, n, form):

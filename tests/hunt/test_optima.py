@@ -3,18 +3,19 @@
 Values of confusion matrices are ours here, many at once; that they are scikit-learn's is what test_values.py checks.
 """
 
-import itertools
 import warnings
 
 import numpy as np
 import pytest
 
 import metricwise as mw
+import strategies as s
 from hunt.cases import draw, named
-from hunt.references import REFERENCES
+from hunt.references import HUNTED
 from hunt.test_solutions import optimize
+from metrics.records import make
 
-CHUNK, CHUNKS = 66, 2  # every metric four times
+CHUNK, CHUNKS = len(HUNTED), 3  # every metric three times
 SEEDS = 6
 
 
@@ -68,45 +69,38 @@ def test_no_threshold_beats_the_solution(target, chunk):
 
 def few_rows(name, seed):
     """A few rows of multiples of 1/16, which sum to 1 exactly, with weights or none, and a metric."""
-    rng = np.random.default_rng([len(REFERENCES), seed])
+    rng = np.random.default_rng([seed, *name.encode()])
     k, n = ((3, 5), (4, 4), (2, 7))[seed % 3]
     eta = rng.multinomial(16, rng.dirichlet(np.ones(k), size=n)) / 16
     weight = rng.integers(1, 5, size=n) if rng.random() < 0.5 else None
-    return eta, weight, REFERENCES[name].make(k, float(rng.integers(2)))
+    return s.Tiny([eta], np.zeros((n, 1), dtype=int), weight), make(name, k, float(rng.integers(2)), c=1)
 
 
-def all_expected(eta, weight):
-    """Expected confusions of all K^N ways to decide, of shape (K^N, K, K)."""
-    n, k = eta.shape
-    share = np.full(n, 1 / n) if weight is None else weight / weight.sum()
-    decisions = np.eye(k)[list(itertools.product(range(k), repeat=n))]
-    return np.einsum("n,ni,rnj->rij", share, eta, decisions)
-
-
-def expected_solution(eta, weight, metric, **options):
+def expected_solution(problem, metric, **options):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="optimize: .* alone is highest")
-        return mw.optimize(eta, None, metric, sample_weight=weight, **options)
+        return mw.optimize(problem.proba, None, metric, sample_weight=problem.weight, **options)
 
 
 EXACT = ("linear", "fractional-linear", "increasing transform")  # one rule is best there, and it is found
 
 
-@pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.parametrize("name", HUNTED)
 def test_no_decisions_of_a_few_rows_beat_the_certificate(name):
     for seed in range(SEEDS):
-        eta, weight, metric = few_rows(name, seed)
-        tensors = all_expected(eta, weight)
+        problem, metric = few_rows(name, seed)
+        tensors = s.tables(problem, s.every_rule(problem), "expected")
+        tensors /= tensors[0].sum()
         bound = metric.bind(tensors[0].sum(axis=1))
         best = float(bound.value(tensors).max())
         where = f"few_rows({name!r}, {seed})"
-        one = expected_solution(eta, weight, metric)
+        one = expected_solution(problem, metric)
         assert one.value <= best + 1e-12, where
         if bound.family in EXACT:
             assert one.value == pytest.approx(best, abs=1e-9), where
         if one.upper_bound is not None:
             assert best <= one.upper_bound + 1e-9, where
         if bound.concave:
-            mixed = expected_solution(eta, weight, metric, randomized=True)
+            mixed = expected_solution(problem, metric, randomized=True)
             assert best - 1e-6 <= mixed.value <= mixed.upper_bound + 1e-9, where
             assert mixed.upper_bound >= best - 1e-9, where

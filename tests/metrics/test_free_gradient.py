@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.cases import ALL, degenerate_counts, interior, make
+from metrics.cases import degenerate_counts, interior
+from metrics.records import EVERY, make
 from metricwise import metrics
 
 OWN = {
@@ -30,7 +31,7 @@ def by_cells(metric, confusion, step=1e-7):
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-@pytest.mark.parametrize("name", [*ALL, *OWN])
+@pytest.mark.parametrize("name", [*EVERY, *OWN])
 def test_free_gradient_is_that_of_every_cell(name, k):
     rng = np.random.default_rng([k, *name.encode()])
     for _ in range(5):
@@ -41,7 +42,7 @@ def test_free_gradient_is_that_of_every_cell(name, k):
         assert np.sum(exact * confusion) == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", EVERY)
 def test_free_gradient_by_a_formula_is_that_by_differences(name):
     """The way that a metric without formulas of its own goes."""
     rng = np.random.default_rng(list(name.encode()))
@@ -54,7 +55,7 @@ def test_free_gradient_by_a_formula_is_that_by_differences(name):
     np.testing.assert_allclose(metric.free_gradient(confusion), Plain().free_gradient(confusion), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", EVERY)
 @settings(max_examples=30)
 @given(counts=degenerate_counts(3), zero_division=st.sampled_from([0.0, 1.0]))
 def test_free_gradient_is_finite_and_zero_in_empty_rows(name, counts, zero_division):
@@ -71,7 +72,7 @@ def test_a_mean_that_is_zero_stays_so_whatever_other_recalls_do():
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-@pytest.mark.parametrize("name", [*ALL, *OWN])
+@pytest.mark.parametrize("name", [*EVERY, *OWN])
 def test_a_summary_says_all_that_a_metric_looks_at(name, k):
     rng = np.random.default_rng([2, k, *name.encode()])
     first, second = interior(rng, k), interior(rng, k)

@@ -5,11 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.cases import ALL, NAMES, degenerate_counts, interior, make, same_priors
+from metrics.cases import degenerate_counts, interior, same_priors
+from metrics.records import EVERY, NAMES, RECORDS, having, make
 from metricwise import metrics
+from metricwise.solvers.needs import has_form
+from promises import objective_of
 
 SEEDS = st.integers(0, 2**32 - 1)
-every_metric = pytest.mark.parametrize("name", ALL)
+every_metric = pytest.mark.parametrize("name", EVERY)
 few_classes = pytest.mark.parametrize("k", [2, 3, 5])
 
 
@@ -46,17 +49,39 @@ def ratio_of(metric, priors):
     return (metric, bound.as_ratio()) if hasattr(bound, "as_ratio") else None
 
 
-WITH_RATIO = [name for name in ALL if ratio_of(make(name, 2), [0.4, 0.6])]
+FORMS = ("linear", "ratio", "minimum", "concave", "any")  # the narrowest first
 
 
-def test_these_have_no_ratio():
-    concave = {"g_mean", "h_mean", "q_mean", "min_recall", "Minimum"}
-    averages = {f"{how}_{what}" for how in ("macro", "weighted") for what in ("f1", "jaccard", "precision")}
-    further = {"ClassAverage(fowlkes_mallows)", "ClassAverage(f1, weights)"}
-    assert set(ALL) - set(WITH_RATIO) == concave | averages | further | {"mcc", "fowlkes_mallows"}
+@every_metric
+@few_classes
+def test_the_form_is_that_of_the_record(name, k):
+    """What solvers are told of it, and whether it is behind a transform."""
+    priors = np.random.default_rng(k).dirichlet(np.ones(k))
+    metric = make(name, k)
+    objective = objective_of(metric, priors)
+    assert next(form for form in FORMS if has_form(objective, form)) == RECORDS[name].form
+    assert isinstance(metric.bind(priors), metrics.Increasing) == RECORDS[name].increasing
+    assert (ratio_of(metric, priors) is not None) == (RECORDS[name].form in ("linear", "ratio"))
 
 
-@pytest.mark.parametrize("name", WITH_RATIO)
+@pytest.mark.parametrize("name", [*having(form="linear"), *having(form="ratio")])
+@given(seed=SEEDS)
+@settings(max_examples=5)
+def test_linear_metrics_rise_evenly_and_ratios_as_ratios_do(name, seed):
+    """Along a line of confusions, by values alone: differences are equal, and cross-ratios are those of the steps."""
+    rng = np.random.default_rng(seed)
+    first = interior(rng, 3)
+    second = same_priors(rng, first)
+    metric, _ = ratio_of(make(name, 3), first.sum(axis=1))
+    f = [float(metric.value(first + t / 3 * (second - first))) for t in range(4)]
+    if RECORDS[name].form == "linear":
+        np.testing.assert_allclose(np.diff(f), (f[3] - f[0]) / 3, atol=1e-12)
+    else:
+        # (f2 - f0)(f3 - f1) / ((f3 - f0)(f2 - f1)) is 2 * 2 / (3 * 1) for places 0, 1, 2, 3, whatever the ratio.
+        assert 3 * (f[2] - f[0]) * (f[3] - f[1]) == pytest.approx(4 * (f[3] - f[0]) * (f[2] - f[1]), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [*having(form="linear"), *having(form="ratio")])
 @few_classes
 def test_bound_form_is_the_ratio_of_its_matrices(name, k):
     confusion = interior(np.random.default_rng(k), k)
@@ -64,6 +89,8 @@ def test_bound_form_is_the_ratio_of_its_matrices(name, k):
     expected = explicit_sum(ratio.A, confusion) / explicit_sum(ratio.B, confusion)
     assert metric.value(confusion) == pytest.approx(expected, abs=1e-13)
     assert ratio.value(confusion) == pytest.approx(expected, abs=1e-13)
+    least = (confusion.sum(axis=1) @ ratio.B).min()  # one class is always predicted
+    assert (least < 1e-12) == RECORDS[name].vanishing
 
 
 @every_metric
@@ -82,18 +109,14 @@ def test_values_are_finite_and_within_range(name, k, data, zero_division):
     assert np.isfinite(bound.gradient(confusion)).all()
 
 
-# A user's ratio without zero_division states no value at 0/0, and says so.
-@pytest.mark.parametrize("name", [name for name in ALL if name != "FractionalLinear"])
+@pytest.mark.parametrize("name", having(stated=True))
 def test_no_rows_at_all_is_a_number(name):
     empty = np.zeros((3, 3))
     assert np.isfinite(make(name, 3).value(empty))
     assert np.isfinite(make(name, 3).gradient(empty)).all()
 
 
-CONCAVE = [name for name in ALL if make(name, 3).bind([0.2, 0.3, 0.5]).concave]
-
-
-@pytest.mark.parametrize("name", CONCAVE)
+@pytest.mark.parametrize("name", having(is_concave=True))
 @given(seed=SEEDS)
 @settings(max_examples=20)
 def test_concave_metrics_lie_above_their_chords(name, seed):
@@ -109,23 +132,19 @@ def test_concave_metrics_lie_above_their_chords(name, seed):
     assert bound.value(second) <= plane + 1e-12
 
 
-@pytest.mark.parametrize("name", ["f1", "kappa", "mcc", "macro_f1", "fowlkes_mallows", "polynomial"])
-def test_metrics_not_declared_concave_are_not(name):
+@pytest.mark.parametrize("name", having(is_concave=False))
+def test_metrics_that_are_not_concave_have_a_chord_above_them_and_do_not_declare_it(name):
     rng = np.random.default_rng(0)
-    bends = []
-    for _ in range(500):
-        first = interior(rng, 3)
-        second = same_priors(rng, first)
-        bound = make(name, 3).bind(first.sum(axis=1))
-        middle = bound.value((first + second) / 2)
-        bends.append(middle - (bound.value(first) + bound.value(second)) / 2)
+    first = interior(rng, 3, 500)
+    second = np.stack([same_priors(rng, matrix) for matrix in first])
+    bound = make(name, 3).bind(first.sum(axis=-1))
+    bends = bound.value((first + second) / 2) - (bound.value(first) + bound.value(second)) / 2
     assert not make(name, 3).concave
-    assert min(bends) < -1e-6
+    assert not bound.concave
+    assert bends.min() < -1e-6
 
 
-@pytest.mark.parametrize(
-    "name", ["polynomial", "decathlon", "Polynomial(root)", "Polynomial(strict)", "Polynomial(shift)"]
-)
+@pytest.mark.parametrize("name", having(increasing=True))
 def test_increasing_transforms_never_fall(name):
     rng = np.random.default_rng(1)
     stack = interior(rng, 3, 200)
@@ -169,7 +188,7 @@ def test_stacks_are_loops(name, k):
 def test_stacks_with_absent_classes_are_loops(data):
     counts = np.stack([data.draw(degenerate_counts(3)) for _ in range(3)])
     stack = counts / counts.sum(axis=(1, 2), keepdims=True)
-    for name in ALL:
+    for name in EVERY:
         metric = make(name, 3)
         bound = metric.bind(stack.sum(axis=-1))
         np.testing.assert_allclose(bound.value(stack), [metric.value(c) for c in stack], atol=1e-13)
@@ -178,11 +197,7 @@ def test_stacks_with_absent_classes_are_loops(data):
         )
 
 
-# The user's own matrices may reward mistakes.
-OWN = {"cost", "Linear", "FractionalLinear", "Kappa(matrix)"}
-
-
-@pytest.mark.parametrize("name", [name for name in ALL if name not in OWN])
+@pytest.mark.parametrize("name", having(rewards_mistakes=False))
 @few_classes
 def test_a_perfect_prediction_is_the_best(name, k):
     rng = np.random.default_rng(k)
@@ -190,6 +205,23 @@ def test_a_perfect_prediction_is_the_best(name, k):
     bound = make(name, k).bind(priors)
     others = [bound.value(same_priors(rng, np.diag(priors))) for _ in range(50)]
     assert bound.value(np.diag(priors)) >= max(others) - 1e-12
+
+
+@every_metric
+def test_classes_may_trade_places_unless_the_record_keeps_them(name):
+    rng = np.random.default_rng(list(name.encode()))
+    k, metric = 4, make(name, 4)
+    kept = RECORDS[name].kept(k, k - 1)
+    others = [i for i in range(k) if i not in kept]
+    changes = []
+    for _ in range(20):
+        confusion = interior(rng, k)
+        moved = np.arange(k)
+        moved[others] = rng.permutation(others)
+        assert metric.value(confusion[np.ix_(moved, moved)]) == pytest.approx(metric.value(confusion), abs=1e-12)
+        anyhow = rng.permutation(k)
+        changes.append(abs(metric.value(confusion[np.ix_(anyhow, anyhow)]) - metric.value(confusion)))
+    assert (max(changes) > 1e-3) == bool(kept)
 
 
 @every_metric
@@ -205,8 +237,7 @@ def test_traits_before_binding_hold_after(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_metric_knows_its_name_and_equals_its_twin(name):
     metric = make(name, 2)
-    expected = {"hamming_accuracy": "accuracy", "fbeta": "f2"}.get(name, name)
-    assert metric.name == expected
+    assert metric.name == (RECORDS[name].name or name)
     assert metric == make(name, 2)
     assert metric != make("h_mean" if name == "g_mean" else "g_mean", 2)
     assert metric.bind([0.4, 0.6]) == make(name, 2).bind([0.4, 0.6])
@@ -220,7 +251,7 @@ def test_every_metric_documents_itself(name):
 
 
 def test_only_aims_at_one_side_of_an_error_are_degenerate():
-    assert {name for name in NAMES if make(name, 2).degenerate} == {"recall", "precision", "specificity"}
+    assert [name for name in EVERY if make(name, 2).degenerate] == having(degenerate=True)
     assert "class 'cat' alone" in metrics.Recall(pos_label="cat").degenerate
     assert "the positive class alone" in metrics.Precision().degenerate
     assert "class 3 alone" in metrics.Specificity(index=3).degenerate

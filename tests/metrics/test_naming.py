@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
+from metrics import records
 from metricwise.metrics.resolution import resolve
 from named_classes import draw, words
 
@@ -22,14 +23,6 @@ ONE_CLASS = {
     "recall": sk.recall_score,
 }
 SCALE = ["low", "mid", "high"]
-ORDINAL = [
-    mw.metrics.Ordinal,
-    mw.metrics.SquaredOrdinal,
-    mw.metrics.WeightedExponential,
-    lambda **kw: mw.metrics.Kappa("linear", **kw),
-    lambda **kw: mw.metrics.Kappa("quadratic", **kw),
-]
-ORDINAL_NAMES = ["ordinal", "squared_ordinal", "weighted_exponential", "linear_kappa", "quadratic_kappa"]
 
 
 # ------------------------------------------------------------------------------- a label means it in every output
@@ -114,7 +107,7 @@ def test_labels_that_an_output_lacks_leave_the_others_where_they_are():
 @pytest.mark.parametrize("positive", ["fraud", "ok"])
 @pytest.mark.filterwarnings("ignore:optimize. (Recall|Precision) of:UserWarning")
 def test_the_positive_class_is_the_one_that_is_named(name, positive):
-    proba, y = words(np.random.default_rng(1).beta(1, 4, 400))
+    proba, y = words(np.random.default_rng(1).beta(1, 4, 100))
     solution = mw.optimize(proba, y, name, pos_label=positive, **FIXED)
     predicted = solution.rule.predict(proba)
     assert solution.value == pytest.approx(ONE_CLASS[name](y, predicted, pos_label=positive), abs=1e-12)
@@ -127,7 +120,7 @@ def test_the_positive_class_is_the_one_that_is_named(name, positive):
     assert same.rule == solution.rule
 
 
-@pytest.mark.parametrize("name", [*ONE_CLASS, "specificity", "fowlkes_mallows"])
+@pytest.mark.parametrize("name", [name for name in records.ONE_CLASS if not records.RECORDS[name].parameters(2)])
 @pytest.mark.parametrize("labels", [["fraud", "ok"], [1, 2], [0.0, 2.0], ["0", "1"]])
 def test_nobody_guesses_the_positive_class(name, labels):
     (proba,), y, _ = draw(labels)
@@ -314,14 +307,15 @@ def test_the_former_name_of_a_positive_class_still_works():
 # -------------------------------------------------------------------------------------------------- order of classes
 
 
-@pytest.mark.parametrize(("make", "name"), list(zip(ORDINAL, ORDINAL_NAMES, strict=True)))
-def test_words_have_no_order_until_someone_gives_it(make, name):
+@pytest.mark.parametrize("name", records.ORDERED)
+def test_words_have_no_order_until_someone_gives_it(name):
+    metric = records.make(name, 3)
     (proba,), y, predicted = draw(sorted(SCALE))
     y, predicted = y[:, 0], predicted[:, 0]
     question = r"goes by the order of the classes, and nothing says what order \['high', 'low', 'mid'\] have"
     for ask in (
         lambda: mw.optimize(proba, y, name, **FIXED),
-        lambda: make().score(y, predicted),
+        lambda: metric.score(y, predicted),
         lambda: mw.make_scorer(name)._score_func(y, predicted),
         lambda: mw.MetricOptimalClassifierCV(LogisticRegression(), metric=name).fit(proba, y),
         lambda: mw.MetricOptimalClassifierCV(LogisticRegression().fit(proba, y), metric=name, cv="prefit").fit(
@@ -333,16 +327,16 @@ def test_words_have_no_order_until_someone_gives_it(make, name):
             ask()
     places = np.array([SCALE.index(label) for label in y])
     guesses = np.array([SCALE.index(label) for label in predicted])
-    expected = make().score(places, guesses)
-    assert make().score(y, predicted, classes=SCALE) == pytest.approx(expected, abs=1e-12)
-    assert make(order=SCALE).score(y, predicted) == pytest.approx(expected, abs=1e-12)
+    expected = metric.score(places, guesses)
+    assert metric.score(y, predicted, classes=SCALE) == pytest.approx(expected, abs=1e-12)
+    assert replace(metric, order=SCALE).score(y, predicted) == pytest.approx(expected, abs=1e-12)
     columns = [sorted(SCALE).index(label) for label in SCALE]
     by_place = mw.optimize(proba[:, columns], places, name, **FIXED)
     by_word = mw.optimize(proba[:, columns], y, name, classes=SCALE, **FIXED)
     assert by_word.value == by_place.value
 
 
-@pytest.mark.parametrize("name", ORDINAL_NAMES)
+@pytest.mark.parametrize("name", records.ORDERED)
 @pytest.mark.parametrize(
     "labels",
     [[1, 2, 5], [0.5, 1.0, 3.0], np.array([date(2020, 1, 1), date(2021, 1, 1), date(2022, 1, 1)], dtype=object)],

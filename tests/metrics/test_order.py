@@ -1,19 +1,15 @@
 """Ordered metrics on labels that do not sort into their order."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import metricwise as mw
+from metrics.records import ORDERED, make
 
 SCALE = ["low", "medium", "high"]  # sorted: high, low, medium
-METRICS = [
-    mw.metrics.Ordinal,
-    mw.metrics.SquaredOrdinal,
-    mw.metrics.WeightedExponential,
-    lambda **kw: mw.metrics.Kappa("linear", **kw),
-    lambda **kw: mw.metrics.Kappa("quadratic", **kw),
-]
 
 
 def draw(seed=0, n=200):
@@ -22,16 +18,13 @@ def draw(seed=0, n=200):
     return true, np.clip(true + rng.integers(-1, 2, n), 0, 2)
 
 
-@pytest.mark.parametrize("make", METRICS)
-def test_words_in_their_order_score_as_their_places_do(make):
+@pytest.mark.parametrize("name", ORDERED)
+def test_words_in_their_order_score_as_their_places_do(name):
     true, predicted = draw()
-    words = np.array(SCALE)
-    assert make(order=SCALE).score(words[true], words[predicted]) == pytest.approx(
-        make().score(true, predicted), abs=1e-12
-    )
-    assert make().score(words[true], words[predicted], classes=SCALE) == pytest.approx(
-        make(order=SCALE).score(words[true], words[predicted]), abs=1e-12
-    )
+    words, plain = np.array(SCALE), make(name, 3)
+    in_order = replace(plain, order=SCALE).score(words[true], words[predicted])
+    assert in_order == pytest.approx(plain.score(true, predicted), abs=1e-12)
+    assert plain.score(words[true], words[predicted], classes=SCALE) == pytest.approx(in_order, abs=1e-12)
 
 
 @pytest.mark.parametrize("weights", ["linear", "quadratic"])
@@ -42,16 +35,16 @@ def test_kappa_in_order_is_scikit_learns_with_labels_in_order(weights):
     assert ours == pytest.approx(cohen_kappa_score(words[true], words[predicted], labels=SCALE, weights=weights))
 
 
-@pytest.mark.parametrize("make", METRICS)
-def test_the_best_rule_is_that_of_the_places(make):
+@pytest.mark.parametrize("name", ORDERED)
+def test_the_best_rule_is_that_of_the_places(name):
     rng = np.random.default_rng(2)
     eta = rng.dirichlet(np.ones(3), 300)
     true = (eta.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
     words = np.array(SCALE)
     columns = np.argsort(words)  # as scikit-learn has them
     fixed = {"confusion": "labels", "recalibrate": False}
-    by_place = mw.optimize(eta, true, make(), **fixed)
-    by_word = mw.optimize(eta[:, columns], words[true], make(order=SCALE), **fixed)
+    by_place = mw.optimize(eta, true, make(name, 3), **fixed)
+    by_word = mw.optimize(eta[:, columns], words[true], replace(make(name, 3), order=SCALE), **fixed)
     assert by_word.value == pytest.approx(by_place.value, abs=1e-12)
 
 

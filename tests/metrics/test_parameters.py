@@ -3,18 +3,12 @@
 import numpy as np
 import pytest
 
+from metrics.records import ONE_CLASS, make
 from metricwise import metrics
 
 CONFUSION = np.array([[0.3, 0.05, 0.05], [0.1, 0.2, 0.0], [0.0, 0.1, 0.2]])
 PRIORS = CONFUSION.sum(axis=1)
-OF_ONE_CLASS = [
-    metrics.FBeta,
-    metrics.Jaccard,
-    metrics.Precision,
-    metrics.Recall,
-    metrics.Specificity,
-    metrics.FowlkesMallows,
-]
+OF_ONE_CLASS = list(dict.fromkeys(type(make(name, 2)) for name in ONE_CLASS))
 
 
 @pytest.mark.parametrize("metric", OF_ONE_CLASS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import fbeta_score, get_scorer_names
 
-from metrics.cases import NAMES, NEEDED
+from metrics.records import NAMES, RECORDS
 from metricwise import metrics
 from metricwise.metrics import resolve, scorer_names
 
@@ -46,7 +46,7 @@ def test_our_names_resolve_or_say_what_to_use(name, kind):
     except ValueError as error:
         assert "use " in str(error) or "give the metric instead of its name" in str(error)  # noqa: PT017
     else:
-        assert name not in NEEDED
+        assert not RECORDS[name].parameters(2)
         assert resolved.metric == metrics.get_metric(name)
         assert resolved.average == "micro"
 

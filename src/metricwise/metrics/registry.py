@@ -1,6 +1,6 @@
 """Our names for metrics.
 
-To add a metric, write its class and give it a line here: the laws in the tests then run on it.
+To add a metric, write its class, give it a line here and a record in the tests: CONTRIBUTING says what then runs on it.
 """
 
 from __future__ import annotations
