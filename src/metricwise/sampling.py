@@ -83,7 +83,9 @@ def draw_rows(
         return Sample(np.arange(n_total), np.ones(n_total))
     rng = np.random.default_rng(seed)
     stratum, rarity = _strata(codes, n_total, weight)
-    size = np.bincount(stratum, minlength=len(rarity))
+    # Block by block: counted at once, small integers become large ones first.
+    blocks = (stratum[start : start + _BLOCK] for start in range(0, n_total, _BLOCK))
+    size = np.asarray(sum(np.bincount(block, minlength=len(rarity)) for block in blocks))
     quota = _quotas(size, rarity, n_rows)
     rows = np.concatenate([_frequent(stratum, size, quota, rng), _rare(stratum, size, quota, rng)])
     rows.sort()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .kernels import code_type
 from .metrics.instance import row_values
 from .metrics.objective import make_objective
 from .problem import WIDE, InMemory, Problem, Recipe, Settings, argmax_rule, solve
@@ -149,7 +150,7 @@ class _Trial:
         cls, problem: InMemory, recipes: Sequence[Recipe], solver: Solver | Settings, rng: np.random.Generator
     ) -> _Trial:
         fold = _folds(problem, rng)
-        plain = problem.decide(argmax_rule(problem))
+        plain = problem.decide(argmax_rule(problem)).astype(code_type(problem.schema.width))
         decisions = [plain.copy() for _ in recipes]
         for f in range(_FOLDS):
             train, test = problem.take(fold != f), fold == f
