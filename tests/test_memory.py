@@ -10,6 +10,9 @@ from metricwise import kernels
 
 K = 1000
 LIMIT = 250e6  # bytes; a confusion matrix of these classes has 8e6
+compiled_only = pytest.mark.skipif(
+    kernels.in_use() == "numpy", reason="the same memory, and minutes of NumPy passes over 1,000 classes"
+)
 
 
 def peak(call):
@@ -35,6 +38,7 @@ def rows():
 FIXED = ["accuracy", "macro_f1", "balanced_accuracy", "g_mean", "min_recall", "kappa", "mcc", "micro_f1"]
 
 
+@compiled_only
 @pytest.mark.parametrize("confusion", ["labels", "expected"])
 @pytest.mark.parametrize("metric", FIXED)
 def test_solvers(rows, metric, confusion):
@@ -69,9 +73,7 @@ def test_the_link(rows):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    kernels.in_use() == "numpy", reason="the same memory, and minutes of NumPy passes over 1,000 classes"
-)
+@compiled_only
 def test_a_default_call(rows):
     proba, y = rows[0][:K], rows[1][:K]
     solution, used = peak(lambda: mw.optimize(proba, y, "macro_f1", classes=range(K)))
