@@ -50,7 +50,7 @@ def _versions() -> None:
 
 
 _COMMANDS = {
-    "demo": (_demo, "argmax against the optimal rule, on data that come with scikit-learn; some six seconds"),
+    "demo": (_demo, "argmax against the optimal rule, on data that come with scikit-learn; some ten seconds"),
     "versions": (_versions, "what a bug report should say: system, packages, and which kernels serve"),
 }
 
