@@ -122,12 +122,16 @@ class Probabilities:
             return self
         return Probabilities(tuple(kernels.recalibrate(block) for block, _ in self.outputs()), self.n_classes)
 
+    def linked(self, link: kernels.LinkArrays) -> Probabilities:
+        """Return the probabilities behind a link without making them: row passes recalibrate them on the way."""
+        return replace(self.recalibrated(), link=link)  # of two links one is applied here
+
     def behind(self, link: kernels.LinkArrays) -> Probabilities:
-        """Return the probabilities behind a link: of many rows a view, which row passes recalibrate on the way.
+        """Return the probabilities behind a link: of many rows a view, see :meth:`linked`.
 
         Of few rows a copy costs next to nothing, has the same bits, and serves every pass that comes.
         """
-        linked = replace(self.recalibrated(), link=link)  # of two links one is applied here
+        linked = self.linked(link)
         return linked.recalibrated() if self.fits_a_chunk else linked
 
 

@@ -13,7 +13,7 @@ from .categories import Scales
 from .classes import classes_from_columns, name_classes
 from .encoding import read_missing
 from .frames import column_names, is_frame, position_named
-from .labels import Labels, read_labels
+from .labels import Labels, make_rows, read_labels
 from .messages import shown
 from .probabilities import read_proba
 from .schema import Schema
@@ -89,7 +89,7 @@ def read_data(
         None if columns is None else tuple(map(str, columns)),
     )
     weight = read_sample_weight(sample_weight, read.n_rows, who)
-    rows = Rows(read, None if labels is None else labels.codes, weight)
+    rows = make_rows(read, labels, weight)
     if labels is None:
         return Data(rows, schema, declared)
     return Data(rows, schema, declared, labels.scales, labels.counts if weight is None else None)

@@ -124,14 +124,18 @@ class Counts:
         return _KINDS[self.confusion]
 
     @cached_property
+    def _expects(self) -> bool:
+        """Whether probabilities are counted, alone or beside labels."""
+        return any(kind.expected for kind in self._kinds)
+
+    @cached_property
     def _prepared(self) -> Source:
         """The rows as they are counted: behind the link, and every entry with what it counts for."""
-        changes = self.link is not None or any(kind.expected for kind in self._kinds)
-        return self.source.map(self._prepare) if changes else self.source
+        return self.source if self.link is None and not self._expects else self.source.map(self._prepare)
 
     def _prepare(self, rows: Rows) -> Rows:
         rows = rows if self.link is None else rows.behind(self.link.arrays)
-        return replace(rows, mass=self._mass(rows)) if any(kind.expected for kind in self._kinds) else rows
+        return replace(rows, mass=self._mass(rows)) if self._expects else rows
 
     def _mass(self, rows: Rows) -> NDArray[Any] | None:
         """What each entry (N, M) counts for where probabilities are counted; None where all count alike."""
@@ -154,7 +158,7 @@ class Counts:
     @cached_property
     def _row_sums(self) -> FloatArray:
         """Weight of each true class of each output by each kind of count, shape (kinds, M, K)."""
-        if not any(kind.expected for kind in self._kinds):
+        if not self._expects:
             return self.source.class_weights[None]
         argmax = [Loss.argmax(self.source.schema.width)]
         expected = self._prepared.reduce(lambda rows: self._sums(rows, argmax, [_Kind(True, 1.0)]))[0, 0].sum(axis=2)

@@ -109,8 +109,7 @@ class Link:
             The same blocks, and this link.
         """
         self._check(proba, "view")
-        proba = proba.recalibrated()  # behind two links: one of them is applied here
-        return replace(proba, link=self.arrays)
+        return proba.linked(self.arrays)
 
     def apply(self, proba: Probabilities) -> Probabilities:
         """Recalibrate, as a copy; who only decides or counts needs none, see :meth:`view`.
