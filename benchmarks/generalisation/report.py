@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .data import FRESH
 from .rules import METHODS
 from .statistics import average_ranks, holm, p_below_zero
 
@@ -18,7 +19,8 @@ __all__ = ["read", "summary", "write"]
 CELL = ["set", "model", "metric"]
 LARGE = 10_000  # held-out rows from which the held-out gain stands for the truth
 LEVEL = 0.05
-LOOKED_AT = 7  # the constants of metricwise.selection were set with a look at splits before this one
+HARM = -0.01  # a mean gain below it is a loss that a user would notice
+LOSSES = ("mean below 0", f"mean below {HARM}")
 EVERYWHERE = [method for method in METHODS if method != "xcolumns"]
 
 
@@ -29,6 +31,11 @@ def read(path: Path) -> pd.DataFrame:
 
 def present(rows: pd.DataFrame, methods: Iterable[str] = EVERYWHERE) -> list[str]:
     return [method for method in methods if rows[method].notna().any()]
+
+
+def fresh(rows: pd.DataFrame) -> pd.DataFrame:
+    """Those of the sets that no constant of the automatic choice was set on."""
+    return rows[rows["set"].isin(FRESH)]
 
 
 def gains(rows: pd.DataFrame, methods: list[str]) -> pd.DataFrame:
@@ -63,9 +70,13 @@ def overall(rows: pd.DataFrame) -> pd.DataFrame:
         each = cells(rows, method)
         below = [int((each[p] < LEVEL).sum()) for p in ("p_plain", "p_plain_holm", "p", "p_holm")]
         time = 1000 * rows[f"{method}_seconds"].median()
-        found.append((method, gain[method], ranks[method], int((each["gain"] < 0).sum()), *below, time))
-    names = ["method", "mean gain", "average rank", "mean below 0", "t-test", "t-test, Holm", "corrected"]
+        found.append((method, gain[method], ranks[method], *_losses(each), *below, time))
+    names = ["method", "mean gain", "average rank", *LOSSES, "t-test", "t-test, Holm", "corrected"]
     return pd.DataFrame(found, columns=[*names, "corrected, Holm", "median ms"])
+
+
+def _losses(each: pd.DataFrame) -> tuple[int, int]:
+    return int((each["gain"] < 0).sum()), int((each["gain"] < HARM).sum())
 
 
 def by(rows: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -120,21 +131,20 @@ def recipes(rows: pd.DataFrame) -> pd.DataFrame:
     return (100 * table).round().astype(int).astype(str).add(" %").reset_index()
 
 
-def fresh(rows: pd.DataFrame) -> pd.DataFrame:
-    """The automatic choice on the splits that were looked at while its constants were set, and on the others."""
+def tuned_and_fresh(rows: pd.DataFrame) -> pd.DataFrame:
+    """The automatic choice on the sets that were looked at while its constants were set, and on the others."""
     found = []
-    for name, mask in (("looked at", rows["split"] < LOOKED_AT), ("not looked at", rows["split"] >= LOOKED_AT)):
-        part = rows[mask]
-        if part["split"].nunique() < 2:
+    new = rows["set"].isin(FRESH)
+    for name, part in (("looked at", rows[~new]), ("fresh", rows[new])):
+        if part.empty:
             continue
         each = cells(part, "auto")
         below = [int((each[p] < LEVEL).sum()) for p in ("p_plain", "p", "p_holm")]
-        large = part[(part["n_test"] >= LARGE) & (part["recipe"] != "argmax")]
+        _, covered, _, _, bias = _covered(part[(part["n_test"] >= LARGE) & (part["recipe"] != "argmax")], False)
         gain = (part["auto"] - part["argmax"]).mean()
-        found.append(
-            (f"{name}: {part['split'].min()} to {part['split'].max()}", gain, *below, _covered(large, False)[1])
-        )
-    return pd.DataFrame(found, columns=["splits", "mean gain", "t-test", "corrected", "corrected, Holm", "covered"])
+        found.append((name, part["set"].nunique(), len(each), gain, *_losses(each), *below, covered, bias))
+    names = ["sets", "number", "cells", "mean gain", *LOSSES, "t-test", "corrected", "corrected, Holm"]
+    return pd.DataFrame(found, columns=[*names, "covered", "bias"])
 
 
 def worst(rows: pd.DataFrame, n: int = 10) -> pd.DataFrame:
@@ -169,7 +179,10 @@ def _cell(name: str, value: Any) -> str:
 def summary(rows: pd.DataFrame) -> str:
     """Everything at a glance, for the screen."""
     parts = [f"{len(rows)} repetitions of {rows.groupby(CELL).ngroups} cells, {rows['split'].nunique()} splits"]
-    tables = (overall(rows), by(rows, "metric"), by(rows, "model"), coverage(rows), recipes(rows), worst(rows))
+    tables = [overall(rows), by(rows, "metric"), by(rows, "model"), coverage(rows), recipes(rows), worst(rows)]
+    new = fresh(rows)
+    if len(new):
+        tables += [tuned_and_fresh(rows), overall(new), coverage(new)]
     parts += [table.to_string(index=False, float_format=lambda v: f"{v:.4f}") for table in tables]
     return "\n\n".join(parts) + "\n"
 
@@ -215,8 +228,11 @@ def write(rows: pd.DataFrame, folder: Path, page: Path) -> None:
         "coverage": coverage(rows),
         "recipes": recipes(rows),
         "worst": worst(rows),
-        "fresh": fresh(rows),
+        "fresh": tuned_and_fresh(rows),
     }
+    new = fresh(rows)
+    if len(new):
+        tables |= {"overall_fresh": overall(new), "coverage_fresh": coverage(new)}
     if rows["xcolumns"].notna().any():
         tables["xcolumns"] = against_xcolumns(rows)
     text = {name: markdown(table) for name, table in tables.items()}
