@@ -5,7 +5,7 @@
 #   make lint    the same without the tests
 #   make format  let ruff rewrite what it can
 #   make docs    the documentation site, warnings are errors
-#   make bench   the benchmarks against other libraries; some twenty minutes of a quiet machine
+#   make bench   the benchmarks against other libraries; some twenty-five minutes of a quiet machine
 #   make reproduce  the paper's experiments, continued where they stopped; results in docs/reproduction
 
 PYTHON ?= python3
@@ -57,6 +57,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/tuning_speed.py
+	$(BIN)/python benchmarks/home_ground.py
 
 reproduce: $(STAMP)
 	$(BIN)/python -m reproduction all --jobs $(WORKERS) --output docs/reproduction

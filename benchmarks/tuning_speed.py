@@ -127,9 +127,9 @@ class Replay(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
-def replay(model, X, y, fit_rows, new_rows):
-    """Return a model of row numbers, and the folds."""
-    splits = list(StratifiedKFold(5).split(X[fit_rows], y[fit_rows]))
+def replay(model, X, y, fit_rows, new_rows, folds):
+    """Return a model of row numbers, and the splits of the rows that it is fitted to."""
+    splits = list(folds.split(X[fit_rows], y[fit_rows]))
     proba = np.empty((len(y), 2))
     proba[fit_rows] = cross_val_predict(model, X[fit_rows], y[fit_rows], cv=splits, method="predict_proba")
     proba[new_rows] = clone(model).fit(X[fit_rows], y[fit_rows]).predict_proba(X[new_rows])
@@ -144,7 +144,7 @@ def value(n_splits, test_share=0.5):
             scores = {metric: [] for metric in METRICS}
             for seed in range(n_splits):
                 fit, new = train_test_split(number, test_size=test_share, stratify=y, random_state=seed)
-                known, splits = replay(model, X, y, fit[:, 0], new[:, 0])
+                known, splits = replay(model, X, y, fit[:, 0], new[:, 0], StratifiedKFold(5))
                 y_fit, y_new = y[fit[:, 0]], y[new[:, 0]]
                 for metric in METRICS:
                     scorer = get_scorer(metric)
