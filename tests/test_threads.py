@@ -39,6 +39,9 @@ def passes(k=3, n=360_000):
     one = np.zeros(20, dtype=np.intp)
     each, each_grid = np.arange(20), np.tile(grid, (20, 1))
     each_loss = tuple(rng.normal(size=(20, 2)) for _ in range(2))
+    logits, parts = rng.normal(size=(2, 4, 30_000)), rng.random((3, 30_000)) < 0.6
+    jobs, theta = np.array([[0, 0], [1, 0], [2, 1]]), rng.normal(size=(3, 5))
+    shown = np.array([[True] * 5, [True, False, True, True, False], [False, True, True, True, True]])
     first, first_flat = tuple(array[:1] for array in each_loss), (np.zeros((1, 2)), each_loss[0][:1])
 
     def walk(codes, weight, slope, wanted=None):
@@ -62,6 +65,11 @@ def passes(k=3, n=360_000):
         ),
         "check_rows": lambda: compiled.check_rows(eta, sizes, 1e-3),
         "encode": lambda: compiled.encode(flags.astype(int), pairs, 2),
+        "log_partition": lambda: compiled.log_partition(logits, parts[:2] * 1.0, parts, jobs, theta, shown),
+        "log_partition, one": lambda: compiled.log_partition(
+            logits, parts[:2] * 1.0, None, jobs[:1], theta[:1], shown[:1]
+        ),
+        "relative_logits": lambda: compiled.relative_logits(binary, each, 2, 1e-6),
         "tally": lambda: compiled.tally(flags, None, 2),
         "tally, weights": lambda: compiled.tally(flags, sums, 2),
     }

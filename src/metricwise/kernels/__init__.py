@@ -24,6 +24,8 @@ A score has one definition, whoever computes it: ``sum_i L[i, j] * eta_i`` over 
 or ``d_j * eta_j + v_j * s`` with s the sum of the row, taken in the same order; the lowest j wins ties. (Rows need not
 sum to exactly 1. With the probability of class 1 alone s is 1, for ``(1 - p) + p`` is, in floating point too.)
 
+Fitting a link asks for sums of its likelihood over rows: `relative_logits` once, and `log_partition` for every step.
+
 Each function has two twins of one signature: `_numpy`, the reference, and `_compiled`, which is there where the package
 was built with a C compiler. The environment variable METRICWISE_KERNELS says which serve: "compiled", "numpy", or
 "auto", the compiled ones where they are. The twins agree in every decision and every count; sums of weights and of
@@ -53,8 +55,10 @@ __all__ = [
     "decide",
     "encode",
     "in_use",
+    "log_partition",
     "max_threads",
     "recalibrate",
+    "relative_logits",
     "tally",
 ]
 
@@ -83,6 +87,7 @@ _twins = _choose(os.environ.get(VARIABLE) or "auto")
 
 if TYPE_CHECKING:
     from ._numpy import changes, check_rows, count_expected, count_labels, decide, encode, recalibrate, tally
+    from ._partition import log_partition, relative_logits
 else:
     changes = _twins.changes
     check_rows = _twins.check_rows
@@ -90,7 +95,9 @@ else:
     count_labels = _twins.count_labels
     decide = _twins.decide
     encode = _twins.encode
+    log_partition = _twins.log_partition
     recalibrate = _twins.recalibrate
+    relative_logits = _twins.relative_logits
     tally = _twins.tally
 
 code_type = _numpy.code_type

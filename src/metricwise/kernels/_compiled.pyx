@@ -92,6 +92,18 @@ cdef extern from "_loops.h" nogil:
 cdef extern from "_link.h" nogil:
     void mw_link(int k, int width, double t, const double *bias, double floor, int positive, double *tile)
 
+cdef extern from "_partition.h" nogil:
+    void mw_logits(int n, int k, double floor, double *tile, double *out, ptrdiff_t step)
+    int mw_weighing(ptrdiff_t *row, ptrdiff_t end, const double *weight, const uint8_t *taken, int32_t *at, double *w)
+    void mw_gather(int n, const double *source, const int32_t *at, double *out)
+    void mw_four_products(int n, const double *x, const double *y, double *out)
+    void mw_product_and_sum(int n, const double *x, const double *y, double *product, double *sum)
+    void mw_softmax(int n, int k, const double *z, double t, const double *bias, const uint8_t *shown, double *p,
+                    double *norm, double *mean)
+    void mw_logistic(int n, const double *z, double t, double bias, double *p, double *norm, double *mean)
+    void mw_shares(int n, const double *z, const double *w, const double *p, const double *mean, double *share,
+                   double *away)
+
 cdef Py_ssize_t _MOST_PARTS = 16  # and so threads
 cdef Py_ssize_t _PART_WORK = 1 << 17  # numbers that a part should at least read
 cdef Py_ssize_t _LEAST_WORK = 1 << 19  # below this a pass is over before another thread is awake
@@ -126,3 +138,4 @@ include "_counting.pxi"
 include "_walking.pxi"
 include "_changes.pxi"
 include "_reading.pxi"
+include "_partition.pxi"

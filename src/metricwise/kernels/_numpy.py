@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from ._block import Block, FloatArray, IntArray, LineArrays, LossArrays
 from ._link import LinkArrays, recalibrated
+from ._partition import log_partition as log_partition  # twins as well
+from ._partition import relative_logits as relative_logits
 
 _BLOCK = 1 << 16  # scores per block: half a megabyte of float64
 _MIN_ROWS = 64  # with very many outputs, fewer rows than this cost more in calls than they save in cache

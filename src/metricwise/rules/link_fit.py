@@ -1,24 +1,29 @@
 """Fitting the link: temperature and bias of each output by penalised maximum likelihood.
 
-Owns one damped Newton method, batched over outputs of equally many classes. Must not know losses or metrics.
+Owns one damped Newton method, batched over outputs of equally many classes and over resamples of their rows; the sums
+over rows are the kernels'. Must not know losses or metrics.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
 from ..inputs import Probabilities
 from ..sampling import draw_rows
 from .link import Link
 
-__all__ = ["LINK_ROWS", "fit_link"]
+__all__ = ["LINK_ROWS", "fit_link", "fit_links"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
 
 # One row's worth. In 13 synthetic worlds (2, 4 and 10 classes; calibrated, class-balanced, over- and underconfident,
 # noisy; 30 to 2,000 rows) strengths from 0.03 to 10, for t and c apart, were compared by the excess held-out log-loss.
@@ -34,9 +39,8 @@ _SHARED_STRENGTH = 5.0
 LINK_ROWS = 20_000  # fix K + 1 numbers, if the rarest class has enough of them
 _POOL = 100_000  # entries that the common link is fitted to, before those are sampled by class
 _MIN_TEMPERATURE = 0.05
-_BATCH = 1 << 17  # numbers per batch of outputs: what one Newton step reads stays in cache
-_ROOM = 1 << 21  # numbers of one batch that are held beside the logits: with very many classes, few rows at a time
-_WIDE = 128
+_BATCH = 1 << 20  # logits of outputs that are fitted together
+_ROOM = 1 << 21  # numbers of Hessians that are held at once
 _MAX_STEPS = 50
 _TOL = 1e-9  # nats of penalised likelihood left to gain, of all rows together
 
@@ -83,6 +87,10 @@ def fit_link(
         With biases of mean 0 over the classes of each output. An output without labels, or with one class only,
         keeps its probabilities.
 
+    See Also
+    --------
+    fit_links : The same for many resamples of the rows at once.
+
     Examples
     --------
     >>> import numpy as np
@@ -95,39 +103,111 @@ def fit_link(
     >>> fit_link(read_proba(overconfident), labels[:, None]).temperature.round(1)
     array([0.5])
     """
+    (link,) = _fit("fit_link", _Rows(proba, codes, sample_weight, frequency), shrinkage, max_rows)
+    return link
+
+
+def fit_links(
+    proba: Probabilities,
+    codes: NDArray[Any],
+    sample_weight: FloatArray | None = None,
+    *,
+    masks: BoolArray,
+    frequency: FloatArray | None = None,
+    shrinkage: float = SHRINKAGE,
+    max_rows: int = LINK_ROWS,
+) -> list[Link]:
+    """Fit a link to each of R resamples of the rows, as :func:`fit_link` does to the rows of one.
+
+    What all of them share is made once: the logits, the sample of rows where there are more than `max_rows`, and with
+    five or more outputs the link that they are shrunk towards, which is that of all rows. Each fit starts from that of
+    all rows, from where two or three steps are enough.
+
+    Parameters
+    ----------
+    proba : Probabilities
+    codes : integer ndarray of shape (N, M)
+        -1 where the label is missing.
+    sample_weight : ndarray of shape (N,), optional
+    masks : bool ndarray of shape (R, N)
+        Rows of each resample. A row of True gives the link of all rows along with the others.
+    frequency : ndarray of shape (N,), optional
+        How many rows a row stands for; see :func:`fit_link`.
+    shrinkage : float, default=1.0
+    max_rows : int, default=20_000
+        Of all rows together.
+
+    Returns
+    -------
+    list of Link
+        One per resample. A class that no label of a resample shows keeps its odds there, and an output of which it
+        shows less than two classes its probabilities.
+
+    See Also
+    --------
+    fit_link : One link, of all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.inputs import read_proba
+    >>> from metricwise.rules import fit_links
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.random(20_000)
+    >>> labels = (rng.random(20_000) < truth).astype(int)
+    >>> overconfident = truth**2 / (truth**2 + (1 - truth) ** 2)
+    >>> halves = rng.random((3, 20_000)) < 0.5
+    >>> links = fit_links(read_proba(overconfident), labels[:, None], masks=halves)
+    >>> [round(float(link.temperature[0]), 1) for link in links]
+    [0.5, 0.5, 0.5]
+    """
+    masks = np.asarray(masks)
+    if masks.dtype != np.bool_ or masks.ndim != 2 or masks.shape[1] != proba.n_rows:
+        raise ValueError(
+            f"fit_links: masks must be a bool array of shape (R, {proba.n_rows}), a row for each resample, got "
+            f"{masks.dtype} of shape {masks.shape}."
+        )
+    return _fit("fit_links", _Rows(proba, codes, sample_weight, frequency, masks), shrinkage, max_rows)
+
+
+def _fit(who: str, rows: _Rows, shrinkage: float, max_rows: int) -> list[Link]:
+    """Return the link of each resample, or that of all rows where there are none."""
     if not (np.isfinite(shrinkage) and shrinkage > 0):
-        raise ValueError(f"fit_link: shrinkage must be positive, got {shrinkage!r}.")
+        raise ValueError(f"{who}: shrinkage must be positive, got {shrinkage!r}.")
     if max_rows < 1:
-        raise ValueError(f"fit_link: max_rows must be at least 1, got {max_rows!r}.")
+        raise ValueError(f"{who}: max_rows must be at least 1, got {max_rows!r}.")
+    proba, codes = rows.proba, rows.codes
     if codes.shape != (proba.n_rows, proba.n_outputs):
         raise ValueError(
-            f"fit_link: codes must have shape ({proba.n_rows}, {proba.n_outputs}), as proba has, got {codes.shape}."
+            f"{who}: codes must have shape ({proba.n_rows}, {proba.n_outputs}), as proba has, got {codes.shape}."
         )
-    rows = _Rows(proba, codes, sample_weight, frequency).sample(max_rows)
+    if rows.masks is not None and len(rows.masks) == 0:
+        return []
+    rows = rows.sample(max_rows)
     rows = replace(rows, proba=rows.proba.recalibrated())
-    proba, codes = rows.proba, rows.codes
-    link = Link.identity(proba.n_outputs, proba.width)
-    penalties = {k: _penalty(rows, k, shrinkage) for k in sorted(set(proba.n_classes.tolist()))}
-    for block, span in proba.spans():
-        counts = proba.n_classes[span]
-        for k in sorted(set(counts.tolist())):
-            for chosen in _batches(np.flatnonzero(counts == k), len(block), k):
-                weights = (rows.weight, rows.frequency)
-                problem = _Problem.read(block, codes[:, span], *weights, chosen, link.floor, penalties[k])
-                temperature, bias = _newton(problem)
-                link.temperature[span.start + chosen] = temperature
-                link.bias[span.start + chosen, :k] = bias
-    return link
+    links = [Link.identity(proba.n_outputs, proba.width) for _ in range(1 if rows.masks is None else len(rows.masks))]
+    for k in sorted(set(proba.n_classes.tolist())):
+        penalty = _penalty(rows, k, shrinkage)
+        for block, span in rows.proba.spans():
+            for chosen in _batches(np.flatnonzero(proba.n_classes[span] == k), len(block), k):
+                shared = _Shared.read(rows, block, span.start, chosen, k, Link.floor)
+                outputs = span.start + chosen
+                for link, theta in zip(links, _resampled(shared, rows.masks, penalty), strict=True):
+                    bias = np.concatenate([np.zeros((len(chosen), 1)), theta[:, 1:]], axis=1)
+                    link.temperature[outputs] = theta[:, 0]
+                    link.bias[outputs, :k] = bias - bias.mean(axis=1, keepdims=True)
+    return links
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """What a link is fitted to; `weight` counts `frequency` already."""
+    """What a link is fitted to; `weight` counts `frequency` already, and `masks` (R, N) are resamples."""
 
     proba: Probabilities
     codes: NDArray[Any]
     weight: FloatArray | None
     frequency: FloatArray | None
+    masks: BoolArray | None = None
 
     def sample(self, n_rows: int) -> _Rows:
         if self.proba.n_rows <= n_rows:
@@ -138,7 +218,8 @@ class _Rows:
             return drawn.frequency if values is None else values[drawn.rows] * drawn.frequency
 
         frequency = scaled(self.frequency)
-        return _Rows(self.proba.take(drawn.rows), self.codes[drawn.rows], scaled(self.weight), frequency)
+        masks = None if self.masks is None else self.masks[:, drawn.rows]
+        return _Rows(self.proba.take(drawn.rows), self.codes[drawn.rows], scaled(self.weight), frequency, masks)
 
     def pooled(self, outputs: IntArray, k: int) -> _Rows:
         """Return the entries of outputs of k classes as the rows of one output."""
@@ -148,8 +229,11 @@ class _Rows:
         rows = rows.sample(max(1, _POOL // len(outputs)))
         parts = [part if part.ndim == 2 else part[:, :, :k] for part in rows.proba.blocks]
         together = Probabilities((np.concatenate(parts),), np.array([k], dtype=np.intp))
-        weights = (None if values is None else np.tile(values, len(parts)) for values in (rows.weight, rows.frequency))
-        return _Rows(together, rows.codes.T.reshape(-1, 1), *weights)
+
+        def tiled(values: FloatArray | None) -> FloatArray | None:
+            return None if values is None else np.tile(values, len(parts))
+
+        return _Rows(together, rows.codes.T.reshape(-1, 1), tiled(rows.weight), tiled(rows.frequency))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +243,7 @@ class _Penalty:
     center: FloatArray
     strength: float
 
+    @cached_property
     def matrix(self) -> FloatArray:
         """(t - t_0)^2 and sum_k of the squared centred biases, as a quadratic form in theta - center."""
         k = len(self.center)
@@ -180,149 +265,162 @@ def _penalty(rows: _Rows, k: int, shrinkage: float) -> _Penalty:
 
 
 def _batches(outputs: IntArray, n_rows: int, k: int) -> list[IntArray]:
-    size = max(1, _BATCH // (n_rows * (k - 1)))
+    size = max(1, min(_BATCH // (n_rows * (k - 1)), _ROOM // (k * k)))
     return [outputs[start : start + size] for start in range(0, len(outputs), size)]
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
-    """The penalised likelihood of B outputs of k classes, with logits relative to class 0.
+class _Shared:
+    """What the resamples of B outputs of k classes share.
 
-    logits : (B, k - 1, N); weight : (B, N); counts : (B, k - 1), weight of each class but class 0; slope : (B,), the
-    weighted sum of the logits of the true classes; fixed : (B,), outputs with nothing to learn from; shown : (B, k),
-    classes that some label has. The likelihood is that of the labels among those: a class that no label shows says
-    nothing of its bias, and keeps what the penalty gives it.
+    logits : (B, k - 1, N), relative to class 0; codes : (N, B); own : (B, N), the logit of the true class, 0 where the
+    label is missing; weight : (B, N), 0 there too; row_weight and frequency : (N,) or None.
     """
 
     logits: FloatArray
+    codes: NDArray[Any]
+    own: FloatArray
     weight: FloatArray
+    row_weight: FloatArray | None
+    frequency: FloatArray | None
+
+    @classmethod
+    def read(cls, rows: _Rows, block: NDArray[Any], start: int, outputs: IntArray, k: int, floor: float) -> _Shared:
+        logits = kernels.relative_logits(block, outputs, k, floor)
+        codes = rows.codes[:, start + outputs]
+        true = np.ascontiguousarray(codes.T)
+        own = logits[:, 0] if k == 2 else _own(logits, true)
+        own = own * (true > 0)
+        weight = (true >= 0).astype(np.float64)
+        if rows.weight is not None:
+            weight *= rows.weight
+        return cls(logits, codes, own, weight, rows.weight, rows.frequency)
+
+
+def _own(logits: FloatArray, true: NDArray[Any]) -> FloatArray:
+    """Return the logits (B, N) of the true classes (B, N); any number where there is none."""
+    n_outputs, n_others, n_rows = logits.shape
+    place = true.astype(np.intp)
+    place += (n_others * np.arange(n_outputs) - 1)[:, None]
+    place *= n_rows
+    place += np.arange(n_rows)
+    return np.asarray(logits.reshape(-1).take(place, mode="clip"))
+
+
+def _resampled(shared: _Shared, masks: BoolArray | None, penalty: _Penalty) -> Iterator[FloatArray]:
+    """Yield the parameters (B, k) of each resample, or of all rows where there are none."""
+    n_outputs, k = len(shared.logits), len(penalty.center)
+    everywhere = _newton(_Problem.read(shared, None, penalty), np.tile(penalty.center, (n_outputs, 1)))
+    if masks is None:
+        yield everywhere
+        return
+    step = max(1, _ROOM // (n_outputs * k * k))
+    for start in range(0, len(masks), step):
+        some = np.ascontiguousarray(masks[start : start + step])
+        theta = _newton(_Problem.read(shared, some, penalty), np.tile(everywhere, (len(some), 1)))
+        yield from theta.reshape(len(some), n_outputs, k)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The penalised likelihood of J = R * B fits, of B outputs of k classes in each of R resamples.
+
+    taken : (R, N), or None for all rows and R = 1; scale : (J,), what weights are multiplied by; counts : (J, k - 1),
+    weight of each class but class 0; slope : (J,), the weighted sum of the logits of the true classes; fixed : (J,),
+    fits with nothing to learn from; shown : (J, k), classes that some label has. The likelihood is that of the labels
+    among those: a class that no label shows says nothing of its bias, and keeps what the penalty gives it.
+    """
+
+    shared: _Shared
+    taken: BoolArray | None
+    scale: FloatArray
     counts: FloatArray
     slope: FloatArray
-    fixed: NDArray[np.bool_]
-    shown: NDArray[np.bool_]
+    fixed: BoolArray
+    shown: BoolArray
     penalty: _Penalty
 
     @classmethod
-    def read(
-        cls,
-        block: NDArray[Any],
-        codes: NDArray[Any],
-        sample_weight: FloatArray | None,
-        frequency: FloatArray | None,
-        outputs: IntArray,
-        floor: float,
-        penalty: _Penalty,
-    ) -> _Problem:
+    def read(cls, shared: _Shared, taken: BoolArray | None, penalty: _Penalty) -> _Problem:
         k = len(penalty.center)
-        logits = _relative_logits(block, outputs, k, floor)
-        true = codes[:, outputs].T
-        weight = (true >= 0).astype(np.float64)
-        if sample_weight is not None:
-            weight *= sample_weight
+        weight, frequency = shared.row_weight, shared.frequency
+        # (R, N): what the rows of each resample weigh.
+        each = np.ones((1, len(shared.codes))) if taken is None else taken.astype(np.float64)
+        if weight is not None:
+            each *= weight
+        counts = kernels.tally(shared.codes, each, k).reshape(-1, k)
+        # Not by BLAS, whose sums depend on the number of threads.
+        slope = np.einsum("rn,bn->rb", each, shared.own).reshape(-1)
+        scale = np.ones(len(counts))
+        if weight is not None:
             # In effective rows; an output whose observed rows all weigh nothing has none.
-            per_row = weight if frequency is None else weight / frequency
-            total, squares = weight.sum(axis=1), (weight * per_row).sum(axis=1)
-            weight *= np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)[:, None]
-        place = np.maximum(true, 0) + k * np.arange(len(true))[:, None]
-        sums: FloatArray = np.bincount(place.ravel(), weight.ravel(), minlength=k * len(true)).astype(np.float64)
-        counts = sums.reshape(-1, k)
-        own = np.take_along_axis(logits, np.maximum(true, 1)[:, None] - 1, axis=1)[:, 0]
-        slope = (weight * np.where(true > 0, own, 0.0)).sum(axis=1)
+            each *= weight if frequency is None else weight / frequency
+            total, squares = counts.sum(axis=1), kernels.tally(shared.codes, each, k).reshape(-1, k).sum(axis=1)
+            scale = np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)
+        counts *= scale[:, None]
         shown = counts > 0
         fixed = shown.sum(axis=1) < 2
-        return cls(logits, weight, counts[:, 1:], slope, fixed, shown | fixed[:, None], penalty)
+        return cls(shared, taken, scale, counts[:, 1:], slope * scale, fixed, shown, penalty)
 
-    def evaluate(self, theta: FloatArray, curved: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value (B,), gradient (B, k) and Hessian (B, k, k) at theta = (t, b_1, ..., b_{k-1}).
-
-        Without `curved` the Hessian, which costs most, is the penalty's alone.
-        """
-        size = theta.shape[1]
-        gradient = np.concatenate([-self.slope[:, None], -self.counts], axis=1)
-        value = (theta * gradient).sum(axis=1)
-        hessian = np.zeros((len(theta), size, size))
-        step = max(1, _ROOM // (len(theta) * (size - 1)))
-        for start in range(0, self.logits.shape[2], step):
-            value += self._add(theta, slice(start, start + step), gradient, hessian if curved else None)
-        penalty = self.penalty.matrix()
+    def evaluate(self, theta: FloatArray, fits: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return value (F,), gradient (F, k) and Hessian (F, k, k) of some fits at theta = (t, b_1, ..., b_{k-1})."""
+        shared, scale = self.shared, self.scale[fits]
+        jobs = np.stack(np.divmod(fits, len(shared.logits)), axis=1)
+        sums = kernels.log_partition(shared.logits, shared.weight, self.taken, jobs, theta, self.shown[fits])
+        value, gradient, hessian = sums[0] * scale, sums[1] * scale[:, None], sums[2] * scale[:, None, None]
+        labels = np.concatenate([self.slope[fits, None], self.counts[fits]], axis=1)
+        value -= (theta * labels).sum(axis=1)
+        gradient -= labels
+        penalty = self.penalty.matrix
         away = theta - self.penalty.center
-        value += 0.5 * np.einsum("bi,ij,bj->b", away, penalty, away)
-        gradient += away @ penalty
+        slope = away @ penalty
+        value += 0.5 * (slope * away).sum(axis=1)
+        gradient += slope
         hessian += penalty
         return value, gradient, hessian
 
-    def _add(self, theta: FloatArray, rows: slice, gradient: FloatArray, hessian: FloatArray | None) -> FloatArray:
-        """Add what some of the rows add to gradient and Hessian; return what they add to the value."""
-        t, bias, logits, weight = theta[:, 0], theta[:, 1:], self.logits[:, :, rows], self.weight[:, rows]
-        p = logits * t[:, None, None]
-        p += bias[:, :, None]
-        if not self.shown.all():
-            p[~self.shown[:, 1:]] = -np.inf
-        first = np.where(self.shown[:, :1], 0.0, -np.inf)
-        top = np.maximum(p.max(axis=1), first)
-        p -= top[:, None]
-        np.exp(p, out=p)
-        total = p.sum(axis=1) + np.exp(first - top)
-        p /= total[:, None]
-        mean = (p * logits).sum(axis=1)
-        weighted = p * weight[:, None]
-        mass = weighted.sum(axis=2)
-        gradient[:, 0] += (weight * mean).sum(axis=1)
-        gradient[:, 1:] += mass
-        if hessian is not None:
-            others = np.arange(1, theta.shape[1])
-            # Of very many classes in single precision: the step is corrected by the next gradient, which is exact.
-            single = len(others) > _WIDE
-            left, right = (weighted.astype(np.float32), p.astype(np.float32)) if single else (weighted, p)
-            hessian[:, 1:, 1:] -= left @ right.transpose(0, 2, 1)
-            hessian[:, others, others] += mass
-            weighted *= logits - mean[:, None]
-            cross = weighted.sum(axis=2)
-            hessian[:, 0, 0] += (weighted * logits).sum(axis=(1, 2))
-            hessian[:, 0, 1:] += cross
-            hessian[:, 1:, 0] += cross
-        return np.asarray((weight * (top + np.log(total))).sum(axis=1))
 
-
-def _relative_logits(block: NDArray[Any], outputs: IntArray, k: int, floor: float) -> FloatArray:
-    """log(eta_j / eta_0) for j = 1..k-1, of shape (B, k - 1, N)."""
-    if block.ndim == 2:
-        positive = block[:, outputs].T.astype(np.float64)[:, None]
-        return np.log(np.maximum(positive, floor)) - np.log(np.maximum(1.0 - positive, floor))
-    eta = np.ascontiguousarray(np.moveaxis(block[:, outputs, :k], 0, 2), dtype=np.float64)
-    np.log(np.maximum(eta, floor, out=eta), out=eta)
-    eta[:, 1:] -= eta[:, :1]
-    return eta[:, 1:]
-
-
-def _newton(problem: _Problem) -> tuple[FloatArray, FloatArray]:
-    """Minimise by damped Newton steps; return temperature (B,) and centred bias (B, k)."""
-    n_outputs, n_others = problem.counts.shape
-    theta = np.zeros((n_outputs, n_others + 1))
-    theta[:, 0] = 1.0  # where outputs with nothing to learn from stay
-    theta[~problem.fixed] = problem.penalty.center
-    value, gradient, hessian = problem.evaluate(theta)
-    done = problem.fixed.copy()
+def _newton(problem: _Problem, start: FloatArray) -> FloatArray:
+    """Minimise by damped Newton steps from `start` (J, k); return the parameters (J, k)."""
+    theta = start.copy()
+    theta[problem.fixed] = np.eye(1, theta.shape[1])  # where fits with nothing to learn from stay
+    left = np.flatnonzero(~problem.fixed)
+    if len(left) == 0:
+        return theta
+    value, gradient, hessian = problem.evaluate(theta[left], left)
     for _ in range(_MAX_STEPS):
-        step = _step(theta, gradient, hessian)
+        step = _step(theta[left], gradient, hessian)
         gain = -(gradient * step).sum(axis=1)
-        size = np.where(done, 0.0, 1.0)
-        done |= gain <= 2 * _TOL
-        while True:
-            # Flattened by at most one bound, the path from theta to the trial point stays one of descent.
-            trial = theta + size[:, None] * step
-            np.maximum(trial[:, 0], _MIN_TEMPERATURE, out=trial[:, 0])
-            new = problem.evaluate(trial, curved=not done.all())
-            worse = new[0] > value - 1e-4 * size * gain + 1e-12 * np.abs(value)
-            worse &= (size > 1e-6) & ~done
-            if not worse.any():
-                break
-            size[worse] /= 2
-        theta, (value, gradient, hessian) = trial, new
-        if done.all():
+        done = gain <= 2 * _TOL
+        theta[left[done]] = _bounded(theta[left[done]] + step[done])  # so short a step needs no check
+        left, value, step, gain = left[~done], value[~done], step[~done], gain[~done]
+        if len(left) == 0:
             break
-    bias = np.concatenate([np.zeros((n_outputs, 1)), theta[:, 1:]], axis=1)
-    return theta[:, 0], bias - bias.mean(axis=1, keepdims=True)
+        theta[left], value, gradient, hessian = _descend(problem, left, theta[left], value, step, gain)
+    return theta
+
+
+def _descend(
+    problem: _Problem, fits: IntArray, theta: FloatArray, value: FloatArray, step: FloatArray, gain: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Halve steps until they pay; return the parameters, and what `evaluate` returns there."""
+    size = np.ones(len(fits))
+    trial = _bounded(theta + step)
+    new = problem.evaluate(trial, fits)
+    while True:
+        worse = (new[0] > value - 1e-4 * size * gain + 1e-12 * np.abs(value)) & (size > 1e-6)
+        if not worse.any():
+            return trial, *new
+        size[worse] /= 2
+        trial[worse] = _bounded(theta[worse] + size[worse, None] * step[worse])
+        for known, again in zip(new, problem.evaluate(trial[worse], fits[worse]), strict=True):
+            known[worse] = again
+
+
+def _bounded(theta: FloatArray) -> FloatArray:
+    """Hold the temperature to its bound: flattened by at most that, the path to a trial point stays one of descent."""
+    np.maximum(theta[:, 0], _MIN_TEMPERATURE, out=theta[:, 0])
+    return theta
 
 
 def _step(theta: FloatArray, gradient: FloatArray, hessian: FloatArray) -> FloatArray:
