@@ -178,28 +178,6 @@ def test_weights_priors_missing_labels_and_classes_that_never_occur(counting):
             np.testing.assert_array_equal(solution.rule.predict(proba)[:, m], one.rule.predict(proba[m]))
 
 
-@pytest.mark.parametrize("recipe", [Recipe("labels", n_bootstrap=7), Recipe("blended", True, n_bootstrap=7)], ids=str)
-def test_resamples_are_those_of_separate_calls(recipe):
-    proba, y = drawn(11, (4, 2, 3))
-    metrics = ["quadratic_kappa", "f1", "accuracy"]
-    whole = fit(read_problem(proba, y, metrics), recipe, Settings(), seed=3)
-    for m, metric in enumerate(metrics):
-        own = fit(read_problem(proba[m], y.iloc[:, m], metric), recipe, Settings(), seed=3)
-        np.testing.assert_array_equal(whole.rule.predict(proba)[:, m], own.rule.predict(proba[m]))
-    assert "The mean of the rules of 7 resamples" in whole.status
-
-
-def test_resamples_may_miss_every_label_of_an_output():
-    proba, y = drawn(12, (3, 2), n=40)
-    y = y.astype(float)
-    y.iloc[2:, 0] = np.nan
-    y.iloc[:2, 0] = [0, 1]
-    problem = read_problem(proba, y, ["quadratic_kappa", "f1"])
-    solution = fit(problem, Recipe("labels", n_bootstrap=30), Settings())
-    own = fit(read_problem(proba[1], y.iloc[:, 1], "f1"), Recipe("labels", n_bootstrap=30), Settings())
-    np.testing.assert_array_equal(solution.rule.predict(proba)[:, 1], own.rule.predict(proba[1]))
-
-
 @pytest.mark.parametrize("recipe", [Recipe("labels"), Recipe("expected", True), Recipe("blended", True)], ids=str)
 def test_rows_in_chunks_give_the_rule_of_rows_in_memory(recipe):
     proba, y = drawn(33, (4, 2, 3, 2))
@@ -473,7 +451,7 @@ def test_the_recipe_is_chosen_for_all_outputs_together():
     skewed = [own / own.sum(axis=1, keepdims=True) for own in skewed]
     solution = mw.optimize(skewed, y, {"a": "quadratic_kappa", "b": "f1"}, record=["accuracy"])
     assert solution.gain.estimate > 0
-    assert len(solution.candidates) == 4
+    assert len(solution.candidates) == 2
     assert solution.value > solution.baseline
     decided = solution.rule.predict(skewed)
     expected = [sk.cohen_kappa_score(y["a"], decided[:, 0], weights="quadratic"), sk.f1_score(y["b"], decided[:, 1])]

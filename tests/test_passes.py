@@ -105,15 +105,6 @@ def test_outputs_that_are_walked_along_in_turns_make_one_pass(entries):
     assert solution.n_passes == 2  # the walk, and a count
 
 
-def test_resamples_are_counted(entries):
-    """Every resample is fitted: each reads its rows."""
-    proba, y = draw(300, 1, 3)
-    recipe = mw.problem.Recipe("labels", n_bootstrap=5)
-    problem = mw.optimization.read_problem(proba[:, 0], y[:, 0], "quadratic_kappa")
-    solution = mw.problem.fit(problem, recipe, mw.solvers.Path())
-    assert solution.n_passes == len(entries) >= 11  # five walks, five counts, and the count of their mean
-
-
 def test_plain_argmax_is_counted(entries):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), size=100)

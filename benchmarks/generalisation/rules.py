@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import metricwise as mw
 from metricwise.optimization import read_problem
-from metricwise.selection import influence
+from metricwise.uncertainty import influence
 
 from . import peers
 from .probabilities import Task, read

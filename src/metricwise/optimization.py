@@ -23,10 +23,12 @@ from .metrics.naming import positive_places
 from .metrics.recording import RecordSpec, resolve_record
 from .metrics.resolution import Resolved, target_kind
 from .problem import Problem, Recipe, Settings, argmax_rule, fit
+from .progress import Progress, read_verbose
 from .recorded import record_rule
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
 from .sources import MemorySource
+from .uncertainty import threshold_range
 
 __all__ = ["optimize", "read_problem"]
 
@@ -38,6 +40,9 @@ def optimize(
     *,
     average: str | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_kind: str = "importance",
+    groups: ArrayLike | None = None,
+    time: ArrayLike | None = None,
     output_weight: ArrayLike | None = None,
     classes: Any = None,
     pos_label: Any = None,
@@ -52,6 +57,7 @@ def optimize(
     tol: float | None = None,
     normalize: bool = False,
     zero_division: float = 0.0,
+    verbose: bool | None = None,
 ) -> Solution:
     """Find the decision rule that maximises a metric.
 
@@ -76,6 +82,15 @@ def optimize(
         Average over outputs. None means micro unless the name of the metric fixes it, and must be given where outputs
         have different classes. Outputs with a metric each have "macro" only.
     sample_weight : array-like of shape (N,), optional
+    weight_kind : {"importance", "frequency"}, default="importance"
+        What weights mean: how much a row matters, or how many rows it stands for, as whole numbers. The rule is the
+        same; the errors of what is promised of new rows are not.
+    groups : array-like of shape (N,), optional
+        Rows that belong together, such as those of one patient: whatever judges a rule on rows that it has not seen
+        has seen none of their group. Exact copies of rows are noticed without.
+    time : array-like of shape (N,), optional
+        When rows were observed, as numbers or dates: neighbours in time belong together, and rules are judged on
+        stretches of time that they have not seen.
     output_weight : array-like of shape (M,), optional
     classes : array-like, or list of M array-likes, optional
         Labels in column order. None takes the names of the columns of data frames, else the sorted labels in y if
@@ -98,9 +113,10 @@ def optimize(
     confusion : {"auto", "labels", "expected", "blended"}, default="auto"
         Count with the labels, with the probabilities in their place, or with half of each.
     recalibrate : {"auto", True, False}, default="auto"
-        Fit a temperature and a bias per class to the labels first. Where this or `confusion` is "auto", the recipe is
-        chosen by cross-validation over the rows given, plain argmax among the candidates, and `Solution.gain`
-        estimates what the rule adds on new rows; fixing both switches that off.
+        Fit a temperature and a bias per class to the labels first. Where this or `confusion` is "auto", recipes are
+        fitted to resamples of the rows, and judged on the rows that those left out: the rule is the one that all
+        resamples of the best recipe make together, or plain argmax, and `Solution.gain` estimates what it adds on new
+        rows. Of more than 20,000 rows a sample judges, and the rule is fitted to all. Fixing both switches that off.
     prior : array-like of shape (K,) or (M, K), or list of M arrays, optional
         Class priors of the rows that the rule is for, where they are known to differ.
     randomized : bool, default=False
@@ -116,6 +132,8 @@ def optimize(
         Accept scores: divide each row by its sum.
     zero_division : float, default=0.0
         Value at 0/0 of the metrics given by name.
+    verbose : bool, optional
+        Say on standard error what is being done, if it takes more than a second. None: on a terminal only.
 
     Returns
     -------
@@ -143,7 +161,7 @@ def optimize(
     'quadratic_kappa (stars), f1 (spam)'
     """
     recipe = _read_recipe(confusion, recalibrate, y)
-    seed = _read_seed(random_state)
+    seed, shown = _read_seed(random_state), read_verbose(verbose, "optimize")
     if not isinstance(randomized, (bool, np.bool_)):
         raise ValueError(f"optimize: randomized must be True or False, got {inputs.shown(randomized)}.")
     chosen_solver = _read_solver(solver, Settings(bool(randomized), seed, tol))
@@ -153,6 +171,9 @@ def optimize(
         metric,
         average=average,
         sample_weight=sample_weight,
+        weight_kind=weight_kind,
+        groups=groups,
+        time=time,
         output_weight=output_weight,
         classes=classes,
         pos_label=pos_label,
@@ -164,10 +185,21 @@ def optimize(
     )
     if problem.aim.metric.whole_rows:
         recipe = _read_recipe(_only_labels(problem.aim.metric, confusion, bool(randomized)), recalibrate, y)
-    choice = None
+    n_stages = 1 if not isinstance(recipe, list) else len(recipe) + 3
+    with Progress("optimize", n_stages, shown) as progress:
+        problem.source.passes.listener = progress.tick
+        return _solve(problem, recipe, chosen_solver, seed, progress)
+
+
+def _solve(
+    problem: Problem, recipe: Recipe | list[Recipe] | None, solver: Solver | Settings, seed: int, progress: Progress
+) -> Solution:
+    """Choose the recipe, if there are several, fit the rule, and say what the user should know of it."""
+    choice, found = None, None
     if isinstance(recipe, list):
-        choice = choose(problem, recipe, chosen_solver, seed=seed)
-        recipe = choice.recipe
+        choice = choose(problem, recipe, solver, seed=seed, stage=progress.stage)
+        recipe, found = choice.recipe, choice.rule
+    progress.stage("fitting all rows")
     facts = {
         "metric": problem.aim.name,
         "average": problem.aim.average,
@@ -175,13 +207,19 @@ def optimize(
         "rows": problem.n_rows,
         "metricwise": __version__,
     }
-    solution = _plain(problem, facts) if recipe is None else fit(problem, recipe, chosen_solver, facts, seed)
+    solution = _plain(problem, facts) if recipe is None else fit(problem, recipe, solver, facts, found)
+    solution = replace(
+        solution, status=_status(solution, problem, choice), recorded=record_rule(problem, solution.rule)
+    )
+    if choice is None:
+        return solution
+    ranges = threshold_range(choice.judges, solution.rule)
     return replace(
         solution,
-        status=_status(solution, problem, choice),
-        gain=None if choice is None else choice.gain,
-        recorded=record_rule(problem, solution.rule),
-        candidates=() if choice is None else choice.candidates,
+        gain=choice.gain,
+        value_on_new_rows=choice.value,
+        threshold_range=ranges if ranges is None or problem.schema.multioutput else ranges[0],
+        candidates=choice.candidates,
     )
 
 
@@ -212,6 +250,9 @@ def read_problem(
     *,
     average: str | None = None,
     sample_weight: Any = None,
+    weight_kind: Any = "importance",
+    groups: Any = None,
+    time: Any = None,
     output_weight: Any = None,
     classes: Any = None,
     pos_label: Any = None,
@@ -225,7 +266,16 @@ def read_problem(
     """Read and check everything but the recipe; see :func:`optimize`."""
     inputs.warn_of_order(who, 3, proba=proba, y=y, sample_weight=sample_weight)
     data = inputs.read_data(
-        proba, y, classes=classes, missing=missing, normalize=normalize, sample_weight=sample_weight, who=who
+        proba,
+        y,
+        classes=classes,
+        missing=missing,
+        normalize=normalize,
+        sample_weight=sample_weight,
+        weight_kind=weight_kind,
+        groups=groups,
+        time=time,
+        who=who,
     )
     rows, schema, declared, scales = data.rows, data.schema, data.declared, data.scales
     names = schema.classes
@@ -270,7 +320,8 @@ def read_problem(
     if data.counts is not None:
         vars(source)["class_weights"] = data.counts  # known already
     shares = None if prior is None else inputs.read_prior(prior, schema.n_classes, who)
-    problem = Problem(source, aim_of(resolved), shares, {name: aim_of(one) for name, one in recorded.items()})
+    record_of = {name: aim_of(one) for name, one in recorded.items()}
+    problem = Problem(source, aim_of(resolved), shares, record_of, ordered=time is not None)
     _check_observed(problem, who)
     return problem
 
@@ -317,10 +368,9 @@ def _read_recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe | list[Reci
         return Recipe("expected")
     if confusion != "auto" and recalibrate != "auto":
         return Recipe(confusion, bool(recalibrate))  # type: ignore[arg-type]  # checked above
-    wanted = candidates(_row_count(y))
+    wanted = candidates()
     if confusion != "auto":
-        resamples = max(recipe.n_bootstrap for recipe in wanted)
-        wanted = [Recipe(confusion, value, resamples) for value in (True, False)]  # type: ignore[arg-type]  # checked
+        wanted = [Recipe(confusion, value) for value in (True, False)]  # type: ignore[arg-type]  # checked
     elif recalibrate != "auto":
         wanted = list(dict.fromkeys(replace(recipe, recalibrate=bool(recalibrate)) for recipe in wanted))
     return wanted
@@ -340,16 +390,6 @@ def _only_labels(metric: Metric, confusion: str, randomized: bool) -> str:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number))
-
-
-def _row_count(y: Any) -> int:
-    """N before y has been read; 0 for what will turn out to be no labels."""
-    if isinstance(y, inputs.Labels):
-        return len(y.codes)
-    shape = getattr(y, "shape", None)
-    if isinstance(shape, tuple):
-        return int(shape[0]) if len(shape) else 0
-    return len(y) if hasattr(y, "__len__") and not isinstance(y, type) else 0
 
 
 def _read_seed(random_state: Any) -> int:

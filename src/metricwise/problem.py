@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .inputs import Schema
-from .losses import Loss, average_loss
+from .losses import Loss
 from .metrics.aim import Aim
 from .metrics.averages import Grouping
-from .metrics.instance import RowMean, row_values
+from .metrics.instance import RowMean, RowValues, row_values
 from .metrics.naming import PerOutput
 from .metrics.objective import Objective
 from .oracles import Counts, Oracle
@@ -61,13 +61,10 @@ class Recipe:
         What is counted: labels, probabilities in their place, or half of each.
     recalibrate : bool
         Whether a link is fitted to the labels first.
-    n_bootstrap : int
-        Average the losses of this many resamples of the rows; 0 fits the rows once.
     """
 
     confusion: Literal["labels", "expected", "blended"] = "labels"
     recalibrate: bool = False
-    n_bootstrap: int = 0
 
     def __str__(self) -> str:
         return ("recalibrated + " if self.recalibrate else "") + self.confusion
@@ -86,12 +83,15 @@ class Problem:
         Class priors of the rows that the rule is for.
     record : mapping of str to Aim
         What is recorded beside it.
+    ordered : bool, default=False
+        Whether rows that belong together are runs of neighbours in time, which their codes ascend with.
     """
 
     source: Source
     aim: Aim
     prior: FloatArray | None = None
     record: Mapping[str, Aim] = field(default_factory=dict)
+    ordered: bool = False
 
     @property
     def schema(self) -> Schema:
@@ -110,8 +110,8 @@ class Problem:
 
     def sample(self, n_rows: int, seed: int) -> InMemory:
         """Return the problem of about so many rows in memory, stratified by class and weighted back."""
-        rows = self.source.sample(n_rows, seed)
-        return InMemory(MemorySource(rows, self.schema, self.source.passes), self.aim, self.prior, self.record)
+        source = MemorySource(self.source.sample(n_rows, seed), self.schema, self.source.passes)
+        return InMemory(source, self.aim, self.prior, self.record, self.ordered)
 
     def of_outputs(self, outputs: NDArray[np.intp]) -> Problem:
         """Return the problem of some of the outputs, which are averaged by macro; nothing is recorded for it."""
@@ -198,7 +198,12 @@ class Problem:
         """Outputs that no label can tell a rule for: without any, or of one class, each by itself (macro)."""
         if not self.labelled or self.aim.average != "macro" or self.schema.n_outputs == 1:
             return np.zeros(self.schema.n_outputs, dtype=bool)
-        return np.asarray((self.source.class_weights > 0).sum(axis=1) < 2)
+        shown, parts = self.source.class_weights > 0, self.aim.parts
+        if parts is not None:
+            joint = np.zeros((parts.max() + 1, shown.shape[1]), dtype=bool)
+            np.logical_or.at(joint, parts, shown)
+            shown = joint[parts]
+        return np.asarray(shown.sum(axis=1) < 2)
 
     def confusion_of_rule(self, rule: WeightedRule | MixtureRule, oracle: Counts) -> FloatArray:
         """Return the confusion tensor of a rule that knows no link, as an oracle counts it; of a mixture the mean."""
@@ -216,12 +221,12 @@ class Problem:
     def _by_row(self, rows: Any, rule: WeightedRule | MixtureRule) -> RowMean:
         """The mean over some rows of the metric of each row's own confusion."""
         decided = rule.decide(rows.proba) if isinstance(rule, WeightedRule) else rule.decide(rows.proba, rows.start)
-        return self._mean_over(rows, decided)
+        return self._values_of(rows, decided).mean
 
-    def _mean_over(self, rows: Any, decided: NDArray[Any]) -> RowMean:
+    def _values_of(self, rows: Any, decided: NDArray[Any]) -> RowValues:
         aim, schema = self.aim, self.schema
         own = (aim.output_weight, rows.weight, schema.classes)
-        return row_values(aim.metric, rows.codes, decided, schema.width, *own).mean
+        return row_values(aim.metric, rows.codes, decided, schema.width, *own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,28 +237,21 @@ class InMemory(Problem):
 
     def take(self, rows: Any) -> InMemory:
         """Return the problem of some of the rows."""
-        return self._with(self.source.take(rows))
-
-    def _with(self, rows: Any) -> InMemory:
-        return replace(self, source=MemorySource(rows, self.schema, self.source.passes))
-
-    def resampled(self, rng: np.random.Generator) -> InMemory:
-        """Return the problem with the rows drawn anew with replacement, as weights."""
-        rows, n = self.source.rows, self.n_rows
-        counts = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
-        weight = counts if rows.weight is None else counts * rows.weight
-        seen = weight if rows.codes is None else weight[(rows.codes >= 0).any(axis=1)]
-        return self._with(replace(rows, weight=weight)) if seen.any() else self
+        return replace(self, source=MemorySource(self.source.take(rows), self.schema, self.source.passes))
 
     def decide(self, rule: WeightedRule | MixtureRule, link: Link | None = None) -> NDArray[np.intp]:
         """Return the decisions (codes) of a rule that knows no link, behind one."""
         proba = self.source.rows.proba
         return rule.decide(proba if link is None else link.view(proba))
 
+    def by_row(self, decided: NDArray[Any]) -> RowValues:
+        """Return the metric of each row's own confusion, of decisions (codes), and what rows weigh."""
+        return self._values_of(self.source.rows, decided)
+
     def value_of(self, decided: NDArray[Any]) -> float:
         """Return the metric of decisions (codes) counted with labels; row by row for the instance-average."""
         if self.aim.average == "instance":
-            return self._mean_over(self.source.rows, decided).value
+            return self.by_row(decided).mean.value
         oracle = self.oracle()
         return self.objective(oracle).value(oracle.confusion_of(decided))
 
@@ -315,8 +313,8 @@ def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False
     return next(name for name in _PREFERENCE if name not in ruled_out and not SOLVERS[name].needs.missing(objective))
 
 
-def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, seed: int = 0) -> tuple[Solution, Link | None]:
-    """Fit a rule to a problem by a recipe, and nothing else.
+def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: Link | None) -> Solution:
+    """Fit a rule to a problem by a recipe, behind a link, and nothing else.
 
     What a rule that is judged elsewhere needs, on rows that were not fitted; see :func:`fit` for the others.
 
@@ -326,45 +324,25 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, seed: int
     recipe : Recipe
     solver : Solver or Settings
         Settings pick one for the metric.
-    seed : int
-        Of the resamples of the recipe, whatever the solver.
+    link : Link or None
 
     Returns
     -------
-    solution : Solution
+    Solution
         Its rule is over codes, without the link.
-    link : Link or None
     """
-    link = problem.link(recipe.recalibrate)
     oracle = problem.oracle(recipe.confusion, link)
-    return _maximise(problem, recipe, solver, oracle, problem.objective(oracle, recipe), seed), link
+    return _maximise(problem, recipe, solver, oracle, problem.objective(oracle, recipe))
 
 
 def _maximise(
-    problem: Problem,
-    recipe: Recipe,
-    solver: Solver | Settings,
-    oracle: Counts,
-    objective: Objective,
-    seed: int,
+    problem: Problem, recipe: Recipe, solver: Solver | Settings, oracle: Counts, objective: Objective
 ) -> Solution:
-    """Solve once, or on resamples of the rows whose losses are averaged; behind the link."""
+    """Solve by the solver that is given, or by the one that fits each part of the outputs."""
     if len(problem.parts) > 1:
-        return _maximise_parts(problem, recipe, solver, oracle, objective, seed)
+        return _maximise_parts(problem, recipe, solver, oracle, objective)
     chosen = solver.make(oracle, objective) if isinstance(solver, Settings) else solver
-    ratio = objective.ratio
-    fixed = recipe.confusion == "expected" or (ratio is not None and ratio.linear)  # labels are not counted
-    if not recipe.n_bootstrap or fixed or getattr(chosen, "randomized", False):
-        return chosen.solve(oracle, objective)
-    rng = np.random.default_rng(seed)
-    losses, rows = [], problem.sample(problem.n_rows, 0)
-    for _ in range(recipe.n_bootstrap):
-        resampled = rows.resampled(rng).oracle(recipe.confusion, oracle.link)
-        rule = chosen.solve(resampled, problem.objective(resampled, recipe)).rule
-        assert isinstance(rule, WeightedRule)  # only randomised solvers mix
-        losses.append(rule.loss)
-    words = f"The mean of the rules of {recipe.n_bootstrap} resamples of the rows."
-    return settle(oracle, objective, average_loss(losses), status=words, outcome=Outcome.LOCAL)
+    return chosen.solve(oracle, objective)
 
 
 def _maximise_parts(
@@ -373,7 +351,6 @@ def _maximise_parts(
     solver: Solver | Settings,
     oracle: Counts,
     objective: Objective,
-    seed: int,
 ) -> Solution:
     """Solve outputs of different metrics each by what its own metric is, which loses nothing: they never interact."""
     metric = problem.aim.metric
@@ -388,7 +365,7 @@ def _maximise_parts(
             solver.needs.check(own_objective, type(solver).__name__, title)
         tasks.append((outputs, title, part, own_oracle, own_objective))
     parts = [
-        Part(outputs, title, _maximise(part, recipe, solver, own_oracle, own_objective, seed))
+        Part(outputs, title, _maximise(part, recipe, solver, own_oracle, own_objective))
         for outputs, title, part, own_oracle, own_objective in tasks
     ]
     return join(oracle, objective, parts)
@@ -399,7 +376,7 @@ def fit(
     recipe: Recipe,
     solver: Solver | Settings,
     facts: Mapping[str, Any] | None = None,
-    seed: int = 0,
+    found: tuple[WeightedRule, Link | None] | None = None,
 ) -> Solution:
     """Fit a rule to a problem by a recipe, and say how good it is; see :func:`solve`.
 
@@ -407,19 +384,22 @@ def fit(
     ----------
     facts : mapping, optional
         What the rule is to know of itself, besides its value.
-    seed : int
-        Of the resamples of the recipe, whatever the solver.
+    found : tuple of WeightedRule and (Link or None), optional
+        The rule, if it has been found already: over codes, and the link that it is behind.
 
     Returns
     -------
     Solution
         Its rule has the user's labels.
     """
-    link = problem.link(recipe.recalibrate)
+    link = problem.link(recipe.recalibrate) if found is None else found[1]
     read_before = problem.source.passes.entries
     oracle = problem.oracle(recipe.confusion, link)
     objective = problem.objective(oracle, recipe)
-    solution = _maximise(problem, recipe, solver, oracle, objective, seed)
+    if found is None:
+        solution = _maximise(problem, recipe, solver, oracle, objective)
+    else:
+        solution = settle(oracle, objective, found[0].loss, status="", outcome=Outcome.LOCAL)
     if objective.frozen.any():
         solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
     plain = [Loss.argmax(problem.schema.width)]

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .losses import Loss
@@ -18,7 +17,7 @@ from .problem import InMemory, Problem, argmax_rule, components, mixed
 from .rules import MixtureRule, WeightedRule
 from .solvers import Recorded
 
-__all__ = ["cross_validated", "record_rule"]
+__all__ = ["held_out", "record_rule"]
 
 
 def record_rule(problem: Problem, rule: WeightedRule | MixtureRule) -> dict[str, Recorded]:
@@ -52,15 +51,15 @@ def record_rule(problem: Problem, rule: WeightedRule | MixtureRule) -> dict[str,
     return out
 
 
-def cross_validated(problem: InMemory, trials: Sequence[Sequence[NDArray[Any]]]) -> dict[str, tuple[float, ...]]:
-    """Value the decisions of candidates by every recorded metric, mean over trials.
+def held_out(problem: InMemory, decisions: Sequence[NDArray[Any]]) -> dict[str, tuple[float, ...]]:
+    """Value the decisions of candidates on rows that they have not seen by every recorded metric.
 
     Parameters
     ----------
     problem : InMemory
         With labels.
-    trials : sequence of sequences of integer ndarray of shape (N, M)
-        Decisions of each candidate, in each trial.
+    decisions : sequence of integer ndarray of shape (N, M)
+        Of each candidate.
 
     Returns
     -------
@@ -69,6 +68,5 @@ def cross_validated(problem: InMemory, trials: Sequence[Sequence[NDArray[Any]]])
     out = {}
     for name, aim in problem.record.items():
         own = replace(problem, aim=aim, record={})
-        values = np.mean([[own.value_of(codes) for codes in decisions] for decisions in trials], axis=0)
-        out[name] = tuple(values.tolist())
+        out[name] = tuple([own.value_of(codes) for codes in decisions])
     return out

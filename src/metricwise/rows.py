@@ -22,6 +22,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _CHUNK = 1 << 20  # entries
+_DIFFERENT = 10.0  # rows of other labels that chance must have made, before equal ones are taken for copies
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +93,23 @@ class Probabilities:
         """Return some of the rows."""
         return Probabilities(tuple(block[rows] for block in self.blocks), self.n_classes, self.link)
 
+    @property
+    def size(self) -> int:
+        """Numbers in all arrays."""
+        return sum(block.size for block in self.blocks)
+
+    def tiled(self, times: int, link: kernels.LinkArrays | None = None) -> Probabilities:
+        """Return all outputs so many times over, as copies, behind a link if there is one."""
+        blocks = self.recalibrated().blocks
+        if len(blocks) == 1:  # of several, the arrays themselves follow one another
+            (block,) = blocks
+            shape = (len(block), times * block.shape[1], *block.shape[2:])
+            blocks = (np.repeat(block[:, None], times, axis=1).reshape(shape),)
+        else:
+            blocks = blocks * times
+        tiled = Probabilities(blocks, np.tile(self.n_classes, times))
+        return tiled if link is None else tiled.linked(link).recalibrated()
+
     def of_outputs(self, outputs: IntArray) -> Probabilities:
         """Return some of the outputs, given by position in order, as views: neighbours share a block."""
         blocks = []
@@ -152,6 +170,10 @@ class Rows:
         How many rows a row stands for, where the rows are a sample.
     group : integer ndarray of shape (N,), optional
         Code of the sensitive group that a row belongs to.
+    cluster : integer ndarray of shape (N,), optional
+        Code of the rows that a row belongs together with: a resample keeps them all, or none. None: each by itself.
+    repeats : ndarray of shape (N,), optional
+        How many independent rows a row is, where weights are frequencies; `frequency` counts it.
     cost : ndarray of shape (N, K) or (N, K, D), optional
         Cost of each decision about a row.
     start : int, default=0
@@ -174,6 +196,8 @@ class Rows:
     frequency: FloatArray | None = None
     group: IntArray | None = None
     cost: FloatArray | None = None
+    cluster: IntArray | None = None
+    repeats: FloatArray | None = None
     start: int = 0
 
     @property
@@ -197,8 +221,57 @@ class Rows:
             taken(self.frequency),
             taken(self.group),
             taken(self.cost),
+            taken(self.cluster),
+            taken(self.repeats),
             start,
         )
+
+    def tiled(self, kept: NDArray[np.bool_], link: kernels.LinkArrays | None = None) -> Rows:
+        """Return the rows with all outputs R times over, each time with the labels of some of the rows only.
+
+        Parameters
+        ----------
+        kept : bool ndarray of shape (R, N)
+            Rows whose labels are there each time; the others are missing.
+        link : LinkArrays, optional
+            Of R * M outputs, behind which the probabilities are put.
+
+        Returns
+        -------
+        Rows
+            Of R * M outputs, one time after the other.
+        """
+        assert self.codes is not None
+        codes = np.where(kept.T[:, :, None], self.codes[:, None, :], self.codes.dtype.type(-1))
+        return replace(
+            self, proba=self.proba.tiled(len(kept), link), codes=codes.reshape(self.n_rows, -1), mass=None, start=0
+        )
+
+    def copies(self) -> IntArray | None:
+        """Return codes (N,) of rows that are copies of one another; None where there are none, or it cannot be told.
+
+        Rows of equal probabilities are copies if they all have equal labels as well, though as many rows that chance
+        had given equal probabilities, as those of a tree's leaf, would have had different ones: ten in all, at least.
+        """
+        assert self.codes is not None
+        rng = np.random.default_rng(0)
+        key = np.zeros(self.n_rows)
+        for block in self.proba.blocks:
+            flat = block.reshape(self.n_rows, -1)
+            # Sums along rows are taken in one order in every row, so that equal rows have equal keys.
+            key += (flat * rng.uniform(1, 2, flat.shape[1])).sum(axis=1, dtype=np.float64)
+        _, first, cluster, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        if len(size) == self.n_rows or (self.codes != self.codes[first][cluster]).any():
+            return None
+        several = np.flatnonzero(size > 1)
+        some, alike = self.proba.take(first[several]), np.ones(len(several))
+        for m in range(some.n_outputs):
+            eta = some.output(m)[:, 0].astype(np.float64)
+            eta = np.stack([1.0 - eta, eta], axis=1) if eta.ndim == 1 else eta
+            alike *= np.sum(eta ** size[several, None], axis=1)
+            if np.sum(1 - alike) >= _DIFFERENT:
+                return np.asarray(cluster, dtype=np.intp)
+        return None
 
     def of_outputs(self, outputs: IntArray) -> Rows:
         """Return some of the outputs of all rows, given by position in order."""

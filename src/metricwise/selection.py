@@ -1,102 +1,108 @@
 """Which recipe to trust, and what it is worth on rows it has not seen.
 
-Owns the cross-validation over the rows given: every candidate recipe is fitted on some folds and judged on the others,
-one good default is left only on evidence, and the gain over argmax is estimated without reusing what chose the recipe.
-Must not know solvers or user input.
+Owns the comparison of recipes on rows that their rules have not seen: every recipe is fitted to resamples of the rows,
+the one rule that its fits make together is judged on the rows that they left out, and the best one is taken if it beats
+argmax there. The gain over argmax is estimated without reusing what chose. Must not know solvers or user input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .bags import Bag, Resamples, draw, fit_bag, links_of, spread_repeats
+from .confusion import from_predictions
 from .kernels import code_type
-from .metrics.instance import row_values
-from .metrics.objective import make_objective
-from .problem import WIDE, InMemory, Problem, Recipe, Settings, argmax_rule, solve
-from .recorded import cross_validated
-from .solvers import Candidate, Gain, Solver
+from .problem import WIDE, InMemory, Problem, Recipe, Settings, argmax_rule
+from .recorded import held_out
+from .rules import Link, WeightedRule
+from .solvers import Candidate, Estimate, Gain, Solver
+from .sources import MemorySource
+from .uncertainty import Spread, bootstrap_error, influence, one_more_right, values_of_counts
 
-__all__ = ["Choice", "bootstrap_error", "candidates", "choose", "influence"]
+__all__ = ["Choice", "candidates", "choose"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-_FOLDS = 5
-_SMALL = 2_000  # rows below which labels are counted on resamples and averaged
 _LARGE = 20_000  # rows above which a sample of them decides, rare classes in it: the recipes hardly differ there
-_REPEATS = 2
-_RESAMPLES = 20  # of the recipe that is chosen; in the folds they gain nothing that is worth the time
 _LEAVE = 1.0  # standard errors by which another recipe must beat the default
-_ENTER = 1.0  # standard errors by which a recipe must beat argmax: half as much harm as 0.5, for 2 % of the gain
-_ROUGH = 1e-4  # tolerance of solvers within folds: what is left of the gap drowns in sampling error
-_WIDEN = 1.15  # folds share rows and the rule varies too: measured, not derived
+_ROUGH = 1e-4  # tolerance of solvers on resamples: what is left of the gap drowns in sampling error
+_WIDEN = 1.15  # resamples share rows and the rule varies too: measured, not derived
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What cross-validation says.
+    """What the rows that were left out say.
 
     Parameters
     ----------
     recipe : Recipe or None
         None is plain argmax.
+    rule : tuple of WeightedRule and (Link or None), or None
+        What the resamples make together, over codes; None where all rows are to be fitted instead.
     gain : Gain
-        Of the choice over argmax, each fold judged with what the other folds chose.
+        Of the choice over argmax, each block of rows judged with what the other blocks chose.
+    value : Estimate
+        Of the metric of the choice, likewise.
     candidates : tuple of Candidate
         What was tried, and how it did.
-    n_fits : int
-        Rules fitted, the final one not counted.
+    judges : InMemory
+        The rows that it was judged on.
     """
 
     recipe: Recipe | None
+    rule: tuple[WeightedRule, Link | None] | None
     gain: Gain
+    value: Estimate
     candidates: tuple[Candidate, ...]
-    n_fits: int
+    judges: InMemory
 
     def words(self) -> str:
         """Say what was chosen and why."""
         if self.recipe is None:
             best = max(self.candidates, key=lambda one: one.gain)
             return (
-                "Plain argmax: no recipe promises a gain on new rows beyond noise, judged by rows that did not choose "
-                f"it; the best one tried, {best.recipe}, was at {best.gain:+.2g} with a standard error of "
-                f"{best.std_error:.2g}."
+                "Plain argmax: no recipe promises a gain on new rows, judged by rows that it had not seen; the best "
+                f"one tried, {best.recipe}, was at {best.gain:+.2g} with a standard error of {best.std_error:.2g}."
             )
         gain = self.gain
         return (
-            f"Recipe {self.recipe}, chosen by cross-validation; gain over argmax on new rows {gain.estimate:+.3g} "
-            f"(95 % interval {gain.low:+.3g} to {gain.high:+.3g})."
+            f"Recipe {self.recipe}, chosen by the rows that resamples left out; gain over argmax on new rows "
+            f"{gain.estimate:+.3g} (95 % interval {gain.low:+.3g} to {gain.high:+.3g})."
         )
 
 
-def candidates(n_rows: int) -> list[Recipe]:
+def candidates() -> list[Recipe]:
     """Return the recipes that are tried; the first is the default."""
-    resamples = _RESAMPLES if n_rows < _SMALL else 0
-    return [
-        Recipe("expected", recalibrate=True),
-        Recipe("blended", recalibrate=True, n_bootstrap=resamples),
-        Recipe("labels", n_bootstrap=resamples),
-        Recipe("expected"),
-    ]
+    return [Recipe("expected", recalibrate=True), Recipe("labels", recalibrate=True)]
 
 
-def choose(problem: Problem, recipes: Sequence[Recipe], solver: Solver | Settings, *, seed: int = 0) -> Choice:
-    """Choose a recipe by repeated cross-validation over the rows of a problem.
+def choose(
+    problem: Problem,
+    recipes: Sequence[Recipe],
+    solver: Solver | Settings,
+    *,
+    seed: int = 0,
+    stage: Callable[[str], None] = lambda _: None,
+) -> Choice:
+    """Choose a recipe by the rows that resamples leave out.
 
     Parameters
     ----------
     problem : Problem
         With labels.
     recipes : sequence of Recipe
-        The first is the default.
     solver : Solver or Settings
     seed : int
-        Of the folds, and of resamples.
+        Of the resamples.
+    stage : callable, optional
+        Told what is being done.
 
     Returns
     -------
@@ -105,25 +111,49 @@ def choose(problem: Problem, recipes: Sequence[Recipe], solver: Solver | Setting
     rng = np.random.default_rng(seed)
     if isinstance(solver, Settings) and solver.tol is None:
         solver = replace(solver, tol=_ROUGH)
-    rows = problem.sample(_enough(problem), seed)
-    trials = [_Trial.run(rows, recipes, solver, rng) for _ in range(_REPEATS)]
-    table = _Table.of(rows, trials)
+    rows = _to_resample(problem.sample(_enough(problem), seed))
+    resamples = draw(rows, rng)
+    stage("recalibrating resamples")
+    links = {wanted: links_of(rows, resamples, wanted) for wanted in {recipe.recalibrate for recipe in recipes}}
+    bags = []
+    for recipe in recipes:
+        stage(f"fitting resamples, {recipe}")
+        bags.append(fit_bag(rows, resamples, recipe, solver, links[recipe.recalibrate]))
+    stage("judging rows that were left out")
+    plain = rows.decide(argmax_rule(rows)).astype(code_type(rows.schema.width))
+    table = _Table.of(rows, resamples, [*(_judged(rows, resamples, bag) for bag in bags), plain])
     best = table.pick()
-    recorded = cross_validated(rows, [trial.decisions for trial in trials])
+    recorded = held_out(rows, table.decisions[:-1])
     tried = tuple(
         Candidate(
             str(recipe),
             float(table.value[c]),
-            *table.difference(c, -1),
+            float(table.value[c] - table.value[-1]),
+            float(table.error[c, -1]),
             recorded={name: values[c] for name, values in recorded.items()},
         )
         for c, recipe in enumerate(recipes)
     )
-    n_fits = _REPEATS * _FOLDS * len(recipes)
-    gain = None if best is None else _honest_gain(rows, trials, tried[best].std_error, seed)
-    if best is None or gain is None or gain.estimate <= 0:  # what is handed out promises something, or is argmax
-        return Choice(None, Gain(0.0, 0.0, 0.0), tried, n_fits)
-    return Choice(recipes[best], gain, tried, n_fits)
+    gain, value = _honest(rows, table, best, seed)
+    if best is None or gain.estimate <= 0:  # what is handed out promises something, or is argmax
+        gain, value = _honest(rows, table, None, seed)
+        return Choice(None, None, gain, value, tried, rows)
+    whole = rows.n_rows == problem.n_rows
+    rule = bags[best].rule(rows.schema.n_classes) if whole else None
+    return Choice(recipes[best], rule, gain, value, tried, rows)
+
+
+def _to_resample(problem: InMemory) -> InMemory:
+    """Return the problem with rows that resamples may part, and those that they must not part marked."""
+    rows = problem.source.rows
+    if rows.repeats is not None:
+        return spread_repeats(problem)
+    if rows.cluster is None:
+        found = rows.copies()
+        if found is not None:
+            rows = replace(rows, cluster=found)
+            return replace(problem, source=MemorySource(rows, problem.schema, problem.source.passes))
+    return problem
 
 
 def _enough(problem: Problem) -> int:
@@ -137,201 +167,107 @@ def _enough(problem: Problem) -> int:
     return max(2 * k, int(_LARGE * (WIDE / k) ** 2))
 
 
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """One division into folds: decisions for every row by rules that have not seen it."""
-
-    fold: IntArray  # (N,)
-    plain: NDArray[Any]  # (N, M)
-    decisions: tuple[NDArray[Any], ...]  # one (N, M) per recipe
-
-    @classmethod
-    def run(
-        cls, problem: InMemory, recipes: Sequence[Recipe], solver: Solver | Settings, rng: np.random.Generator
-    ) -> _Trial:
-        fold = _folds(problem, rng)
-        plain = problem.decide(argmax_rule(problem)).astype(code_type(problem.schema.width))
-        decisions = [plain.copy() for _ in recipes]
-        for f in range(_FOLDS):
-            train, test = problem.take(fold != f), fold == f
-            if not _learnable(train):
-                continue  # argmax stands: there is nothing to learn a rule from
-            held_out = problem.take(test)
-            for recipe, out in zip(recipes, decisions, strict=True):
-                solution, link = solve(train, replace(recipe, n_bootstrap=0), solver)
-                out[test] = held_out.decide(solution.rule, link)
-        return cls(fold, plain, tuple(decisions))
+def _judged(problem: InMemory, resamples: Resamples, bag: Bag) -> NDArray[Any]:
+    """Decisions (N, M) on every row by the rule that the resamples which left it out make together."""
+    out = np.empty((problem.n_rows, problem.schema.n_outputs), dtype=code_type(problem.schema.width))
+    for rows, which in zip(resamples.rows, resamples.left_out.T, strict=True):
+        out[rows] = bag.decide(problem.take(rows), which)
+    return out
 
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Influences of rows on the cross-validated value of each candidate, mean over the repeats."""
+    """Decisions of each candidate on rows that it has not seen, and what they are worth; the last one is argmax."""
 
-    value: FloatArray  # (R + 1,): the recipes, then argmax
-    influence: FloatArray  # (R + 1, N)
+    resamples: Resamples
+    spread: Spread
+    decisions: tuple[NDArray[Any], ...]  # C + 1, of shape (N, M)
+    influence: FloatArray  # (C + 1, N): of each row on the value
+    value: FloatArray  # (C + 1,)
+    without: FloatArray  # (C + 1, B): the same without the rows of each block
 
     @classmethod
-    def of(cls, problem: InMemory, trials: Sequence[_Trial]) -> _Table:
-        values, rows = [], []
-        for trial in trials:
-            found = [influence(problem, codes) for codes in (*trial.decisions, trial.plain)]
-            values.append([value for value, _ in found])
-            rows.append([row for _, row in found])
-        return cls(np.mean(values, axis=0), np.mean(rows, axis=0))
+    def of(cls, problem: InMemory, resamples: Resamples, decisions: Sequence[NDArray[Any]]) -> _Table:
+        counts = np.stack([_counts(problem, resamples, codes) for codes in decisions])
+        whole = counts.sum(axis=1)
+        without = _values(problem, whole[:, None] - counts)
+        moves = np.stack([influence(problem, codes)[1] for codes in decisions])
+        return cls(resamples, Spread.of(problem), tuple(decisions), moves, _values(problem, whole), without)
 
-    def difference(self, first: int, second: int) -> tuple[float, float]:
-        """Return the difference in value of two candidates, and its standard error, paired by row."""
-        rows = self.influence[first] - self.influence[second]
-        return float(self.value[first] - self.value[second]), float(np.sqrt(np.sum(rows**2)))
+    @cached_property
+    def error(self) -> FloatArray:
+        """Standard errors (C + 1, C + 1) of the differences in value, paired by row."""
+        pairs = [[self.spread.error(one - other) for other in self.influence] for one in self.influence]
+        return np.asarray(pairs)
 
-    def pick(self) -> int | None:
-        """Return the recipe to use, None for argmax: the default unless another is better beyond noise."""
-        best, lead = 0, 0.0
-        for c in range(1, len(self.value) - 1):
-            difference, error = self.difference(c, 0)
-            if difference > _LEAVE * error and difference > lead:
-                best, lead = c, difference
-        difference, error = self.difference(best, -1)
-        return best if difference > _ENTER * error else None
+    def pick(self, values: FloatArray | None = None) -> int | None:
+        """Return the recipe to use, None for argmax: the default unless another is better beyond noise.
 
+        Parameters
+        ----------
+        values : ndarray of shape (C + 1,), optional
+            By which to choose, those of all rows by default.
+        """
+        values = self.value if values is None else values
+        ahead = np.where(values[:-1] - values[0] > _LEAVE * self.error[0, :-1], values[:-1], -np.inf)
+        ahead[0] = values[0]
+        best = int(np.argmax(ahead))
+        return best if values[best] > values[-1] else None
 
-def _honest_gain(problem: InMemory, trials: Sequence[_Trial], least_error: float, seed: int) -> Gain:
-    """Estimate the gain of choosing: the rows of each fold are decided by what the other folds choose.
-
-    Parameters
-    ----------
-    least_error : float
-        Standard error of the gain of the recipe chosen in the end: folds that choose argmax would hide it.
-    seed : int
-        Of resamples.
-    """
-    values, rows, shifts = [], [], []
-    for trial in trials:
-        decisions = _chosen_by_the_others(problem, trial)
-        (value, row), (plain_value, plain_row) = influence(problem, decisions), influence(problem, trial.plain)
-        values.append(value - plain_value)
-        rows.append(row - plain_row)
-        shifts.append(_one_more_right(problem, decisions) - _one_more_right(problem, trial.plain) - values[-1])
-    estimate = float(np.mean(values))
-    error = float(np.sqrt(np.sum(np.mean(rows, axis=0) ** 2)))
-    if not problem.aim.metric.smooth:
-        error = max(error, bootstrap_error(problem, decisions, trials[-1].plain, seed=seed))
-    half = 1.96 * _WIDEN * float(np.hypot(max(error, least_error), np.mean(shifts)))
-    return Gain(estimate, estimate - half, estimate + half)
+    def nested(self) -> NDArray[Any]:
+        """Return decisions (N, M), the rows of each block decided by what the other blocks choose."""
+        out = self.decisions[-1].copy()
+        for rows, values in zip(self.resamples.rows, self.without.T, strict=True):
+            best = self.pick(values)
+            if best is not None:
+                out[rows] = self.decisions[best][rows]
+        return out
 
 
-def _chosen_by_the_others(problem: InMemory, trial: _Trial) -> NDArray[Any]:
-    """Return decisions (N, M), the rows of each fold decided by the recipe that the other folds choose."""
-    decisions = trial.plain.copy()
-    for f in range(_FOLDS):
-        test = trial.fold == f
-        others = problem.take(~test)
-        if not test.any() or not _learnable(others):
-            continue
-        rest = _Trial(trial.fold[~test], trial.plain[~test], tuple(d[~test] for d in trial.decisions))
-        best = _Table.of(others, [rest]).pick()
-        if best is not None:
-            decisions[test] = trial.decisions[best][test]
-    return decisions
-
-
-# -------------------------------------------------------------------------------------------------- statistics
-
-
-def influence(problem: InMemory, decisions: NDArray[Any]) -> tuple[float, FloatArray]:
-    """Return the metric of decisions counted with labels, and how far each row moves it (the delta method).
-
-    Parameters
-    ----------
-    problem : Problem
-    decisions : integer ndarray of shape (N, M)
-
-    Returns
-    -------
-    value : float
-    rows : ndarray of shape (N,)
-        Sum to 0; the sum of their squares estimates the variance of the value over samples of rows.
-    """
-    rows, aim, schema = problem.source.rows, problem.aim, problem.schema
-    codes = rows.codes
-    assert codes is not None
-    if aim.average == "instance":
-        each, mass = row_values(
-            aim.metric, codes, decisions, schema.width, aim.output_weight, rows.weight, schema.classes
-        )
-        mass = mass / mass.sum()
-        value = float(each @ mass)
-        return value, (each - value) * mass
-    oracle = problem.oracle()
-    objective = problem.objective(oracle)
-    C = oracle.confusion_of(decisions)
-    pooled = objective.grouping.pool(C)
-    slope = objective.full_gradient(pooled)
-    out = np.zeros(len(decisions))
-    weight = np.ones(len(decisions)) if rows.weight is None else rows.weight
-    grouping = objective.grouping
-    for m in np.flatnonzero((grouping.group >= 0) & (grouping.share > 0)):
-        own = slope[grouping.group[m]] * grouping.weight[grouping.group[m]] * grouping.share[m]
-        true = codes[:, m].astype(np.intp)
-        seen = true >= 0
-        count = np.bincount(true[seen], weight[seen], minlength=len(own))
-        factor = np.divide(oracle.priors[m], count, out=np.zeros_like(count), where=count > 0)
-        if problem.prior is None:
-            center = np.full(len(own), np.sum(own * pooled[grouping.group[m]]))
-        else:  # the shares of the classes are given: rows move the metric within their class only
-            share = oracle.priors[m]
-            center = np.divide(np.sum(own * C[m], axis=1), share, out=np.zeros_like(share), where=share > 0)
-        true = np.maximum(true, 0)
-        out += np.where(seen, (own[true, decisions[:, m]] - center[true]) * factor[true] * weight, 0.0)
-    return objective.value(C), out
-
-
-def bootstrap_error(
-    problem: InMemory, first: NDArray[Any], second: NDArray[Any], n_resamples: int = 200, seed: int = 0
-) -> float:
-    """Return the standard error of the difference in the metric of two sets of decisions, by resampling rows.
-
-    Parameters
-    ----------
-    problem : Problem
-    first, second : integer ndarray of shape (N, M)
-
-    Returns
-    -------
-    float
-    """
-    rng = np.random.default_rng(seed)
-    resamples = (problem.resampled(rng) for _ in range(n_resamples))
-    return float(np.std([one.value_of(first) - one.value_of(second) for one in resamples]))
-
-
-def _one_more_right(problem: InMemory, decisions: NDArray[Any]) -> float:
-    """Return the metric with one more row of every class, rightly decided.
-
-    Where a rare class is never hit, no row says how often it might be: the sampling error is 0 and means nothing.
-    """
+def _counts(problem: InMemory, resamples: Resamples, decisions: NDArray[Any]) -> FloatArray:
+    """What the rows of each block add to the metric of decisions, to be summed: (B, ...)."""
+    rows, width = problem.source.rows, problem.schema.width
+    assert rows.codes is not None
     if problem.aim.average == "instance":
-        return problem.value_of(decisions)
-    oracle, schema = problem.oracle(), problem.schema
-    k, n_classes = schema.width, schema.n_classes
-    extra = np.eye(k) * (np.arange(k) < n_classes[:, None])[:, :, None]
-    C = oracle.confusion_of(decisions) + extra / np.maximum(problem.source.class_rows.sum(axis=1), 1.0)[:, None, None]
-    C = C / C.sum(axis=(1, 2), keepdims=True)
-    grouping = problem.objective(oracle).grouping
-    return make_objective(problem.aim.metric, grouping, C.sum(axis=2), n_classes, classes=schema.classes).value(C)
+        each, mass = problem.by_row(decisions)
+        return np.stack([[each[own] @ mass[own], mass[own].sum()] for own in resamples.rows])
+    return np.stack(
+        [
+            from_predictions(rows.codes[own], decisions[own], width, None if rows.weight is None else rows.weight[own])
+            for own in resamples.rows
+        ]
+    )
 
 
-def _folds(problem: InMemory, rng: np.random.Generator) -> IntArray:
-    """Assign rows to folds at random, evenly within the classes of a single output."""
-    n, codes = problem.n_rows, problem.source.rows.codes
-    order = rng.permutation(n)
-    if problem.schema.n_outputs == 1 and codes is not None:
-        order = order[np.argsort(codes[order, 0], kind="stable")]
-    fold = np.empty(n, dtype=np.intp)
-    fold[order] = np.arange(n) % _FOLDS
-    return fold
+def _values(problem: InMemory, counts: FloatArray) -> FloatArray:
+    """The metric of summed counts (..., M, K, K), or (..., 2) row by row."""
+    if problem.aim.average == "instance":
+        return np.asarray(counts[..., 0] / np.maximum(counts[..., 1], np.finfo(float).tiny))
+    return values_of_counts(problem, counts)
 
 
-def _learnable(problem: InMemory) -> bool:
-    """Whether some output has labels of two classes, with weight."""
-    return bool(((problem.source.class_weights > 0).sum(axis=1) > 1).any())
+def _honest(problem: InMemory, table: _Table, best: int | None, seed: int) -> tuple[Gain, Estimate]:
+    """Estimate the gain of choosing, and the value: the rows of each block are decided by what the others choose.
+
+    Parameters
+    ----------
+    best : int or None
+        What is chosen in the end; None for argmax, which gains nothing for sure.
+    seed : int
+        Of the bootstrap.
+    """
+    plain = table.decisions[-1]
+    if best is None:
+        value, rows, estimate, half = float(table.value[-1]), table.influence[-1], 0.0, 0.0
+    else:
+        decisions = table.nested()
+        value, rows = influence(problem, decisions)
+        estimate = value - float(table.value[-1])
+        # Blocks that choose argmax would hide the error of what is chosen in the end.
+        error = max(table.spread.error(rows - table.influence[-1]), float(table.error[best, -1]))
+        shift = one_more_right(problem, decisions) - one_more_right(problem, plain) - estimate
+        if not problem.aim.metric.smooth:
+            error = max(error, bootstrap_error(problem, decisions, plain, seed=seed))
+        half = table.spread.quantile * _WIDEN * float(np.hypot(error, shift))
+    own = table.spread.quantile * _WIDEN * table.spread.error(rows)
+    return Gain(estimate, estimate - half, estimate + half), Estimate(value, value - own, value + own)

@@ -17,7 +17,7 @@ from .probabilities import read_proba
 from .schema import Schema
 from .single_row import check_rows
 from .tables import check_one_column, is_two_dimensional
-from .weights import read_output_weight, read_prior, read_sample_weight
+from .weights import read_groups, read_output_weight, read_prior, read_sample_weight, read_time
 
 __all__ = [
     "Labels",
@@ -38,6 +38,7 @@ __all__ = [
     "position_named",
     "python_labels",
     "read_data",
+    "read_groups",
     "read_labels",
     "read_missing",
     "read_output_weight",
@@ -45,6 +46,7 @@ __all__ = [
     "read_prior",
     "read_proba",
     "read_sample_weight",
+    "read_time",
     "scales_of",
     "shared",
     "shown",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from .messages import shown
 from .probabilities import read_proba
 from .schema import Schema
 from .tables import check_one_column, is_two_dimensional
-from .weights import read_sample_weight
+from .weights import read_groups, read_sample_weight, read_time, read_weight_kind
 
 __all__ = ["Data", "read_data"]
 
@@ -54,9 +54,12 @@ def read_data(
     missing: Any = None,
     normalize: Any = False,
     sample_weight: Any = None,
+    weight_kind: Any = "importance",
+    groups: Any = None,
+    time: Any = None,
     who: str = "optimize",
 ) -> Data:
-    """Read probabilities, labels and weights of the same rows; see :func:`metricwise.optimize`.
+    """Read probabilities, labels, weights and what belongs together of the same rows; see :func:`metricwise.optimize`.
 
     Parameters
     ----------
@@ -90,6 +93,14 @@ def read_data(
     )
     weight = read_sample_weight(sample_weight, read.n_rows, who)
     rows = make_rows(read, labels, weight)
+    if read_weight_kind(weight_kind, weight, who) == "frequency":
+        rows = replace(rows, frequency=weight, repeats=weight)
+    if groups is not None and time is not None:
+        raise ValueError(f"{who}: groups and time cannot both be given: rows belong together by the one or the other.")
+    if groups is not None:
+        rows = replace(rows, cluster=read_groups(groups, read.n_rows, who))
+    elif time is not None:
+        rows = replace(rows, cluster=read_time(time, read.n_rows, who))
     if labels is None:
         return Data(rows, schema, declared)
     return Data(rows, schema, declared, labels.scales, labels.counts if weight is None else None)

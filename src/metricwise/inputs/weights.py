@@ -1,4 +1,4 @@
-"""Weights of rows and of outputs, and priors of classes."""
+"""Weights of rows and of outputs, priors of classes, and which rows belong together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .encoding import is_masked
 from .messages import shown
 
-__all__ = ["read_output_weight", "read_prior", "read_sample_weight"]
+__all__ = ["read_groups", "read_output_weight", "read_prior", "read_sample_weight", "read_time", "read_weight_kind"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -56,6 +56,23 @@ def read_sample_weight(sample_weight: Any, n_rows: int, who: str = "optimize") -
     return None if sample_weight is None else _read_weight(sample_weight, n_rows, who, "sample_weight", "row")
 
 
+def read_weight_kind(kind: Any, weight: FloatArray | None, who: str = "optimize") -> str:
+    """Check what weights of rows mean: "importance", or "frequency" of whole rows."""
+    if not isinstance(kind, str) or kind not in ("importance", "frequency"):
+        raise ValueError(f"{who}: weight_kind must be 'importance' or 'frequency', got {shown(kind)}.")
+    if kind == "importance":
+        return kind
+    if weight is None:
+        raise ValueError(f"{who}: weight_kind='frequency' is for sample_weight, which is not given.")
+    if (weight != np.floor(weight)).any():
+        odd = weight[weight != np.floor(weight)][0]
+        raise ValueError(
+            f"{who}: sample_weight must hold whole numbers where weight_kind is 'frequency', for they count rows, got "
+            f"{odd:.6g}; use 'importance' for other weights."
+        )
+    return kind
+
+
 def read_output_weight(output_weight: Any, n_outputs: int, who: str = "optimize") -> FloatArray:
     """Check the weights of outputs; None is ones."""
     if output_weight is None:
@@ -98,3 +115,86 @@ def read_prior(prior: Any, n_classes: IntArray, who: str = "optimize") -> FloatA
             raise ValueError(f"{who}: prior must be non-negative and sum to 1, got {values.tolist()} for output {m}.")
         out[m, : n_classes[m]] = values
     return out
+
+
+def read_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
+    """Read which rows belong together, as codes of shape (N,).
+
+    Parameters
+    ----------
+    groups : array-like of shape (N,)
+        Rows of one value, of any kind, belong together.
+    """
+    values = _column(groups, n_rows, who, "groups")
+    if values.dtype.kind == "O":
+        values = np.array([_named(value, who) for value in values.tolist()], dtype=object)
+        numbers: dict[Any, int] = {}
+        codes = np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.intp)
+    else:
+        if _unknown(values).any():
+            raise ValueError(f"{who}: groups must name the group of every row, got a missing value.")
+        codes = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.intp)
+    if codes.max(initial=0) == 0:
+        raise ValueError(
+            f"{who}: groups must name two groups or more, for some judge what is fitted to the others; got one. Leave "
+            "groups out if rows are independent."
+        )
+    return codes
+
+
+def _named(value: Any, who: str) -> Any:
+    if value is None or value != value:  # only NaN and its kin differ from themselves
+        raise ValueError(f"{who}: groups must name the group of every row, got a missing value.")
+    try:
+        hash(value)
+    except TypeError:
+        raise ValueError(f"{who}: groups must hold names or numbers, got {shown(value)}.") from None
+    return value
+
+
+def read_time(time: Any, n_rows: int, who: str = "optimize") -> IntArray:
+    """Read the order of rows in time, as codes of shape (N,) of runs of neighbours, ascending with time.
+
+    A run has about the cube root of N rows, which is how far rows are taken to depend on one another; rows of one time
+    are in one run.
+
+    Parameters
+    ----------
+    time : array-like of shape (N,)
+        Numbers or dates.
+    """
+    values = _column(time, n_rows, who, "time")
+    if values.dtype.kind == "O":
+        try:
+            values = np.array(values.tolist(), dtype="datetime64[us]")
+        except (TypeError, ValueError):
+            raise ValueError(f"{who}: time must hold numbers or dates, got {shown(values.tolist()[0])}.") from None
+    if values.dtype.kind not in "iufmM":
+        raise ValueError(f"{who}: time must hold numbers or dates, got values of type {values.dtype}.")
+    if _unknown(values).any():
+        raise ValueError(f"{who}: time must be known of every row, got a missing value.")
+    moments, place = np.unique(values, return_inverse=True)
+    if len(moments) < 2:
+        raise ValueError(f"{who}: time must hold two times or more, got one; leave time out if rows have no order.")
+    before = np.cumsum(np.bincount(place.reshape(-1))) - 1
+    length = max(1, round(n_rows ** (1 / 3)))
+    runs = np.unique(before // length, return_inverse=True)[1].reshape(-1)
+    codes = runs[place.reshape(-1)].astype(np.intp)
+    return codes if codes.max() else place.reshape(-1).astype(np.intp)
+
+
+def _unknown(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are not a number, or not a time."""
+    if values.dtype.kind in "fc":
+        return np.asarray(np.isnan(values))
+    return np.asarray(np.isnat(values)) if values.dtype.kind in "mM" else np.zeros(len(values), dtype=bool)
+
+
+def _column(values: Any, n_rows: int, who: str, parameter: str) -> NDArray[Any]:
+    """Return one value per row."""
+    array = np.asarray(values)
+    if array.shape != (n_rows,):
+        raise ValueError(f"{who}: {parameter} must have shape ({n_rows},), one per row, got {array.shape}.")
+    if is_masked(values) and np.ma.getmaskarray(values).any():
+        raise ValueError(f"{who}: {parameter} must be known of every row, got a masked value.")
+    return array

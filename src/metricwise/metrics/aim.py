@@ -80,6 +80,19 @@ class Aim:
             loss=None if self.loss is None else self.loss[outputs],
         )
 
+    def tiled(self, n_outputs: int, times: int) -> Aim:
+        """Return the aim for all of M outputs, so many times over: what each M of them have in common is their own.
+
+        Every time counts alike, and for itself: the value is the mean over the times.
+        """
+        outputs = np.tile(np.arange(n_outputs), times)
+        if self.average == "macro":
+            own = self.parts
+        else:
+            own = np.zeros(n_outputs, dtype=np.intp) if n_outputs > 1 else None
+        parts, loss = (_tiled(numbers, times) for numbers in (own, self.loss))
+        return replace(self.of_outputs(outputs), average="macro", parts=parts, loss=loss)
+
     def grouping(
         self, priors: FloatArray, weight: FloatArray, n_classes: IntArray, classes: Classes | None = None
     ) -> Grouping:
@@ -127,3 +140,10 @@ class Aim:
         grouping = self.grouping(priors, weight, n_classes, classes)
         padding = None if pad is None else pad(grouping)
         return make_objective(self.metric, grouping, priors, n_classes, classes=classes, frozen=frozen, padding=padding)
+
+
+def _tiled(numbers: IntArray | None, times: int) -> IntArray | None:
+    """Repeat numbers (M,) so many times, every time with others."""
+    if numbers is None:
+        return None
+    return np.asarray(np.arange(times)[:, None] * (numbers.max() + 1) + numbers, dtype=np.intp).reshape(-1)

@@ -132,8 +132,8 @@ def group_outputs(
     output_weight : ndarray of shape (M,)
         alpha_m.
     parts : ndarray of shape (M,), int, optional
-        Which output each is a part of, where rows of an output are counted apart: parts of one number, of one
-        alpha_m, are pooled by their rows before anything else. None: each is an output of its own.
+        Which output each is a part of, where rows of an output are counted apart: parts of one number are pooled
+        by their rows and alpha_m before anything else. None: each is an output of its own.
     loss : ndarray of shape (M,), int, optional
         Which outputs follow one loss; None: those that are pooled.
 
@@ -168,10 +168,15 @@ def group_outputs(
             )
         group = np.full(len(parts), -1, dtype=np.intp)
         _, first, group[counted] = np.unique(parts[counted], return_index=True, return_inverse=True)
-        total = np.bincount(group[counted], weight[counted]).astype(np.float64)
-        share = np.where(counted, weight / total[group], 0.0)
+        own = group[counted]
+        total, mass = (
+            np.bincount(own, values[counted]).astype(np.float64) for values in (weight, output_weight * weight)
+        )
+        share = np.where(counted, output_weight * weight / mass[group], 0.0)
         alpha = output_weight[counted][first]
-        return Grouping(group, share, alpha / alpha.sum(), n_classes[counted][first], total, loss)
+        widest = np.zeros(len(first), dtype=np.intp)
+        np.maximum.at(widest, own, n_classes[counted])
+        return Grouping(group, share, alpha / alpha.sum(), widest, total, loss)
     mass = output_weight * weight
     # Every output follows the shared loss, even one without a label of its own: the loss is right for all of them.
     shared = np.zeros(len(weight), dtype=np.intp)

@@ -393,9 +393,24 @@ def _by_group(
     groups, outputs = grouping.group, grouping.first
     if classes is None:
         return tuple([metric.of_output(m) for m in outputs]), (None,) * len(outputs)
-    if grouping.n_groups == 1 and len(groups) > 1 and groups.min() == 0:
-        own, names = pooled(metric, classes)
-        return (own,), (names,)
-    chosen = [classes[m] for m in outputs]
-    made = {id(labels): tuple(python_labels(np.asarray(labels))) for labels in chosen}
-    return tuple([metric.of_output(m) for m in outputs]), tuple([made[id(labels)] for labels in chosen])
+    made: dict[Any, tuple[Metric, tuple[Any, ...]]] = {}
+    if np.count_nonzero(groups >= 0) == len(outputs) and (len(outputs) > 1 or len(groups) == 1):  # one output each
+        members = [[m] for m in outputs]
+    else:
+        members = [np.flatnonzero(groups == g).tolist() for g in range(grouping.n_groups)]
+    found = []
+    for own in members:
+        key = (*(id(metric.of_output(m)) for m in own), *(id(classes[m]) for m in own))
+        if key not in made:
+            made[key] = _of_group(metric, own, classes)
+        found.append(made[key])
+    return tuple([one for one, _ in found]), tuple([names for _, names in found])
+
+
+def _of_group(
+    metric: Metric, outputs: list[int], classes: Sequence[Sequence[Any] | NDArray[Any]]
+) -> tuple[Metric, tuple[Any, ...]]:
+    """Return the metric of the outputs of one group, and the labels that it is bound to."""
+    if len(outputs) == 1:
+        return metric.of_output(outputs[0]), tuple(python_labels(np.asarray(classes[outputs[0]])))
+    return pooled(metric.of_outputs(outputs), [classes[m] for m in outputs])

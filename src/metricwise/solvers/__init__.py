@@ -8,7 +8,7 @@ not import one another.
 from typing import Any
 
 from .ascent import Ascent
-from .base import BaseSolver, Candidate, Gain, Outcome, Recorded, Solution, Solver
+from .base import BaseSolver, Candidate, Estimate, Gain, Outcome, Recorded, Solution, Solver
 from .bisection import Bisection
 from .closed_form import ClosedForm
 from .column_generation import ColumnGeneration
@@ -28,6 +28,7 @@ __all__ = [
     "ColumnGeneration",
     "Dinkelbach",
     "FrankWolfe",
+    "Estimate",
     "Gain",
     "Needs",
     "Outcome",

@@ -28,6 +28,7 @@ from .needs import Needs
 __all__ = [
     "BaseSolver",
     "Candidate",
+    "Estimate",
     "Gain",
     "Iterative",
     "Outcome",
@@ -46,7 +47,23 @@ IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Gain:
+class Estimate:
+    """An honest estimate of something on rows that have not been seen.
+
+    Parameters
+    ----------
+    estimate : float
+    low, high : float
+        A 95 % interval.
+    """
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Gain(Estimate):
     """An honest estimate of what a rule adds to argmax on rows it has not seen.
 
     Parameters
@@ -56,10 +73,6 @@ class Gain:
     low, high : float
         A 95 % interval.
     """
-
-    estimate: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A recipe that was tried by cross-validation.
+    """A recipe that was tried.
 
     Parameters
     ----------
@@ -143,6 +156,12 @@ class Solution:
         ``upper_bound - optimized_value``.
     gain : Gain or None
         The honest estimate for unseen rows, where one was asked for.
+    value_on_new_rows : Estimate or None
+        The metric itself on unseen rows, likewise: `value` is counted on rows that the rule was fitted to.
+    threshold_range : ndarray of shape (2,) or (M, 2), or None
+        For binary outputs with a threshold each, the smallest and the largest threshold on the raw probability that
+        are as good on these rows, up to 1.96 standard errors of the difference; NaN where an output has none. None
+        where the recipe was given, outputs share a threshold, or they are more than 64.
     alternative : float or None
         The optimised value that the other kind of rule would have: the best mixture found where one rule is returned,
         the best single rule where a mixture is. None where the solver did not look.
@@ -153,7 +172,7 @@ class Solution:
     n_passes : int
         Passes over all rows from the class priors to the final count, as the oracles count them: parts of the rows or
         of the outputs by their share, rows that are counted by label and by probability twice. The fit of the link
-        and cross-validation are not among them.
+        and the choice of the recipe are not among them.
     history : tuple of float
         The optimised value after each step.
     level : ndarray of shape (G,) or None
@@ -162,7 +181,7 @@ class Solution:
     threshold : ndarray of shape (G,) or None
         For the sweep, the threshold of each group on the (recalibrated) probabilities; NaN likewise.
     candidates : tuple of Candidate
-        The recipes that cross-validation compared; empty where the recipe was given.
+        The recipes that were compared; empty where the recipe was given.
     recorded : dict of str to Recorded
         The metrics that were to be recorded, of the rule and of argmax.
     """
@@ -179,6 +198,8 @@ class Solution:
     history: tuple[float, ...] = ()
     upper_bound: float | None = None
     gain: Gain | None = None
+    value_on_new_rows: Estimate | None = None
+    threshold_range: FloatArray | None = None
     alternative: float | None = None
     level: FloatArray | None = None
     threshold: FloatArray | None = None

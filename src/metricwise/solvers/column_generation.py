@@ -98,7 +98,10 @@ class ColumnGeneration(BaseSolver):
             bounds=np.minimum(bounds, state.bounds),
         )
         trail = (*state.trail, (np.log(np.maximum(state.dual, 1e-12)), reached))
-        spread = max(float(np.ptp(own[:n])) for own, n in zip(reached, objective.n_parts, strict=True))
+        real = np.arange(reached.shape[1]) < objective.n_parts[:, None]
+        spread = float(
+            np.max(np.where(real, reached, -np.inf).max(axis=1) - np.where(real, reached, np.inf).min(axis=1))
+        )
         if len(state.history) < self.equalize and spread > _ENOUGH:
             dual = _equalized(trail, objective.n_parts)
             return replace(state, dual=dual, trail=trail, history=(*state.history, state.history[-1]))
@@ -106,9 +109,7 @@ class ColumnGeneration(BaseSolver):
 
     def _master(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
         """Solve the linear programmes; ask next between their duals and the centers."""
-        weights, duals = np.empty_like(state.hull.weights), np.zeros_like(state.dual)
-        for g, n_parts in enumerate(objective.n_parts):
-            weights[:, g], duals[g, :n_parts] = _programme(state.hull.vertices[:, g, :n_parts])
+        weights, duals = _programme(state.hull.vertices, objective.n_parts)
         hull = replace(state.hull, weights=weights)
         values = objective.values_at(hull.point)
         value = objective.total(values)
@@ -154,52 +155,56 @@ class ColumnGeneration(BaseSolver):
         return Outcome.OPTIMAL, f"Optimal over all randomised rules to {self.tol:g} after {n_steps} steps."
 
 
-def _programme(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Maximise the least part of a mixture of vertices.
+def _programme(vertices: FloatArray, n_parts: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Maximise the least part of a mixture of vertices, in every group: one programme, whose blocks never interact.
 
     Parameters
     ----------
-    rows : ndarray of shape (T, P)
-        Parts of each vertex.
+    vertices : ndarray of shape (T, G, P)
+        Parts of each vertex; those of group g are the first ``n_parts[g]``.
+    n_parts : ndarray of shape (G,), int
 
     Returns
     -------
-    weights : ndarray of shape (T,)
-        A basic solution: at most P of them are not zero.
-    dual : ndarray of shape (P,)
+    weights : ndarray of shape (T, G)
+        A basic solution: at most P of them are not zero in each group.
+    dual : ndarray of shape (G, P)
     """
     from scipy.optimize import linprog  # a tenth of a second to import: only who needs it pays
+    from scipy.sparse import block_diag
 
-    n, p = rows.shape
-    cost = np.append(np.zeros(n), -1.0)
+    n, n_groups, p = vertices.shape
+    real = np.arange(p) < n_parts[:, None]
+    # The columns of a group are the weights of its vertices and its least part; a row says that no part is less.
+    blocks = [np.column_stack([-vertices[:, g, : n_parts[g]].T, np.ones(n_parts[g])]) for g in range(n_groups)]
     result = linprog(
-        cost,
-        A_ub=np.hstack([-rows.T, np.ones((p, 1))]),
-        b_ub=np.zeros(p),
-        A_eq=np.append(np.ones(n), 0.0)[None],
-        b_eq=[1.0],
-        bounds=[(0, None)] * n + [(None, None)],
+        np.tile(np.append(np.zeros(n), -1.0), n_groups),
+        A_ub=blocks[0] if n_groups == 1 else block_diag(blocks, format="csc"),
+        b_ub=np.zeros(int(n_parts.sum())),
+        A_eq=(block_diag if n_groups > 1 else np.concatenate)([np.append(np.ones(n), 0.0)[None]] * n_groups),
+        b_eq=np.ones(n_groups),
+        bounds=([(0, None)] * n + [(None, None)]) * n_groups,
         method="highs-ds",
     )
-    weights = np.maximum(result.x[:n], 0.0)
-    dual = np.maximum(-result.ineqlin.marginals, 0.0)
-    return weights / weights.sum(), dual / dual.sum()
+    weights = np.maximum(result.x.reshape(n_groups, n + 1)[:, :n], 0.0)
+    dual = np.zeros((n_groups, p))
+    dual[real] = np.maximum(-result.ineqlin.marginals, 0.0)
+    return (weights / weights.sum(axis=1, keepdims=True)).T, dual / dual.sum(axis=1, keepdims=True)
 
 
 def _equalized(trail: tuple[tuple[FloatArray, FloatArray], ...], n_parts: IntArray) -> FloatArray:
     """Next weights of an iteration that raises the weight of parts below their mean; Anderson's acceleration."""
-    out = np.zeros_like(trail[-1][0])
-    for g, n in enumerate(n_parts):
-        points = np.array([weights[g, :n] for weights, _ in trail[-_MEMORY:]])
-        parts = [reached[g, :n] for _, reached in trail[-_MEMORY:]]
-        below = np.array([_FIRST_STEP * (part.mean() - part) for part in parts])
-        following = points[-1] + below[-1]
-        if len(points) > 1:
-            changes = np.diff(below, axis=0).T
-            mix = np.linalg.lstsq(changes, below[-1], rcond=1e-8)[0]
-            following = following - (np.diff(points, axis=0).T + changes) @ mix
-        step = np.clip(following - points[-1], -_LONGEST, _LONGEST)
-        log = points[-1] + step
-        weight = np.exp(np.clip(log - log.max(), -12.0, 0.0))
-        out[g, :n] = weight / weight.sum()
-    return out
+    points, parts = (np.stack(own, axis=1) for own in zip(*trail[-_MEMORY:], strict=True))  # (G, steps, P)
+    real = np.arange(points.shape[2]) < n_parts[:, None, None]
+    mean = np.sum(parts, axis=2, where=real, keepdims=True) / n_parts[:, None, None]
+    below = np.where(real, _FIRST_STEP * (mean - parts), 0.0)
+    points = np.where(real, points, 0.0)
+    following = points[:, -1] + below[:, -1]
+    if points.shape[1] > 1:
+        changes = np.diff(below, axis=1).transpose(0, 2, 1)
+        mix = np.linalg.pinv(changes, rcond=1e-8) @ below[:, -1, :, None]
+        following = following - ((np.diff(points, axis=1).transpose(0, 2, 1) + changes) @ mix)[..., 0]
+    log = points[:, -1] + np.clip(following - points[:, -1], -_LONGEST, _LONGEST)
+    log = np.where(real[:, 0], log, -np.inf)
+    weight = np.where(real[:, 0], np.exp(np.clip(log - log.max(axis=1, keepdims=True), -12.0, 0.0)), 0.0)
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True))

@@ -118,5 +118,5 @@ def _joined(parts: Sequence[Rows]) -> Rows:
         arrays = [getattr(part, name) for part in parts]
         return None if arrays[0] is None else np.concatenate(arrays, axis=axis)
 
-    others = [joined(name) for name in ("mass", "frequency", "group", "cost")]
+    others = [joined(name) for name in ("mass", "frequency", "group", "cost", "cluster", "repeats")]
     return Rows(proba, joined("codes"), joined("weight", -1), *others)

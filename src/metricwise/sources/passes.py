@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 __all__ = ["Passes", "in_passes"]
@@ -19,6 +20,8 @@ class Passes:
     whole : Passes, optional
         Where all that is counted here is counted too: an oracle's belong to those of the fit that it serves.
     entries : int
+    listener : callable, optional
+        Called whenever something is read.
 
     Examples
     --------
@@ -32,10 +35,13 @@ class Passes:
 
     whole: Passes | None = None
     entries: int = 0
+    listener: Callable[[], None] | None = None
 
     def add(self, entries: int) -> None:
         """Count entries that are being read."""
         self.entries += entries
+        if self.listener is not None:
+            self.listener()
         if self.whole is not None:
             self.whole.add(entries)
 

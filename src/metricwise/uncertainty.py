@@ -1,0 +1,262 @@
+"""How far a value counted on some rows may be from that on others.
+
+Owns the influence of rows on the metric of decisions, and the standard errors and intervals that follow from it. Must
+not know recipes, resamples or solvers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import kernels
+from .confusion import distributions
+from .metrics.objective import make_objective
+from .problem import InMemory
+from .rules import MixtureRule, WeightedRule
+
+__all__ = ["Spread", "bootstrap_error", "influence", "one_more_right", "threshold_range", "values_of_counts"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_MOST_RANGES = 64  # outputs whose thresholds are looked at, one by one
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How sums over rows vary from one sample of rows to another.
+
+    Parameters
+    ----------
+    cluster : ndarray of shape (N,), int, or None
+        Rows that belong together vary as one; None: each by itself.
+    repeats : ndarray of shape (N,), or None
+        How many independent rows a row is.
+    n_clusters : int
+    """
+
+    cluster: IntArray | None
+    repeats: FloatArray | None
+    n_clusters: int
+
+    @classmethod
+    def of(cls, problem: InMemory) -> Spread:
+        """Return the spread of sums over the rows of a problem."""
+        rows = problem.source.rows
+        if rows.cluster is None:
+            return cls(None, rows.repeats, rows.n_rows)
+        numbers = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1).astype(np.intp)
+        return cls(numbers, None, int(numbers.max()) + 1)
+
+    def error(self, rows: FloatArray) -> float:
+        """Return the standard error of a sum of what rows (N,), which sum to 0, add to it."""
+        if self.cluster is not None:
+            together = np.bincount(self.cluster, rows)
+            return float(np.sqrt(np.sum(together**2) * self.n_clusters / max(self.n_clusters - 1, 1)))
+        squares = rows**2 if self.repeats is None else rows**2 / np.where(self.repeats > 0, self.repeats, 1.0)
+        return float(np.sqrt(np.sum(squares)))
+
+    def effect(self, rows: IntArray, values: FloatArray) -> float:
+        """Return how many times as large the variance of a sum is as if rows, given by position, were independent."""
+        if self.cluster is not None:
+            together = np.bincount(self.cluster[rows], values)
+            return float(np.sum(together**2) / max(np.sum(values**2), np.finfo(float).tiny))
+        if self.repeats is None:
+            return 1.0
+        single = values**2 / np.where(self.repeats[rows] > 0, self.repeats[rows], 1.0)
+        return float(np.sum(single) / max(np.sum(values**2), np.finfo(float).tiny))
+
+    def draws(self, n_resamples: int, rng: np.random.Generator) -> FloatArray:
+        """Return how often rows are drawn in resamples, (R, N), in units of once."""
+        if self.cluster is not None:
+            return rng.poisson(1.0, (n_resamples, self.n_clusters)).astype(np.float64)[:, self.cluster]
+        if self.repeats is None:
+            return rng.poisson(1.0, (n_resamples, self.n_clusters)).astype(np.float64)
+        return np.asarray(
+            rng.poisson(self.repeats, (n_resamples, len(self.repeats))) / np.maximum(self.repeats, 1e-300)
+        )
+
+    @property
+    def quantile(self) -> float:
+        """The 97.5 % quantile of Student's distribution, by the first terms of its expansion around the normal one."""
+        z, free = 1.959963984540054, max(self.n_clusters - 1, 1)
+        return z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+
+
+def influence(problem: InMemory, decisions: NDArray[Any]) -> tuple[float, FloatArray]:
+    """Return the metric of decisions counted with labels, and how far each row moves it (the delta method).
+
+    Parameters
+    ----------
+    problem : InMemory
+        With labels.
+    decisions : integer ndarray of shape (N, M)
+
+    Returns
+    -------
+    value : float
+    rows : ndarray of shape (N,)
+        Sum to 0; the sum of their squares estimates the variance of the value over samples of rows.
+    """
+    rows, codes = problem.source.rows, problem.source.rows.codes
+    assert codes is not None
+    if problem.aim.average == "instance":
+        each, mass = problem.by_row(decisions)
+        mass = mass / mass.sum()
+        value = float(each @ mass)
+        return value, (each - value) * mass
+    value, table = _moves(problem, decisions)
+    out = np.empty(len(decisions))
+    outputs = np.arange(len(table))
+    for part in rows.proba.chunks():
+        out[part] = table[outputs, codes[part], decisions[part]].sum(axis=1)
+    return value, out if rows.weight is None else out * rows.weight
+
+
+def _moves(problem: InMemory, decisions: NDArray[Any]) -> tuple[float, FloatArray]:
+    """The metric of decisions, and how far a row of unit weight moves it by its true class and its decision.
+
+    Returns
+    -------
+    value : float
+    table : ndarray of shape (M, K + 1, K)
+        Zero in the last row, where missing labels (-1) look.
+    """
+    oracle = problem.oracle()
+    objective = problem.objective(oracle)
+    C = oracle.confusion_of(decisions)
+    grouping = objective.grouping
+    pooled = grouping.pool(C)
+    slope = objective.full_gradient(pooled) * grouping.weight[:, None, None]
+    counts = problem.source.class_weights
+    factor = np.divide(oracle.priors, counts, out=np.zeros_like(counts), where=counts > 0)
+    own = grouping.spread(slope) * grouping.share[:, None, None]  # (M, K, K)
+    if problem.prior is None:
+        # A row that moves its output's confusion moves it away from what it was, by as much.
+        center = np.repeat(np.sum(own * grouping.spread(pooled), axis=(1, 2))[:, None], counts.shape[1], axis=1)
+    else:  # the shares of the classes are given: rows move the metric within their class only
+        share = oracle.priors
+        center = np.divide(np.sum(own * C, axis=2), share, out=np.zeros_like(share), where=share > 0)
+    table = (own - center[:, :, None]) * factor[:, :, None]
+    return objective.value(C), np.concatenate([table, np.zeros_like(table[:, :1])], axis=1)
+
+
+def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> FloatArray | None:
+    """Return the smallest and the largest threshold of each binary output that are as good as that of a rule.
+
+    As good is what is not worse on the rows of the problem by more than 1.96 standard errors of the difference, which
+    comes from the rows between the two thresholds.
+
+    Parameters
+    ----------
+    problem : InMemory
+        With labels.
+    rule : WeightedRule or MixtureRule
+        Behind its link.
+
+    Returns
+    -------
+    ndarray of shape (M, 2), or None
+        NaN where the rule has no threshold. None where outputs are not binary, share a threshold, or are too many.
+    """
+    schema, aim, rows = problem.schema, problem.aim, problem.source.rows
+    apart = schema.n_outputs == 1 or aim.average == "macro"
+    binary = bool((schema.n_classes == 2).all()) and schema.n_outputs <= _MOST_RANGES
+    if not (apart and binary) or aim.average == "instance" or isinstance(rule, MixtureRule):
+        return None
+    assert rows.codes is not None
+    decided = rule.decide(rows.proba)
+    _, table = _moves(problem, decided)
+    oracle = problem.oracle()
+    objective = problem.objective(oracle)
+    group = objective.grouping.group
+    counts = problem.source.class_weights
+    factor = np.divide(oracle.priors, counts, out=np.zeros_like(counts), where=counts > 0)
+    weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
+    out = np.full((schema.n_outputs, 2), np.nan)
+    thresholds, spread = rule.thresholds, Spread.of(problem)
+    for m in np.flatnonzero((group >= 0) & ~np.isnan(thresholds)).tolist():
+        p = distributions(rows.proba.output(m)[:, 0])[:, 1]
+        order = np.argsort(p, kind="stable")
+        order = order[rows.codes[order, m] >= 0]
+        true, p, mass = rows.codes[order, m].astype(np.intp), p[order], weight[order]
+        # Rows before a place are decided as 0, the others as 1.
+        below = np.stack([np.append(0.0, np.cumsum(mass * (true == i) * factor[m, i])) for i in (0, 1)], axis=1)
+        C = np.stack([below, below[-1] - below], axis=2)  # by true class, then decision
+        values = objective.values_of(int(group[m]), C)
+        step = (table[m, true, 1] - table[m, true, 0]) * mass / objective.grouping.weight[group[m]]
+        noise = np.append(0.0, np.cumsum(step**2)) * spread.effect(order, step)
+        here = int(np.searchsorted(p, thresholds[m], side="right"))
+        error = np.sqrt(np.abs(noise - noise[here]))
+        good = values >= values[here] - 1.96 * error - 1e-12
+        good[1:-1] &= p[1:] > p[:-1]  # equal probabilities are decided alike
+        good[here] = True
+        places = np.flatnonzero(good)
+        edges = np.concatenate([[0.0], p, [1.0]])
+        out[m] = edges[places[0]], edges[places[-1] + 1]
+    return out
+
+
+def values_of_counts(problem: InMemory, counts: FloatArray) -> FloatArray:
+    """Return the metric of sums of weights of true against predicted classes, (..., M, K, K), as (...).
+
+    They are brought to the class priors of all rows of the problem, so that the metric is bound once; a class that
+    they do not show counts as missed.
+    """
+    oracle = problem.oracle()
+    objective = problem.objective(oracle)
+    shown = counts.sum(axis=-1, keepdims=True)
+    C = np.divide(counts, shown, out=np.zeros_like(counts), where=shown > 0) * oracle.priors[..., None]
+    values = objective.values(objective.grouping.pool_each(C.reshape(-1, *C.shape[-3:]))) @ objective.grouping.weight
+    return np.asarray(values).reshape(counts.shape[:-3])
+
+
+def bootstrap_error(
+    problem: InMemory, first: NDArray[Any], second: NDArray[Any], n_resamples: int = 200, seed: int = 0
+) -> float:
+    """Return the standard error of the difference in the metric of two sets of decisions, by resampling rows.
+
+    Parameters
+    ----------
+    problem : InMemory
+        With labels.
+    first, second : integer ndarray of shape (N, M)
+
+    Returns
+    -------
+    float
+    """
+    rows, k = problem.source.rows, problem.schema.width
+    assert rows.codes is not None
+    draws = Spread.of(problem).draws(n_resamples, np.random.default_rng(seed))
+    if problem.aim.average == "instance":
+        (each, mass), (other, _) = (problem.by_row(codes) for codes in (first, second))
+        return float(np.std(draws @ ((each - other) * mass) / np.maximum(draws @ mass, np.finfo(float).tiny)))
+    true = rows.codes.astype(np.int32)
+    values = np.zeros(n_resamples)
+    weight = draws if rows.weight is None else draws * rows.weight
+    for sign, decided in ((1, first), (-1, second)):
+        cell = np.where(true >= 0, true * k + decided, -1).astype(np.int32)
+        counts = kernels.tally(cell, weight, k * k).reshape(n_resamples, -1, k, k)
+        values += sign * values_of_counts(problem, counts)
+    return float(np.std(values))
+
+
+def one_more_right(problem: InMemory, decisions: NDArray[Any]) -> float:
+    """Return the metric with one more row of every class, rightly decided.
+
+    Where a rare class is never hit, no row says how often it might be: the sampling error is 0 and means nothing.
+    """
+    if problem.aim.average == "instance":
+        return problem.value_of(decisions)
+    oracle, schema = problem.oracle(), problem.schema
+    k, n_classes = schema.width, schema.n_classes
+    extra = np.eye(k) * (np.arange(k) < n_classes[:, None])[:, :, None]
+    C = oracle.confusion_of(decisions) + extra / np.maximum(problem.source.class_rows.sum(axis=1), 1.0)[:, None, None]
+    C = C / C.sum(axis=(1, 2), keepdims=True)
+    grouping = problem.objective(oracle).grouping
+    return make_objective(problem.aim.metric, grouping, C.sum(axis=2), n_classes, classes=schema.classes).value(C)
