@@ -8,7 +8,7 @@ Every row is left out by some resamples, whose rules may judge it. Must not know
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,7 +23,7 @@ from .rules.decisions import decide_loss
 from .solvers import Solver
 from .sources import MemorySource
 
-__all__ = ["ROUNDS", "Bag", "Resamples", "draw", "fit_bag", "links_of", "spread_repeats"]
+__all__ = ["ROUNDS", "Bag", "Resamples", "draw", "fit_bags", "links_of", "spread_repeats"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -183,6 +183,24 @@ class Bag:
         link, proba = self.mean_link(which), problem.source.rows.proba
         return decide_loss(self.loss(which), proba if link is None else link.view(proba))
 
+    @classmethod
+    def merged(cls, bags: Sequence[Bag]) -> Bag:
+        """Return the bag of the mean rule of several bags in each resample; they have the link in common."""
+        if len(bags) == 1:
+            return bags[0]
+        diagonal = all(len(bag.losses) == 2 for bag in bags)
+        losses = [bag.losses if diagonal else (bag.tensors,) for bag in bags]
+        means = tuple(np.mean(arrays, axis=0) for arrays in zip(*losses, strict=True))
+        return cls(bags[0].n_resamples, means, (), bags[0].link)
+
+    @property
+    def tensors(self) -> FloatArray:
+        """The losses as one array of shape (R, 1 or M, K, K)."""
+        if len(self.losses) == 1:
+            return self.losses[0]
+        diagonal, offset = self.losses
+        return np.asarray(diagonal[..., :, None] * np.eye(diagonal.shape[-1]) + offset[..., None, :])
+
     def rule(self, n_classes: IntArray) -> tuple[WeightedRule, Link | None] | None:
         """Return the one rule that all resamples make together, over codes, and its link; None of mixtures."""
         if self.mixtures:
@@ -266,27 +284,44 @@ def links_of(problem: InMemory, resamples: Resamples, recalibrate: bool) -> Link
     return prior_shift(link, shares.reshape(-1, k), target.reshape(-1, k))
 
 
-def fit_bag(
-    problem: InMemory, resamples: Resamples, recipe: Recipe, solver: Solver | Settings, link: Link | None
-) -> Bag:
-    """Fit a rule to every resample of the rows of a problem.
+def fit_bags(
+    problem: InMemory,
+    resamples: Resamples,
+    recipes: Sequence[Recipe],
+    solver: Solver | Settings,
+    link: Link | None,
+    stage: Callable[[str], None] = lambda _: None,
+) -> list[Bag]:
+    """Fit rules to every resample of the rows of a problem, by recipes that have the link in common.
 
     Parameters
     ----------
     problem : InMemory
         With labels.
     resamples : Resamples
-    recipe : Recipe
+    recipes : sequence of Recipe
     solver : Solver or Settings
     link : Link or None
         That of all resamples; see :func:`links_of`.
+    stage : callable, optional
+        Told what is being done.
 
     Returns
     -------
-    Bag
+    list of Bag
+        One per recipe.
     """
-    n_outputs, n_resamples = problem.schema.n_outputs, resamples.n_resamples
-    rules = [solve(tile, recipe, solver, None).rule for tile in _tiles(problem, resamples, link)]
+    rules: list[list[WeightedRule | MixtureRule]] = [[] for _ in recipes]
+    for tile in _tiles(problem, resamples, link):
+        for recipe, own in zip(recipes, rules, strict=True):
+            stage(f"fitting resamples, {recipe}")
+            own.append(solve(tile, recipe, solver, None).rule)
+    return [_bag(problem, resamples.n_resamples, own, link) for own in rules]
+
+
+def _bag(problem: InMemory, n_resamples: int, rules: Sequence[WeightedRule | MixtureRule], link: Link | None) -> Bag:
+    """Put rules of some resamples each together."""
+    n_outputs = problem.schema.n_outputs
     if any(isinstance(rule, MixtureRule) for rule in rules):
         mixtures = [
             _of_outputs(rule, slice(start, start + n_outputs), problem)

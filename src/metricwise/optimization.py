@@ -113,10 +113,11 @@ def optimize(
     confusion : {"auto", "labels", "expected", "blended"}, default="auto"
         Count with the labels, with the probabilities in their place, or with half of each.
     recalibrate : {"auto", True, False}, default="auto"
-        Fit a temperature and a bias per class to the labels first. Where this or `confusion` is "auto", recipes are
-        fitted to resamples of the rows, and judged on the rows that those left out: the rule is the one that all
-        resamples of the best recipe make together, or plain argmax, and `Solution.gain` estimates what it adds on new
-        rows. Of more than 20,000 rows a sample judges, and the rule is fitted to all. Fixing both switches that off.
+        Fit a temperature and a bias per class to the labels first, which "auto" does. Where this or `confusion` is
+        "auto", rules are fitted to resamples of the rows, by labels and by probabilities unless `confusion` says which,
+        and the one rule that they make together is judged on the rows that they left out: plain argmax is returned
+        where that is no worse, and `Solution.gain` estimates what the rule adds on new rows. Of more than 20,000 rows a
+        sample judges, and the rule is fitted to all of them. Fixing both switches that off.
     prior : array-like of shape (K,) or (M, K), or list of M arrays, optional
         Class priors of the rows that the rule is for, where they are known to differ.
     randomized : bool, default=False
@@ -203,7 +204,7 @@ def _solve(
     facts = {
         "metric": problem.aim.name,
         "average": problem.aim.average,
-        "recipe": "argmax" if recipe is None else str(recipe),
+        "recipe": str(recipe) if choice is None else choice.name,
         "rows": problem.n_rows,
         "metricwise": __version__,
     }
@@ -368,12 +369,9 @@ def _read_recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe | list[Reci
         return Recipe("expected")
     if confusion != "auto" and recalibrate != "auto":
         return Recipe(confusion, bool(recalibrate))  # type: ignore[arg-type]  # checked above
-    wanted = candidates()
     if confusion != "auto":
-        wanted = [Recipe(confusion, value) for value in (True, False)]  # type: ignore[arg-type]  # checked
-    elif recalibrate != "auto":
-        wanted = list(dict.fromkeys(replace(recipe, recalibrate=bool(recalibrate)) for recipe in wanted))
-    return wanted
+        return [Recipe(confusion, recalibrate=True)]  # type: ignore[arg-type]  # checked above
+    return [replace(recipe, recalibrate=bool(recalibrate)) for recipe in candidates()]
 
 
 def _only_labels(metric: Metric, confusion: str, randomized: bool) -> str:

@@ -232,7 +232,11 @@ def bootstrap_error(
     """
     rows, k = problem.source.rows, problem.schema.width
     assert rows.codes is not None
-    draws = Spread.of(problem).draws(n_resamples, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    if rows.weight is None and rows.cluster is None and rows.codes.shape[1] == 1 and problem.aim.average != "instance":
+        values = _values_of_draws(problem, first, second, n_resamples, rng)
+        return float(np.std(values[0] - values[1]))
+    draws = Spread.of(problem).draws(n_resamples, rng)
     if problem.aim.average == "instance":
         (each, mass), (other, _) = (problem.by_row(codes) for codes in (first, second))
         return float(np.std(draws @ ((each - other) * mass) / np.maximum(draws @ mass, np.finfo(float).tiny)))
@@ -244,6 +248,26 @@ def bootstrap_error(
         counts = kernels.tally(cell, weight, k * k).reshape(n_resamples, -1, k, k)
         values += sign * values_of_counts(problem, counts)
     return float(np.std(values))
+
+
+def _values_of_draws(
+    problem: InMemory, first: NDArray[Any], second: NDArray[Any], n_resamples: int, rng: np.random.Generator
+) -> FloatArray:
+    """The metric of two sets of decisions about one output in resamples, (2, R).
+
+    Rows that are alike in all that counts are drawn together: a sum of Poisson draws is one.
+    """
+    k, codes = problem.schema.width, problem.source.rows.codes
+    assert codes is not None
+    seen = codes[:, 0] >= 0
+    kind = np.ravel_multi_index((codes[seen, 0], first[seen, 0], second[seen, 0]), (k, k, k))
+    kinds, size = np.unique(kind, return_counts=True)
+    drawn = rng.poisson(size, (n_resamples, len(kinds))).astype(np.float64)
+    label, *pair = np.unravel_index(kinds, (k, k, k))
+    cells = np.zeros((2, len(kinds), k * k))
+    for cell, decided in zip(cells, pair, strict=True):
+        cell[np.arange(len(kinds)), label * k + decided] = 1.0
+    return values_of_counts(problem, (drawn @ cells).reshape(2, n_resamples, 1, k, k))
 
 
 def one_more_right(problem: InMemory, decisions: NDArray[Any]) -> float:

@@ -74,7 +74,12 @@ class MemorySource(SourceBase):
 
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
         """Return about so many rows, stratified by class and weighted back; all if there are no more."""
-        return self.rows if self.n_rows <= n_rows else super().sample(n_rows, seed)
+        if self.n_rows <= n_rows:
+            return self.rows
+        drawn: dict[tuple[int, int], Rows] = vars(self).setdefault("_drawn", {})
+        if (n_rows, seed) not in drawn:
+            drawn[n_rows, seed] = super().sample(n_rows, seed)
+        return drawn[n_rows, seed]
 
     def glance(self, n_rows: int) -> Rows:
         """Return so many rows in short runs of neighbours."""
