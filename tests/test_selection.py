@@ -157,8 +157,8 @@ def test_resamples_are_fitted_at_once(options, n):
     proba, y = some_rows("multiclass", n)
     solver = Counting(mw.solvers.Path())
     solution = mw.optimize(proba, y, "quadratic_kappa", solver=solver, **options)
-    assert solver.calls == 2
-    assert len(solution.candidates) == 2
+    assert solver.calls == (1 if "confusion" in options else 2)
+    assert len(solution.candidates) == 1
     assert solution.gain is not None
 
 
@@ -195,7 +195,7 @@ def test_argmax_where_there_is_nothing_to_gain():
         kept += 1
         np.testing.assert_array_equal(solution.rule.predict(proba), proba.argmax(axis=1))
         assert solution.value == solution.baseline
-        assert "Plain argmax: no recipe promises a gain" in solution.status
+        assert "Plain argmax: no rule promises a gain" in solution.status
     assert kept >= 5
 
 

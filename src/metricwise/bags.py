@@ -23,13 +23,13 @@ from .rules.decisions import decide_loss
 from .solvers import Solver
 from .sources import MemorySource
 
-__all__ = ["ROUNDS", "Bag", "Resamples", "draw", "fit_bags", "links_of", "spread_repeats"]
+__all__ = ["PARTS", "ROUNDS", "Bag", "Resamples", "draw", "fit_bags", "links_of", "spread_repeats"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _BLOCKS = 12
-_PARTS = 3  # of which a resample leaves one out; with two or five of them the rules did worse on new rows
+PARTS = 3  # of which a resample leaves one out; with two or five of them the rules did worse on new rows
 ROUNDS = 7
 _TILE = 1 << 22  # numbers that are held at once for resamples of the probabilities
 
@@ -89,7 +89,7 @@ def draw(problem: InMemory, rng: np.random.Generator, n_rounds: int = ROUNDS) ->
     cluster = np.arange(rows.n_rows) if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1]
     size = np.bincount(cluster.reshape(-1))
     n_blocks = min(_BLOCKS, len(size))
-    n_parts = min(_PARTS, n_blocks)
+    n_parts = min(PARTS, n_blocks)
     if problem.ordered:
         block = (np.cumsum(size) - size) * n_blocks // rows.n_rows
         block = np.unique(block, return_inverse=True)[1]

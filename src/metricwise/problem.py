@@ -235,6 +235,18 @@ class InMemory(Problem):
 
     source: MemorySource
 
+    def of_outputs(self, outputs: NDArray[np.intp]) -> InMemory:
+        """Return the problem of some of the outputs, which are averaged by macro; nothing is recorded for it."""
+        some = super().of_outputs(outputs)
+        assert isinstance(some.source, MemorySource)
+        return InMemory(some.source, some.aim, some.prior, ordered=self.ordered)
+
+    def compact(self) -> InMemory:
+        """Return the problem with the probabilities of all outputs in one array, where they have one shape."""
+        rows = self.source.rows
+        rows = replace(rows, proba=rows.proba.compact())
+        return replace(self, source=MemorySource(rows, self.schema, self.source.passes))
+
     def take(self, rows: Any) -> InMemory:
         """Return the problem of some of the rows."""
         return replace(self, source=MemorySource(self.source.take(rows), self.schema, self.source.passes))

@@ -93,6 +93,12 @@ class Probabilities:
         """Return some of the rows."""
         return Probabilities(tuple(block[rows] for block in self.blocks), self.n_classes, self.link)
 
+    def compact(self) -> Probabilities:
+        """Return all outputs in one array, a copy, where they have one shape; itself where they have not."""
+        if len(self.blocks) == 1 or len({block.shape[2:] for block in self.blocks}) > 1:
+            return self
+        return replace(self, blocks=(np.concatenate(self.blocks, axis=1),))
+
     @property
     def size(self) -> int:
         """Numbers in all arrays."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bags import Bag, Resamples, draw, fit_bags, links_of, spread_repeats
+from .bags import PARTS, ROUNDS, Bag, Resamples, draw, fit_bags, links_of, spread_repeats
 from .confusion import from_predictions
 from .kernels import code_type
 from .problem import WIDE, InMemory, Problem, Recipe, Settings, argmax_rule
@@ -33,6 +33,10 @@ IntArray = NDArray[np.intp]
 
 _LARGE = LINK_ROWS  # rows above which a sample of them decides, rare classes in it: the recipes hardly differ there
 _ENOUGH = 10_000  # rows of that sample
+_FEWEST = 1_000  # rows that are left of a sample because of very many outputs
+_FEW = 3  # rounds of resamples where they judge only, and the rule is fitted to all rows
+_MANY = 64  # outputs, beyond which the spread is that between blocks of rows
+_WORK = 1 << 23  # numbers, of all resamples and recipes together, that rules are fitted to
 _ROUGH = 1e-4  # tolerance of solvers on resamples: what is left of the gap drowns in sampling error
 _WIDEN = 1.15  # resamples share rows and the rule varies too: measured, not derived
 
@@ -121,10 +125,8 @@ def choose(
     rng = np.random.default_rng(seed)
     if isinstance(solver, Settings) and solver.tol is None:
         solver = replace(solver, tol=_ROUGH)
-    rows = problem.sample(_LARGE, 0).sample(_enough(problem), seed)  # the first is what the link is fitted to as well
-    whole = rows.n_rows == problem.n_rows
-    rows = _to_resample(rows)
-    resamples = draw(rows, rng)
+    rows, whole = _judges(problem, len(recipes), rng)
+    resamples = draw(rows, rng, _rounds(rows, len(recipes)) if whole else min(_FEW, _rounds(rows, len(recipes))))
     stage("recalibrating resamples")
     link = links_of(rows, resamples, recipes[0].recalibrate)
     bags = fit_bags(rows, resamples, recipes, solver, link, stage)
@@ -156,17 +158,36 @@ def choose(
     return Choice(recipe, names[best], rule, gain, value, tried, rows)
 
 
-def _to_resample(problem: InMemory) -> InMemory:
-    """Return the problem with rows that resamples may part, and those that they must not part marked."""
-    rows = problem.source.rows
-    if rows.repeats is not None:
-        return spread_repeats(problem)
-    if rows.cluster is None:
-        found = rows.copies()
-        if found is not None:
-            rows = replace(rows, cluster=found)
-            return replace(problem, source=MemorySource(rows, problem.schema, problem.source.passes))
-    return problem
+def _judges(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple[InMemory, bool]:
+    """Return the rows that judge, in memory, as resamples may part them; and whether they are all there is.
+
+    Of very many rows some are enough, and of very many outputs that are averaged by macro some of those: what is asked
+    is whether the rule does better than argmax at all.
+    """
+    rows = problem.sample(_LARGE, 0)  # what the link is fitted to as well
+    most = _WORK // (PARTS * n_recipes)  # numbers
+    per_row = max(rows.source.rows.proba.size // max(rows.n_rows, 1), 1)
+    least = _FEWEST if problem.aim.average == "macro" else _FEWEST // 10  # outputs that are pooled have rows in common
+    rows = rows.sample(min(_enough(problem), max(most // per_row, least)), int(rng.integers(1 << 31)))
+    whole = rows.n_rows == problem.n_rows
+    n_outputs = max(most * problem.schema.n_outputs // (_FEW * max(rows.source.rows.proba.size, 1)), 1)
+    if problem.aim.average == "macro" and n_outputs < problem.schema.n_outputs:
+        chosen = np.flatnonzero(~problem.keeps_argmax & (problem.aim.output_weight > 0))
+        if n_outputs < len(chosen):
+            chosen = np.sort(rng.choice(chosen, n_outputs, replace=False))
+        rows, whole = rows.of_outputs(chosen).compact(), False
+    own = rows.source.rows
+    if own.repeats is not None:
+        return spread_repeats(rows), whole
+    found = own.copies() if own.cluster is None else None
+    if found is not None:
+        rows = replace(rows, source=MemorySource(replace(own, cluster=found), rows.schema, rows.source.passes))
+    return rows, whole
+
+
+def _rounds(problem: InMemory, n_recipes: int) -> int:
+    """Return how many rounds of resamples are worth their time."""
+    return int(np.clip(_WORK // (PARTS * n_recipes * max(problem.source.rows.proba.size, 1)), 1, ROUNDS))
 
 
 def _enough(problem: Problem) -> int:
@@ -207,8 +228,10 @@ class _Table:
         counts = np.stack([_counts(problem, resamples, codes) for codes in decisions])
         whole = counts.sum(axis=1)
         without = _values(problem, whole[:, None] - counts)
-        moves = np.stack([influence(problem, codes)[1] for codes in decisions])
-        return cls(resamples, tuple(bags), Spread.of(problem), decisions, moves, _values(problem, whole), without)
+        moves = np.stack([_moves(problem, resamples, codes, own) for codes, own in zip(decisions, counts, strict=True)])
+        return cls(
+            resamples, tuple(bags), _spread(problem, resamples), decisions, moves, _values(problem, whole), without
+        )
 
     @cached_property
     def error(self) -> FloatArray:
@@ -236,6 +259,27 @@ class _Table:
             if best is not None:
                 out[rows] = self.decisions[best][rows]
         return out
+
+
+def _by_block(problem: InMemory) -> bool:
+    """Whether the spread over rows is taken block by block: of very many outputs, gradients of each cost too much."""
+    return problem.schema.n_outputs > _MANY
+
+
+def _spread(problem: InMemory, resamples: Resamples) -> Spread:
+    return Spread(None, None, resamples.left_out.shape[1]) if _by_block(problem) else Spread.of(problem)
+
+
+def _moves(
+    problem: InMemory, resamples: Resamples, decisions: NDArray[Any], counts: FloatArray | None = None
+) -> FloatArray:
+    """How far each row, (N,), or each block of rows, (B,), moves the metric of decisions."""
+    if not _by_block(problem):
+        return influence(problem, decisions)[1]
+    counts = _counts(problem, resamples, decisions) if counts is None else counts
+    whole = counts.sum(axis=0)
+    gone = _values(problem, whole) - _values(problem, whole - counts)  # the jackknife
+    return np.asarray((gone - gone.mean()) * (len(gone) - 1) / len(gone))
 
 
 def _counts(problem: InMemory, resamples: Resamples, decisions: NDArray[Any]) -> FloatArray:
@@ -275,7 +319,7 @@ def _honest(problem: InMemory, table: _Table, best: int | None, seed: int) -> tu
         value, rows, estimate, half = float(table.value[-1]), table.influence[-1], 0.0, 0.0
     else:
         decisions = table.nested()
-        value, rows = influence(problem, decisions)
+        value, rows = problem.value_of(decisions), _moves(problem, table.resamples, decisions)
         estimate = value - float(table.value[-1])
         # Blocks that choose argmax would hide the error of what is chosen in the end.
         error = max(table.spread.error(rows - table.influence[-1]), float(table.error[best, -1]))

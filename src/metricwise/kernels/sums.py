@@ -10,7 +10,7 @@ __all__ = ["sums_to_zero"]
 FloatArray = NDArray[np.float64]
 
 
-def sums_to_zero(start: float, change: FloatArray) -> FloatArray:
+def sums_to_zero(start: float | FloatArray, change: FloatArray) -> FloatArray:
     """Return ``start, start + change[0], ...``, of which the last is known to be 0 but for rounding.
 
     Each is added up from the end that has less to add. Added up from the start alone, what is left when the last row
@@ -18,12 +18,12 @@ def sums_to_zero(start: float, change: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    start : float
-    change : ndarray of shape (T,)
+    start : float, or ndarray of shape (...)
+    change : ndarray of shape (..., T)
 
     Returns
     -------
-    ndarray of shape (T + 1,)
+    ndarray of shape (..., T + 1)
 
     Examples
     --------
@@ -32,13 +32,16 @@ def sums_to_zero(start: float, change: FloatArray) -> FloatArray:
     >>> sums_to_zero(0.6, np.array([-0.1, -0.2, -0.3]))
     array([0.6, 0.5, 0.3, 0. ])
     """
-    ahead = np.cumsum(np.concatenate([[start], change]))
+    first = np.asarray(start, dtype=np.float64)[..., None]
+    ahead = np.cumsum(np.concatenate([first, change], axis=-1), axis=-1)
     behind = _left(change)
     size = np.abs(change)
-    nearer = np.cumsum(np.concatenate([[abs(start)], size])) <= _left(size)
+    nearer = np.cumsum(np.concatenate([np.abs(first), size], axis=-1), axis=-1) <= _left(size)
     return np.where(nearer, ahead, 0.0 - behind)
 
 
 def _left(change: FloatArray) -> FloatArray:
     """Sums of the changes that are still to come, the last of none."""
-    return np.concatenate([np.cumsum(change[::-1])[::-1], [0.0]])
+    return np.concatenate(
+        [np.cumsum(change[..., ::-1], axis=-1)[..., ::-1], np.zeros((*change.shape[:-1], 1))], axis=-1
+    )

@@ -53,7 +53,7 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
     if score is None or entries <= (_ALL_ROWS if line.n_groups < _MANY else _ALL_ROWS // 8):
         per_batch = max(1, _BATCH // entries)
         walks = [
-            _list_all(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, begin)
+            _list_all(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, begin, score)
             for begin in range(0, line.n_groups, per_batch)
         ]
     else:
@@ -65,10 +65,19 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
     return Walk.joined(walks)
 
 
-def _list_all(oracle: Countable, line: Line, tol: float, offset: int) -> Walk:
+def _list_all(oracle: Countable, line: Line, tol: float, offset: int, score: Score | None) -> Walk:
     grid, wanted = np.zeros((line.n_groups, 2)), np.ones((line.n_groups, 2), dtype=bool)
     found = oracle.changes(line, grid, 0, wanted, True)
-    return _intervals(found, line, wanted, np.full((line.n_groups, 1), np.inf), tol, offset)
+    if line.n_groups == 1:
+        return _line_of_one(found, line, tol, offset)
+    return _lines(found, line, tol, offset, score if line.n_groups >= _MANY else None)
+
+
+def _nearest(walk: Walk, score: Score, offset: int, n_groups: int) -> Walk:
+    """Return the intervals that are as good as the best of their group, or nearly so."""
+    values, group = score.value(walk.values), walk.group - offset
+    near = values >= highest(values, group, n_groups)[group] - _NEAR
+    return Walk(walk.group[near], walk.lower[near], walk.upper[near], walk.values[near])
 
 
 def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int, n_entries: int) -> Walk:
@@ -91,10 +100,7 @@ def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int
     events = oracle.changes(line, grid, n_bins, wanted, False)
     found = replace(found, segment=events.segment, g=events.g, change=events.change)
     edges = low[:, None] + np.arange(n_bins + 1) / grid[:, 1:]
-    walk = _intervals(found, line, wanted, edges, tol, offset)
-    values, group = score.value(walk.values), walk.group - offset
-    near = values >= highest(values, group, line.n_groups)[group] - _NEAR
-    return Walk(walk.group[near], walk.lower[near], walk.upper[near], walk.values[near])
+    return _nearest(_intervals(found, line, wanted, edges, tol, offset), score, offset, line.n_groups)
 
 
 def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
@@ -157,8 +163,6 @@ def _intervals(
         Where the bins meet, up to rounding.
     """
     n_groups, n_segments = wanted.shape
-    if n_groups == 1 and n_segments == 2:
-        return _line_of_one(found, line, tol, offset)
     segment, g, change = _ordered(found, n_segments)
     if len(g) == 0:
         return Walk(*_whole_lines(np.arange(n_groups), offset), found.start * found.scale[:, None])
@@ -204,6 +208,42 @@ def _last_segments(count: NDArray[np.int64], own: IntArray, line: Line) -> list[
     ends = count.shape[1] - 1 - (count[:, ::-1] > 0).argmax(axis=1)
     listed = dict(zip(group[segment == ends[group]].tolist(), np.flatnonzero(segment == ends[group]), strict=True))
     return [(int(listed[g]), f) for g, f in line.vanishes if g in listed]
+
+
+def _lines(found: Changes, line: Line, tol: float, offset: int, score: Score | None) -> Walk:
+    """The same for groups all of whose changes are listed, side by side as the rows of one array.
+
+    With a score, only the intervals that are as good as the best of their group, or nearly so.
+    """
+    n_groups = line.n_groups
+    segment, g, change = _ordered(found, 2)
+    group = segment // 2
+    size = np.bincount(group, minlength=n_groups)
+    most = int(size.max(initial=0))
+    rank = np.arange(len(g)) - np.repeat(np.cumsum(size) - size, size)
+    # Nothing changes beyond the last change of a group: its interval goes on to infinity, those behind it are none.
+    places = np.full((n_groups, most + 2), np.inf)
+    places[:, 0] = -np.inf
+    places[group, rank + 1] = g
+    sums = np.zeros((2, n_groups, most + 1))
+    sums[:, :, 0] = found.start.T
+    sums[:, group, rank + 1] = change.T
+    vanishing = line.vanishing if line.vanishing is not None else np.zeros((n_groups, 2), dtype=bool)
+    exact = {f: sums_to_zero(sums[f, own, 0], sums[f, own, 1:]) for f in (0, 1) if (own := vanishing[:, f]).any()}
+    np.cumsum(sums, axis=2, out=sums)
+    for f, own in exact.items():
+        sums[f, vanishing[:, f]] = own
+    sums *= found.scale[:, None]
+    lower, upper = places[:, :-1], places[:, 1:]
+    with np.errstate(invalid="ignore"):  # from inf to inf there is nothing
+        gap = tol * np.maximum(1.0, np.abs(np.where(np.isinf(lower), upper, lower))) if tol else 0.0
+        there = upper - lower > gap
+    there[size == 0, 0] = True
+    if score is not None:
+        values = np.where(there, score.value(np.moveaxis(sums, 0, -1)), -np.inf)
+        there = values >= values.max(axis=1, keepdims=True) - _NEAR
+    own, at = np.nonzero(there)
+    return Walk(own + offset, lower[own, at], upper[own, at], np.ascontiguousarray(sums[:, own, at].T))
 
 
 def _line_of_one(found: Changes, line: Line, tol: float, offset: int) -> Walk:
