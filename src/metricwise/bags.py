@@ -20,6 +20,7 @@ from .losses import Loss
 from .problem import InMemory, Recipe, Settings, components, solve
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_links, prior_shift
 from .rules.decisions import decide_loss
+from .sampling import scattered
 from .solvers import Solver
 from .sources import MemorySource
 
@@ -108,8 +109,12 @@ def _dealt(
     problem: InMemory, cluster: IntArray, size: IntArray, n_blocks: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
     """Deal clusters of rows to blocks at random, the largest first, to and fro: blocks are of about one size."""
-    order = rng.permutation(len(size))
-    codes = problem.source.rows.codes
+    rows, codes = problem.source.rows, problem.source.rows.codes
+    keys = rows.keys
+    if rows.cluster is not None:
+        keys = np.zeros(len(size), dtype=np.uint64)
+        np.add.at(keys, cluster, rows.keys)
+    order = np.argsort(scattered(keys, int(rng.integers(1 << 31))), kind="stable")
     first = np.zeros(len(size), dtype=np.intp)
     if problem.schema.n_outputs == 1 and codes is not None:
         first[cluster[::-1]] = codes[::-1, 0]  # the class of the first row of each
@@ -347,7 +352,8 @@ def _spread_out(loss: Loss, n_outputs: int) -> Loss:
 def _tiles(problem: InMemory, resamples: Resamples, link: Link | None) -> Iterator[InMemory]:
     """Yield problems of some of the resamples each, whose outputs are those of the resamples, one after the other."""
     rows, n_outputs = problem.source.rows, problem.schema.n_outputs
-    together = max(1, _TILE // max(rows.proba.size, 1))
+    confusions = n_outputs * problem.schema.width**2  # of which a solver holds some for every resample
+    together = max(1, _TILE // max(rows.proba.size, 4 * confusions, 1))
     for start in range(0, resamples.n_resamples, together):
         kept = resamples.kept[start : start + together]
         outputs = np.arange(start * n_outputs, (start + len(kept)) * n_outputs)

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from . import kernels
 
-__all__ = ["Sample", "draw_rows"]
+__all__ = ["Sample", "draw_rows", "scattered"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+KeyArray = NDArray[np.uint64]
 
 _EVENLY = 0.5  # share of a sample that is spent on all rows alike, so that no row stands for too many
 _UNWANTED = 1e-6  # rarity of a row that shows no class: it comes when nothing else is left
 _HALVINGS = 80
-_FREQUENT = 64  # strata of at least one row in so many are met by drawing at random
-_MOST = 0.25  # of the rows: from there on they are shuffled, not drawn one by one
+_ALL_BITS = (1 << 64) - 1
 _BLOCK = 1 << 20  # labels looked at together
 
 
@@ -44,7 +44,13 @@ class Sample:
 
 
 def draw_rows(
-    codes: NDArray[Any] | None, n_rows: int, n_total: int, *, weight: FloatArray | None = None, seed: int = 0
+    codes: NDArray[Any] | None,
+    n_rows: int,
+    n_total: int,
+    *,
+    weight: FloatArray | None = None,
+    keys: KeyArray | None = None,
+    seed: int = 0,
 ) -> Sample:
     """Draw about `n_rows` rows without replacement, stratified by class.
 
@@ -63,6 +69,9 @@ def draw_rows(
         N.
     weight : ndarray of shape (N,), optional
         Rows of weight 0 show no class.
+    keys : ndarray of shape (N,), uint64, optional
+        What rows are drawn by, see :func:`scattered`: with keys of their content the same rows are drawn in whatever
+        order they come. None: their position.
     seed : int, default=0
 
     Returns
@@ -81,57 +90,52 @@ def draw_rows(
     """
     if n_rows >= n_total:
         return Sample(np.arange(n_total), np.ones(n_total))
-    rng = np.random.default_rng(seed)
     stratum, rarity = _strata(codes, n_total, weight)
     # Block by block: counted at once, small integers become large ones first.
     blocks = (stratum[start : start + _BLOCK] for start in range(0, n_total, _BLOCK))
     size = np.asarray(sum(np.bincount(block, minlength=len(rarity)) for block in blocks))
     quota = _quotas(size, rarity, n_rows)
-    rows = np.concatenate([_frequent(stratum, size, quota, rng), _rare(stratum, size, quota, rng)])
-    rows.sort()
+    keys = scattered(np.arange(n_total, dtype=np.uint64) if keys is None else keys, seed)
+    rows = _lowest(keys, stratum, size, quota)
     frequency = size / np.maximum(np.bincount(stratum[rows], minlength=len(size)), 1)
     return Sample(rows, frequency[stratum[rows]])
 
 
-def _is_frequent(size: IntArray) -> NDArray[np.bool_]:
-    return np.asarray(size * _FREQUENT >= size.sum())
+def scattered(keys: KeyArray, seed: int) -> KeyArray:
+    """Return numbers that look drawn at random, equal ones for equal keys: products, high bits folded onto low ones.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64
+    seed : int
+        Another one scatters the same keys otherwise.
+    """
+    with np.errstate(over="ignore"):
+        out = keys * np.uint64((seed * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15 | 1) & _ALL_BITS)
+        out ^= out >> np.uint64(32)
+        out *= np.uint64(0xD6E8FEB86659FD93)
+        out ^= out >> np.uint64(32)
+        out *= np.uint64(0xD6E8FEB86659FD93)
+    return np.asarray(out)
 
 
-def _frequent(stratum: NDArray[Any], size: IntArray, quota: IntArray, rng: np.random.Generator) -> IntArray:
-    """Draw from the strata that are met everywhere: rows at random, less those that are too many of their stratum."""
-    wanted = np.where(_is_frequent(size), quota, 0)
-    share = np.max(wanted / np.maximum(size, 1))
-    n_total = len(stratum)
-    # So many that with those drawn twice, and with luck as it mostly is, every stratum has enough.
-    n_tries = n_total if share > _MOST else min(n_total, int(1.1 * n_total * share * (1 + share)) + 64 * len(size))
+def _lowest(keys: KeyArray, stratum: NDArray[Any], size: IntArray, quota: IntArray) -> IntArray:
+    """Return the rows of the lowest keys, so many of each stratum, ascending; of equal keys, which comes first."""
+    share = quota / np.maximum(size, 1)
+    margin = 4 * np.sqrt(np.maximum(quota, 1)) / np.maximum(size, 1)
     while True:
-        rows = rng.permutation(n_total) if n_tries == n_total else _distinct(rng.integers(0, n_total, n_tries))
+        # Hardly more than are wanted have a key below this, in each stratum.
+        part = np.minimum(share + margin, 1 - 2.0**-53)
+        below = np.where(share + margin < 1, (part * 2.0**64).astype(np.uint64), np.uint64(_ALL_BITS))
+        rows = np.flatnonzero(keys <= below[stratum])
         own = stratum[rows]
-        order = np.argsort(own, kind="stable")
         met = np.bincount(own, minlength=len(size))
-        if (met >= wanted).all():
-            rank = np.arange(len(rows)) - np.repeat(np.cumsum(met) - met, met)
-            return np.asarray(rows[order[rank < wanted[own[order]]]])
-        n_tries = min(n_total, 2 * n_tries)
-
-
-def _distinct(rows: IntArray) -> IntArray:
-    """Return rows without repetition, in the order in which they first come."""
-    _, first = np.unique(rows, return_index=True)
-    return np.asarray(rows[np.sort(first)])
-
-
-def _rare(stratum: NDArray[Any], size: IntArray, quota: IntArray, rng: np.random.Generator) -> IntArray:
-    """Draw from the strata that rows at random would miss: they are looked for."""
-    frequent = _is_frequent(size)
-    rows = np.flatnonzero(~frequent[stratum])
-    rows = rows[np.argsort(stratum[rows], kind="stable")]
-    kept, end = [rows[:0]], 0
-    for have, want in zip(size[~frequent].tolist(), quota[~frequent].tolist(), strict=True):
-        end += have
-        own = rows[end - have : end]
-        kept.append(own if want == have else own[rng.choice(have, want, replace=False)])
-    return np.concatenate(kept)
+        if (met >= quota).all():
+            break
+        margin = np.where(met < quota, 4 * margin + share, margin)
+    order = np.lexsort((keys[rows], own))
+    rank = np.arange(len(rows)) - np.repeat(np.cumsum(met) - met, met)
+    return np.sort(rows[order[rank < quota[own[order]]]])
 
 
 def _strata(

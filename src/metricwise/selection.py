@@ -36,6 +36,7 @@ _ENOUGH = 10_000  # rows of that sample
 _FEWEST = 1_000  # rows that are left of a sample because of very many outputs
 _FEW = 3  # rounds of resamples where they judge only, and the rule is fitted to all rows
 _MANY = 64  # outputs, beyond which the spread is that between blocks of rows
+_CELLS = 1 << 20  # of confusion matrices that are held at once
 _WORK = 1 << 23  # numbers, of all resamples and recipes together, that rules are fitted to
 _ROUGH = 1e-4  # tolerance of solvers on resamples: what is left of the gap drowns in sampling error
 _WIDEN = 1.15  # resamples share rows and the rule varies too: measured, not derived
@@ -225,13 +226,10 @@ class _Table:
     @classmethod
     def of(cls, problem: InMemory, resamples: Resamples, bags: Sequence[Bag], plain: NDArray[Any]) -> _Table:
         decisions = (*(_judged(problem, resamples, bag) for bag in bags), plain)
-        counts = np.stack([_counts(problem, resamples, codes) for codes in decisions])
-        whole = counts.sum(axis=1)
-        without = _values(problem, whole[:, None] - counts)
-        moves = np.stack([_moves(problem, resamples, codes, own) for codes, own in zip(decisions, counts, strict=True)])
-        return cls(
-            resamples, tuple(bags), _spread(problem, resamples), decisions, moves, _values(problem, whole), without
-        )
+        judged = [_value_and_without(problem, resamples, codes) for codes in decisions]
+        value, without = np.array([value for value, _ in judged]), np.stack([own for _, own in judged])
+        moves = np.stack([_moves(problem, codes, *own) for codes, own in zip(decisions, judged, strict=True)])
+        return cls(resamples, tuple(bags), _spread(problem, resamples), decisions, moves, value, without)
 
     @cached_property
     def error(self) -> FloatArray:
@@ -270,35 +268,40 @@ def _spread(problem: InMemory, resamples: Resamples) -> Spread:
     return Spread(None, None, resamples.left_out.shape[1]) if _by_block(problem) else Spread.of(problem)
 
 
-def _moves(
-    problem: InMemory, resamples: Resamples, decisions: NDArray[Any], counts: FloatArray | None = None
-) -> FloatArray:
+def _moves(problem: InMemory, decisions: NDArray[Any], value: float, without: FloatArray) -> FloatArray:
     """How far each row, (N,), or each block of rows, (B,), moves the metric of decisions."""
     if not _by_block(problem):
         return influence(problem, decisions)[1]
-    counts = _counts(problem, resamples, decisions) if counts is None else counts
-    whole = counts.sum(axis=0)
-    gone = _values(problem, whole) - _values(problem, whole - counts)  # the jackknife
+    gone = value - without  # the jackknife
     return np.asarray((gone - gone.mean()) * (len(gone) - 1) / len(gone))
 
 
-def _counts(problem: InMemory, resamples: Resamples, decisions: NDArray[Any]) -> FloatArray:
-    """What the rows of each block add to the metric of decisions, to be summed: (B, ...)."""
-    rows, width = problem.source.rows, problem.schema.width
-    assert rows.codes is not None
+def _value_and_without(problem: InMemory, resamples: Resamples, decisions: NDArray[Any]) -> tuple[float, FloatArray]:
+    """The metric of decisions, and without the rows of each block, (B,)."""
+    whole = _counts(problem, decisions, slice(None))
+    together = max(1, _CELLS // whole.size)
+    values = [_values(problem, whole[None])]
+    for start in range(0, len(resamples.rows), together):
+        blocks = resamples.rows[start : start + together]
+        values.append(_values(problem, whole - np.stack([_counts(problem, decisions, rows) for rows in blocks])))
+    found = np.concatenate(values)
+    return float(found[0]), found[1:]
+
+
+def _counts(problem: InMemory, decisions: NDArray[Any], rows: Any) -> FloatArray:
+    """What some rows add to the metric of decisions, to be summed: (M, K, K), or two numbers row by row."""
+    some, width = problem.source.rows, problem.schema.width
+    assert some.codes is not None
     if problem.aim.average == "instance":
         each, mass = problem.by_row(decisions)
-        return np.stack([[each[own] @ mass[own], mass[own].sum()] for own in resamples.rows])
-    return np.stack(
-        [
-            from_predictions(rows.codes[own], decisions[own], width, None if rows.weight is None else rows.weight[own])
-            for own in resamples.rows
-        ]
+        return np.array([each[rows] @ mass[rows], mass[rows].sum()])
+    return from_predictions(
+        some.codes[rows], decisions[rows], width, None if some.weight is None else some.weight[rows]
     )
 
 
 def _values(problem: InMemory, counts: FloatArray) -> FloatArray:
-    """The metric of summed counts (..., M, K, K), or (..., 2) row by row."""
+    """The metric of summed counts (T, M, K, K), or (T, 2) row by row."""
     if problem.aim.average == "instance":
         return np.asarray(counts[..., 0] / np.maximum(counts[..., 1], np.finfo(float).tiny))
     return values_of_counts(problem, counts)
@@ -319,7 +322,8 @@ def _honest(problem: InMemory, table: _Table, best: int | None, seed: int) -> tu
         value, rows, estimate, half = float(table.value[-1]), table.influence[-1], 0.0, 0.0
     else:
         decisions = table.nested()
-        value, rows = problem.value_of(decisions), _moves(problem, table.resamples, decisions)
+        value, without = _value_and_without(problem, table.resamples, decisions)
+        rows = _moves(problem, decisions, value, without)
         estimate = value - float(table.value[-1])
         # Blocks that choose argmax would hide the error of what is chosen in the end.
         error = max(table.spread.error(rows - table.influence[-1]), float(table.error[best, -1]))

@@ -144,9 +144,9 @@ class SourceBase(ABC):
         """Return about so many rows in memory, stratified by class and weighted back; all if there are no more."""
         if self.n_rows <= n_rows:
             return replace(self.take(np.arange(self.n_rows)), start=0)
-        labels = self.ask_all(lambda rows: [(rows.codes, rows.weight)], operator.add)
-        codes, weight = (_joined(arrays) for arrays in zip(*labels, strict=True))
-        drawn = draw_rows(codes, n_rows, self.n_rows, weight=weight, seed=seed)
+        labels = self.ask_all(lambda rows: [(rows.codes, rows.weight, rows.keys)], operator.add)
+        codes, weight, keys = (_joined(arrays) for arrays in zip(*labels, strict=True))
+        drawn = draw_rows(codes, n_rows, self.n_rows, weight=weight, keys=keys, seed=seed)
         return self.take(drawn.rows).sampled(slice(None), drawn.frequency)
 
     def glance(self, n_rows: int) -> Rows:
