@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
-from .sampling import scattered
+from .sampling import keys_of, scattered
 
 __all__ = ["Probabilities", "Rows"]
 
@@ -24,7 +24,6 @@ IntArray = NDArray[np.intp]
 
 _CHUNK = 1 << 20  # entries
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
-_GLANCE = 1 << 10  # rows that say whether many are alike
 _DIFFERENT = 10.0  # rows of other labels that chance must have made, before equal ones are taken for copies
 
 
@@ -256,12 +255,8 @@ class Rows:
             self, proba=self.proba.tiled(len(kept), link), codes=codes.reshape(self.n_rows, -1), mass=None, start=0
         )
 
-    @cached_property
-    def keys(self) -> NDArray[np.uint64]:
-        """Numbers (N,) made of what rows hold, so that they can be drawn alike in whatever order they come.
-
-        Of a few entries of each row; where those are often equal, of all of them, and copies of a row are numbered.
-        """
+    def hashes(self, whole: bool) -> NDArray[np.uint64]:
+        """Return numbers (N,) made of what rows hold: of a few entries of each, or of the whole."""
         blocks = [block.reshape(self.n_rows, -1) for block in self.proba.blocks]
         ends = [blocks[0][:, 0], *([blocks[-1][:, -1]] if len(blocks) > 1 or blocks[0].shape[1] > 2 else [])]
         if self.weight is not None and self.weight.ndim == 1:
@@ -272,19 +267,19 @@ class Rows:
                 key += part.astype(np.float64).view(np.uint64) * factor
             if self.codes is not None:
                 key += self.codes[:, 0].astype(np.uint64)
-            few = key[:: max(1, self.n_rows // _GLANCE)]
-            if len(np.unique(few)) == len(few):
+            if not whole:
                 return key
             for block in (*blocks, *([] if self.codes is None else [self.codes])):
                 factors = scattered(np.arange(block.shape[1], dtype=np.uint64), 1) | np.uint64(1)
                 for rows in self.proba.chunks():
                     bits = np.ascontiguousarray(block[rows], dtype=np.float64).view(np.uint64)
                     key[rows] = scattered(key[rows] + (bits * factors).sum(axis=1), 2)
-            order = np.argsort(key, kind="stable")
-            begin = np.flatnonzero(np.append(True, key[order[1:]] != key[order[:-1]]))
-            number = np.arange(len(key)) - np.repeat(begin, np.diff(begin, append=len(key)))
-            key[order] += number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         return key
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """Numbers (N,) by which rows can be drawn alike in whatever order they come."""
+        return keys_of(self.hashes)
 
     def copies(self) -> IntArray | None:
         """Return codes (N,) of rows that are copies of one another; None where there are none, or it cannot be told.

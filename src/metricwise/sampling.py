@@ -6,6 +6,7 @@ recipe, the starts of a search. Must not know probabilities, metrics or oracles.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from . import kernels
 
-__all__ = ["Sample", "draw_rows", "scattered"]
+__all__ = ["Sample", "draw_rows", "keys_of", "scattered"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -23,6 +24,7 @@ KeyArray = NDArray[np.uint64]
 _EVENLY = 0.5  # share of a sample that is spent on all rows alike, so that no row stands for too many
 _UNWANTED = 1e-6  # rarity of a row that shows no class: it comes when nothing else is left
 _HALVINGS = 80
+_GLANCE = 1 << 10  # rows that say whether many are alike
 _ALL_BITS = (1 << 64) - 1
 _BLOCK = 1 << 20  # labels looked at together
 
@@ -117,6 +119,32 @@ def scattered(keys: KeyArray, seed: int) -> KeyArray:
         out ^= out >> np.uint64(32)
         out *= np.uint64(0xD6E8FEB86659FD93)
     return np.asarray(out)
+
+
+def keys_of(hashes: Callable[[bool], KeyArray]) -> KeyArray:
+    """Return numbers by which rows can be drawn alike in whatever order they come.
+
+    Parameters
+    ----------
+    hashes : callable
+        From whether all that a row holds is looked at, or a few entries, to numbers (N,) made of it.
+
+    Returns
+    -------
+    ndarray of shape (N,), uint64
+        Those of a few entries, unless they are often equal: then those of all, and copies of a row are numbered.
+    """
+    key = hashes(False)
+    few = key[:: max(1, len(key) // _GLANCE)]
+    if len(np.unique(few)) == len(few):
+        return key
+    key = hashes(True).copy()
+    order = np.argsort(key, kind="stable")
+    begin = np.flatnonzero(np.append(True, key[order[1:]] != key[order[:-1]]))
+    number = np.arange(len(key)) - np.repeat(begin, np.diff(begin, append=len(key)))
+    with np.errstate(over="ignore"):
+        key[order] += number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return key
 
 
 def _lowest(keys: KeyArray, stratum: NDArray[Any], size: IntArray, quota: IntArray) -> IntArray:

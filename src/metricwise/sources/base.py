@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..inputs import Schema
 from ..kernels import tally
 from ..rows import Rows
-from ..sampling import draw_rows
+from ..sampling import draw_rows, keys_of
 from .passes import Passes
 
 __all__ = ["Source", "SourceBase"]
@@ -144,10 +144,19 @@ class SourceBase(ABC):
         """Return about so many rows in memory, stratified by class and weighted back; all if there are no more."""
         if self.n_rows <= n_rows:
             return replace(self.take(np.arange(self.n_rows)), start=0)
-        labels = self.ask_all(lambda rows: [(rows.codes, rows.weight, rows.keys)], operator.add)
-        codes, weight, keys = (_joined(arrays) for arrays in zip(*labels, strict=True))
-        drawn = draw_rows(codes, n_rows, self.n_rows, weight=weight, keys=keys, seed=seed)
+        labels = self.ask_all(lambda rows: [(rows.codes, rows.weight)], operator.add)
+        codes, weight = (_joined(arrays) for arrays in zip(*labels, strict=True))
+        drawn = draw_rows(codes, n_rows, self.n_rows, weight=weight, keys=self._keys, seed=seed)
         return self.take(drawn.rows).sampled(slice(None), drawn.frequency)
+
+    @cached_property
+    def _keys(self) -> NDArray[np.uint64]:
+        """By which rows are drawn."""
+
+        def hashes(whole: bool) -> NDArray[np.uint64]:
+            return np.asarray(_joined(self.ask_all(lambda rows: [rows.hashes(whole)], operator.add)))
+
+        return keys_of(hashes)
 
     def glance(self, n_rows: int) -> Rows:
         """Return so many rows in short runs of neighbours."""
