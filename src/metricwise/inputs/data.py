@@ -94,7 +94,9 @@ def read_data(
     weight = read_sample_weight(sample_weight, read.n_rows, who)
     rows = make_rows(read, labels, weight)
     if read_weight_kind(weight_kind, weight, who) == "frequency":
-        rows = replace(rows, frequency=weight, repeats=weight)
+        assert weight is not None
+        # Rows that stand for none weigh nothing: that they stand for one changes no sum, and weights are divided by it.
+        rows = replace(rows, frequency=np.where(weight > 0, weight, 1.0), repeats=weight)
     refuse_both(groups, time, who)
     if groups is not None:
         rows = replace(rows, cluster=read_groups(groups, read.n_rows, who))
