@@ -15,10 +15,6 @@ from metricwise.rows import Rows
 FIXED = {"confusion": "labels", "recalibrate": False}
 
 
-def width(estimate):
-    return estimate.high - estimate.low
-
-
 # --------------------------------------------------------------------------------------------------------- coverage
 
 POPULATION = np.random.default_rng(99).beta(1, 3, 50_000)  # calibrated: the probabilities say what F1 will be
