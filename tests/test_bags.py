@@ -362,12 +362,14 @@ def test_blocks_of_clusters_are_of_about_one_size():
     assert np.ptp(sizes) < 0.3 * sizes.mean()
 
 
-@given(st.integers(6, 300), st.integers(0, 50), st.booleans())
-@settings(max_examples=40)
-def test_blocks_in_time_are_stretches(n, seed, repeated):
+@given(st.integers(6, 300), st.integers(0, 50), st.sampled_from(["all at two times", "repeated", "distinct"]))
+@settings(max_examples=60)
+def test_blocks_in_time_are_stretches(n, seed, kind):
     rng = np.random.default_rng(seed)
-    time = rng.integers(0, max(n // 3, 2), n) if repeated else rng.permutation(n)
-    time[:2] = 0, 1
+    time = rng.integers(0, 2 if kind == "all at two times" else max(n // 3, 2), n)
+    time = rng.permutation(n) if kind == "distinct" else time
+    if kind != "distinct":
+        time[:2] = 0, 1
     proba = rng.beta(1, 3, n)
     y = (rng.random(n) < proba).astype(int)
     y[:2] = 0, 1
@@ -378,7 +380,7 @@ def test_blocks_in_time_are_stretches(n, seed, repeated):
     assert (np.diff(block) >= 0).all()
     for moment in np.unique(time):
         assert len(set(resamples.block[time == moment].tolist())) == 1
-    if not repeated and n >= 150:
+    if kind == "distinct" and n >= 150:
         sizes = np.bincount(block)
         assert len(sizes) >= 10
         assert np.ptp(sizes) <= 2 * n ** (1 / 3) + 1
@@ -403,5 +405,6 @@ def test_rows_of_several_are_spread(repeats):
     rows = bags.spread_repeats(problem).source.rows
     index = list(itertools.chain.from_iterable([i] * min(max(r, 1), 12) for i, r in enumerate(repeats)))
     np.testing.assert_array_equal(rows.proba.output(0)[:, 0], proba[index])
-    for values in (rows.weight, rows.frequency, rows.repeats):
+    for values in (rows.weight, rows.repeats):
         np.testing.assert_allclose(np.bincount(index, values, len(repeats)), repeats)
+    np.testing.assert_allclose(np.bincount(index, rows.frequency, len(repeats)), np.maximum(repeats, 1))

@@ -268,6 +268,24 @@ def test_frequencies_are_rows(metric):
     assert width(by_importance.value_on_new_rows) > 1.5 * width(counted.value_on_new_rows)
 
 
+@pytest.mark.parametrize("confusion", ["labels", "expected"])
+def test_rows_that_count_none_change_nothing(confusion):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([2, 1, 1], 200)
+    y = rng.integers(0, 3, 200)
+    weight = rng.integers(0, 3, 200)
+    assert (weight == 0).sum() > 20
+    fixed = {"weight_kind": "frequency", "confusion": confusion, "recalibrate": True}
+    one = mw.optimize(proba, y, "macro_f1", sample_weight=weight, **fixed)
+    kept = weight > 0
+    other = mw.optimize(proba[kept], y[kept], "macro_f1", sample_weight=weight[kept], **fixed)
+    assert one.value == pytest.approx(other.value)
+    np.testing.assert_array_equal(one.rule.predict(proba), other.rule.predict(proba))
+    np.testing.assert_allclose(one.rule.link.bias, other.rule.link.bias, atol=1e-8)
+    promised = mw.optimize(proba, y, "macro_f1", sample_weight=weight, weight_kind="frequency").value_on_new_rows
+    assert promised.low < promised.estimate < promised.high
+
+
 @pytest.mark.parametrize("factor", [2.0**-20, 8.0, 0.1, 1e6])
 def test_importance_has_no_unit(factor):
     rng = np.random.default_rng(0)
