@@ -61,7 +61,9 @@ def two_rounds(problem, seed=0):
 
 
 def fitted(problem, resamples, recipe, solver=AUTO):
-    return bags.fit_bag(problem, resamples, recipe, solver, bags.links_of(problem, resamples, recipe.recalibrate))
+    link = bags.links_of(problem, resamples, recipe.recalibrate)
+    (bag,) = bags.fit_bags(problem, resamples, [recipe], solver, link)
+    return bag
 
 
 def only(bag, r):
@@ -217,6 +219,47 @@ def test_one_rule_is_the_mean_of_losses_and_links(kind, metric, options):
         np.testing.assert_allclose(loss.tensor(), np.mean([tensors[r] for r in some], axis=0), atol=1e-9)
     rule, link = bag.rule(problem.schema.n_classes)
     np.testing.assert_array_equal(problem.decide(rule, link), bag.decide(problem, np.ones(6, dtype=bool)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric", "options"),
+    [
+        ("binary", "f1", {}),  # a diagonal by probabilities, and one by labels
+        ("multiclass", "quadratic_kappa", {}),
+        ("unequal", ["quadratic_kappa", "f1"], {}),
+        ("multilabel", "f1", {"average": "micro"}),
+    ],
+)
+def test_rules_of_several_recipes_are_their_mean(kind, metric, options):
+    problem = in_memory(kind, metric, **options)
+    resamples = two_rounds(problem)
+    link = bags.links_of(problem, resamples, recalibrate=True)
+    both = bags.fit_bags(problem, resamples, [RECIPES[3], RECIPES[1]], AUTO, link)
+    for own, recipe in zip(both, (RECIPES[3], RECIPES[1]), strict=True):
+        alone = fitted(problem, resamples, recipe)
+        np.testing.assert_allclose(own.tensors, alone.tensors, atol=1e-12)
+        for r in range(6):
+            np.testing.assert_allclose(own.tensors[r], own.loss(only(own, r)).tensor(), atol=1e-12)
+    merged = bags.Bag.merged(both)
+    np.testing.assert_allclose(merged.tensors, (both[0].tensors + both[1].tensors) / 2, atol=1e-12)
+    assert merged.link is link
+    which = np.arange(6) >= 2
+    np.testing.assert_allclose(
+        merged.loss(which).tensor(), np.mean([one.tensors[which].mean(axis=0) for one in both], axis=0), atol=1e-12
+    )
+
+
+def test_a_full_loss_and_a_diagonal_one_have_a_mean():
+    rng = np.random.default_rng(0)
+    full = bags.Bag(2, (rng.normal(size=(2, 1, 3, 3)),), (), None)
+    diagonal = bags.Bag(2, (rng.normal(size=(2, 1, 3)), rng.normal(size=(2, 1, 3))), (), None)
+    expected = [
+        [full.losses[0][r, 0, i, j] + (i == j) * diagonal.losses[0][r, 0, j] + diagonal.losses[1][r, 0, j]]
+        for r, i, j in itertools.product(range(2), range(3), range(3))
+    ]
+    merged = bags.Bag.merged([full, diagonal])
+    np.testing.assert_allclose(merged.tensors.ravel(), np.ravel(expected) / 2)
+    assert bags.Bag.merged([full]) is full
 
 
 finite = st.floats(-1e3, 1e3, allow_subnormal=False)

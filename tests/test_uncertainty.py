@@ -8,7 +8,8 @@ from scipy import stats
 from sklearn.metrics import f1_score
 
 import metricwise as mw
-from metricwise import uncertainty
+from metricwise import selection, uncertainty
+from metricwise.bags import draw
 from metricwise.optimization import read_problem
 from metricwise.rows import Rows
 
@@ -139,6 +140,51 @@ def test_clusters_vary_as_one():
 
 def _resampled(rng, members, times):
     return [members[rng.integers(0, len(members), len(members))].reshape(-1) for _ in range(times)]
+
+
+def moves_of_blocks(problem, resamples, decided):
+    return selection._moves(problem, decided, *selection._value_and_without(problem, resamples, decided))
+
+
+def test_the_spread_of_blocks_of_two_groups_is_the_textbooks():
+    """Accuracy is a mean: of two halves its standard error is half of what they differ by.
+
+    Both halves have the same labels, for the shares of classes are those of all rows whichever rows are counted.
+    """
+    rng = np.random.default_rng(0)
+    group, y = np.arange(40) % 2, np.repeat(rng.permutation(np.arange(20) % 2), 2)[:, None].repeat(65, axis=1)
+    wrong = rng.random((40, 65)) < np.where(group == 0, 0.4, 0.2)[:, None]
+    proba = np.where(wrong, 1 - y, y) * 0.8 + 0.1
+    problem = read_problem(proba, y, "hamming_accuracy", groups=group).sample(40, 0)
+    resamples = draw(problem, rng)
+    right = (proba > 0.5) == y
+    blocks = moves_of_blocks(problem, resamples, (proba > 0.5).astype(np.intp))
+    expected = abs(right[group == 0].mean() - right[group == 1].mean()) / 2
+    assert selection._spread(problem, resamples).error(blocks) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_blocks_of_rows_say_how_far_very_many_outputs_vary(average):
+    """Beyond 64 outputs the spread is that between twelve blocks: a rougher estimate of the same error.
+
+    Labels of a row depend on one another, so that the shares of the classes vary from sample to sample.
+    """
+    ratios = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        proba = 1 / (1 + np.exp(1.5 - rng.normal(size=(240, 65)) - rng.normal(size=(240, 1))))
+        y = (rng.random(proba.shape) < proba).astype(int)
+        problem = read_problem(proba, y, "f1", average=average).sample(240, 0)
+        resamples = draw(problem, rng)
+        decided = (proba > 0.3).astype(np.intp)
+        blocks = moves_of_blocks(problem, resamples, decided)
+        assert blocks.shape == (12,)
+        assert blocks.sum() == pytest.approx(0, abs=1e-12)
+        error = selection._spread(problem, resamples).error(blocks)
+        _, rows = uncertainty.influence(problem, decided)
+        ratios.append(error / uncertainty.Spread.of(problem).error(rows))
+    assert 0.75 < np.mean(ratios) < 1.25
+    assert max(ratios) < 2
 
 
 @given(st.integers(0, 1_000))

@@ -18,7 +18,15 @@ from .metrics.objective import make_objective
 from .problem import InMemory
 from .rules import MixtureRule, WeightedRule
 
-__all__ = ["Spread", "bootstrap_error", "influence", "one_more_right", "threshold_range", "values_of_counts"]
+__all__ = [
+    "Spread",
+    "bootstrap_error",
+    "influence",
+    "one_more_right",
+    "threshold_range",
+    "values_of_counts",
+    "values_of_samples",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -216,6 +224,23 @@ def values_of_counts(problem: InMemory, counts: FloatArray) -> FloatArray:
     C = np.divide(counts, shown, out=np.zeros_like(counts), where=shown > 0) * oracle.priors[..., None]
     values = objective.values(objective.grouping.pool_each(C.reshape(-1, *C.shape[-3:]))) @ objective.grouping.weight
     return np.asarray(values).reshape(counts.shape[:-3])
+
+
+def values_of_samples(problem: InMemory, counts: FloatArray) -> FloatArray:
+    """Return the metric of such sums, (S, M, K, K), of S samples of rows, as (S,): each with the shares of its classes.
+
+    Of samples of rows these shares vary as well, unless they are known. The metric is bound once per sample.
+    """
+    if problem.prior is not None:
+        return values_of_counts(problem, counts)
+    schema = problem.schema
+    grouping = problem.objective(problem.oracle()).grouping
+    out = np.empty(len(counts))
+    for s, own in enumerate(counts):
+        C = own / np.maximum(own.sum(axis=(1, 2), keepdims=True), np.finfo(float).tiny)
+        bound = make_objective(problem.aim.metric, grouping, C.sum(axis=2), schema.n_classes, classes=schema.classes)
+        out[s] = bound.value(C)
+    return out
 
 
 def bootstrap_error(

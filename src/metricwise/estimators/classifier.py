@@ -87,9 +87,9 @@ class MetricOptimalClassifierCV(RuleClassifier):
     confusion : {"auto", "labels", "expected", "blended"}, default="auto"
         Count with the labels, with the probabilities in their place, or with half of each.
     recalibrate : {"auto", True, False}, default="auto"
-        Fit a temperature and a bias per class first. Where this or `confusion` is "auto", recipes are fitted to
-        resamples of the out-of-fold rows and judged on the rows that those left out, and `gain_` estimates what the
-        rule adds on new rows.
+        Fit a temperature and a bias per class first, which "auto" does. Where this or `confusion` is "auto", rules are
+        fitted to resamples of the out-of-fold rows, the one rule that they make together is judged on the rows that
+        those left out, and `gain_` estimates what it adds on new rows.
     cv : int, float, splitter, iterable or "prefit", optional
         Who predicts the rows that the rule is fitted on.
 
@@ -139,7 +139,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
     gain_ : Gain or None
         What the rule adds to argmax on new rows, with a 95 % interval; None where the recipe is fixed.
     cv_results_ : dict or None
-        The candidates that were compared: "recipe", its "score" on the rows that resamples left out, its "gain" over
+        The candidates that were judged: "recipe", its "score" on the rows that resamples left out, its "gain" over
         argmax there, and the "std_error" of that, and the value by every recorded metric on the same rows, under its
         name. None where the recipe is fixed; ``solution_.recorded`` has the recorded metrics of the rule in any case.
     n_features_in_ : int
