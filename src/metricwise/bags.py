@@ -92,7 +92,8 @@ def draw(problem: InMemory, rng: np.random.Generator, n_rounds: int = ROUNDS) ->
     n_blocks = min(_BLOCKS, len(size))
     n_parts = min(PARTS, n_blocks)
     if problem.ordered:
-        block = (np.cumsum(size) - size) * n_blocks // rows.n_rows
+        # By where the middle of a run lies, so that two runs, however long, never come into one block alone.
+        block = (2 * np.cumsum(size) - size) * n_blocks // (2 * rows.n_rows)
         block = np.unique(block, return_inverse=True)[1]
         n_blocks = int(block.max()) + 1
         n_parts = min(n_parts, n_blocks)

@@ -11,6 +11,8 @@ import time
 from types import TracebackType
 from typing import Any, TextIO
 
+import numpy as np
+
 __all__ = ["Progress", "read_verbose"]
 
 _PATIENCE = 1.0  # seconds before anything is shown
@@ -90,6 +92,6 @@ class Progress:
 
 def read_verbose(verbose: Any, who: str) -> bool | None:
     """Check what is said to be shown: True, False, or None for a terminal only."""
-    if verbose is None or isinstance(verbose, (bool, int)):
+    if verbose is None or isinstance(verbose, (bool, int, np.bool_)):
         return None if verbose is None else bool(verbose)
     raise ValueError(f"{who}: verbose must be True, False or None, got {verbose!r}.")

@@ -24,7 +24,7 @@ from .rules import Link, WeightedRule
 from .rules.link_fit import LINK_ROWS
 from .solvers import Candidate, Estimate, Gain, Solver
 from .sources import MemorySource
-from .uncertainty import Spread, bootstrap_error, influence, one_more_right, values_of_counts
+from .uncertainty import Spread, bootstrap_error, influence, one_more_right, values_of_counts, values_of_samples
 
 __all__ = ["Choice", "candidates", "choose"]
 
@@ -273,7 +273,7 @@ def _moves(problem: InMemory, decisions: NDArray[Any], value: float, without: Fl
     if not _by_block(problem):
         return influence(problem, decisions)[1]
     gone = value - without  # the jackknife
-    return np.asarray((gone - gone.mean()) * (len(gone) - 1) / len(gone))
+    return np.asarray((gone - gone.mean()) * np.sqrt((len(gone) - 1) / len(gone)))
 
 
 def _value_and_without(problem: InMemory, resamples: Resamples, decisions: NDArray[Any]) -> tuple[float, FloatArray]:
@@ -304,6 +304,8 @@ def _values(problem: InMemory, counts: FloatArray) -> FloatArray:
     """The metric of summed counts (T, M, K, K), or (T, 2) row by row."""
     if problem.aim.average == "instance":
         return np.asarray(counts[..., 0] / np.maximum(counts[..., 1], np.finfo(float).tiny))
+    if _by_block(problem):  # these say how far samples vary, and so do the shares of their classes
+        return values_of_samples(problem, counts)
     return values_of_counts(problem, counts)
 
 

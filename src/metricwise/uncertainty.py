@@ -18,7 +18,15 @@ from .metrics.objective import make_objective
 from .problem import InMemory
 from .rules import MixtureRule, WeightedRule
 
-__all__ = ["Spread", "bootstrap_error", "influence", "one_more_right", "threshold_range", "values_of_counts"]
+__all__ = [
+    "Spread",
+    "bootstrap_error",
+    "influence",
+    "one_more_right",
+    "threshold_range",
+    "values_of_counts",
+    "values_of_samples",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -60,15 +68,18 @@ class Spread:
         squares = rows**2 if self.repeats is None else rows**2 / np.where(self.repeats > 0, self.repeats, 1.0)
         return float(np.sqrt(np.sum(squares)))
 
-    def effect(self, rows: IntArray, values: FloatArray) -> float:
-        """Return how many times as large the variance of a sum is as if rows, given by position, were independent."""
+    def variances(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """Return what each of some rows, given by position, adds to the variance of a sum of values of theirs.
+
+        Of rows that belong together, as if they were independent, times how much more all of them vary than that.
+        """
+        squares = values**2
         if self.cluster is not None:
             together = np.bincount(self.cluster[rows], values)
-            return float(np.sum(together**2) / max(np.sum(values**2), np.finfo(float).tiny))
-        if self.repeats is None:
-            return 1.0
-        single = values**2 / np.where(self.repeats[rows] > 0, self.repeats[rows], 1.0)
-        return float(np.sum(single) / max(np.sum(values**2), np.finfo(float).tiny))
+            return np.asarray(squares * (np.sum(together**2) / max(np.sum(squares), np.finfo(float).tiny)))
+        if self.repeats is not None:
+            return np.asarray(squares / np.where(self.repeats[rows] > 0, self.repeats[rows], 1.0))
+        return np.asarray(squares)
 
     def draws(self, n_resamples: int, rng: np.random.Generator) -> FloatArray:
         """Return how often rows are drawn in resamples, (R, N), in units of once."""
@@ -189,7 +200,7 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
         C = np.stack([below, below[-1] - below], axis=2)  # by true class, then decision
         values = objective.values_of(int(group[m]), C)
         step = (table[m, true, 1] - table[m, true, 0]) * mass / objective.grouping.weight[group[m]]
-        noise = np.append(0.0, np.cumsum(step**2)) * spread.effect(order, step)
+        noise = np.append(0.0, np.cumsum(spread.variances(order, step)))
         here = int(np.searchsorted(p, thresholds[m], side="right"))
         error = np.sqrt(np.abs(noise - noise[here]))
         good = values >= values[here] - 1.96 * error - 1e-12
@@ -213,6 +224,23 @@ def values_of_counts(problem: InMemory, counts: FloatArray) -> FloatArray:
     C = np.divide(counts, shown, out=np.zeros_like(counts), where=shown > 0) * oracle.priors[..., None]
     values = objective.values(objective.grouping.pool_each(C.reshape(-1, *C.shape[-3:]))) @ objective.grouping.weight
     return np.asarray(values).reshape(counts.shape[:-3])
+
+
+def values_of_samples(problem: InMemory, counts: FloatArray) -> FloatArray:
+    """Return the metric of such sums, (S, M, K, K), of S samples of rows, as (S,): each with the shares of its classes.
+
+    Of samples of rows these shares vary as well, unless they are known. The metric is bound once per sample.
+    """
+    if problem.prior is not None:
+        return values_of_counts(problem, counts)
+    schema = problem.schema
+    grouping = problem.objective(problem.oracle()).grouping
+    out = np.empty(len(counts))
+    for s, own in enumerate(counts):
+        C = own / np.maximum(own.sum(axis=(1, 2), keepdims=True), np.finfo(float).tiny)
+        bound = make_objective(problem.aim.metric, grouping, C.sum(axis=2), schema.n_classes, classes=schema.classes)
+        out[s] = bound.value(C)
+    return out
 
 
 def bootstrap_error(

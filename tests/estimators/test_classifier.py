@@ -358,7 +358,7 @@ def test_the_fitted_attributes_say_what_was_found(multiclass):
     assert model.best_score_ == model.solution_.value
     table = pd.DataFrame(model.cv_results_)
     assert list(table.columns) == ["recipe", "score", "gain", "std_error"]
-    assert "recalibrated + expected" in set(table.recipe)
+    assert table.recipe.tolist() == ["recalibrated + expected and labels"]
     fixed = mw.MetricOptimalClassifierCV(GaussianNB(), metric="g_mean", **LABELS).fit(X, y)
     assert fixed.gain_ is None
     assert fixed.cv_results_ is None

@@ -6,7 +6,6 @@ import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification, make_multilabel_classification
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     GroupKFold,
     GroupShuffleSplit,
@@ -137,12 +136,14 @@ def test_groups_that_would_be_ignored_are_refused(data, groups, cls, routing, cv
 )
 def test_groups_reach_splitters_that_know_them(data, groups, cls, cv):
     X, y = data
-    model = cls(GaussianNB(), cv=cv).fit(X, y, groups=groups)
-    ready = cls(GaussianNB(), cv=list(cv.split(X, y, groups=groups))).fit(X, y)
+    fixed = LABELS if cls is mw.MetricOptimalClassifierCV else {}  # else groups decide more than folds
+    model = cls(GaussianNB(), cv=cv, **fixed).fit(X, y, groups=groups)
+    ready = cls(GaussianNB(), cv=list(cv.split(X, y, groups=groups)), **fixed).fit(X, y)
     assert model.best_score_ == ready.best_score_
     with sklearn.config_context(enable_metadata_routing=True):
         if not isinstance(cv, (TakesGroups, Overridden)):  # which request nothing
-            assert cls(GaussianNB(), cv=cv).fit(X, y, groups=groups).best_score_ == ready.best_score_
+            routed = cls(GaussianNB(), cv=cv, **fixed).fit(X, y, groups=groups)
+            assert routed.best_score_ == ready.best_score_
 
 
 @pytest.mark.parametrize("cls", BOTH)
@@ -151,16 +152,9 @@ def test_no_groups_are_no_groups(data, cls):
     assert cls(GaussianNB(), cv=2).fit(X, y, groups=None).best_score_ == cls(GaussianNB(), cv=2).fit(X, y).best_score_
 
 
-def test_a_fitted_estimator_has_no_use_for_groups(data, groups):
+def test_the_calibrator_of_a_fitted_estimator_needs_a_splitter_for_groups(data, groups):
     X, y = data
     fitted = GaussianNB().fit(X, y)
-    for settings in (
-        {"estimator": fitted, "cv": "prefit"},
-        {"estimator": FrozenEstimator(fitted)},
-        {"estimator": FrozenEstimator(fitted), "cv": GroupKFold(2)},
-    ):
-        with pytest.raises(ValueError, match="groups has no use where the estimator is fitted already"):
-            mw.MetricOptimalClassifierCV(**settings).fit(X, y, groups=groups)
     with pytest.raises(ValueError, match=r"groups needs a cv .* got cv='prefit'"):
         mw.MetricOptimalClassifierCV(fitted, cv="prefit", calibration="sigmoid").fit(X, y, groups=groups)
 

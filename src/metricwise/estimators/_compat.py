@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sklearn.base import _fit_context as fit_context
 from sklearn.model_selection._split import GroupsConsumerMixin
 from sklearn.utils import _safe_indexing as take_rows
@@ -18,7 +20,13 @@ __all__ = [
     "StrOptions",
     "count_rows",
     "fit_context",
+    "own_requests",
     "params_of_rows",
     "routing_enabled",
     "take_rows",
 ]
+
+
+def own_requests(estimator: Any) -> Any:
+    """Return a copy of what an estimator itself asks for, by its signatures and as its user has set it."""
+    return estimator._get_metadata_request()

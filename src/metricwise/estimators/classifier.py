@@ -18,12 +18,29 @@ from sklearn.utils import Bunch, check_random_state, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ..inputs import read_sample_weight, scales_of, warn_of_order
+from ..inputs import (
+    read_groups,
+    read_sample_weight,
+    read_time,
+    read_weight_kind,
+    refuse_both,
+    scales_of,
+    warn_of_order,
+)
 from ..metrics.for_outputs import resolve_for, settle
 from ..metrics.recording import resolve_record
 from ..optimization import optimize
 from ..solvers import Candidate
-from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled
+from ._compat import (
+    HasMethods,
+    Interval,
+    RealNotInt,
+    StrOptions,
+    count_rows,
+    fit_context,
+    own_requests,
+    routing_enabled,
+)
 from ._decisions import RuleClassifier
 from ._folds import check_groups, make_splits
 from ._judging import score_labels, weight_for_fit
@@ -70,8 +87,9 @@ class MetricOptimalClassifierCV(RuleClassifier):
     confusion : {"auto", "labels", "expected", "blended"}, default="auto"
         Count with the labels, with the probabilities in their place, or with half of each.
     recalibrate : {"auto", True, False}, default="auto"
-        Fit a temperature and a bias per class first. Where this or `confusion` is "auto", the recipe is chosen by
-        cross-validation over the out-of-fold rows, and `gain_` estimates what the rule adds on new rows.
+        Fit a temperature and a bias per class first, which "auto" does. Where this or `confusion` is "auto", rules are
+        fitted to resamples of the out-of-fold rows, the one rule that they make together is judged on the rows that
+        those left out, and `gain_` estimates what it adds on new rows.
     cv : int, float, splitter, iterable or "prefit", optional
         Who predicts the rows that the rule is fitted on.
 
@@ -90,6 +108,9 @@ class MetricOptimalClassifierCV(RuleClassifier):
         Wrap the estimator in :class:`~sklearn.calibration.CalibratedClassifierCV` inside each fold.
     randomized : bool, default=False
         Allow a mixture of rules, where that is better than any one rule.
+    weight_kind : {"importance", "frequency"}, default="importance"
+        What the `sample_weight` of `fit` means: how much a row matters, or how many rows it stands for, as whole
+        numbers. The rule is the same; the interval of `gain_` is not.
     output_weight : array-like of shape (n_outputs,), optional
         What each output counts for.
     record : list or dict, optional
@@ -99,7 +120,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
     random_state : int, RandomState instance or None, default=None
         Of the split where `cv` is a float, and of the search for the rule, which is always reproducible.
     verbose : int, default=0
-        Verbosity of the fits.
+        Verbosity of the fits. Above 0 the search for the rule says what it is doing too, if it takes more than a
+        second; at 0 it does so on a terminal only.
 
     Attributes
     ----------
@@ -108,16 +130,18 @@ class MetricOptimalClassifierCV(RuleClassifier):
     rule_ : WeightedRule or MixtureRule
         What predicts from its probabilities; ``rule_.describe()`` says it in words.
     solution_ : Solution
-        What :func:`metricwise.optimize` found, with its status in words.
+        What :func:`metricwise.optimize` found, with its status in words. ``solution_.value_on_new_rows`` is the metric
+        to expect on new rows, with a 95 % interval, and ``solution_.threshold_range`` the thresholds of binary outputs
+        that do as well on these; None where the recipe is fixed.
     classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
     best_score_ : float
         The metric of the rule on the out-of-fold rows that it was fitted on.
     gain_ : Gain or None
         What the rule adds to argmax on new rows, with a 95 % interval; None where the recipe is fixed.
     cv_results_ : dict or None
-        The candidates that cross-validation compared: "recipe", its cross-validated "score", its "gain" over argmax,
-        and the "std_error" of that, and the cross-validated value by every recorded metric, under its name. None where
-        the recipe is fixed; ``solution_.recorded`` has the recorded metrics of the rule in any case.
+        The candidates that were judged: "recipe", its "score" on the rows that resamples left out, its "gain" over
+        argmax there, and the "std_error" of that, and the value by every recorded metric on the same rows, under its
+        name. None where the recipe is fixed; ``solution_.recorded`` has the recorded metrics of the rule in any case.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -129,9 +153,11 @@ class MetricOptimalClassifierCV(RuleClassifier):
 
     Notes
     -----
-    Rows that belong together (`groups`) are kept together by a splitter that knows groups, and by `calibration` within
-    its folds; any other `cv` refuses them. The choice of the recipe and the interval of `gain_` take rows as
-    independent.
+    Rows that belong together (`groups`) are kept together by a splitter that knows groups, by `calibration` within its
+    folds, and by whatever judges the rule: recipes are compared on groups that they have not seen, and the interval of
+    `gain_` is one over groups. Any other `cv` refuses them, unless the estimator is fitted already. Rows in order of
+    `time` are judged in stretches of time likewise; a model that must not look ahead needs a `cv` such as
+    :class:`~sklearn.model_selection.TimeSeriesSplit` besides.
 
     Examples
     --------
@@ -160,6 +186,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         "refit": ["boolean"],
         "calibration": [StrOptions({"sigmoid", "isotonic", "temperature"}), None],
         "randomized": ["boolean"],
+        "weight_kind": [StrOptions({"importance", "frequency"})],
         "output_weight": ["array-like", None],
         "record": [list, tuple, dict, None],
         "n_jobs": [Integral, None],
@@ -182,6 +209,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         refit: bool = True,
         calibration: str | None = None,
         randomized: bool = False,
+        weight_kind: str = "importance",
         output_weight: Any = None,
         record: Any = None,
         n_jobs: int | None = None,
@@ -200,6 +228,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         self.refit = refit
         self.calibration = calibration
         self.randomized = randomized
+        self.weight_kind = weight_kind
         self.output_weight = output_weight
         self.record = record
         self.n_jobs = n_jobs
@@ -207,7 +236,9 @@ class MetricOptimalClassifierCV(RuleClassifier):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MetricOptimalClassifierCV:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, time: Any = None, **params: Any
+    ) -> MetricOptimalClassifierCV:
         """Fit the estimator and the rule.
 
         Parameters
@@ -217,9 +248,14 @@ class MetricOptimalClassifierCV(RuleClassifier):
             Labels of a 2-D y may be missing: NaN, None or NA.
         sample_weight : array-like of shape (n_samples,), optional
             For the metric, and for the estimator if it takes weights.
+        time : array-like of shape (n_samples,), optional
+            When rows were observed, as numbers or dates: the rule is judged on stretches of time that it has not seen.
+            With metadata routing enabled, the estimator gets it too if it asks for it.
         **params
-            For the estimator's fit; `groups` for the splitter, which must be one that keeps groups together, such as
-            :class:`~sklearn.model_selection.GroupKFold`. With metadata routing enabled, whoever asks for them.
+            For the estimator's fit; `groups`, rows that belong together, for the splitter, which must be one that keeps
+            them together, such as :class:`~sklearn.model_selection.GroupKFold`, and for whatever judges the rule. An
+            estimator that is fitted already needs no such splitter. With metadata routing enabled, the others go to
+            whoever asks for them. `groups` and `time` cannot both be given.
 
         Returns
         -------
@@ -230,7 +266,9 @@ class MetricOptimalClassifierCV(RuleClassifier):
         X, y = indexable(X, y)
         target = read_target(y, who, self.classes)
         sample_weight = read_sample_weight(sample_weight, count_rows(X), who)
-        routed = self._route(sample_weight, params)
+        read_weight_kind(self.weight_kind, sample_weight, who)
+        together = self._read_together(params.get("groups"), time, count_rows(X))
+        routed = self._route(sample_weight, time, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
             target = replace(target, scales=scales_of(y, target.classes))
@@ -244,6 +282,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
             self.metric,
             average=self.average,
             sample_weight=None if sample_weight is None else sample_weight[pool.rows],
+            weight_kind=self.weight_kind,
+            **{name: values[pool.rows] for name, values in together.items()},
             output_weight=self.output_weight,
             record=self.record,
             pos_label=self.pos_label,
@@ -252,6 +292,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
             recalibrate=self.recalibrate,
             randomized=self.randomized,
             random_state=self._seed(),
+            verbose=True if self.verbose else None,
         )
         self.rule_ = self.solution_.rule
         self.classes_ = target.public_classes
@@ -309,6 +350,23 @@ class MetricOptimalClassifierCV(RuleClassifier):
         )
         for one in resolve_record(self.record, target.kind, aim, pos_label=self.pos_label, who=who).values():
             settle(one, target.classes, declared=declared, scales=target.scales)
+
+    def _read_together(self, groups: Any, time: Any, n_rows: int) -> dict[str, Any]:
+        """Return `groups` or `time` as the rule is to have them, by row; what is wrong must not cost any fits."""
+        who = type(self).__name__
+        refuse_both(groups, time, who)
+        if groups is not None:
+            return {"groups": read_groups(groups, n_rows, who)}
+        if time is None:
+            return {}
+        read_time(time, n_rows, who)
+        return {"time": np.asarray(time)}
+
+    @property
+    def _applies_only(self) -> bool:
+        """Whether no model is fitted at all, so that no rows are split."""
+        fitted = isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
+        return fitted and self.calibration is None
 
     def _frozen(self) -> bool:
         """Whether the estimator is fitted already."""
@@ -377,36 +435,33 @@ class MetricOptimalClassifierCV(RuleClassifier):
 
     # ------------------------------------------------------------------------------------------------- routing
 
-    def _route(self, sample_weight: Any, params: dict[str, Any]) -> Bunch:
+    def _route(self, sample_weight: Any, time: Any, params: dict[str, Any]) -> Bunch:
         """Return what the estimator's fit and the splitter's split are given."""
-        self._check_groups(params.get("groups"))
+        if not self._applies_only:
+            check_groups(self.cv, params.get("groups"), self.estimator, type(self).__name__)
         if routing_enabled():
-            return process_routing(self, "fit", sample_weight=sample_weight, **params)
+            return process_routing(self, "fit", sample_weight=sample_weight, time=time, **params)
         who, groups = type(self).__name__, params.pop("groups", None)
-        given = {**params, **weight_for_fit(self.estimator, sample_weight, who, self.calibration is not None)}
+        given = dict(params)
+        if not self._applies_only:
+            given |= weight_for_fit(self.estimator, sample_weight, who, self.calibration is not None)
         return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={} if groups is None else {"groups": groups}))
 
-    def _check_groups(self, groups: Any) -> None:
-        """Refuse groups that nobody would use."""
-        who = type(self).__name__
-        fitted = isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
-        if groups is not None and fitted and self.calibration is None:
-            raise ValueError(
-                f"{who}: groups has no use where the estimator is fitted already (cv='prefit', FrozenEstimator): no "
-                "model is fitted on some of the rows and tested on others; leave groups out."
-            )
-        check_groups(self.cv, groups, self.estimator, who)
-
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who takes which metadata: `sample_weight` here, the rest the estimator and the splitter.
+        """Return who takes which metadata: `sample_weight` and `time` here, the rest the estimator and the splitter.
+
+        `groups` is asked for by the splitter; where the estimator is fitted already, by the rule.
 
         Returns
         -------
         routing : MetadataRouter
         """
+        own = own_requests(self)
+        if self._applies_only:
+            own.fit.add_request(param="groups", alias=True)
         return (
             MetadataRouter(owner=self)
-            .add_self_request(self)
+            .add_self_request(own)
             .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )

@@ -17,7 +17,15 @@ from .probabilities import read_proba
 from .schema import Schema
 from .single_row import check_rows
 from .tables import check_one_column, is_two_dimensional
-from .weights import read_groups, read_output_weight, read_prior, read_sample_weight, read_time
+from .weights import (
+    read_groups,
+    read_output_weight,
+    read_prior,
+    read_sample_weight,
+    read_time,
+    read_weight_kind,
+    refuse_both,
+)
 
 __all__ = [
     "Labels",
@@ -47,6 +55,8 @@ __all__ = [
     "read_proba",
     "read_sample_weight",
     "read_time",
+    "read_weight_kind",
+    "refuse_both",
     "scales_of",
     "shared",
     "shown",

@@ -18,7 +18,7 @@ from .messages import shown
 from .probabilities import read_proba
 from .schema import Schema
 from .tables import check_one_column, is_two_dimensional
-from .weights import read_groups, read_sample_weight, read_time, read_weight_kind
+from .weights import read_groups, read_sample_weight, read_time, read_weight_kind, refuse_both
 
 __all__ = ["Data", "read_data"]
 
@@ -94,9 +94,10 @@ def read_data(
     weight = read_sample_weight(sample_weight, read.n_rows, who)
     rows = make_rows(read, labels, weight)
     if read_weight_kind(weight_kind, weight, who) == "frequency":
-        rows = replace(rows, frequency=weight, repeats=weight)
-    if groups is not None and time is not None:
-        raise ValueError(f"{who}: groups and time cannot both be given: rows belong together by the one or the other.")
+        assert weight is not None
+        # Rows that stand for none weigh nothing: that they stand for one changes no sum, and weights are divided by it.
+        rows = replace(rows, frequency=np.where(weight > 0, weight, 1.0), repeats=weight)
+    refuse_both(groups, time, who)
     if groups is not None:
         rows = replace(rows, cluster=read_groups(groups, read.n_rows, who))
     elif time is not None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoding import is_masked
+from .encoding import is_masked, split_missing
 from .messages import shown
 
-__all__ = ["read_groups", "read_output_weight", "read_prior", "read_sample_weight", "read_time", "read_weight_kind"]
+__all__ = [
+    "read_groups",
+    "read_output_weight",
+    "read_prior",
+    "read_sample_weight",
+    "read_time",
+    "read_weight_kind",
+    "refuse_both",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -63,7 +73,7 @@ def read_weight_kind(kind: Any, weight: FloatArray | None, who: str = "optimize"
     if kind == "importance":
         return kind
     if weight is None:
-        raise ValueError(f"{who}: weight_kind='frequency' is for sample_weight, which is not given.")
+        raise ValueError(f"{who}: weight_kind='frequency' is for sample_weight, which is not given; leave it out.")
     if (weight != np.floor(weight)).any():
         odd = weight[weight != np.floor(weight)][0]
         raise ValueError(
@@ -118,7 +128,7 @@ def read_prior(prior: Any, n_classes: IntArray, who: str = "optimize") -> FloatA
 
 
 def read_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
-    """Read which rows belong together, as codes of shape (N,).
+    """Read which rows belong together, as codes of shape (N,) in order of appearance, whatever groups are called.
 
     Parameters
     ----------
@@ -127,13 +137,11 @@ def read_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
     """
     values = _column(groups, n_rows, who, "groups")
     if values.dtype.kind == "O":
-        values = np.array([_named(value, who) for value in values.tolist()], dtype=object)
         numbers: dict[Any, int] = {}
-        codes = np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.intp)
+        codes = np.array([numbers.setdefault(_named(value, who), len(numbers)) for value in values], dtype=np.intp)
     else:
-        if _unknown(values).any():
-            raise ValueError(f"{who}: groups must name the group of every row, got a missing value.")
-        codes = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.intp)
+        _, first, place = np.unique(values, return_index=True, return_inverse=True)
+        codes = np.argsort(np.argsort(first))[place.reshape(-1)].astype(np.intp)
     if codes.max(initial=0) == 0:
         raise ValueError(
             f"{who}: groups must name two groups or more, for some judge what is fitted to the others; got one. Leave "
@@ -143,8 +151,6 @@ def read_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
 
 
 def _named(value: Any, who: str) -> Any:
-    if value is None or value != value:  # only NaN and its kin differ from themselves
-        raise ValueError(f"{who}: groups must name the group of every row, got a missing value.")
     try:
         hash(value)
     except TypeError:
@@ -165,14 +171,12 @@ def read_time(time: Any, n_rows: int, who: str = "optimize") -> IntArray:
     """
     values = _column(time, n_rows, who, "time")
     if values.dtype.kind == "O":
-        try:
-            values = np.array(values.tolist(), dtype="datetime64[us]")
-        except (TypeError, ValueError):
-            raise ValueError(f"{who}: time must hold numbers or dates, got {shown(values.tolist()[0])}.") from None
+        values = _moments(values.tolist(), who)
     if values.dtype.kind not in "iufmM":
-        raise ValueError(f"{who}: time must hold numbers or dates, got values of type {values.dtype}.")
-    if _unknown(values).any():
-        raise ValueError(f"{who}: time must be known of every row, got a missing value.")
+        raise ValueError(
+            f"{who}: time must hold numbers or dates, got {shown(values[0])}; make dates of text, as "
+            "pandas.to_datetime does."
+        )
     moments, place = np.unique(values, return_inverse=True)
     if len(moments) < 2:
         raise ValueError(f"{who}: time must hold two times or more, got one; leave time out if rows have no order.")
@@ -183,18 +187,44 @@ def read_time(time: Any, n_rows: int, who: str = "optimize") -> IntArray:
     return codes if codes.max() else place.reshape(-1).astype(np.intp)
 
 
-def _unknown(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which values are not a number, or not a time."""
-    if values.dtype.kind in "fc":
-        return np.asarray(np.isnan(values))
-    return np.asarray(np.isnat(values)) if values.dtype.kind in "mM" else np.zeros(len(values), dtype=bool)
+def refuse_both(groups: Any, time: Any, who: str = "optimize") -> None:
+    """Refuse groups and time together."""
+    if groups is not None and time is not None:
+        raise ValueError(
+            f"{who}: groups and time cannot both be given: rows belong together by the one or the other. Leave out "
+            "time if groups do not depend on one another, else groups."
+        )
+
+
+def _moments(values: list[Any], who: str) -> NDArray[Any]:
+    """Return numbers, or dates without a zone, of Python's objects; text as it is."""
+    if all(isinstance(value, Real) for value in values):
+        return np.array(values, dtype=np.float64)
+    if any(isinstance(value, str) for value in values):
+        return np.array(values, dtype=str)
+    zoned = [getattr(value, "tzinfo", None) is not None for value in values]
+    if any(zoned):
+        if not all(zoned):
+            raise ValueError(f"{who}: time must hold dates that all have a time zone, or none, got both.")
+        values = [value.astimezone(UTC).replace(tzinfo=None) for value in values]
+    try:
+        return np.array(values, dtype="datetime64[us]")
+    except (TypeError, ValueError):
+        raise ValueError(f"{who}: time must hold numbers or dates, got {shown(values[0])}.") from None
 
 
 def _column(values: Any, n_rows: int, who: str, parameter: str) -> NDArray[Any]:
-    """Return one value per row."""
-    array = np.asarray(values)
+    """Return one value per row, none of them missing."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of several lengths
+        raise ValueError(f"{who}: {parameter} must hold one value per row, got {shown(values)}.") from None
     if array.shape != (n_rows,):
         raise ValueError(f"{who}: {parameter} must have shape ({n_rows},), one per row, got {array.shape}.")
-    if is_masked(values) and np.ma.getmaskarray(values).any():
-        raise ValueError(f"{who}: {parameter} must be known of every row, got a masked value.")
+    missing = split_missing(values if is_masked(values) else array, None)[1]
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(
+            f"{who}: {parameter} must be known of every row, got a missing value in row {row}; leave such rows out."
+        )
     return array

@@ -1,0 +1,99 @@
+"""What `optimize` does unasked: the same on any number of threads, and by the kernels with and without a compiler."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+import metricwise as mw
+from metricwise import kernels
+
+
+def draw_labels(rng, eta):
+    passed = rng.random((*eta.shape[:-1], 1)) > np.cumsum(eta, axis=-1)
+    return np.minimum(passed.sum(axis=-1), eta.shape[-1] - 1)
+
+
+def cases():
+    """A few calls without a recipe, each by its name."""
+    rng = np.random.default_rng(0)
+    binary = rng.beta(1, 3, 600)
+    y = (rng.random(600) < binary**1.5).astype(int)
+    several = rng.dirichlet([3, 1, 1], 400)
+    labels = draw_labels(rng, several)
+    outputs = rng.beta(1, 3, (300, 4))
+    shown = (rng.random(outputs.shape) < outputs).astype(float)
+    shown[rng.random(shown.shape) < 0.2] = np.nan
+    weight = rng.integers(1, 5, 600)
+    repeated = np.repeat(np.arange(150), 4)
+    return {
+        "binary": (binary, y, "f1", {}),
+        "weighted": (binary, y, "mcc", {"sample_weight": weight}),
+        "counted": (binary, y, "f1", {"sample_weight": weight, "weight_kind": "frequency"}),
+        "grouped": (binary, y, "f1", {"groups": np.arange(600) % 50}),
+        "in time": (binary, y, "f1", {"time": np.arange(600)[::-1]}),
+        "copied": (binary[repeated], y[repeated], "f1", {}),
+        "ordinal": (several, labels, "quadratic_kappa", {}),
+        "concave": (several, labels, "g_mean", {}),
+        "minimum": (several, labels, "min_recall", {}),
+        "no form": (several, labels, "macro_f1", {}),
+        "micro": (outputs, shown, "f1", {"average": "micro"}),
+        "macro": (outputs, shown, "f1", {"average": "macro"}),
+    }
+
+
+def outcome(proba, y, metric, options):
+    """The recipe, the decisions and what is promised, as JSON has it."""
+    solution = mw.optimize(proba, y, metric, **options)
+    gain, value = solution.gain, solution.value_on_new_rows
+    ranges = solution.threshold_range
+    return {
+        "recipe": solution.rule.facts["recipe"],
+        "decisions": np.asarray(solution.rule.predict(proba)).tolist(),
+        "promises": [gain.estimate, gain.low, gain.high, value.estimate, value.low, value.high],
+        "thresholds": [] if ranges is None else ranges.ravel().tolist(),
+    }
+
+
+@pytest.mark.skipif(kernels.in_use() != "compiled", reason="there is one twin here, and nothing to hold it against")
+def test_twins_agree():
+    there = subprocess.run(
+        [sys.executable, __file__],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "METRICWISE_KERNELS": "numpy", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert there.returncode == 0, there.stderr
+    told = json.loads(there.stdout)
+    assert told.pop("kernels") == "numpy"
+    for name, case in cases().items():
+        here = outcome(*case)
+        assert here["recipe"] == told[name]["recipe"], name
+        assert here["decisions"] == told[name]["decisions"], name
+        for numbers in ("promises", "thresholds"):
+            np.testing.assert_allclose(here[numbers], told[name][numbers], rtol=1e-6, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.skipif(kernels.max_threads() < 2, reason="there is one thread here")
+@pytest.mark.parametrize(("metric", "classes"), [("quadratic_kappa", 3), ("macro_f1", 3), ("f1", 2)])
+def test_results_do_not_depend_on_the_number_of_threads(metric, classes):
+    """Rows enough that resamples of them are passed over by several threads."""
+    rng = np.random.default_rng(1)
+    proba = rng.dirichlet(np.linspace(3, 1, classes), 15_000)
+    y = draw_labels(rng, proba)
+    results = []
+    for n_threads in (1, 2, 3):
+        with threadpool_limits(limits=n_threads, user_api="openmp"):
+            solution = mw.optimize(proba, y, metric)
+        results.append((solution.rule.to_json(), solution.gain, solution.value_on_new_rows, solution.status))
+    assert results[0] == results[1] == results[2]
+
+
+if __name__ == "__main__":
+    json.dump({"kernels": kernels.in_use(), **{name: outcome(*case) for name, case in cases().items()}}, sys.stdout)

@@ -1,0 +1,174 @@
+"""The sign of life: with a clock that is set by hand, on a terminal and elsewhere."""
+
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import metricwise as mw
+from metricwise.progress import Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds, as the progress sees them."""
+    now = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr("metricwise.progress.time", SimpleNamespace(perf_counter=lambda: now.seconds))
+    return now
+
+
+def work(clock, stream, verbose=None, seconds=2.0):
+    """Three stages of so long each, in five steps, as the stream shows them before and after the end."""
+    with Progress("optimize", 3, verbose, stream) as progress:
+        for name in ("reading", "fitting", "judging"):
+            progress.stage(name)
+            for _ in range(5):
+                clock.seconds += seconds / 5
+                progress.tick()
+        during = stream.getvalue()
+    return during, stream.getvalue()
+
+
+def screen(text):
+    """What a line of a terminal shows after a text of carriage returns."""
+    line = []
+    for part in text.split("\r"):
+        line[: len(part)] = part
+    return "".join(line).rstrip()
+
+
+@pytest.mark.parametrize("verbose", [None, True])
+def test_a_second_is_silent(clock, verbose):
+    for stream in (Terminal(), io.StringIO()):
+        assert work(clock, stream, verbose, seconds=0.3) == ("", "")
+
+
+@pytest.mark.parametrize("verbose", [None, True])
+def test_a_terminal_has_one_line_that_is_written_over_and_wiped(clock, verbose):
+    during, after = work(clock, Terminal(), verbose)
+    assert "\n" not in after
+    assert screen(during) == "[=============       ] optimize: judging, 6 s"
+    assert screen(after) == ""
+    shown = [screen(during[: at + 1]) for at, letter in enumerate(during) if during[at + 1 : at + 2] in ("\r", "")]
+    assert any("reading, 1 s" in line for line in shown)
+    assert any(line.startswith("[======              ] optimize: fitting") for line in shown)
+
+
+def test_a_long_line_is_wiped_by_a_short_one(clock):
+    stream = Terminal()
+    with Progress("optimize", 2, None, stream) as progress:
+        clock.seconds += 2
+        progress.stage("fitting resamples, recalibrated + expected")
+        clock.seconds += 1
+        progress.stage("done")
+        assert screen(stream.getvalue()) == "[==========          ] optimize: done, 3 s"
+
+
+def test_elsewhere_every_stage_has_a_line(clock):
+    during, after = work(clock, io.StringIO(), True)
+    assert during == after
+    assert after.splitlines() == [
+        "optimize: reading (stage 1 of 3, 1 s)",
+        "optimize: fitting (stage 2 of 3, 2 s)",
+        "optimize: judging (stage 3 of 3, 4 s)",
+    ]
+
+
+def test_elsewhere_nothing_is_said_unasked(clock):
+    assert work(clock, io.StringIO()) == ("", "")
+
+
+def test_no_means_no(clock):
+    for stream in (Terminal(), io.StringIO()):
+        assert work(clock, stream, False) == ("", "")
+
+
+def test_the_line_is_not_written_more_often_than_it_can_be_read(clock):
+    stream = Terminal()
+    with Progress("optimize", 1, None, stream) as progress:
+        progress.stage("fitting")
+        clock.seconds += 1
+        for _ in range(1_000):
+            clock.seconds += 0.001
+            progress.tick()
+        assert 5 <= stream.getvalue().count("\r") <= 11
+
+
+def test_the_line_is_wiped_after_an_error(clock):
+    stream = Terminal()
+
+    def fail():
+        with Progress("optimize", 1, None, stream) as progress:
+            clock.seconds += 2
+            progress.stage("fitting")
+            raise RuntimeError("no memory")
+
+    with pytest.raises(RuntimeError, match="no memory"):
+        fail()
+    assert screen(stream.getvalue()) == ""
+
+
+def test_a_stream_that_cannot_tell_is_no_terminal(clock):
+    said = []
+    stream = SimpleNamespace(write=said.append, flush=lambda: None)
+    with Progress("optimize", 1, None, stream) as progress:
+        clock.seconds += 2
+        progress.stage("fitting")
+    assert said == []
+
+
+class Ticking:
+    """A clock that is a second later whenever it is asked."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def perf_counter(self):
+        self.seconds += 1.0
+        return self.seconds
+
+
+def stages(verbose, monkeypatch, capsys, **options):
+    rng = np.random.default_rng(0)
+    proba = rng.beta(1, 3, 200)
+    monkeypatch.setattr("metricwise.progress.time", Ticking())
+    mw.optimize(proba, rng.random(200) < proba, "f1", verbose=verbose, **options)
+    told = capsys.readouterr()
+    assert told.out == ""
+    return [line.partition(" (stage")[0] for line in told.err.splitlines()]
+
+
+def test_optimize_says_what_it_is_doing(monkeypatch, capsys):
+    told = stages(True, monkeypatch, capsys)
+    assert told[0] == "optimize: recalibrating resamples"
+    assert "optimize: fitting resamples, recalibrated + expected" in told
+    assert "optimize: fitting resamples, recalibrated + labels" in told
+    assert told[-2:] == ["optimize: judging rows that were left out", "optimize: fitting all rows"]
+    assert stages(True, monkeypatch, capsys, confusion="labels", recalibrate=False) == ["optimize: fitting all rows"]
+    assert stages(False, monkeypatch, capsys) == []
+    assert stages(None, monkeypatch, capsys) == []  # captured, so no terminal
+    for yes in (1, np.True_):
+        assert stages(yes, monkeypatch, capsys) == told
+
+
+def test_stages_are_as_many_as_were_announced(monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    proba = rng.beta(1, 3, 200)
+    monkeypatch.setattr("metricwise.progress.time", Ticking())
+    for options in ({}, {"confusion": "labels"}, {"confusion": "labels", "recalibrate": True}):
+        mw.optimize(proba, rng.random(200) < proba, "f1", verbose=True, **options)
+        last = capsys.readouterr().err.splitlines()[-1]
+        done, _, announced = last.partition("(stage ")[2].partition(",")[0].partition(" of ")
+        assert done == announced
+
+
+@pytest.mark.parametrize("verbose", ["yes", 0.5, []])
+def test_verbose_is_yes_or_no(verbose):
+    with pytest.raises(ValueError, match=r"^optimize: verbose must be True, False or None, got "):
+        mw.optimize([0.2, 0.7], [0, 1], "f1", verbose=verbose)
