@@ -1,4 +1,4 @@
-"""What `optimize` does unasked: the same on any number of threads, and by the kernels with and without a compiler."""
+"""What `optimize` does unasked: the same in any order of rows, on any number of threads, and by either twins."""
 
 import json
 import os
@@ -78,6 +78,20 @@ def test_twins_agree():
         assert here["decisions"] == told[name]["decisions"], name
         for numbers in ("promises", "thresholds"):
             np.testing.assert_allclose(here[numbers], told[name][numbers], rtol=1e-6, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("name", cases())
+def test_the_order_of_rows_changes_nothing(name):
+    proba, y, metric, options = cases()[name]
+    one = mw.optimize(proba, y, metric, **options)
+    at = np.random.default_rng(2).permutation(len(y))
+    moved = {key: value[at] if isinstance(value, np.ndarray) else value for key, value in options.items()}
+    other = mw.optimize(proba[at], y[at], metric, **moved)
+    assert one.rule.facts["recipe"] == other.rule.facts["recipe"]
+    np.testing.assert_array_equal(one.rule.predict(proba), other.rule.predict(proba))
+    for promised, again in ((one.gain, other.gain), (one.value_on_new_rows, other.value_on_new_rows)):
+        assert promised.estimate == pytest.approx(again.estimate, abs=1e-12)
+        assert promised.low == pytest.approx(again.low, abs=1e-12)
 
 
 @pytest.mark.skipif(kernels.max_threads() < 2, reason="there is one thread here")

@@ -116,10 +116,11 @@ def _dealt(
         keys = np.zeros(len(size), dtype=np.uint64)
         np.add.at(keys, cluster, rows.keys)
     order = np.argsort(scattered(keys, int(rng.integers(1 << 31))), kind="stable")
-    first = np.zeros(len(size), dtype=np.intp)
+    labels = np.zeros(len(size))
     if problem.schema.n_outputs == 1 and codes is not None:
-        first[cluster[::-1]] = codes[::-1, 0]  # the class of the first row of each
-    order = order[np.lexsort((-size[order], first[order]))]
+        # The class of a row; of several, the sum, which knows no order: of binary labels, how many are positive.
+        labels += np.bincount(cluster, codes[:, 0], minlength=len(size))
+    order = order[np.lexsort((-size[order], labels[order]))]
     turn, place = np.divmod(np.arange(len(size)), n_blocks)
     block = np.empty(len(size), dtype=np.intp)
     block[order] = np.where(turn % 2 == 0, place, n_blocks - 1 - place)
