@@ -23,7 +23,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _CHUNK = 1 << 20  # entries
-_FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
+_FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 _DIFFERENT = 10.0  # rows of other labels that chance must have made, before equal ones are taken for copies
 
 
@@ -256,11 +256,12 @@ class Rows:
         )
 
     def hashes(self, whole: bool) -> NDArray[np.uint64]:
-        """Return numbers (N,) made of what rows hold: of a few entries of each, or of the whole."""
+        """Return numbers (N,) made of what rows hold: of a few entries of each, or of the whole.
+
+        Not of weights, whose unit means nothing.
+        """
         blocks = [block.reshape(self.n_rows, -1) for block in self.proba.blocks]
         ends = [blocks[0][:, 0], *([blocks[-1][:, -1]] if len(blocks) > 1 or blocks[0].shape[1] > 2 else [])]
-        if self.weight is not None and self.weight.ndim == 1:
-            ends.append(self.weight)
         with np.errstate(over="ignore"):
             key = np.zeros(self.n_rows, dtype=np.uint64)
             for part, factor in zip(ends, _FACTORS, strict=False):
@@ -279,7 +280,7 @@ class Rows:
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
         """Numbers (N,) by which rows can be drawn alike in whatever order they come."""
-        return keys_of(self.hashes)
+        return keys_of(self.hashes, lambda: None if self.weight is None or self.weight.ndim > 1 else self.weight)
 
     def copies(self) -> IntArray | None:
         """Return codes (N,) of rows that are copies of one another; None where there are none, or it cannot be told.

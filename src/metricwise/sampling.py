@@ -121,13 +121,15 @@ def scattered(keys: KeyArray, seed: int) -> KeyArray:
     return np.asarray(out)
 
 
-def keys_of(hashes: Callable[[bool], KeyArray]) -> KeyArray:
+def keys_of(hashes: Callable[[bool], KeyArray], weights: Callable[[], FloatArray | None]) -> KeyArray:
     """Return numbers by which rows can be drawn alike in whatever order they come.
 
     Parameters
     ----------
     hashes : callable
         From whether all that a row holds is looked at, or a few entries, to numbers (N,) made of it.
+    weights : callable
+        To the weights (N,) of rows, if any: copies of a row are numbered in their order.
 
     Returns
     -------
@@ -139,7 +141,8 @@ def keys_of(hashes: Callable[[bool], KeyArray]) -> KeyArray:
     if len(np.unique(few)) == len(few):
         return key
     key = hashes(True).copy()
-    order = np.argsort(key, kind="stable")
+    weight = weights()
+    order = np.argsort(key, kind="stable") if weight is None else np.lexsort((weight, key))
     begin = np.flatnonzero(np.append(True, key[order[1:]] != key[order[:-1]]))
     number = np.arange(len(key)) - np.repeat(begin, np.diff(begin, append=len(key)))
     with np.errstate(over="ignore"):

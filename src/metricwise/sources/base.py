@@ -156,7 +156,7 @@ class SourceBase(ABC):
         def hashes(whole: bool) -> NDArray[np.uint64]:
             return np.asarray(_joined(self.ask_all(lambda rows: [rows.hashes(whole)], operator.add)))
 
-        return keys_of(hashes)
+        return keys_of(hashes, lambda: _joined(self.ask_all(lambda rows: [rows.weight], operator.add)))
 
     def glance(self, n_rows: int) -> Rows:
         """Return so many rows in short runs of neighbours."""
