@@ -196,7 +196,7 @@ def test_argmax_where_there_is_nothing_to_gain():
         np.testing.assert_array_equal(solution.rule.predict(proba), proba.argmax(axis=1))
         assert solution.value == solution.baseline
         assert "Plain argmax: no rule promises a gain" in solution.status
-    assert kept >= 5
+    assert kept >= 3
 
 
 def test_no_harm_where_argmax_is_nearly_best():

@@ -7,6 +7,7 @@ argmax is estimated without reusing what chose. Must not know solvers or user in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,13 +34,17 @@ IntArray = NDArray[np.intp]
 
 _LARGE = LINK_ROWS  # rows above which a sample of them decides, rare classes in it: the recipes hardly differ there
 _ENOUGH = 10_000  # rows of that sample
+_RARE = 500  # rows of a class, up to which rules of resamples are better than one of all rows
 _FEWEST = 1_000  # rows that are left of a sample because of very many outputs
 _FEW = 3  # rounds of resamples where they judge only, and the rule is fitted to all rows
 _MANY = 64  # outputs, beyond which the spread is that between blocks of rows
 _CELLS = 1 << 20  # of confusion matrices that are held at once
 _WORK = 1 << 23  # numbers, of all resamples and recipes together, that rules are fitted to
 _ROUGH = 1e-4  # tolerance of solvers on resamples: what is left of the gap drowns in sampling error
-_WIDEN = 1.15  # resamples share rows and the rule varies too: measured, not derived
+# Resamples share rows, the rule varies with them, and so does the model between folds and the whole: measured on the
+# sets of the study, not derived. The value itself varies with the rows that it is counted on most of all.
+_WIDEN, _WIDEN_VALUE = 1.4, 1.15
+_MOST_LUCK = 0.9  # of a gain: what is handed out promises something
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,26 +156,28 @@ def choose(
     )
     best = table.pick()
     gain, value = _honest(rows, table, best, seed)
-    if best is None or gain.estimate <= 0:  # what is handed out promises something, or is argmax
-        gain, value = _honest(rows, table, None, seed)
-        return Choice(None, "argmax", None, gain, value, tried, rows)
+    if gain is None:
+        return Choice(None, "argmax", None, Gain(0.0, 0.0, 0.0), value, tried, rows)
     recipe = Recipe("labels", recipes[0].recalibrate) if together else recipes[best]
     rule = bags[best].rule(rows.schema.n_classes) if together else None
     return Choice(recipe, names[best], rule, gain, value, tried, rows)
 
 
 def _judges(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple[InMemory, bool]:
-    """Return the rows that judge, in memory, as resamples may part them; and whether they are all there is.
+    """Return the rows that judge, in memory, as resamples may part them; and whether they make the rule as well.
 
-    Of very many rows some are enough, and of very many outputs that are averaged by macro some of those: what is asked
-    is whether the rule does better than argmax at all.
+    They do where they are all rows, or hold all that there are of a rare class, whose few rows are what the rule varies
+    with. Else some rows are enough, and of very many outputs that are averaged by macro some of those: what is asked is
+    whether the rule does better than argmax at all.
     """
     rows = problem.sample(_LARGE, 0)  # what the link is fitted to as well
     most = _WORK // (PARTS * n_recipes)  # numbers
     per_row = max(rows.source.rows.proba.size // max(rows.n_rows, 1), 1)
     least = _FEWEST if problem.aim.average == "macro" else _FEWEST // 10  # outputs that are pooled have rows in common
     rows = rows.sample(min(_enough(problem), max(most // per_row, least)), int(rng.integers(1 << 31)))
-    whole = rows.n_rows == problem.n_rows
+    shown = problem.source.class_rows
+    rare = bool((shown[shown > 0] <= _RARE).any()) and problem.schema.n_outputs == 1
+    whole = rows.n_rows == problem.n_rows or rare
     n_outputs = max(most * problem.schema.n_outputs // (_FEW * max(rows.source.rows.proba.size, 1)), 1)
     if problem.aim.average == "macro" and n_outputs < problem.schema.n_outputs:
         chosen = np.flatnonzero(~problem.keeps_argmax & (problem.aim.output_weight > 0))
@@ -237,25 +244,23 @@ class _Table:
         pairs = [[self.spread.error(one - other) for other in self.influence] for one in self.influence]
         return np.asarray(pairs)
 
-    def pick(self, values: FloatArray | None = None) -> int | None:
-        """Return the best candidate, None for argmax.
+    def pick(self, values: FloatArray | None = None) -> int:
+        """Return the best candidate but argmax.
 
         Parameters
         ----------
         values : ndarray of shape (C + 1,), optional
             By which to choose, those of all rows by default.
         """
-        values = self.value if values is None else values
-        best = int(np.argmax(values[:-1]))
-        return best if values[best] > values[-1] else None
+        return int(np.argmax((self.value if values is None else values)[:-1]))
 
     def nested(self) -> NDArray[Any]:
-        """Return decisions (N, M), the rows of each block decided by what the other blocks choose."""
+        """Return decisions (N, M), the rows of each block decided by the candidate that the other blocks choose."""
+        if len(self.bags) == 1:
+            return self.decisions[0]
         out = self.decisions[-1].copy()
         for rows, values in zip(self.resamples.rows, self.without.T, strict=True):
-            best = self.pick(values)
-            if best is not None:
-                out[rows] = self.decisions[best][rows]
+            out[rows] = self.decisions[self.pick(values)][rows]
         return out
 
 
@@ -309,34 +314,45 @@ def _values(problem: InMemory, counts: FloatArray) -> FloatArray:
     return values_of_counts(problem, counts)
 
 
-def _honest(problem: InMemory, table: _Table, best: int | None, seed: int) -> tuple[Gain, Estimate]:
-    """Estimate the gain of choosing, and the value: the rows of each block are decided by what the others choose.
+def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gain | None, Estimate]:
+    """Estimate the gain of the best candidate, None where there is none to be had, and the value of what is chosen.
+
+    The rows of each block are decided by what the other blocks choose.
 
     Parameters
     ----------
-    best : int or None
-        What is chosen in the end; None for argmax, which gains nothing for sure.
+    best : int
+        What is chosen by all blocks.
     seed : int
         Of the bootstrap.
     """
-    plain = table.decisions[-1]
-    if best is None:
-        value, rows, estimate, half = float(table.value[-1]), table.influence[-1], 0.0, 0.0
-    else:
-        decisions = table.nested()
-        value, without = _value_and_without(problem, table.resamples, decisions)
-        rows = _moves(problem, decisions, value, without)
-        estimate = value - float(table.value[-1])
-        # Blocks that choose argmax would hide the error of what is chosen in the end.
-        error = max(table.spread.error(rows - table.influence[-1]), float(table.error[best, -1]))
-        shift = one_more_right(problem, decisions) - one_more_right(problem, plain) - estimate
-        if not problem.aim.metric.smooth:
-            error = max(error, bootstrap_error(problem, decisions, plain, seed=seed))
-            unseen = _variation(problem, table.bags[best])
-            value, estimate = value - unseen, estimate - unseen
-        half = table.spread.quantile * _WIDEN * float(np.hypot(error, shift))
-    own = table.spread.quantile * _WIDEN * table.spread.error(rows)
+    decisions, plain = table.nested(), table.decisions[-1]
+    value, without = _value_and_without(problem, table.resamples, decisions)
+    rows = _moves(problem, decisions, value, without)
+    error = max(table.spread.error(rows - table.influence[-1]), float(table.error[best, -1]))
+    unseen = 0.0
+    if not problem.aim.metric.smooth:
+        error = max(error, bootstrap_error(problem, decisions, plain, seed=seed))
+        unseen = _variation(problem, table.bags[best])
+    estimate = value - unseen - float(table.value[-1])
+    if estimate <= 0:
+        plainly, half = float(table.value[-1]), table.spread.quantile * table.spread.error(table.influence[-1])
+        return None, Estimate(plainly, plainly - half, plainly + half)
+    shift = one_more_right(problem, decisions) - one_more_right(problem, plain) - (value - float(table.value[-1]))
+    luck = min(_MOST_LUCK * estimate, _luck(estimate, error))
+    half = table.spread.quantile * _WIDEN * float(np.hypot(error, shift))
+    own = table.spread.quantile * _WIDEN_VALUE * table.spread.error(rows)
+    estimate, value = estimate - luck, value - unseen - luck
     return Gain(estimate, estimate - half, estimate + half), Estimate(value, value - own, value + own)
+
+
+def _luck(estimate: float, error: float) -> float:
+    """By how much a gain is overestimated on average, because it would not be told of were it below 0."""
+    if error <= 0:
+        return 0.0
+    at = estimate / error
+    density, below = math.exp(-at * at / 2) / math.sqrt(2 * math.pi), 0.5 * math.erfc(-at / math.sqrt(2))
+    return error * density / below
 
 
 def _variation(problem: InMemory, bag: Bag) -> float:
