@@ -52,6 +52,7 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
+	$(BIN)/python benchmarks/default.py
 	$(BIN)/python benchmarks/latency.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/speed.py

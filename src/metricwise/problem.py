@@ -293,11 +293,13 @@ class Settings:
     randomized : bool
     seed : int
     tol : float or None
+    max_iter : int or None
     """
 
     randomized: bool = False
     seed: int = 0
     tol: float | None = None
+    max_iter: int | None = None
 
     def make(self, oracle: Oracle, objective: Objective) -> Solver:
         """Return the solver that fits."""

@@ -41,6 +41,7 @@ _MANY = 64  # outputs, beyond which the spread is that between blocks of rows
 _CELLS = 1 << 20  # of confusion matrices that are held at once
 _WORK = 1 << 23  # numbers, of all resamples and recipes together, that rules are fitted to
 _ROUGH = 1e-4  # tolerance of solvers on resamples: what is left of the gap drowns in sampling error
+_STEPS = 30  # of solvers on resamples, at most
 # Resamples share rows, the rule varies with them, and so does the model between folds and the whole: measured on the
 # sets of the study, not derived. The value itself varies with the rows that it is counted on most of all.
 _WIDEN, _WIDEN_VALUE = 1.4, 1.15
@@ -130,7 +131,7 @@ def choose(
     """
     rng = np.random.default_rng(seed)
     if isinstance(solver, Settings) and solver.tol is None:
-        solver = replace(solver, tol=_ROUGH)
+        solver = replace(solver, tol=_ROUGH, max_iter=_STEPS)
     rows, whole = _judges(problem, len(recipes), rng)
     resamples = draw(rows, rng, _rounds(rows, len(recipes)) if whole else min(_FEW, _rounds(rows, len(recipes))))
     stage("recalibrating resamples")

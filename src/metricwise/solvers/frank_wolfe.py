@@ -16,6 +16,10 @@ from .needs import Needs
 __all__ = ["FrankWolfe"]
 
 
+_MANY, _FEW = 200, 10
+_ROUGH = 5e-5  # tolerance from which on vertices serve better than the best point among few of them
+
+
 @dataclass(frozen=True, eq=False)
 class _State:
     hull: Hull
@@ -62,9 +66,14 @@ class FrankWolfe(BaseSolver):
     randomized: bool = False
     seed: int = 0
 
+    @property
+    def _exchanges(self) -> int:
+        """Exchanges of weight between two vertices, at most, before the next one is asked for."""
+        return _MANY if self.tol < _ROUGH else _FEW
+
     def init(self, oracle: Oracle, objective: Objective) -> _State:
         hull = Hull.start(oracle, objective, starting_losses(objective))
-        hull = correct(objective, hull, self.tol)
+        hull = correct(objective, hull, self.tol, self._exchanges)
         return _State(hull, np.inf, np.inf, (objective.total(objective.values_at(hull.point)),))
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
@@ -75,7 +84,7 @@ class FrankWolfe(BaseSolver):
         rise = np.sum(slope * (vertex - point), axis=-1)
         gap = objective.total(np.maximum(rise, 0.0))
         bound = min(state.bound, state.history[-1] + gap)
-        hull = correct(objective, state.hull.add(loss, vertex), max(self.tol / 10, 0.02 * gap))
+        hull = correct(objective, state.hull.add(loss, vertex), max(self.tol / 10, 0.02 * gap), self._exchanges)
         value = objective.total(objective.values_at(hull.point))
         if not oracle.certified and value <= state.history[-1] + self.tol:
             gap = 0.0  # labels: the tangent proves nothing, what counts is that the step no longer helps
