@@ -33,7 +33,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _LARGE = LINK_ROWS  # rows above which a sample of them decides, rare classes in it: the recipes hardly differ there
-_ENOUGH = 10_000  # rows of that sample
+_ENOUGH = 8_000  # rows of that sample
 _RARE = 500  # rows of a class, up to which rules of resamples are better than one of all rows
 _FEWEST = 1_000  # rows that are left of a sample because of very many outputs
 _FEW = 3  # rounds of resamples where they judge only, and the rule is fitted to all rows

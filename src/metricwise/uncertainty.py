@@ -31,6 +31,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
+_FEW_WEIGHTS = 64
 _MOST_RANGES = 64  # outputs whose thresholds are looked at, one by one
 
 
@@ -261,9 +262,13 @@ def bootstrap_error(
     rows, k = problem.source.rows, problem.schema.width
     assert rows.codes is not None
     rng = np.random.default_rng(seed)
-    if rows.weight is None and rows.cluster is None and rows.codes.shape[1] == 1 and problem.aim.average != "instance":
-        values = _values_of_draws(problem, first, second, n_resamples, rng)
-        return float(np.std(values[0] - values[1]))
+    if rows.cluster is None and rows.repeats is None and rows.codes.shape[1] == 1 and problem.aim.average != "instance":
+        weight, kind = (np.ones(1), np.zeros(rows.n_rows, dtype=np.intp))
+        if rows.weight is not None:
+            weight, kind = np.unique(rows.weight, return_inverse=True)
+        if len(weight) <= _FEW_WEIGHTS:  # as those of a sample, which weighs by class
+            values = _values_of_draws(problem, first, second, weight, kind.reshape(-1), n_resamples, rng)
+            return float(np.std(values[0] - values[1]))
     draws = Spread.of(problem).draws(n_resamples, rng)
     if problem.aim.average == "instance":
         (each, mass), (other, _) = (problem.by_row(codes) for codes in (first, second))
@@ -279,19 +284,27 @@ def bootstrap_error(
 
 
 def _values_of_draws(
-    problem: InMemory, first: NDArray[Any], second: NDArray[Any], n_resamples: int, rng: np.random.Generator
+    problem: InMemory,
+    first: NDArray[Any],
+    second: NDArray[Any],
+    weight: FloatArray,
+    weight_of: IntArray,
+    n_resamples: int,
+    rng: np.random.Generator,
 ) -> FloatArray:
     """The metric of two sets of decisions about one output in resamples, (2, R).
 
-    Rows that are alike in all that counts are drawn together: a sum of Poisson draws is one.
+    Rows that are alike in all that counts are drawn together: a sum of Poisson draws is one. `weight_of` (N,) says which
+    of the weights (W,) a row has.
     """
     k, codes = problem.schema.width, problem.source.rows.codes
     assert codes is not None
     seen = codes[:, 0] >= 0
-    kind = np.ravel_multi_index((codes[seen, 0], first[seen, 0], second[seen, 0]), (k, k, k))
+    shape = (len(weight), k, k, k)
+    kind = np.ravel_multi_index((weight_of[seen], codes[seen, 0], first[seen, 0], second[seen, 0]), shape)
     kinds, size = np.unique(kind, return_counts=True)
-    drawn = rng.poisson(size, (n_resamples, len(kinds))).astype(np.float64)
-    label, *pair = np.unravel_index(kinds, (k, k, k))
+    heavy, label, *pair = np.unravel_index(kinds, shape)
+    drawn = rng.poisson(size, (n_resamples, len(kinds))) * weight[heavy]
     cells = np.zeros((2, len(kinds), k * k))
     for cell, decided in zip(cells, pair, strict=True):
         cell[np.arange(len(kinds)), label * k + decided] = 1.0
