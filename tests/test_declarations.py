@@ -9,6 +9,7 @@ import pytest
 
 import metricwise as mw
 from metrics.records import EVERY, make
+from metricwise import bags
 from metricwise import problem as problems
 from metricwise.optimization import read_problem
 from metricwise.solvers import SOLVERS, Outcome, make_solver
@@ -144,22 +145,18 @@ def test_random_state_reaches_the_resamples_whatever_the_solver(monkeypatch, sol
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), size=150)
     y = (proba.cumsum(axis=1) < rng.random((150, 1))).sum(axis=1)
-    drawn, resampled = [], problems.InMemory.resampled
+    drawn = []
 
-    def watched(self, rng):
-        out = resampled(self, rng)
-        drawn.append(out.source.rows.weight)
-        return out
+    def watched(*given):
+        drawn.append(bags.draw(*given))
+        return drawn[-1]
 
-    monkeypatch.setattr(problems.InMemory, "resampled", watched)
-    monkeypatch.setattr("metricwise.selection._ENTER", -np.inf)  # a recipe is chosen, not argmax
-    monkeypatch.setattr("metricwise.selection._honest_gain", lambda *_: mw.solvers.Gain(1.0, 0.0, 2.0))
-    for seed in (0, 11):
-        drawn.clear()
+    monkeypatch.setattr("metricwise.selection.draw", watched)
+    for seed in (0, 11, 0):
         mw.optimize(proba, y, "kappa", solver=solver, confusion="labels", random_state=seed)
-        first = np.bincount(np.random.default_rng(seed).integers(0, 150, 150), minlength=150)
-        assert len(drawn) == 20
-        np.testing.assert_array_equal(drawn[0], first)
+    first, other, again = ((one.block, one.left_out) for one in drawn)
+    assert all(map(np.array_equal, first, again))
+    assert not any(map(np.array_equal, first, other))
 
 
 def test_random_state_reaches_the_error_of_a_metric_that_is_not_smooth(monkeypatch):
@@ -168,7 +165,6 @@ def test_random_state_reaches_the_error_of_a_metric_that_is_not_smooth(monkeypat
     proba /= proba.sum(axis=1, keepdims=True)
     y = (proba.cumsum(axis=1) < rng.random((150, 1))).sum(axis=1)
     seeds = []
-    monkeypatch.setattr("metricwise.selection._ENTER", -np.inf)
     monkeypatch.setattr("metricwise.selection.bootstrap_error", lambda *_, seed: seeds.append(seed) or 0.1)
     mw.optimize(proba, y, "min_recall", confusion="expected", random_state=5)
     assert seeds == [5]
@@ -221,7 +217,7 @@ def test_candidates_say_what_was_tried():
     proba = rng.dirichlet(np.ones(3), size=200)
     y = (proba.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
     solution = mw.optimize(proba, y, "macro_f1", record=["accuracy"])
-    assert solution.candidates[0].recipe == "recalibrated + expected"
+    assert solution.candidates[0].recipe == "recalibrated + expected and labels"
     for one in solution.candidates:
         assert isinstance(one, mw.solvers.Candidate)
         assert 0 < one.value < 1

@@ -294,8 +294,8 @@ def _values_of_draws(
 ) -> FloatArray:
     """The metric of two sets of decisions about one output in resamples, (2, R).
 
-    Rows that are alike in all that counts are drawn together: a sum of Poisson draws is one. `weight_of` (N,) says which
-    of the weights (W,) a row has.
+    Rows that are alike in all that counts are drawn together: a sum of Poisson draws is one. `weight_of` (N,) says
+    which of the weights (W,) a row has.
     """
     k, codes = problem.schema.width, problem.source.rows.codes
     assert codes is not None
