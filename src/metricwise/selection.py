@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .bags import PARTS, ROUNDS, Bag, Resamples, draw, fit_bags, links_of, spread_repeats
 from .confusion import from_predictions
-from .kernels import code_type
+from .kernels import code_type, tally
 from .problem import WIDE, InMemory, Problem, Recipe, Settings, argmax_rule
 from .recorded import held_out
 from .rules import Link, WeightedRule
@@ -176,9 +176,7 @@ def _judges(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple
     per_row = max(rows.source.rows.proba.size // max(rows.n_rows, 1), 1)
     least = _FEWEST if problem.aim.average == "macro" else _FEWEST // 10  # outputs that are pooled have rows in common
     rows = rows.sample(min(_enough(problem), max(most // per_row, least)), int(rng.integers(1 << 31)))
-    shown = problem.source.class_rows
-    rare = bool((shown[shown > 0] <= _RARE).any()) and problem.schema.n_outputs == 1
-    whole = rows.n_rows == problem.n_rows or rare
+    whole = rows.n_rows == problem.n_rows or _holds_the_rare(problem, rows)
     n_outputs = max(most * problem.schema.n_outputs // (_FEW * max(rows.source.rows.proba.size, 1)), 1)
     if problem.aim.average == "macro" and n_outputs < problem.schema.n_outputs:
         chosen = np.flatnonzero(~problem.keeps_argmax & (problem.aim.output_weight > 0))
@@ -192,6 +190,17 @@ def _judges(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple
     if found is not None:
         rows = replace(rows, source=MemorySource(replace(own, cluster=found), rows.schema, rows.source.passes))
     return rows, whole
+
+
+def _holds_the_rare(problem: Problem, sample: InMemory) -> bool:
+    """Whether a single output has rare classes, and a sample all of their rows."""
+    if problem.schema.n_outputs > 1:
+        return False
+    rows, shown = sample.source.rows, problem.source.class_rows
+    assert rows.codes is not None
+    drawn = tally(rows.codes, None if rows.weight is None else (rows.weight > 0).astype(np.float64), shown.shape[1])
+    rare = (shown > 0) & (shown <= _RARE)
+    return bool(rare.any() and (drawn >= shown)[rare].all())
 
 
 def _rounds(problem: InMemory, n_recipes: int) -> int:
@@ -229,12 +238,13 @@ class _Table:
     decisions: tuple[NDArray[Any], ...]  # C + 1, of shape (N, M)
     influence: FloatArray  # (C + 1, N): of each row on the value
     value: FloatArray  # (C + 1,)
-    without: FloatArray  # (C + 1, B): the same without the rows of each block
+    without: FloatArray  # (C + 1, B): the same without the rows of each block; (C + 1, 0) where nobody asks
 
     @classmethod
     def of(cls, problem: InMemory, resamples: Resamples, bags: Sequence[Bag], plain: NDArray[Any]) -> _Table:
         decisions = (*(_judged(problem, resamples, bag) for bag in bags), plain)
-        judged = [_value_and_without(problem, resamples, codes) for codes in decisions]
+        by_block = len(bags) > 1 or _by_block(problem)
+        judged = [_value_and_without(problem, resamples, codes, by_block) for codes in decisions]
         value, without = np.array([value for value, _ in judged]), np.stack([own for _, own in judged])
         moves = np.stack([_moves(problem, codes, *own) for codes, own in zip(decisions, judged, strict=True)])
         return cls(resamples, tuple(bags), _spread(problem, resamples), decisions, moves, value, without)
@@ -282,12 +292,14 @@ def _moves(problem: InMemory, decisions: NDArray[Any], value: float, without: Fl
     return np.asarray((gone - gone.mean()) * np.sqrt((len(gone) - 1) / len(gone)))
 
 
-def _value_and_without(problem: InMemory, resamples: Resamples, decisions: NDArray[Any]) -> tuple[float, FloatArray]:
-    """The metric of decisions, and without the rows of each block, (B,)."""
+def _value_and_without(
+    problem: InMemory, resamples: Resamples, decisions: NDArray[Any], by_block: bool = True
+) -> tuple[float, FloatArray]:
+    """The metric of decisions, and without the rows of each block, (B,); (0,) unless it is wanted."""
     whole = _counts(problem, decisions, slice(None))
     together = max(1, _CELLS // whole.size)
     values = [_values(problem, whole[None])]
-    for start in range(0, len(resamples.rows), together):
+    for start in range(0, len(resamples.rows) if by_block else 0, together):
         blocks = resamples.rows[start : start + together]
         values.append(_values(problem, whole - np.stack([_counts(problem, decisions, rows) for rows in blocks])))
     found = np.concatenate(values)
@@ -328,8 +340,11 @@ def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gai
         Of the bootstrap.
     """
     decisions, plain = table.nested(), table.decisions[-1]
-    value, without = _value_and_without(problem, table.resamples, decisions)
-    rows = _moves(problem, decisions, value, without)
+    if decisions is table.decisions[best]:
+        value, rows = float(table.value[best]), table.influence[best]
+    else:
+        value, without = _value_and_without(problem, table.resamples, decisions)
+        rows = _moves(problem, decisions, value, without)
     error = max(table.spread.error(rows - table.influence[-1]), float(table.error[best, -1]))
     unseen = 0.0
     if not problem.aim.metric.smooth:
