@@ -111,3 +111,15 @@ def test_results_do_not_depend_on_the_number_of_threads(metric, classes):
 
 if __name__ == "__main__":
     json.dump({"kernels": kernels.in_use(), **{name: outcome(*case) for name, case in cases().items()}}, sys.stdout)
+
+
+def test_thresholds_have_no_range_where_some_outputs_judge_for_all(monkeypatch):
+    """Of very many outputs: there is none to be told of the others."""
+    monkeypatch.setattr("metricwise.selection._WORK", 1 << 14)
+    rng = np.random.default_rng(0)
+    proba = rng.beta(1, 3, (400, 30))
+    y = (rng.random(proba.shape) < proba).astype(int)
+    solution = mw.optimize(proba, y, "f1", average="macro")
+    assert solution.threshold_range is None
+    assert solution.gain is not None
+    assert solution.rule.predict(proba).shape == y.shape

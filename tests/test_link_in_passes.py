@@ -192,4 +192,4 @@ def test_no_recalibrated_copy_is_made():
         used = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert used < proba.nbytes / 2, f"{used / 1e6:.0f} MB"
+    assert used < 0.75 * proba.nbytes, f"{used / 1e6:.0f} MB"  # samples of the rows, and what they are drawn by

@@ -214,7 +214,9 @@ def _solve(
     )
     if choice is None:
         return solution
-    ranges = threshold_range(choice.judges, solution.rule)
+    judges = choice.judges
+    some = judges.schema.n_outputs < problem.schema.n_outputs  # of very many outputs, not all judge
+    ranges = None if some else threshold_range(judges, solution.rule)
     return replace(
         solution,
         gain=choice.gain,

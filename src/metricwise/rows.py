@@ -23,6 +23,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _CHUNK = 1 << 20  # entries
+_HASHED = 1 << 16  # rows at a time
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 _DIFFERENT = 10.0  # rows of other labels that chance must have made, before equal ones are taken for copies
 
@@ -264,10 +265,12 @@ class Rows:
         ends = [blocks[0][:, 0], *([blocks[-1][:, -1]] if len(blocks) > 1 or blocks[0].shape[1] > 2 else [])]
         with np.errstate(over="ignore"):
             key = np.zeros(self.n_rows, dtype=np.uint64)
-            for part, factor in zip(ends, _FACTORS, strict=False):
-                key += part.astype(np.float64).view(np.uint64) * factor
-            if self.codes is not None:
-                key += self.codes[:, 0].astype(np.uint64)
+            for start in range(0, self.n_rows, _HASHED):
+                rows = slice(start, start + _HASHED)
+                for part, factor in zip(ends, _FACTORS, strict=False):
+                    key[rows] += part[rows].astype(np.float64).view(np.uint64) * factor
+                if self.codes is not None:
+                    key[rows] += self.codes[rows, 0].astype(np.uint64)
             if not whole:
                 return key
             for block in (*blocks, *([] if self.codes is None else [self.codes])):

@@ -24,6 +24,7 @@ KeyArray = NDArray[np.uint64]
 _EVENLY = 0.5  # share of a sample that is spent on all rows alike, so that no row stands for too many
 _UNWANTED = 1e-6  # rarity of a row that shows no class: it comes when nothing else is left
 _HALVINGS = 80
+_FEW = 1 << 16  # rows whose keys are made together
 _GLANCE = 1 << 10  # rows that say whether many are alike
 _ALL_BITS = (1 << 64) - 1
 _BLOCK = 1 << 20  # labels looked at together
@@ -97,8 +98,7 @@ def draw_rows(
     blocks = (stratum[start : start + _BLOCK] for start in range(0, n_total, _BLOCK))
     size = np.asarray(sum(np.bincount(block, minlength=len(rarity)) for block in blocks))
     quota = _quotas(size, rarity, n_rows)
-    keys = scattered(np.arange(n_total, dtype=np.uint64) if keys is None else keys, seed)
-    rows = _lowest(keys, stratum, size, quota)
+    rows = _lowest(keys, seed, stratum, size, quota)
     frequency = size / np.maximum(np.bincount(stratum[rows], minlength=len(size)), 1)
     return Sample(rows, frequency[stratum[rows]])
 
@@ -150,23 +150,35 @@ def keys_of(hashes: Callable[[bool], KeyArray], weights: Callable[[], FloatArray
     return key
 
 
-def _lowest(keys: KeyArray, stratum: NDArray[Any], size: IntArray, quota: IntArray) -> IntArray:
-    """Return the rows of the lowest keys, so many of each stratum, ascending; of equal keys, which comes first."""
+def _lowest(keys: KeyArray | None, seed: int, stratum: NDArray[Any], size: IntArray, quota: IntArray) -> IntArray:
+    """Return the rows of the lowest scattered keys, so many of each stratum, ascending; of equal ones the first."""
     share = quota / np.maximum(size, 1)
     margin = 4 * np.sqrt(np.maximum(quota, 1)) / np.maximum(size, 1)
     while True:
         # Hardly more than are wanted have a key below this, in each stratum.
         part = np.minimum(share + margin, 1 - 2.0**-53)
         below = np.where(share + margin < 1, (part * 2.0**64).astype(np.uint64), np.uint64(_ALL_BITS))
-        rows = np.flatnonzero(keys <= below[stratum])
+        rows, numbers = _below(keys, seed, stratum, below)
         own = stratum[rows]
         met = np.bincount(own, minlength=len(size))
         if (met >= quota).all():
             break
         margin = np.where(met < quota, 4 * margin + share, margin)
-    order = np.lexsort((keys[rows], own))
+    order = np.lexsort((numbers, own))
     rank = np.arange(len(rows)) - np.repeat(np.cumsum(met) - met, met)
     return np.sort(rows[order[rank < quota[own[order]]]])
+
+
+def _below(keys: KeyArray | None, seed: int, stratum: NDArray[Any], below: KeyArray) -> tuple[IntArray, KeyArray]:
+    """Rows whose scattered key is at most that of their stratum, and the keys; some rows at a time, to hold little."""
+    rows, numbers = [], []
+    for start in range(0, len(stratum), _FEW):
+        end = min(start + _FEW, len(stratum))
+        own = scattered(np.arange(start, end, dtype=np.uint64) if keys is None else keys[start:end], seed)
+        low = np.flatnonzero(own <= below[stratum[start:end]])
+        rows.append(low + start)
+        numbers.append(own[low])
+    return np.concatenate(rows), np.concatenate(numbers)
 
 
 def _strata(

@@ -19,6 +19,8 @@ __all__ = ["MemorySource"]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
 
+_KEPT = 20_000  # rows of a sample that is asked for more than once, and kept
+
 
 @dataclass(frozen=True, eq=False)
 class MemorySource(SourceBase):
@@ -77,9 +79,12 @@ class MemorySource(SourceBase):
         if self.n_rows <= n_rows:
             return self.rows
         drawn: dict[tuple[int, int], Rows] = vars(self).setdefault("_drawn", {})
-        if (n_rows, seed) not in drawn:
-            drawn[n_rows, seed] = super().sample(n_rows, seed)
-        return drawn[n_rows, seed]
+        if (n_rows, seed) in drawn:
+            return drawn[n_rows, seed]
+        rows = super().sample(n_rows, seed)
+        if n_rows <= _KEPT:
+            drawn[n_rows, seed] = rows
+        return rows
 
     def glance(self, n_rows: int) -> Rows:
         """Return so many rows in short runs of neighbours."""
