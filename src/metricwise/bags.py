@@ -241,7 +241,7 @@ def _spread(diagonal: FloatArray, offset: FloatArray) -> FloatArray:
     if k == 1:
         return np.zeros(len(diagonal))
     order = np.argsort(offset, axis=1, kind="stable")
-    ends = np.take_along_axis(offset, order[:, [0, min(1, k - 1), -2 if k > 1 else -1, -1]], axis=1)
+    ends = np.take_along_axis(offset, order[:, [0, 1, -2, -1]], axis=1)
     own, index = offset + diagonal, np.arange(k)
     low = np.where(index == order[:, :1], ends[:, 1:2], ends[:, :1])
     high = np.where(index == order[:, -1:], ends[:, 2:3], ends[:, 3:])

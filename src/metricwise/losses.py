@@ -14,14 +14,13 @@ equal *modulo row constants*.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Loss", "average_loss", "diagonal_form"]
+__all__ = ["Loss", "diagonal_form"]
 
 FloatArray = NDArray[np.float64]
 
@@ -158,30 +157,3 @@ class Loss:
     def __repr__(self) -> str:
         names = ("full",) if self.full is not None else ("diagonal", "offset")
         return f"Loss({', '.join(f'{n}={a.tolist()}' for n, a in zip(names, self.arrays, strict=True))})"
-
-
-def average_loss(losses: Sequence[Loss]) -> Loss:
-    """Return the mean of several losses of one rule, each scaled to the same size first.
-
-    Parameters
-    ----------
-    losses : sequence of Loss
-        Of equally many outputs.
-
-    Examples
-    --------
-    >>> from metricwise.losses import Loss, average_loss
-    >>> average_loss([Loss.from_tensor([[0, 1], [3, 0]]), Loss.from_tensor([[0, 2], [2, 0]])]).tensor().tolist()
-    [[[-0.75, 0.0], [0.0, -1.25]]]
-    """
-    if not all(loss.is_diagonal for loss in losses):
-        losses = [Loss(full=loss.tensor()) for loss in losses]
-
-    def scaled(loss: Loss) -> Loss:
-        # Modulo row constants the size of a loss is what the largest entry of a row can differ by from another.
-        size = np.ptp(loss.tensor(), axis=2).mean(axis=1)
-        size = np.where(size > 0, size, 1.0)
-        return loss.map(lambda a: a / size.reshape((-1,) + (1,) * (a.ndim - 1)))
-
-    parts = [scaled(loss) for loss in losses]
-    return parts[0].map(lambda *arrays: np.mean(arrays, axis=0), *parts[1:])

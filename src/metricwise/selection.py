@@ -150,7 +150,7 @@ def choose(
             name,
             float(table.value[c]),
             float(table.value[c] - table.value[-1]),
-            float(table.error[c, -1]),
+            float(table.error[c]),
             recorded={metric: values[c] for metric, values in recorded.items()},
         )
         for c, name in enumerate(names)
@@ -251,9 +251,8 @@ class _Table:
 
     @cached_property
     def error(self) -> FloatArray:
-        """Standard errors (C + 1, C + 1) of the differences in value, paired by row."""
-        pairs = [[self.spread.error(one - other) for other in self.influence] for one in self.influence]
-        return np.asarray(pairs)
+        """Standard errors (C,) of the differences in value to argmax, paired by row."""
+        return np.array([self.spread.error(own - self.influence[-1]) for own in self.influence[:-1]])
 
     def pick(self, values: FloatArray | None = None) -> int:
         """Return the best candidate but argmax.
@@ -345,7 +344,7 @@ def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gai
     else:
         value, without = _value_and_without(problem, table.resamples, decisions)
         rows = _moves(problem, decisions, value, without)
-    error = max(table.spread.error(rows - table.influence[-1]), float(table.error[best, -1]))
+    error = max(table.spread.error(rows - table.influence[-1]), float(table.error[best]))
     unseen = 0.0
     if not problem.aim.metric.smooth:
         error = max(error, bootstrap_error(problem, decisions, plain, seed=seed))
