@@ -15,12 +15,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels import tally
+from .kernels import scattered, tally
 from .losses import Loss
 from .problem import InMemory, Recipe, Settings, components, solve
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_links, prior_shift
 from .rules.decisions import decide_loss
-from .sampling import scattered
 from .solvers import Solver
 from .sources import MemorySource
 

@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
-from .sampling import keys_of, scattered
+from .sampling import number_copies
 
-__all__ = ["Probabilities", "Rows"]
+__all__ = ["GLANCE", "Probabilities", "Rows"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+KeyArray = NDArray[np.uint64]
 
 _CHUNK = 1 << 20  # entries
-_HASHED = 1 << 16  # rows at a time
-_FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
+GLANCE = 1 << 10  # rows that say whether many are alike
 _DIFFERENT = 10.0  # rows of other labels that chance must have made, before equal ones are taken for copies
 
 
@@ -256,34 +256,39 @@ class Rows:
             self, proba=self.proba.tiled(len(kept), link), codes=codes.reshape(self.n_rows, -1), mass=None, start=0
         )
 
-    def hashes(self, whole: bool) -> NDArray[np.uint64]:
-        """Return numbers (N,) made of what rows hold: of a few entries of each, or of the whole.
+    @property
+    def _ends(self) -> tuple[list[NDArray[Any]], NDArray[Any] | None]:
+        """The first and the last entry of every row, (N,) each, and the first label: what hardly any two have alike."""
+        first, last = (block.reshape(self.n_rows, -1) for block in (self.proba.blocks[0], self.proba.blocks[-1]))
+        alone = len(self.proba.blocks) == 1 and first.shape[1] <= 2
+        return [first[:, 0], *([] if alone else [last[:, -1]])], None if self.codes is None else self.codes[:, 0]
 
-        Not of weights, whose unit means nothing.
-        """
+    def alike(self) -> bool:
+        """Whether any two of the rows are alike in what they begin and end with."""
+        return len(np.unique(kernels.row_keys(*self._ends))) < self.n_rows
+
+    def low(self, stratum: NDArray[Any], below: KeyArray, seed: int) -> tuple[IntArray, KeyArray]:
+        """Return the rows of low keys, made of what they begin and end with; see :data:`metricwise.sampling.Low`."""
+        return kernels.low_rows(*self._ends, stratum, below, seed)
+
+    def hashes(self) -> KeyArray:
+        """Return numbers (N,) made of all that rows hold but weights, whose unit means nothing."""
+        key = kernels.row_keys(*self._ends)
         blocks = [block.reshape(self.n_rows, -1) for block in self.proba.blocks]
-        ends = [blocks[0][:, 0], *([blocks[-1][:, -1]] if len(blocks) > 1 or blocks[0].shape[1] > 2 else [])]
         with np.errstate(over="ignore"):
-            key = np.zeros(self.n_rows, dtype=np.uint64)
-            for start in range(0, self.n_rows, _HASHED):
-                rows = slice(start, start + _HASHED)
-                for part, factor in zip(ends, _FACTORS, strict=False):
-                    key[rows] += part[rows].astype(np.float64).view(np.uint64) * factor
-                if self.codes is not None:
-                    key[rows] += self.codes[rows, 0].astype(np.uint64)
-            if not whole:
-                return key
             for block in (*blocks, *([] if self.codes is None else [self.codes])):
-                factors = scattered(np.arange(block.shape[1], dtype=np.uint64), 1) | np.uint64(1)
+                factors = kernels.scattered(np.arange(block.shape[1], dtype=np.uint64), 1) | np.uint64(1)
                 for rows in self.proba.chunks():
                     bits = np.ascontiguousarray(block[rows], dtype=np.float64).view(np.uint64)
-                    key[rows] = scattered(key[rows] + (bits * factors).sum(axis=1), 2)
+                    key[rows] = kernels.scattered(key[rows] + (bits * factors).sum(axis=1), 2)
         return key
 
     @cached_property
-    def keys(self) -> NDArray[np.uint64]:
-        """Numbers (N,) by which rows can be drawn alike in whatever order they come."""
-        return keys_of(self.hashes, lambda: None if self.weight is None or self.weight.ndim > 1 else self.weight)
+    def keys(self) -> KeyArray:
+        """Numbers (N,) by which rows can be dealt alike in whatever order they come."""
+        if not self.take(slice(None, None, max(1, self.n_rows // GLANCE))).alike():
+            return kernels.row_keys(*self._ends)
+        return number_copies(self.hashes(), None if self.weight is None or self.weight.ndim > 1 else self.weight)
 
     def copies(self) -> IntArray | None:
         """Return codes (N,) of rows that are copies of one another; None where there are none, or it cannot be told.

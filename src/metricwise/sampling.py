@@ -8,24 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
 
-__all__ = ["Sample", "draw_rows", "keys_of", "scattered"]
+__all__ = ["Low", "Sample", "by_keys", "draw_rows", "number_copies"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 KeyArray = NDArray[np.uint64]
 
+# From the stratum (N,) of each row, from -1 on, a key for each stratum, (S + 1,), of -1 first, and a seed: to the rows
+# whose scattered key (:func:`metricwise.kernels.scattered`) is at most that of their stratum, ascending, and these keys.
+Low = Callable[[NDArray[Any], KeyArray, int], tuple[IntArray, KeyArray]]
+
 _EVENLY = 0.5  # share of a sample that is spent on all rows alike, so that no row stands for too many
 _UNWANTED = 1e-6  # rarity of a row that shows no class: it comes when nothing else is left
 _HALVINGS = 80
 _FEW = 1 << 16  # rows whose keys are made together
-_GLANCE = 1 << 10  # rows that say whether many are alike
 _ALL_BITS = (1 << 64) - 1
 _BLOCK = 1 << 20  # labels looked at together
 
@@ -52,7 +55,7 @@ def draw_rows(
     n_total: int,
     *,
     weight: FloatArray | None = None,
-    keys: KeyArray | None = None,
+    low: Low | None = None,
     seed: int = 0,
 ) -> Sample:
     """Draw about `n_rows` rows without replacement, stratified by class.
@@ -72,9 +75,9 @@ def draw_rows(
         N.
     weight : ndarray of shape (N,), optional
         Rows of weight 0 show no class.
-    keys : ndarray of shape (N,), uint64, optional
-        What rows are drawn by, see :func:`scattered`: with keys of their content the same rows are drawn in whatever
-        order they come. None: their position.
+    low : callable, optional
+        What rows are drawn by, their position by default: with keys of their content the same rows are drawn in
+        whatever order they come. See :data:`Low` and :func:`by_keys`.
     seed : int, default=0
 
     Returns
@@ -93,64 +96,43 @@ def draw_rows(
     """
     if n_rows >= n_total:
         return Sample(np.arange(n_total), np.ones(n_total))
-    stratum, rarity = _strata(codes, n_total, weight)
-    # Block by block: counted at once, small integers become large ones first.
-    blocks = (stratum[start : start + _BLOCK] for start in range(0, n_total, _BLOCK))
-    size = np.asarray(sum(np.bincount(block, minlength=len(rarity)) for block in blocks))
-    quota = _quotas(size, rarity, n_rows)
-    rows = _lowest(keys, seed, stratum, size, quota)
-    frequency = size / np.maximum(np.bincount(stratum[rows], minlength=len(size)), 1)
-    return Sample(rows, frequency[stratum[rows]])
+    strata = _strata(codes, n_total, weight)
+    size, quota = strata.size, _quotas(strata.size, strata.rarity, n_rows)
+    rows = _lowest(low or by_keys(), seed, strata.of_row, size, quota)
+    own = strata.of_row[rows].astype(np.intp) + 1
+    frequency = size / np.maximum(np.bincount(own, minlength=len(size)), 1)
+    return Sample(rows, frequency[own])
 
 
-def scattered(keys: KeyArray, seed: int) -> KeyArray:
-    """Return numbers that look drawn at random, equal ones for equal keys: products, high bits folded onto low ones.
-
-    Parameters
-    ----------
-    keys : ndarray of uint64
-    seed : int
-        Another one scatters the same keys otherwise.
-    """
+def number_copies(keys: KeyArray, weight: FloatArray | None) -> KeyArray:
+    """Return the keys (N,) of rows with those of copies made different, by their number in the order of weights."""
+    order = np.argsort(keys, kind="stable") if weight is None else np.lexsort((weight, keys))
+    begin = np.flatnonzero(np.append(True, keys[order[1:]] != keys[order[:-1]]))
+    number = np.arange(len(keys)) - np.repeat(begin, np.diff(begin, append=len(keys)))
+    out = keys.copy()
     with np.errstate(over="ignore"):
-        out = keys * np.uint64((seed * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15 | 1) & _ALL_BITS)
-        out ^= out >> np.uint64(32)
-        out *= np.uint64(0xD6E8FEB86659FD93)
-        out ^= out >> np.uint64(32)
-        out *= np.uint64(0xD6E8FEB86659FD93)
-    return np.asarray(out)
+        out[order] += number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return out
 
 
-def keys_of(hashes: Callable[[bool], KeyArray], weights: Callable[[], FloatArray | None]) -> KeyArray:
-    """Return numbers by which rows can be drawn alike in whatever order they come.
+def by_keys(keys: KeyArray | None = None) -> Low:
+    """Return how rows of given keys (N,), by default their positions, are drawn."""
 
-    Parameters
-    ----------
-    hashes : callable
-        From whether all that a row holds is looked at, or a few entries, to numbers (N,) made of it.
-    weights : callable
-        To the weights (N,) of rows, if any: copies of a row are numbered in their order.
+    def low(stratum: NDArray[Any], below: KeyArray, seed: int) -> tuple[IntArray, KeyArray]:
+        rows, numbers = [], []
+        for start in range(0, len(stratum), _FEW):
+            end = min(start + _FEW, len(stratum))
+            own = np.arange(start, end, dtype=np.uint64) if keys is None else keys[start:end]
+            own = kernels.scattered(own, seed)
+            wanted = np.flatnonzero(own <= below[stratum[start:end].astype(np.intp) + 1])
+            rows.append(wanted + start)
+            numbers.append(own[wanted])
+        return np.concatenate(rows), np.concatenate(numbers)
 
-    Returns
-    -------
-    ndarray of shape (N,), uint64
-        Those of a few entries, unless they are often equal: then those of all, and copies of a row are numbered.
-    """
-    key = hashes(False)
-    few = key[:: max(1, len(key) // _GLANCE)]
-    if len(np.unique(few)) == len(few):
-        return key
-    key = hashes(True).copy()
-    weight = weights()
-    order = np.argsort(key, kind="stable") if weight is None else np.lexsort((weight, key))
-    begin = np.flatnonzero(np.append(True, key[order[1:]] != key[order[:-1]]))
-    number = np.arange(len(key)) - np.repeat(begin, np.diff(begin, append=len(key)))
-    with np.errstate(over="ignore"):
-        key[order] += number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return key
+    return low
 
 
-def _lowest(keys: KeyArray | None, seed: int, stratum: NDArray[Any], size: IntArray, quota: IntArray) -> IntArray:
+def _lowest(low: Low, seed: int, stratum: NDArray[Any], size: IntArray, quota: IntArray) -> IntArray:
     """Return the rows of the lowest scattered keys, so many of each stratum, ascending; of equal ones the first."""
     share = quota / np.maximum(size, 1)
     margin = 4 * np.sqrt(np.maximum(quota, 1)) / np.maximum(size, 1)
@@ -158,8 +140,8 @@ def _lowest(keys: KeyArray | None, seed: int, stratum: NDArray[Any], size: IntAr
         # Hardly more than are wanted have a key below this, in each stratum.
         part = np.minimum(share + margin, 1 - 2.0**-53)
         below = np.where(share + margin < 1, (part * 2.0**64).astype(np.uint64), np.uint64(_ALL_BITS))
-        rows, numbers = _below(keys, seed, stratum, below)
-        own = stratum[rows]
+        rows, numbers = low(stratum, below, seed)
+        own = stratum[rows].astype(np.intp) + 1
         met = np.bincount(own, minlength=len(size))
         if (met >= quota).all():
             break
@@ -169,47 +151,52 @@ def _lowest(keys: KeyArray | None, seed: int, stratum: NDArray[Any], size: IntAr
     return np.sort(rows[order[rank < quota[own[order]]]])
 
 
-def _below(keys: KeyArray | None, seed: int, stratum: NDArray[Any], below: KeyArray) -> tuple[IntArray, KeyArray]:
-    """Rows whose scattered key is at most that of their stratum, and the keys; some rows at a time, to hold little."""
-    rows, numbers = [], []
-    for start in range(0, len(stratum), _FEW):
-        end = min(start + _FEW, len(stratum))
-        own = scattered(np.arange(start, end, dtype=np.uint64) if keys is None else keys[start:end], seed)
-        low = np.flatnonzero(own <= below[stratum[start:end]])
-        rows.append(low + start)
-        numbers.append(own[low])
-    return np.concatenate(rows), np.concatenate(numbers)
+class _Strata(NamedTuple):
+    """Rows by the rarest class that they show; -1 shows none.
 
-
-def _strata(
-    codes: NDArray[Any] | None, n_total: int, weight: FloatArray | None
-) -> tuple[NDArray[np.integer[Any]], FloatArray]:
-    """Return the stratum of each row, and what a row of each stratum is wanted for beside one of an average class.
-
-    Stratum 0 shows no class; the others are the classes of all outputs, the most frequent first.
+    Fields
+    ------
+    of_row : integer ndarray of shape (N,)
+    size : ndarray of shape (S + 1,), int
+        Rows of each stratum, of -1 first.
+    rarity : ndarray of shape (S + 1,)
+        What a row of each is wanted for beside one of an average class.
     """
+
+    of_row: NDArray[Any]
+    size: IntArray
+    rarity: FloatArray
+
+
+def _strata(codes: NDArray[Any] | None, n_total: int, weight: FloatArray | None) -> _Strata:
     if codes is None:
-        return np.zeros(n_total, dtype=np.int8), np.ones(1)
+        nowhere = np.zeros(n_total, dtype=np.int8)
+        return _Strata(nowhere, np.array([0, n_total]), np.array([_UNWANTED, 1.0]))
     width = int(codes.max(initial=0)) + 1
     counts = kernels.tally(codes, None if weight is None else (weight > 0).astype(np.float64), width)
-    shown = counts.reshape(-1) > 0
-    by_count = np.argsort(-counts.reshape(-1), kind="stable")[: int(shown.sum())]
-    place = np.zeros(counts.size, dtype=np.int16 if len(by_count) < 1 << 15 else np.int32)
-    place[by_count] = np.arange(1, len(by_count) + 1)
-    # Where a missing label (-1) looks, the last column, nothing is shown.
-    table = np.concatenate([place.reshape(counts.shape), np.zeros((len(counts), 1), dtype=place.dtype)], axis=1)
-    stratum = _rarest(codes, table)
-    if weight is not None:
-        stratum[weight <= 0] = 0
     average = counts.sum(axis=1, keepdims=True) / np.maximum((counts > 0).sum(axis=1, keepdims=True), 1)
-    rarity = (average / np.maximum(counts, 1.0)).reshape(-1)[by_count]
-    return stratum, np.concatenate([[_UNWANTED], rarity])
+    rarity = (average / np.maximum(counts, 1.0)).reshape(-1)
+    if len(counts) == 1:  # the classes themselves
+        size = np.append(n_total - counts.sum(), counts[0]).astype(np.intp)
+        own = codes[:, 0] if weight is None else np.where(weight > 0, codes[:, 0], -1)
+        return _Strata(own, size, np.concatenate([[_UNWANTED], rarity]))
+    # The classes of all outputs, the most frequent first.
+    by_count = np.argsort(-counts.reshape(-1), kind="stable")[: int((counts > 0).sum())]
+    place = np.full(counts.size, -1, dtype=np.int8 if len(by_count) < 1 << 7 else np.int32)
+    place[by_count] = np.arange(len(by_count))
+    # Where a missing label (-1) looks, the last column, nothing is shown.
+    table = np.concatenate([place.reshape(counts.shape), np.full((len(counts), 1), -1, dtype=place.dtype)], axis=1)
+    own = _rarest(codes, table)
+    if weight is not None:
+        own[weight <= 0] = -1
+    # Block by block: counted at once, small integers become large ones first.
+    blocks = (own[start : start + _BLOCK].astype(np.intp) + 1 for start in range(0, n_total, _BLOCK))
+    size = np.asarray(sum(np.bincount(block, minlength=len(by_count) + 1) for block in blocks))
+    return _Strata(own, size, np.concatenate([[_UNWANTED], rarity[by_count]]))
 
 
 def _rarest(codes: NDArray[Any], table: NDArray[Any]) -> NDArray[Any]:
     """Return the largest entry of the table (M, K + 1) that the labels of each row point to."""
-    if codes.shape[1] == 1:
-        return np.asarray(table[0][codes[:, 0]])
     out = np.empty(len(codes), dtype=table.dtype)
     step = max(1, _BLOCK // codes.shape[1])
     outputs = np.arange(codes.shape[1])

@@ -24,6 +24,8 @@ A score has one definition, whoever computes it: ``sum_i L[i, j] * eta_i`` over 
 or ``d_j * eta_j + v_j * s`` with s the sum of the row, taken in the same order; the lowest j wins ties. (Rows need not
 sum to exactly 1. With the probability of class 1 alone s is 1, for ``(1 - p) + p`` is, in floating point too.)
 
+Rows are drawn by numbers made of what they hold (`row_keys`, `scattered`): `low_rows` finds those of the lowest.
+
 Fitting a link asks for sums of its likelihood over rows: `relative_logits` once, and `log_partition` for every step.
 
 Each function has two twins of one signature: `_numpy`, the reference, and `_compiled`, which is there where the package
@@ -41,6 +43,7 @@ from typing import TYPE_CHECKING
 
 from . import _numpy
 from ._block import Block, LineArrays
+from ._drawing import row_keys, scattered
 from ._link import LinkArrays
 
 __all__ = [
@@ -56,9 +59,12 @@ __all__ = [
     "encode",
     "in_use",
     "log_partition",
+    "low_rows",
     "max_threads",
     "recalibrate",
     "relative_logits",
+    "row_keys",
+    "scattered",
     "tally",
 ]
 
@@ -86,7 +92,7 @@ def _choose(wanted: str) -> ModuleType:
 _twins = _choose(os.environ.get(VARIABLE) or "auto")
 
 if TYPE_CHECKING:
-    from ._numpy import changes, check_rows, count_expected, count_labels, decide, encode, recalibrate, tally
+    from ._numpy import changes, check_rows, count_expected, count_labels, decide, encode, low_rows, recalibrate, tally
     from ._partition import log_partition, relative_logits
 else:
     changes = _twins.changes
@@ -96,6 +102,7 @@ else:
     decide = _twins.decide
     encode = _twins.encode
     log_partition = _twins.log_partition
+    low_rows = _twins.low_rows
     recalibrate = _twins.recalibrate
     relative_logits = _twins.relative_logits
     tally = _twins.tally

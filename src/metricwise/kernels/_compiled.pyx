@@ -12,14 +12,15 @@ import os
 
 import numpy as np
 
-from . import _numpy
+from . import _drawing, _numpy
 from ._numpy import constant_slopes, slope_lines, slope_noise
 
 from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, fabs
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy
 
 cdef extern from "_loops.h" nogil:
     enum: MW_ROWS
@@ -139,3 +140,4 @@ include "_walking.pxi"
 include "_changes.pxi"
 include "_reading.pxi"
 include "_partition.pxi"
+include "_drawing.pxi"

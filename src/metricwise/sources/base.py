@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from ..inputs import Schema
 from ..kernels import tally
-from ..rows import Rows
-from ..sampling import draw_rows, keys_of
+from ..rows import GLANCE, Rows
+from ..sampling import by_keys, draw_rows, number_copies
 from .passes import Passes
 
 __all__ = ["Source", "SourceBase"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+KeyArray = NDArray[np.uint64]
 T = TypeVar("T")
 
 _RUN = 16  # neighbours, which cost less to read than rows one by one
@@ -146,17 +147,27 @@ class SourceBase(ABC):
             return replace(self.take(np.arange(self.n_rows)), start=0)
         labels = self.ask_all(lambda rows: [(rows.codes, rows.weight)], operator.add)
         codes, weight = (_joined(arrays) for arrays in zip(*labels, strict=True))
-        drawn = draw_rows(codes, n_rows, self.n_rows, weight=weight, keys=self._keys, seed=seed)
+        low = self._low if self._keys is None else by_keys(self._keys)
+        drawn = draw_rows(codes, n_rows, self.n_rows, weight=weight, low=low, seed=seed)
         return self.take(drawn.rows).sampled(slice(None), drawn.frequency)
 
+    def _low(self, stratum: NDArray[Any], below: KeyArray, seed: int) -> tuple[IntArray, KeyArray]:
+        """Rows of low keys, which are made on the way and not held; see :data:`metricwise.sampling.Low`."""
+
+        def low(rows: Rows) -> list[tuple[IntArray, KeyArray]]:
+            own, numbers = rows.low(stratum[rows.start : rows.start + rows.n_rows], below, seed)
+            return [(own + rows.start, numbers)]
+
+        rows, numbers = zip(*self.ask_all(low, operator.add), strict=True)
+        return np.concatenate(rows), np.concatenate(numbers)
+
     @cached_property
-    def _keys(self) -> NDArray[np.uint64]:
-        """By which rows are drawn."""
-
-        def hashes(whole: bool) -> NDArray[np.uint64]:
-            return np.asarray(_joined(self.ask_all(lambda rows: [rows.hashes(whole)], operator.add)))
-
-        return keys_of(hashes, lambda: _joined(self.ask_all(lambda rows: [rows.weight], operator.add)))
+    def _keys(self) -> KeyArray | None:
+        """Numbers that tell rows apart, by which they are drawn; None where what they begin and end with does."""
+        if not self.take(np.arange(0, self.n_rows, max(1, self.n_rows // GLANCE))).alike():
+            return None
+        hashes = _joined(self.ask_all(lambda rows: [rows.hashes()], operator.add))
+        return number_copies(hashes, _joined(self.ask_all(lambda rows: [rows.weight], operator.add)))
 
     def glance(self, n_rows: int) -> Rows:
         """Return so many rows in short runs of neighbours."""

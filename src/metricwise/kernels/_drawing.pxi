@@ -1,0 +1,99 @@
+# Rows drawn by numbers made of what they hold; part of `_compiled.pyx`.
+
+
+cdef struct Hashed:
+    # What keys are made of, and who is drawn.
+    const char *entry[2]
+    Py_ssize_t entry_step[2]
+    int entry_size[2]
+    uint64_t factor[2]
+    int n_entries
+    const char *codes  # NULL: none
+    Py_ssize_t code_step
+    int code_size
+    const char *stratum
+    Py_ssize_t stratum_step
+    int stratum_size
+    const uint64_t *below
+    uint64_t scatter, fold
+
+
+cdef inline int64_t _whole_number(const char *at, int size) noexcept nogil:
+    if size == 1:
+        return (<const int8_t *> at)[0]
+    if size == 4:
+        return (<const int32_t *> at)[0]
+    return (<const int64_t *> at)[0]
+
+
+cdef inline uint64_t _scattered_key(const Hashed *h, Py_ssize_t row) noexcept nogil:
+    cdef uint64_t key = 0, bits
+    cdef double value
+    cdef int e
+    for e in range(h.n_entries):
+        if h.entry_size[e] == 4:
+            value = (<const float *> (h.entry[e] + row * h.entry_step[e]))[0]
+        else:
+            value = (<const double *> (h.entry[e] + row * h.entry_step[e]))[0]
+        memcpy(&bits, &value, 8)
+        key += bits * h.factor[e]
+    if h.codes != NULL:
+        key += <uint64_t> _whole_number(h.codes + row * h.code_step, h.code_size)
+    key *= h.scatter
+    for e in range(2):
+        key ^= key >> 32
+        key *= h.fold
+    return key
+
+
+def low_rows(entries, codes, stratum, below, seed):
+    """Return the rows whose scattered key is at most that of their stratum, and these keys; see the NumPy twin."""
+    cdef Py_ssize_t n = len(stratum), e, part
+    if n == 0 or not all(_ours(entry) for entry in entries):
+        return _numpy.low_rows(entries, codes, stratum, below, seed)
+    cdef Hashed h
+    cdef const uint64_t[::1] limits = np.ascontiguousarray(below, dtype=np.uint64)
+    kept = [limits]
+    cdef _Held held
+    h.n_entries = min(len(entries), 2)
+    for e in range(h.n_entries):
+        held = _Held(entries[e])
+        h.entry[e], h.entry_step[e] = <const char *> held.buffer.buf, held.buffer.strides[0]
+        h.entry_size[e], h.factor[e] = <int> held.buffer.itemsize, _drawing.FACTORS[e]
+        kept.append(held)
+    h.codes = NULL
+    if codes is not None:
+        held = _Held(_codes(codes))
+        h.codes, h.code_step = <const char *> held.buffer.buf, held.buffer.strides[0]
+        h.code_size = <int> held.buffer.itemsize
+        kept.append(held)
+    held = _Held(_codes(stratum))
+    h.stratum, h.stratum_step = <const char *> held.buffer.buf, held.buffer.strides[0]
+    h.stratum_size = <int> held.buffer.itemsize
+    kept.append(held)
+    h.below, h.scatter, h.fold = &limits[0], _drawing.scatter_factor(seed), _drawing.FOLD
+    cdef Cut cut = _cut(n, n * h.n_entries, 1)
+    # Written where the part begins, which has room for all of its rows; only what is written costs memory.
+    rows, numbers, found = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.uint64), np.zeros(cut.parts, dtype=np.intp)
+    cdef Py_ssize_t[::1] out = rows, number_of = found
+    cdef uint64_t[::1] keys = numbers
+    for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
+        number_of[part] = _low_part(&h, _begin(&cut, part), _begin(&cut, part + 1), &out[0], &keys[0])
+    ends = [(_begin(&cut, part), _begin(&cut, part) + number_of[part]) for part in range(cut.parts)]
+    return (
+        np.concatenate([rows[begin:end] for begin, end in ends]),
+        np.concatenate([numbers[begin:end] for begin, end in ends]),
+    )
+
+
+cdef Py_ssize_t _low_part(
+    const Hashed *h, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t *rows, uint64_t *numbers
+) noexcept nogil:
+    cdef Py_ssize_t row, at = begin
+    cdef uint64_t key
+    for row in range(begin, end):
+        key = _scattered_key(h, row)
+        if key <= h.below[_whole_number(h.stratum + row * h.stratum_step, h.stratum_size) + 1]:
+            rows[at], numbers[at] = row, key
+            at += 1
+    return at - begin
