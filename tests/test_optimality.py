@@ -14,7 +14,7 @@ import strategies as s
 from engines import counts
 from metrics.records import EVERY, RECORDS, exact_ratio, having, largest, make
 from metricwise.inputs import read_proba
-from metricwise.solvers.ratios import ratio_bound
+from metricwise.solvers.ratios import bounding_losses, ratio_bound
 from promises import check_promise, objective_of, serving, settings_of
 
 AVERAGES = st.sampled_from(["micro", "macro"])
@@ -178,8 +178,8 @@ def test_the_bound_holds_wherever_it_is_taken(name, problem, below):
     tensors = s.tables(problem, s.every_rule(problem), "expected") / problem.n_rows
     above, below_the_line = ((part[0] * tensors).sum(axis=(1, 2)) for part in (ratio.A, ratio.B))
     best = all_rules(problem, name)
-    g = best - below
-    bound = ratio_bound(oracle, ratio, objective, np.array([g]))
+    g = np.array([best - below])
+    bound = ratio_bound(objective, ratio, g, oracle.confusions(bounding_losses(objective, ratio, g)))
     excess, least = max(0.0, (above - g * below_the_line).max()), below_the_line.min()
     if least < 1e-9:
         assert bound is None or bound[0] >= best - 1e-9

@@ -81,10 +81,10 @@ def test_passes_reported_are_passes_made(entries, solver, metric, k, average, co
 
 
 def test_passes_without_labels_include_that_of_the_priors(entries):
-    """Priors, a list of changes, a count of the rule beside argmax, and the certificate."""
+    """Priors and argmax, a list of changes, and the rule beside what proves it."""
     proba, _ = draw(200, 1, 3)
     solution = mw.optimize(proba[:, 0], None, "quadratic_kappa")
-    assert solution.n_passes == len(entries) == 4
+    assert solution.n_passes == len(entries) == 3
 
 
 def test_a_sample_counts_by_its_share_of_the_rows(entries):
@@ -123,11 +123,20 @@ def test_an_oracle_counts_what_it_reads_once():
     assert expected.priors is expected.priors
     assert expected.entries_read == 100
     blended.confusions([Loss.argmax(3), Loss.argmax(3)])
-    assert blended.entries_read == 200  # once for the priors
-    labels.confusions([Loss.argmax(3)])
+    assert blended.entries_read == 100  # priors come with argmax
+    other = Loss.from_tensor(np.eye(3))
+    blended.confusions([other, Loss.argmax(3), other])
+    assert blended.entries_read == 200
+    plain = labels.confusions([Loss.argmax(3)])
     assert labels.entries_read == 100
+    mixed = labels.confusions([other, Loss.argmax(3)])
+    assert labels.entries_read == 200
+    afresh = counts(read, y).confusions([other, Loss.from_tensor(-np.eye(3))])  # another loss of the same rule
+    np.testing.assert_array_equal(mixed, afresh)
+    np.testing.assert_array_equal(labels.confusions([Loss.argmax(3)]), plain)
+    assert labels.entries_read == 200  # known by now
     labels.sample(20).confusions([Loss.argmax(3)])
-    assert 100 < labels.entries_read < 200
+    assert 200 < labels.entries_read < 300
     before = expected.entries_read
     expected.shares([Loss.argmax(3), Loss.argmax(3)])
     assert expected.entries_read == before + 100

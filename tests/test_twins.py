@@ -286,6 +286,22 @@ def test_tallies(case, many, wider):
     (same if weight is None else close)(first, second)
 
 
+@settings(max_examples=60)
+@given(case=draws(), labelled=st.booleans(), seed=st.integers(0, 1 << 31), share=st.floats(0, 1))
+def test_rows_of_low_keys(case, labelled, seed, share):
+    """The same rows are drawn by both, and as many as chance would have it."""
+    eta, codes = case.eta().reshape(case.n, -1), case.codes()
+    entries = [eta[:, 0], eta[:, -1]][: case.draw(st.integers(1, 2))]
+    below = np.array([0, *[min(int(share * 2.0**64), 2**64 - 1)] * (case.k + 1)], dtype=np.uint64)
+    asked = entries, codes[:, 0] if labelled else None, codes[:, 0], below, seed
+    first, second = _numpy.low_rows(*asked), compiled.low_rows(*asked)
+    same(first[0], second[0])
+    same(first[1], second[1])
+    assert (codes[first[0], 0] >= 0).all()
+    if share == 1.0:
+        assert len(first[0]) == (codes[:, 0] >= 0).sum()
+
+
 # ------------------------------------------------------------------------------------------------------------ many rows
 
 

@@ -15,6 +15,7 @@ equal *modulo row constants*.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -94,8 +95,8 @@ class Loss:
 
     @classmethod
     def argmax(cls, n_classes: int) -> Loss:
-        """Return the loss whose rule is plain argmax."""
-        return cls(diagonal=-np.ones((1, n_classes)), offset=np.zeros((1, n_classes)))
+        """Return the loss whose rule is plain argmax: always the same object, so that oracles know it again."""
+        return _argmax(n_classes)
 
     @classmethod
     def from_tensor(cls, tensor: ArrayLike) -> Loss:
@@ -157,3 +158,11 @@ class Loss:
     def __repr__(self) -> str:
         names = ("full",) if self.full is not None else ("diagonal", "offset")
         return f"Loss({', '.join(f'{n}={a.tolist()}' for n, a in zip(names, self.arrays, strict=True))})"
+
+
+@cache
+def _argmax(n_classes: int) -> Loss:
+    diagonal, offset = -np.ones((1, n_classes)), np.zeros((1, n_classes))
+    for array in (diagonal, offset):
+        array.setflags(write=False)
+    return Loss(diagonal=diagonal, offset=offset)

@@ -22,7 +22,7 @@ IntArray = NDArray[np.intp]
 KeyArray = NDArray[np.uint64]
 
 # From the stratum (N,) of each row, from -1 on, a key for each stratum, (S + 1,), of -1 first, and a seed: to the rows
-# whose scattered key (:func:`metricwise.kernels.scattered`) is at most that of their stratum, ascending, and these keys.
+# whose scattered key is at most that of their stratum, ascending, and these keys (as `kernels.low_rows` has it).
 Low = Callable[[NDArray[Any], KeyArray, int], tuple[IntArray, KeyArray]]
 
 _EVENLY = 0.5  # share of a sample that is spent on all rows alike, so that no row stands for too many

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._block import Block, FloatArray, IntArray, LineArrays, LossArrays
-from ._link import LinkArrays, recalibrated
 from ._drawing import low_rows as low_rows  # a twin as well
+from ._link import LinkArrays, recalibrated
 from ._partition import log_partition as log_partition  # twins as well
 from ._partition import relative_logits as relative_logits
 

@@ -160,9 +160,25 @@ class Counts:
         """Weight of each true class of each output by each kind of count, shape (kinds, M, K)."""
         if not self._expects:
             return self.source.class_weights[None]
-        argmax = [Loss.argmax(self.source.schema.width)]
-        expected = self._prepared.reduce(lambda rows: self._sums(rows, argmax, [_Kind(True, 1.0)]))[0, 0].sum(axis=2)
-        return np.stack([expected if kind.expected else self.source.class_weights for kind in self._kinds])
+        counted = self._argmax_sums.sum(axis=3)
+        return np.stack(
+            [
+                own if kind.expected else self.source.class_weights
+                for kind, own in zip(self._kinds, counted, strict=True)
+            ]
+        )
+
+    @cached_property
+    def _argmax(self) -> Loss:
+        return Loss.argmax(self.source.schema.width)
+
+    @cached_property
+    def _argmax_sums(self) -> FloatArray:
+        """Sums (kinds, M, K, D) of argmax behind the link, for which everybody asks: counted once."""
+        return self._counted([self._argmax])[:, 0]
+
+    def _counted(self, losses: Sequence[Loss]) -> FloatArray:
+        return self._prepared.reduce(lambda rows: self._sums(rows, losses, self._kinds))
 
     @cached_property
     def _factor(self) -> FloatArray:
@@ -208,13 +224,28 @@ class Counts:
             False: decided by the probabilities before the link, as plain argmax is.
         """
         if linked or self.link is None:
-            sums = self._prepared.reduce(lambda rows: self._sums(rows, losses, self._kinds))
+            sums = self._linked_sums(losses)
         elif self.confusion == "labels":
             sums = self.source.reduce(lambda rows: self._sums(rows, losses, self._kinds))
         else:
             sums = self.source.reduce(lambda rows: self._decided_sums(rows, losses))
         sums *= self._factor[:, None, :, :, None]
         return self._mixed(sums)
+
+    def _linked_sums(self, losses: Sequence[Loss]) -> FloatArray:
+        """Sums (kinds, R, M, K, D) behind the link, those of argmax out of memory once they are known."""
+        known: FloatArray | None = vars(self).get("_argmax_sums")
+        plain = np.array([loss is self._argmax for loss in losses])
+        if known is None or not plain.any():
+            sums = self._counted(losses)
+            if plain.any():
+                vars(self)["_argmax_sums"] = sums[:, int(plain.argmax())].copy()
+            return sums
+        out = np.repeat(known[:, None], len(losses), axis=1)
+        others = [loss for loss in losses if loss is not self._argmax]
+        if others:
+            out[:, ~plain] = self._counted(others)
+        return out
 
     def _sums(self, rows: Rows, losses: Sequence[Loss], kinds: Sequence[_Kind]) -> FloatArray:
         """Sums of weights (kinds, R, M, K, D), not divided by anything."""

@@ -38,6 +38,7 @@ __all__ = [
     "concave_bound",
     "finish",
     "finish_walk",
+    "nothing",
     "run",
     "settle",
 ]
@@ -310,6 +311,11 @@ def concave_bound(oracle: Oracle, objective: Objective, C: FloatArray) -> float:
     return objective.total(objective.values(pooled) + rise)
 
 
+def nothing(_: FloatArray) -> Sequence[Loss]:
+    """Return no losses."""
+    return ()
+
+
 def finish_walk(
     oracle: Oracle,
     objective: Objective,
@@ -322,7 +328,8 @@ def finish_walk(
     n_candidates: int,
     status: str,
     outcome: Outcome = Outcome.OPTIMAL,
-) -> tuple[Solution, FloatArray]:
+    beside: Callable[[FloatArray], Sequence[Loss]] = nothing,
+) -> tuple[Solution, FloatArray, FloatArray]:
     """Count the rules at the best points of a walk with the kernel that predicts, beside argmax.
 
     Parameters
@@ -337,17 +344,21 @@ def finish_walk(
         From pooled confusions (..., G, K, K) to what `values` holds, (..., G).
     n_candidates : int
         Intervals that are tried where the count falls short of the running sums.
+    beside : callable, optional
+        From the values (G,) that the running sums promise to R losses that are counted in the same pass.
 
     Returns
     -------
     solution : Solution
     point : ndarray of shape (G,)
+    others : ndarray of shape (R, M, K, K)
+        The confusions of those losses.
     """
     best = walk.best(values)
-    point = points(best)
+    point, hoped = points(best), values[best]
     chosen = objective.spread(loss(point))
-    counted = oracle.confusions([chosen, Loss.argmax(objective.width)])
-    reached, hoped = value(objective.grouping.pool(counted[0])), values[best]
+    counted = oracle.confusions([chosen, Loss.argmax(objective.width), *beside(hoped)])
+    reached = value(objective.grouping.pool(counted[0]))
     # Rounding may decide rows otherwise than the running sums have it, in intervals that are hardly wider than that.
     short = (reached < hoped - 1e-9 * np.maximum(1.0, np.abs(hoped))) & ~objective.frozen_groups
     if short.any():
@@ -360,7 +371,7 @@ def finish_walk(
         point = np.take_along_axis(np.stack(candidates), which[None], axis=0)[0]
         chosen = objective.spread(loss(point))
         counted[0] = oracle.confusions([chosen])[0]
-    return pack(oracle, objective, chosen, counted, status=status, outcome=outcome), point
+    return pack(oracle, objective, chosen, counted[:2], status=status, outcome=outcome), point, counted[2:]
 
 
 def finish(

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Oracle, Walk
-from .base import BaseSolver, FloatArray, Solution, finish_walk
+from .base import BaseSolver, Solution, finish_walk, nothing
 from .needs import Needs
-from .ratios import RatioScore, certify, empty_at_last, line_of, loss_at, ratio_of
+from .ratios import RatioScore, bounding_losses, certify_walk, empty_at_last, falls_short, line_of, loss_at, ratio_of
 
 __all__ = ["Path"]
 
@@ -58,22 +58,17 @@ class Path(BaseSolver):
         slope = slope.map(lambda a: np.where(np.abs(a) <= noise.reshape((-1,) + (1,) * (a.ndim - 1)), 0.0, a))
         score = RatioScore(ratio)
         line = line_of(objective, ratio, constant, slope, empty_at_last(objective, ratio))
-        solution, g, short = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12, score))
+        solution, short = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12, score))
         if short and oracle.n_rows * len(objective.n_classes) <= _LISTED:
             # Where rounding decides what the running sums count, the best may lie in what the search has left out.
-            other, level, _ = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12))
-            if other.optimized_value > solution.optimized_value:
-                solution, g = other, level
-        solution = replace(solution, level=g, upper_bound=None if oracle.certified else solution.value)
-        reached = ratio.value(*ratio.at(objective.grouping.pool(solution.confusion)))
-        return certify(solution, oracle, objective, ratio, reached)
+            other, _ = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12))
+            return max(solution, other, key=lambda one: one.optimized_value)
+        return solution
 
-    def _finish(
-        self, oracle: Oracle, objective: Objective, ratio: Ratio, walk: Walk
-    ) -> tuple[Solution, FloatArray, bool]:
-        """Return the best rule of a walk, its g, and whether it falls short of what the running sums promise."""
+    def _finish(self, oracle: Oracle, objective: Objective, ratio: Ratio, walk: Walk) -> tuple[Solution, bool]:
+        """Return the best rule of a walk, and whether it falls short of what the running sums promise."""
         values = RatioScore(ratio).value(walk.values)
-        solution, g = finish_walk(
+        solution, g, others = finish_walk(
             oracle,
             objective,
             walk,
@@ -83,7 +78,9 @@ class Path(BaseSolver):
             value=lambda pooled: ratio.value(*ratio.at(pooled)),
             n_candidates=self.n_candidates,
             status="Optimal over the losses g B - A for all g.",
+            beside=partial(bounding_losses, objective, ratio) if oracle.certified else nothing,
         )
         hoped = values[walk.best(values)]
-        reached = ratio.value(*ratio.at(objective.grouping.pool(solution.confusion)))
-        return solution, g, bool(((reached < hoped - 1e-9) & ~objective.frozen_groups).any())
+        solution = replace(solution, level=g, upper_bound=None if oracle.certified else solution.value)
+        solution = certify_walk(solution, oracle, objective, ratio, hoped, others)
+        return solution, falls_short(solution, objective, ratio, hoped)

@@ -12,7 +12,18 @@ from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Line, Oracle
 from .base import FloatArray, Solution
 
-__all__ = ["RatioScore", "certify", "empty_at_last", "line_of", "loss_at", "ratio_bound", "ratio_of"]
+__all__ = [
+    "RatioScore",
+    "bounding_losses",
+    "certify",
+    "certify_walk",
+    "falls_short",
+    "empty_at_last",
+    "line_of",
+    "loss_at",
+    "ratio_bound",
+    "ratio_of",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,20 +77,27 @@ def ratio_of(objective: Objective) -> Ratio:
     return ratio
 
 
-def ratio_bound(oracle: Oracle, ratio: Ratio, objective: Objective, g: FloatArray) -> FloatArray | None:
+def bounding_losses(objective: Objective, ratio: Ratio, g: FloatArray) -> list[Loss]:
+    """Return the losses whose confusions prove a bound at g, (G,); see :func:`ratio_bound`."""
+    return [objective.spread(loss_at(ratio.line, g)), objective.spread(ratio.line[1])]
+
+
+def ratio_bound(objective: Objective, ratio: Ratio, g: FloatArray, counted: FloatArray) -> FloatArray | None:
     """Bound each ratio from above: psi* - g <= max_C <A - g B, C> / min_C <B, C>.
 
     Parameters
     ----------
     g : ndarray of shape (G,)
-        Any numbers; the nearer to the best ratios, the tighter the bound. Costs one pass: the oracle is asked again, so
-        that the bound holds whatever rule a solver has found.
+        Any numbers; the nearer to the best ratios, the tighter the bound.
+    counted : ndarray of shape (2, M, K, K)
+        Confusions of the bounding losses, which a certified oracle has been asked for: so the bound holds whatever rule
+        a solver has found.
 
     Returns
     -------
     ndarray of shape (G,), or None if the denominator can vanish while something is left to gain
     """
-    top, least = oracle.confusions([objective.spread(loss_at(ratio.line, g)), objective.spread(ratio.line[1])])
+    top, least = counted
     numerator, denominator = ratio.at(objective.grouping.pool(top))
     excess = np.maximum(numerator - g * denominator, 0.0)
     if ratio.linear:
@@ -95,10 +113,52 @@ def loss_at(line: tuple[Loss, Loss], g: FloatArray) -> Loss:
     return line[0].map(lambda a, b: a + g.reshape((-1,) + (1,) * (a.ndim - 1)) * b, line[1])
 
 
-def certify(solution: Solution, oracle: Oracle, objective: Objective, ratio: Ratio, g: FloatArray) -> Solution:
-    """Attach the upper bound that the loss at g proves, where the oracle can prove anything."""
+def certify(
+    solution: Solution,
+    oracle: Oracle,
+    objective: Objective,
+    ratio: Ratio,
+    g: FloatArray,
+    counted: FloatArray | None = None,
+) -> Solution:
+    """Attach the upper bound that a point on the line proves, where the oracle can prove anything.
+
+    Parameters
+    ----------
+    g : ndarray of shape (G,)
+    counted : ndarray of shape (2, M, K, K), optional
+        Confusions of the bounding losses at g; without them they cost a pass.
+    """
     if not oracle.certified:
         return solution
-    bounds = ratio_bound(oracle, ratio, objective, g)
+    if counted is None:
+        counted = oracle.confusions(bounding_losses(objective, ratio, g))
+    bounds = ratio_bound(objective, ratio, g, counted)
     upper = None if bounds is None else max(solution.value, objective.from_ratios(bounds))
     return replace(solution, upper_bound=upper)
+
+
+def certify_walk(
+    solution: Solution, oracle: Oracle, objective: Objective, ratio: Ratio, hoped: FloatArray, counted: FloatArray
+) -> Solution:
+    """Attach the upper bound of the best point of a walk.
+
+    Parameters
+    ----------
+    hoped : ndarray of shape (G,)
+        The ratios there, by running sums.
+    counted : ndarray of shape (2, M, K, K)
+        Confusions of the bounding losses at these. Where the rule has fallen short of them, they prove less than those
+        at the ratios that it has reached, which cost a pass.
+    """
+    if not falls_short(solution, objective, ratio, hoped):
+        return certify(solution, oracle, objective, ratio, hoped, counted)
+    return certify(
+        solution, oracle, objective, ratio, ratio.value(*ratio.at(objective.grouping.pool(solution.confusion)))
+    )
+
+
+def falls_short(solution: Solution, objective: Objective, ratio: Ratio, hoped: FloatArray) -> bool:
+    """Say whether rounding has decided rows otherwise than the running sums of a walk have it."""
+    reached = ratio.value(*ratio.at(objective.grouping.pool(solution.confusion)))
+    return bool(((reached < hoped - 1e-9) & ~objective.frozen_groups).any())

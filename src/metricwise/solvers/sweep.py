@@ -12,9 +12,9 @@ import numpy as np
 from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
-from .base import BaseSolver, FloatArray, Outcome, Solution, concave_bound, finish_walk
+from .base import BaseSolver, FloatArray, IntArray, Outcome, Solution, concave_bound, finish_walk, nothing
 from .needs import Needs
-from .ratios import RatioScore, certify, line_of
+from .ratios import RatioScore, bounding_losses, certify_walk, line_of
 
 __all__ = ["Sweep"]
 
@@ -25,6 +25,8 @@ _SLOPE = Loss(diagonal=np.zeros((1, 2)), offset=np.array([[0.0, 1.0]]))
 _PREDICTED_ONE = np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
 _CHUNK = 1 << 16
 _FEW = 8  # groups, each of which is searched in passes of its own; of more, all intervals are listed in one
+_RUN = 64  # intervals that are ruled out together
+_ROUNDING = 1e-12
 # Intervals of a metric whose every value is a call of the user's function:
 _MANY = 256  # are looked at one by one, and of more
 _COARSE = 64  # so many first, then
@@ -51,8 +53,7 @@ class _Corner:
 
     def value(self, at: FloatArray) -> FloatArray:
         """Return the values (...) of shares (..., 2)."""
-        C = _confusions(at.reshape(-1, 2), self.objective.row_priors[self.group])
-        return self.objective.values_of(self.group, C).reshape(at.shape[:-1])
+        return _values(self.objective, self.group, at)
 
     def bound(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Return the values at the best corners of the boxes between `low` and `high`."""
@@ -89,9 +90,10 @@ class Sweep(BaseSolver):
 
     def search(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the rule at the best threshold of every group."""
-        walk, values = self._walk(oracle, objective)
-        ratio, everywhere = objective.ratio, not np.isneginf(values).any()
-        solution, threshold = finish_walk(
+        walk, values, everywhere = self._walk(oracle, objective)
+        ratio = objective.ratio
+        bounding = partial(bounding_losses, objective, ratio) if oracle.certified and ratio is not None else nothing
+        solution, threshold, others = finish_walk(
             oracle,
             objective,
             walk,
@@ -102,26 +104,28 @@ class Sweep(BaseSolver):
             n_candidates=self.n_candidates,
             status="Optimal over all thresholds." if everywhere else _SOME,
             outcome=Outcome.OPTIMAL if everywhere else Outcome.LOCAL,
+            beside=bounding,
         )
         solution = replace(solution, threshold=threshold)
+        if ratio is not None and oracle.certified:
+            return certify_walk(solution, oracle, objective, ratio, values[walk.best(values)], others)
         return self._bounded(oracle, objective, solution) if everywhere else solution
 
     def _bounded(self, oracle: Oracle, objective: Objective, solution: Solution) -> Solution:
         """Attach the optimum of the family, or with probabilities what holds for all rules, randomised ones as well."""
         if not oracle.certified:
             return replace(solution, upper_bound=solution.value)
-        ratio = objective.ratio
-        if ratio is not None:
-            reached = ratio.value(*ratio.at(objective.grouping.pool(solution.confusion)))
-            return certify(solution, oracle, objective, ratio, reached)
         if objective.concave:
             bound = max(solution.value, concave_bound(oracle, objective, solution.confusion))
             words = f"{solution.status} A mixture could add at most {bound - solution.value:.2g}."
             return replace(solution, upper_bound=bound, status=words)
         return solution
 
-    def _walk(self, oracle: Oracle, objective: Objective) -> tuple[Walk, FloatArray]:
-        """Follow all thresholds; return the intervals between them, and the values there."""
+    def _walk(self, oracle: Oracle, objective: Objective) -> tuple[Walk, FloatArray, bool]:
+        """Follow all thresholds; return the intervals between them, the values there, and whether none is better.
+
+        Intervals that are not worth a look, or too many to be looked at, have the value -inf.
+        """
         grouping, ratio = objective.grouping, objective.ratio
         n_groups = grouping.n_groups
         constant, slope = (loss.map(lambda a: np.repeat(a, n_groups, axis=0)) for loss in (_CONSTANT, _SLOPE))
@@ -130,7 +134,7 @@ class Sweep(BaseSolver):
             # Above all probabilities only class 0 is predicted.
             vanishing = ~np.stack([ratio.A[:, :, 0].any(axis=1), ratio.B[:, :, 0].any(axis=1)], axis=1)
             walk = oracle.walk(line_of(objective, ratio, constant, slope, vanishing), 0.0, score)
-            return walk, score.value(walk.values)
+            return walk, score.value(walk.values), True
         group = np.where(grouping.share > 0, grouping.group, -1)
         ones = np.repeat(_PREDICTED_ONE[None], n_groups, axis=0)
         vanishing = np.ones((n_groups, 2), dtype=bool)
@@ -143,30 +147,46 @@ class Sweep(BaseSolver):
             walk = Walk.joined(walks)
         else:
             walk = oracle.walk(line, 0.0)
-        values = np.empty(len(walk.group))
-        order = np.argsort(walk.group, kind="stable")
+        values, everywhere = np.full(len(walk.group), -np.inf), True
+        order = np.lexsort((walk.lower, walk.group))
         ends = np.searchsorted(walk.group[order], np.arange(n_groups + 1))
         for g in range(n_groups):
-            priors = objective.row_priors[g]
-            if objective.costly and ends[g + 1] - ends[g] > _MANY:
-                own = order[ends[g] : ends[g + 1]]
-                own = own[np.argsort(walk.lower[own])]
-                values[own] = _looked_at(partial(objective.values_of, g), walk.values[own], priors)
+            own = order[ends[g] : ends[g + 1]]
+            value = partial(_values, objective, g)
+            if objective.costly and len(own) > _MANY:
+                values[own], everywhere = _looked_at(value, walk.values[own]), False
                 continue
-            for start in range(ends[g], ends[g + 1], _CHUNK):
-                own = order[start : min(start + _CHUNK, ends[g + 1])]
-                values[own] = objective.values_of(g, _confusions(walk.values[own], priors))
-        return walk, values
+            if objective.rising:
+                own = own[_promising(_Corner(objective, g), walk.values[own])]
+            for start in range(0, len(own), _CHUNK):
+                some = own[start : start + _CHUNK]
+                values[some] = value(walk.values[some])
+        return walk, values, everywhere
 
 
-def _looked_at(value: Callable[[FloatArray], FloatArray], predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
+def _values(objective: Objective, group: int, predicted_one: FloatArray) -> FloatArray:
+    """Values (...) of a group where such shares (..., 2) of each true class are predicted 1."""
+    C = _confusions(predicted_one.reshape(-1, 2), objective.row_priors[group])
+    return objective.values_of(group, C).reshape(predicted_one.shape[:-1])
+
+
+def _promising(corner: _Corner, predicted_one: FloatArray) -> IntArray:
+    """Intervals in a row among which the best of them are: along the thresholds both shares fall."""
+    begin = np.arange(0, len(predicted_one), _RUN)
+    first, last = predicted_one[begin], predicted_one[np.minimum(begin + _RUN, len(predicted_one)) - 1]
+    best = corner.value(first).max()
+    worth = corner.bound(last, first) >= best - _ROUNDING
+    return np.flatnonzero(np.repeat(worth, _RUN)[: len(predicted_one)])
+
+
+def _looked_at(value: Callable[[FloatArray], FloatArray], predicted_one: FloatArray) -> FloatArray:
     """Values of some of the intervals in a row, the more the nearer to the best ones; -inf of the others."""
     values = np.full(len(predicted_one), -np.inf)
     step = -(-len(values) // _COARSE)
     wanted = np.arange(0, len(values), step)
     while True:
         new = wanted[np.isneginf(values[wanted])]
-        values[new] = value(_confusions(predicted_one[new], priors))
+        values[new] = value(predicted_one[new])
         if step == 1:
             return values
         best = np.argsort(-values, kind="stable")[:_HILLS]
