@@ -13,6 +13,7 @@ from metricwise import bags
 from metricwise import problem as problems
 from metricwise.optimization import read_problem
 from metricwise.solvers import SOLVERS, Outcome, make_solver
+from metricwise.uncertainty import Errors
 from promises import check_promise, objective_of, serving, settings_of
 
 EXPECTED = {"confusion": "expected", "recalibrate": False}
@@ -165,7 +166,8 @@ def test_random_state_reaches_the_error_of_a_metric_that_is_not_smooth(monkeypat
     proba /= proba.sum(axis=1, keepdims=True)
     y = (proba.cumsum(axis=1) < rng.random((150, 1))).sum(axis=1)
     seeds = []
-    monkeypatch.setattr("metricwise.selection.bootstrap_error", lambda *_, seed: seeds.append(seed) or 0.1)
+    errors = Errors(0.1, 0.1, 0.1)
+    monkeypatch.setattr("metricwise.selection.bootstrap_errors", lambda *_, seed: seeds.append(seed) or errors)
     mw.optimize(proba, y, "min_recall", confusion="expected", random_state=5)
     assert seeds == [5]
 

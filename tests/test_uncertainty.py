@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, matthews_corrcoef
 
 import metricwise as mw
 from metricwise import selection, uncertainty
@@ -134,12 +134,38 @@ def test_clusters_vary_as_one():
     assert apart.error(rows) < 0.6 * spread.error(rows)
     other = (proba > 0.5).astype(int)
     both = [f1_of(y[drawn], decided[drawn]) - f1_of(y[drawn], other[drawn]) for drawn in _resampled(rng, members, 400)]
-    error = uncertainty.bootstrap_error(problem, decided[:, None], other[:, None], 400)
+    error = uncertainty.bootstrap_errors(problem, decided[:, None], other[:, None], 400).difference
     assert error == pytest.approx(np.std(both), rel=0.2)
 
 
 def _resampled(rng, members, times):
     return [members[rng.integers(0, len(members), len(members))].reshape(-1) for _ in range(times)]
+
+
+@pytest.mark.parametrize("metric", ["mcc", "g_mean"])
+def test_intervals_of_a_class_that_argmax_hardly_predicts_are_those_of_new_rows(metric):
+    """There these metrics have next to no slope, or one without bound: rows drawn again say how far they vary."""
+    reference = {"mcc": matthews_corrcoef, "g_mean": lambda y, d: np.sqrt(d[y == 1].mean() * (1 - d[y == 0]).mean())}
+
+    def world(rng, n):
+        proba = rng.beta(0.4, 12, n)
+        return proba, (rng.random(n) < proba).astype(int)
+
+    new, truth = world(np.random.default_rng(99), 200_000)
+    plain = reference[metric](truth, (new > 0.5).astype(int))
+    inside = []
+    for seed in range(40):
+        proba, y = world(np.random.default_rng(seed), 1500)
+        solution = mw.optimize(proba, y, metric)
+        if solution.rule.facts["recipe"] == "argmax":
+            continue
+        value = reference[metric](truth, np.asarray(solution.rule.predict(new)))
+        gain, on_new = solution.gain, solution.value_on_new_rows
+        assert gain.high - gain.low < 1
+        assert 0 <= on_new.low < on_new.high <= 1
+        inside.append((gain.low <= value - plain <= gain.high, on_new.low <= value <= on_new.high))
+    assert len(inside) > 30
+    assert (np.mean(inside, axis=0) >= 0.85).all()
 
 
 def moves_of_blocks(problem, resamples, decided):

@@ -25,7 +25,15 @@ from .rules import Link, WeightedRule
 from .rules.link_fit import LINK_ROWS
 from .solvers import Candidate, Estimate, Gain, Solver
 from .sources import MemorySource
-from .uncertainty import Spread, bootstrap_error, influence, one_more_right, values_of_counts, values_of_samples
+from .uncertainty import (
+    Errors,
+    Spread,
+    bootstrap_errors,
+    influence,
+    one_more_right,
+    values_of_counts,
+    values_of_samples,
+)
 
 __all__ = ["Choice", "candidates", "choose"]
 
@@ -45,6 +53,9 @@ _STEPS = 30  # of solvers on resamples, at most
 # Resamples share rows, the rule varies with them, and so does the model between folds and the whole: measured on the
 # sets of the study, not derived. The value itself varies with the rows that it is counted on most of all.
 _WIDEN, _WIDEN_VALUE = 1.4, 1.15
+# Of the metric's range: where the error by slopes is larger, the metric has none to speak of (MCC and G-mean of a class
+# that is hardly ever predicted), and rows are drawn again instead.
+_STEEP = 0.1
 _MOST_LUCK = 0.9  # of a gain: what is handed out promises something
 
 
@@ -344,21 +355,28 @@ def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gai
     else:
         value, without = _value_and_without(problem, table.resamples, decisions)
         rows = _moves(problem, decisions, value, without)
-    error = max(table.spread.error(rows - table.influence[-1]), float(table.error[best]))
-    unseen = 0.0
+    spread, unseen, base = table.spread, 0.0, float(table.value[-1])
+    errors = Errors(*map(spread.error, (rows, table.influence[-1], rows - table.influence[-1])))
+    errors = errors._replace(difference=max(errors.difference, float(table.error[best])))
+    low, high = problem.aim.metric.range
     if not problem.aim.metric.smooth:
-        error = max(error, bootstrap_error(problem, decisions, plain, seed=seed))
+        drawn = bootstrap_errors(problem, decisions, plain, seed=seed)
+        errors = errors._replace(difference=max(errors.difference, drawn.difference))
         unseen = _variation(problem, table.bags[best])
-    estimate = value - unseen - float(table.value[-1])
+    elif max(errors) > _STEEP * (high - low) and not _by_block(problem):
+        errors = bootstrap_errors(problem, decisions, plain, seed=seed)
+
+    def between(value: float, error: float, least: float, most: float) -> tuple[float, float, float]:
+        half = spread.quantile * error
+        return value, max(value - half, min(value, least)), min(value + half, max(value, most))
+
+    estimate = value - unseen - base
     if estimate <= 0:
-        plainly, half = float(table.value[-1]), table.spread.quantile * table.spread.error(table.influence[-1])
-        return None, Estimate(plainly, plainly - half, plainly + half)
-    shift = one_more_right(problem, decisions) - one_more_right(problem, plain) - (value - float(table.value[-1]))
-    luck = min(_MOST_LUCK * estimate, _luck(estimate, error))
-    half = table.spread.quantile * _WIDEN * float(np.hypot(error, shift))
-    own = table.spread.quantile * _WIDEN_VALUE * table.spread.error(rows)
-    estimate, value = estimate - luck, value - unseen - luck
-    return Gain(estimate, estimate - half, estimate + half), Estimate(value, value - own, value + own)
+        return None, Estimate(*between(base, errors.second, low, high))
+    shift = one_more_right(problem, decisions) - one_more_right(problem, plain) - (value - base)
+    luck = min(_MOST_LUCK * estimate, _luck(estimate, errors.difference))
+    gain = between(estimate - luck, _WIDEN * float(np.hypot(errors.difference, shift)), low - high, high - low)
+    return Gain(*gain), Estimate(*between(value - unseen - luck, _WIDEN_VALUE * errors.first, low, high))
 
 
 def _luck(estimate: float, error: float) -> float:

@@ -7,7 +7,7 @@ not know recipes, resamples or solvers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,9 @@ from .problem import InMemory
 from .rules import MixtureRule, WeightedRule
 
 __all__ = [
+    "Errors",
     "Spread",
-    "bootstrap_error",
+    "bootstrap_errors",
     "influence",
     "one_more_right",
     "threshold_range",
@@ -244,10 +245,23 @@ def values_of_samples(problem: InMemory, counts: FloatArray) -> FloatArray:
     return out
 
 
-def bootstrap_error(
+class Errors(NamedTuple):
+    """Standard errors of the metric of two sets of decisions, and of the difference."""
+
+    first: float
+    second: float
+    difference: float
+
+    @classmethod
+    def of(cls, values: FloatArray) -> Errors:
+        """Return those of values (2, R) in resamples."""
+        return cls(*(float(np.std(own)) for own in (*values, values[0] - values[1])))
+
+
+def bootstrap_errors(
     problem: InMemory, first: NDArray[Any], second: NDArray[Any], n_resamples: int = 200, seed: int = 0
-) -> float:
-    """Return the standard error of the difference in the metric of two sets of decisions, by resampling rows.
+) -> Errors:
+    """Return the standard errors of the metric of two sets of decisions, by resampling rows.
 
     Parameters
     ----------
@@ -257,7 +271,7 @@ def bootstrap_error(
 
     Returns
     -------
-    float
+    Errors
     """
     rows, k = problem.source.rows, problem.schema.width
     assert rows.codes is not None
@@ -267,20 +281,20 @@ def bootstrap_error(
         if rows.weight is not None:
             weight, kind = np.unique(rows.weight, return_inverse=True)
         if len(weight) <= _FEW_WEIGHTS:  # as those of a sample, which weighs by class
-            values = _values_of_draws(problem, first, second, weight, kind.reshape(-1), n_resamples, rng)
-            return float(np.std(values[0] - values[1]))
+            return Errors.of(_values_of_draws(problem, first, second, weight, kind.reshape(-1), n_resamples, rng))
     draws = Spread.of(problem).draws(n_resamples, rng)
     if problem.aim.average == "instance":
         (each, mass), (other, _) = (problem.by_row(codes) for codes in (first, second))
-        return float(np.std(draws @ ((each - other) * mass) / np.maximum(draws @ mass, np.finfo(float).tiny)))
+        drawn = np.maximum(draws @ mass, np.finfo(float).tiny)
+        return Errors.of(np.stack([draws @ (own * mass) / drawn for own in (each, other)]))
     true = rows.codes.astype(np.int32)
-    values = np.zeros(n_resamples)
+    values = []
     weight = draws if rows.weight is None else draws * rows.weight
-    for sign, decided in ((1, first), (-1, second)):
+    for decided in (first, second):
         cell = np.where(true >= 0, true * k + decided, -1).astype(np.int32)
         counts = kernels.tally(cell, weight, k * k).reshape(n_resamples, -1, k, k)
-        values += sign * values_of_counts(problem, counts)
-    return float(np.std(values))
+        values.append(values_of_counts(problem, counts))
+    return Errors.of(np.stack(values))
 
 
 def _values_of_draws(
