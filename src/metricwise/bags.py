@@ -31,7 +31,7 @@ IntArray = NDArray[np.intp]
 _BLOCKS = 12
 PARTS = 3  # of which a resample leaves one out; with two or five of them the rules did worse on new rows
 ROUNDS = 7
-_TILE = 1 << 22  # numbers that are held at once for resamples of the probabilities
+_TILE = 1 << 21  # numbers that are held at once for resamples of the probabilities
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,16 +108,19 @@ class Probabilities:
         return sum(block.size for block in self.blocks)
 
     def tiled(self, times: int, link: kernels.LinkArrays | None = None) -> Probabilities:
-        """Return all outputs so many times over, as copies, behind a link if there is one."""
-        blocks = self.recalibrated().blocks
-        if len(blocks) == 1:  # of several, the arrays themselves follow one another
-            (block,) = blocks
-            shape = (len(block), times * block.shape[1], *block.shape[2:])
-            blocks = (np.repeat(block[:, None], times, axis=1).reshape(shape),)
-        else:
-            blocks = blocks * times
-        tiled = Probabilities(blocks, np.tile(self.n_classes, times))
-        return tiled if link is None else tiled.linked(link).recalibrated()
+        """Return all outputs so many times over, as copies, behind a link of all of them if there is one."""
+        plain = self.recalibrated()
+        n_classes, m = np.tile(self.n_classes, times), self.n_outputs
+        outputs = [slice(t * m, (t + 1) * m) for t in range(times)]
+        each = [plain if link is None else plain.linked(link.part(own, self.width)) for own in outputs]
+        if len(plain.blocks) > 1:  # the arrays themselves follow one another
+            return Probabilities(tuple(block for one in each for block in one.recalibrated().blocks), n_classes)
+        (block,) = plain.blocks
+        dtype = block.dtype if link is None else np.float64
+        out = np.empty((len(block), times * m, *block.shape[2:]), dtype=dtype)
+        for own, one in zip(outputs, each, strict=True):  # one after the other, so that no more than the result is held
+            out[:, own] = one.recalibrated().blocks[0]
+        return Probabilities((out,), n_classes)
 
     def of_outputs(self, outputs: IntArray) -> Probabilities:
         """Return some of the outputs, given by position in order, as views: neighbours share a block."""

@@ -14,7 +14,7 @@ from .base import Changes, FloatArray, IntArray, Line, Score, Walk, highest
 __all__ = ["Countable", "follow"]
 
 _ALL_ROWS = 1 << 13  # so many changes of a group are sorted at once; more are looked at through bins first
-_BATCH = 1 << 20  # entries whose changes are listed together
+_BATCH = 1 << 18  # changes that may be listed together
 _SEGMENTS = 1 << 15  # bins of all groups that are searched together
 _BINS = (256, 8192)  # of one group
 _PER_BIN = 100  # entries, for a bin that is hardly ever hit costs more than it saves
@@ -51,7 +51,8 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
     outputs = np.bincount(line.group[line.group >= 0], minlength=line.n_groups)
     entries = oracle.n_rows * max(int(outputs.max(initial=0)), 1)
     if score is None or entries <= (_ALL_ROWS if line.n_groups < _MANY else _ALL_ROWS // 8):
-        per_batch = max(1, _BATCH // entries)
+        most = entries * max(line.functionals.shape[-1] - 1, 1)  # changes of a group
+        per_batch = max(1, _BATCH // max(most, 1))
         walks = [
             _list_all(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, begin, score)
             for begin in range(0, line.n_groups, per_batch)
