@@ -385,11 +385,31 @@ def test_outputs_of_different_classes_are_pooled_only_if_asked():
     X, codes = draw()
     with pytest.raises(ValueError, match="average must be given where outputs have different classes"):
         weighted_for("g_mean").fit(X, worded(codes))
-    model = weighted_for("g_mean", average="micro").fit(X, worded(codes))
+    y = np.where(codes < 0, np.nan, codes)
+    model = weighted_for("quadratic_kappa", average="micro").fit(X, y)
+    assert model.best_score_ > model.history_[0]
     widest = model.loss_[2]
-    for m, k in enumerate((3, 2, 4)):
-        own = widest[:k, :k]
-        np.testing.assert_allclose(model.loss_[m], own - own.max(axis=1, keepdims=True), atol=1e-15)
+    for m, k in enumerate((3, 2, 4)):  # what decisions differ by is shared, and no weight is spent on what none changes
+        np.testing.assert_allclose(np.diff(model.loss_[m]), np.diff(widest[:k, :k]), atol=1e-12)
+        np.testing.assert_allclose(model.loss_[m].max(axis=1), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro", "instance"])
+def test_whole_weights_are_repetitions_for_a_metric_too(average):
+    X, codes = draw(200, (2, 2), missing=0.2)
+    y = np.where(codes < 0, np.nan, codes)
+    weight = np.random.default_rng(0).integers(0, 4, len(X))
+    repeated = np.repeat(np.arange(len(X)), weight)
+    whole = list(KFold(3).split(X))
+    model = weighted_for("f1", GaussianNB(), average=average)
+    once = clone(model).set_params(cv=whole).fit(X, y, sample_weight=weight)
+    again = [tuple(np.flatnonzero(np.isin(repeated, part)) for part in split) for split in whole]
+    often = clone(model).set_params(cv=again).fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(once.history_, often.history_, rtol=1e-9)
+    np.testing.assert_allclose(once.loss_, often.loss_, rtol=1e-9)
+    np.testing.assert_array_equal(once.predict(X), often.predict(X))
+    plain = clone(model).set_params(cv=whole).fit(X, y)
+    assert plain.history_[0] != once.history_[0]
 
 
 def test_classes_are_the_order_of_an_ordinal_metric():
@@ -438,6 +458,15 @@ def test_outputs_that_labels_say_nothing_about_do_no_harm(average):
         np.testing.assert_array_equal(model.loss_[2:], [-np.eye(2)] * 2)
     with pytest.raises(ValueError, match="no observed label among the rows that cv tests has a positive weight"):
         weighted_for("f1", average=average, output_weight=[0, 0, 1, 0]).fit(X, y)
+
+
+def test_an_output_that_is_tested_on_one_class_keeps_plain_training():
+    X, codes = draw(300, (2, 2), missing=0)
+    split = [(np.arange(200), 200 + np.flatnonzero(codes[200:, 1] == 1))]
+    model = weighted_for("f1", average="macro", cv=split).fit(X, codes)
+    np.testing.assert_array_equal(model.loss_[1], -np.eye(2))
+    alone = weighted_for("f1", average="macro", cv=split).fit(X, codes[:, 0])
+    np.testing.assert_array_equal(model.loss_[0], alone.loss_)
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])
