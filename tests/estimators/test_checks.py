@@ -38,6 +38,7 @@ CONFIGURATIONS = [
     (mw.FixedRuleClassifier(GaussianNB(), None), {}),
     (mw.CostSensitiveClassifier(GaussianNB(), None), {}),
     (mw.MetricWeightedClassifier(TREE, cv=2, max_iter=3), {}),
+    (mw.MetricWeightedClassifier(GaussianNB(), metric="g_mean", average="macro", cv=2, max_iter=3), {}),
 ]
 FAILURES = {repr(estimator): failures for estimator, failures in CONFIGURATIONS}
 

@@ -139,12 +139,6 @@ def test_a_loss_in_a_frame_is_read_by_name(data):
     np.testing.assert_array_equal(mw.CostSensitiveClassifier(GaussianNB(), numbers).fit(X, y).loss_, LOSS)
 
 
-def test_several_outputs_are_refused(data):
-    X, y = data
-    with pytest.raises(ValueError, match="y must be 1-D, got 2 outputs"):
-        mw.CostSensitiveClassifier(GaussianNB(), None).fit(X, np.column_stack([y, y]))
-
-
 def test_a_pipeline_takes_weights_through_routing(data):
     X, y = data
     with pytest.raises(ValueError, match="put a Pipeline around this classifier"):

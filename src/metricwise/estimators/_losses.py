@@ -1,10 +1,11 @@
-"""A loss matrix, in any of the forms that people have it in.
+"""Loss matrices, one for all outputs or one for each, in any of the forms that people have them in.
 
 Owns the reading and the checks. Must not know models.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,77 @@ from numpy.typing import NDArray
 from ..inputs import is_frame
 from ..losses import Loss
 
-__all__ = ["read_loss"]
+__all__ = ["read_loss", "read_losses"]
+
+
+def read_losses(
+    loss: Any, classes: Sequence[NDArray[Any]], *, several: bool, who: str
+) -> tuple[NDArray[np.float64], ...]:
+    """Return the loss matrix (K_m, K_m) of each of M outputs.
+
+    Parameters
+    ----------
+    loss : array-like of shape (K, K) or (M, K, K), list of M matrices, Loss or None
+        As in :func:`read_loss`, for all outputs or for each.
+    classes : sequence of M ndarrays
+    several : bool
+        Whether y is 2-D; a 1-D one has a single matrix.
+    who : str
+
+    Returns
+    -------
+    tuple of M ndarrays
+    """
+    if not several:
+        return (read_loss(loss, classes[0], who),)
+    each = _for_outputs(loss, classes, who)
+    losses = []
+    for m, (own, labels) in enumerate(zip(each, classes, strict=True)):
+        try:
+            losses.append(read_loss(own, labels, who))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{str(error).removesuffix('.')} (output {m}).") from None
+    return tuple(losses)
+
+
+def _for_outputs(loss: Any, classes: Sequence[NDArray[Any]], who: str) -> list[Any]:
+    """Return what is given for each output, not read yet."""
+    n_outputs = len(classes)
+    if isinstance(loss, Loss):
+        return _parts_of(loss, classes, who)
+    if is_frame(loss) or not _is_stack(loss):
+        return [loss] * n_outputs
+    if len(loss) != n_outputs:
+        raise ValueError(
+            f"{who}: loss must be one matrix for all outputs, or one for each of the {n_outputs} outputs of y, got "
+            f"{len(loss)} matrices."
+        )
+    return list(loss)
+
+
+def _is_stack(loss: Any) -> bool:
+    """Whether a loss is one for each output: a list of matrices, some of them perhaps None, or a 3-D array."""
+    if hasattr(loss, "ndim"):
+        return bool(loss.ndim == 3)
+
+    def is_matrix(own: Any) -> bool:
+        if own is None or is_frame(own) or isinstance(own, Loss) or hasattr(own, "ndim"):
+            return own is None or getattr(own, "ndim", 2) == 2
+        return isinstance(own, (list, tuple)) and len(own) > 0 and np.ndim(own[0]) == 1
+
+    return isinstance(loss, (list, tuple)) and len(loss) > 0 and all(map(is_matrix, loss))
+
+
+def _parts_of(loss: Loss, classes: Sequence[NDArray[Any]], who: str) -> list[Any]:
+    """Return the matrices of a Loss, which is padded to the widest output."""
+    tensor, width = loss.tensor(), max(map(len, classes))
+    if len(tensor) not in (1, len(classes)) or tensor.shape[-1] != width:
+        raise ValueError(
+            f"{who}: loss must be of 1 output or of {len(classes)}, as y has, and of {width} classes, got a Loss of "
+            f"{len(tensor)} outputs and {tensor.shape[-1]} classes."
+        )
+    stack = np.broadcast_to(tensor, (len(classes), width, width))
+    return [own[: len(labels), : len(labels)] for own, labels in zip(stack, classes, strict=True)]
 
 
 def read_loss(loss: Any, classes: NDArray[Any], who: str) -> NDArray[np.float64]:

@@ -1,12 +1,14 @@
 """One estimator per output, each fitted on the rows where its label is observed.
 
 Owns what :class:`sklearn.multioutput.MultiOutputClassifier` does, and beyond it missing labels, labels of different
-types, and outputs of a single class. Must not know metrics or rules.
+types, outputs of a single class, and rows that are given several times as different classes. Must not know metrics,
+losses or rules.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +19,29 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..inputs import decode
+from ..inputs.encoding import encode_column
 from ._compat import count_rows, params_of_rows, take_rows
 from ._folds import calibration_groups
 from ._targets import Target, read_target
 
-__all__ = ["PerOutputClassifier"]
+__all__ = ["PerOutputClassifier", "Sample", "fit_sample", "predict_codes"]
+
+
+class Sample(NamedTuple):
+    """What the estimator of one output is fitted to.
+
+    Parameters
+    ----------
+    rows : integer ndarray of shape (n,)
+        Rows of X, some of them perhaps several times.
+    labels : ndarray of shape (n,)
+    weight : ndarray of shape (n,), optional
+        Instead of any `sample_weight` among the parameters of the fit.
+    """
+
+    rows: NDArray[Any]
+    labels: NDArray[Any]
+    weight: NDArray[np.float64] | None = None
 
 
 class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -51,8 +71,14 @@ class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def fit_target(self, X: Any, target: Target, groups: Any = None, **params: Any) -> PerOutputClassifier:
         """Fit to a target that has been read already; a calibrator keeps groups of rows together."""
+        return self.fit_samples(X, [Sample(*target.column(m)) for m in range(target.n_outputs)], params, groups)
+
+    def fit_samples(
+        self, X: Any, samples: Sequence[Sample], params: dict[str, Any], groups: Any = None
+    ) -> PerOutputClassifier:
+        """Fit to one sample of the rows for each output."""
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_one)(self.estimator, X, *target.column(m), groups, params) for m in range(target.n_outputs)
+            delayed(_fit_one)(self.estimator, X, sample, groups, params) for sample in samples
         )
         self.classes_ = [np.array([]) if one is None else one.classes_ for one in self.estimators_]
         for name in ("n_features_in_", "feature_names_in_"):
@@ -68,11 +94,15 @@ class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return [np.zeros((n, 0)) if one is None else one.predict_proba(X) for one in self.estimators_]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label of each output, of shape (N, M); None where an output had no label."""
-        proba = self.predict_proba(X)
+        """Return what the estimator of each output predicts, of shape (N, M); None where an output had no label."""
+        check_is_fitted(self)
         classes = [labels if len(labels) else np.array([None]) for labels in self.classes_]
-        best = [block.argmax(axis=1) if block.shape[1] else np.zeros(len(block), int) for block in proba]
-        return decode(np.stack(best, axis=1), classes)
+        none = np.zeros(count_rows(X), dtype=np.intp)
+        columns = [
+            none if one is None else predict_codes(one, X, labels)
+            for one, labels in zip(self.estimators_, classes, strict=True)
+        ]
+        return decode(np.stack(columns, axis=1), classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -83,15 +113,26 @@ class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _fit_one(
-    estimator: Any, X: Any, rows: NDArray[Any], labels: NDArray[Any], groups: Any, params: dict[str, Any]
-) -> Any:
-    if len(rows) == 0:
+def _fit_one(estimator: Any, X: Any, sample: Sample, groups: Any, params: dict[str, Any]) -> Any:
+    if len(sample.rows) == 0:
         return None
-    params = params_of_rows(X, params, indices=rows)
-    X = X if len(rows) == count_rows(X) else take_rows(X, rows)
-    if (labels == labels[0]).all():
-        return DummyClassifier(strategy="prior").fit(X, labels)
+    if (sample.labels == sample.labels[0]).all():
+        return fit_sample(DummyClassifier(strategy="prior"), X, sample, {})
     model = clone(estimator)
-    with calibration_groups(model, None if groups is None else take_rows(groups, rows)):
-        return model.fit(X, labels, **params)
+    with calibration_groups(model, None if groups is None else take_rows(groups, sample.rows)):
+        return fit_sample(model, X, sample, params)
+
+
+def fit_sample(estimator: Any, X: Any, sample: Sample, params: dict[str, Any]) -> Any:
+    """Fit an estimator to a sample of the rows; parameters with an entry per row are cut to it."""
+    rows = sample.rows
+    if len(rows) != count_rows(X) or not np.array_equal(rows, np.arange(len(rows))):
+        params, X = params_of_rows(X, params, indices=rows), take_rows(X, rows)
+    given = {} if sample.weight is None else {"sample_weight": sample.weight}
+    return estimator.fit(X, sample.labels, **given, **params)
+
+
+def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return what a fitted estimator predicts as codes of the classes, of shape (N,)."""
+    labels = np.asarray(model.predict(X)).reshape(-1)  # a column, from some
+    return encode_column(labels, classes, np.unique, None, "what it predicts", type(model).__name__)[0]

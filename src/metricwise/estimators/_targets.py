@@ -76,6 +76,20 @@ class Target:
         """Return the target of some of the rows."""
         return replace(self, codes=self.codes[rows])
 
+    def of_outputs(self, outputs: NDArray[np.intp]) -> Target:
+        """Return the target of some of the outputs, given by position."""
+
+        def some(values: Any) -> Any:
+            return None if values is None else tuple(values[m] for m in outputs.tolist())
+
+        return replace(
+            self,
+            codes=self.codes[:, outputs],
+            classes=some(self.classes),
+            scales=some(self.scales),
+            output_names=some(self.output_names),
+        )
+
     def column(self, m: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the rows of output m that are observed, and what an estimator is given for them."""
         rows = np.flatnonzero(self.codes[:, m] >= 0)

@@ -7,6 +7,9 @@ Owns the expansion of rows over classes. The first way, a rule on top of probabi
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,19 +20,25 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..inputs import read_sample_weight, warn_of_order
+from ..inputs import decode, read_sample_weight, warn_of_order
 from ..losses import Loss
-from ._compat import HasMethods, count_rows, fit_context, params_of_rows, routing_enabled, take_rows
-from ._losses import read_loss
+from ..metrics.linear import Accuracy
+from ._compat import HasMethods, count_rows, fit_context, routing_enabled
+from ._judging import score_labels
+from ._losses import read_losses
+from ._per_output import PerOutputClassifier, Sample, fit_sample, predict_codes
 from ._targets import Target, read_target
 
-__all__ = ["CostSensitiveClassifier", "TrainedClassifier", "expand_rows", "fit_weighted", "need_single_output"]
+__all__ = ["CostSensitiveClassifier", "TrainedClassifier", "decide", "expand_rows", "fit_weighted", "read_outputs"]
+
+FloatArray = NDArray[np.float64]
 
 
 class TrainedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of classifiers whose estimator was trained to decide by itself: no rule, no probabilities of the labels."""
 
     estimator: Any
+    loss_: Any
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict labels by the estimator, which was trained for them.
@@ -40,16 +49,40 @@ class TrainedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        y : ndarray of shape (n_samples,)
+        y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
         """
         check_is_fitted(self, "estimator_")
-        predicted = np.asarray(self.estimator_.predict(X))
-        return self.classes_[predicted] if self.classes_.dtype.kind == "O" else predicted
+        target = self._empty_target()
+        codes = decide(self.estimator_, X, target, self.loss_ if target.several else [self.loss_])
+        return decode(codes if target.several else codes[:, 0], target.classes)
 
-    def _copy_features(self) -> None:
+    def _empty_target(self) -> Target:
+        """Return the target that the estimator was fitted to, without its rows."""
+        several = isinstance(self.classes_, list)
+        classes = tuple(self.classes_) if several else (self.classes_,)
+        return Target(np.empty((0, len(classes)), dtype=np.intp), classes, several)
+
+    def _train(
+        self,
+        X: Any,
+        target: Target,
+        losses: Sequence[FloatArray],
+        weight: FloatArray | None,
+        params: dict[str, Any],
+        n_jobs: int | None,
+    ) -> None:
+        """Fit the estimator to all rows, and set what is public of it, of the target and of the losses."""
+        who = type(self).__name__
+        self.estimator_ = fit_weighted(clone(self.estimator), X, target, losses, weight, params, who, n_jobs)
+        if target.several and all(one is None for one in self.estimator_.estimators_):
+            raise _no_rows(who)
+        self.classes_ = target.public_classes
+        self.loss_ = list(losses) if target.several else losses[0]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
+            elif hasattr(self, name):
+                delattr(self, name)  # of an earlier fit
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return who takes which metadata: `sample_weight` here, the rest the estimator.
@@ -69,6 +102,8 @@ class TrainedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         inner = get_tags(self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
         return tags
 
 
@@ -80,6 +115,10 @@ class CostSensitiveClassifier(TrainedClassifier):
     minimise it. What `predict_proba` of the estimator then says is not the probability of the labels, and is not
     offered.
 
+    A 2-D y has a loss matrix for each output, and the risk is the sum over outputs: one clone of the estimator is
+    fitted for each, on the rows whose label is observed. An output whose rows are all of one class is decided by a
+    constant; one without any label gets the class of least loss if all were as likely.
+
     Prefer a rule on top of probabilities (:class:`MetricOptimalClassifierCV`) where the estimator's probabilities are
     any good: it trains once for all losses, on N rows instead of up to N K, and the loss can be changed later. Prefer
     this one where the model is too small to get all probabilities right, and should spend what it has on the decisions
@@ -89,19 +128,32 @@ class CostSensitiveClassifier(TrainedClassifier):
     ----------
     estimator : estimator
         A classifier whose fit takes `sample_weight`.
-    loss : array-like of shape (n_classes, n_classes), Loss or None
+    loss : array-like of shape (n_classes, n_classes), list of n_outputs such matrices, Loss or None
         Loss of predicting the class of the column where that of the row is true; classes in the order of ``classes_``,
-        sorted, or by name in a data frame whose rows and columns are named like the classes. None is 1 for every wrong
+        or by name in a data frame whose rows and columns are named like the classes. None is 1 for every wrong
         decision, which is the estimator itself. Its scale is that of the weights. A constant added to a row changes no
-        best decision, but the weights: rows whose largest entry is 0 need the fewest repetitions.
+        best decision, but the weights: rows whose largest entry is 0 need the fewest repetitions. For a 2-D y one
+        matrix is for all outputs, and a list, or an array of shape (n_outputs, n_classes, n_classes), has one for each;
+        None may be among them.
+    classes : array-like, or list of n_outputs array-likes, optional
+        All labels that may occur, in their order; `classes_` is that. None takes the sorted labels of y.
+    n_jobs : int, optional
+        Outputs fitted at a time.
 
     Attributes
     ----------
     estimator_ : estimator
-    classes_ : ndarray of shape (n_classes,)
-    loss_ : ndarray of shape (n_classes, n_classes)
+        For a 2-D y one that holds a fitted clone for each output in ``estimators_``, None for one without labels.
+    classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
+    loss_ : ndarray of shape (n_classes, n_classes), or list of n_outputs such arrays
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
+
+    See Also
+    --------
+    MetricWeightedClassifier : Finds the loss for a metric.
+    MetricOptimalClassifierCV : A rule on top of probabilities.
+    sklearn.multioutput.MultiOutputClassifier : One estimator per output, without a loss.
 
     References
     ----------
@@ -120,16 +172,28 @@ class CostSensitiveClassifier(TrainedClassifier):
     >>> model = mw.CostSensitiveClassifier(tree, [[-10, 0], [0, -1]]).fit(X, y)  # class 0 must not be missed
     >>> confusion_matrix(y, model.predict(X)).tolist()
     [[209, 3], [55, 302]]
+
+    Two outputs, the second of which is not known for every row:
+
+    >>> import numpy as np
+    >>> large = np.where(np.arange(len(y)) % 3 == 0, np.nan, X[:, 0] > 15)
+    >>> model = mw.CostSensitiveClassifier(tree, [[[-10, 0], [0, -1]], None]).fit(X, np.column_stack([y, large]))
+    >>> confusion_matrix(y, model.predict(X)[:, 0]).tolist()
+    [[209, 3], [55, 302]]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "loss": ["array-like", Loss, None],
+        "classes": ["array-like", None],
+        "n_jobs": [Integral, None],
     }
 
-    def __init__(self, estimator: Any, loss: Any) -> None:
+    def __init__(self, estimator: Any, loss: Any, *, classes: Any = None, n_jobs: int | None = None) -> None:
         self.estimator = estimator
         self.loss = loss
+        self.classes = classes
+        self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> CostSensitiveClassifier:
@@ -138,7 +202,8 @@ class CostSensitiveClassifier(TrainedClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or sparse indicator matrix
+            Labels of a 2-D y may be missing: NaN, None, NA or masked.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies the weights.
         **params
@@ -151,25 +216,41 @@ class CostSensitiveClassifier(TrainedClassifier):
         who = type(self).__name__
         warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = need_single_output(read_target(y, who), who)
-        self.loss_ = read_loss(self.loss, target.classes[0], who)
-        self.classes_ = target.classes[0]
+        target = read_outputs(y, who, self.classes)
+        losses = read_losses(self.loss, target.classes, several=target.several, who=who)
         weight = read_sample_weight(sample_weight, count_rows(X), who)
         if routing_enabled():
             params = process_routing(self, "fit", **params).estimator.fit
-        self.estimator_ = fit_weighted(clone(self.estimator), X, target, self.loss_, weight, params, who)
-        self._copy_features()
+        self._train(X, target, losses, weight, params, self.n_jobs)
         return self
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of right decisions, over all labels of a 2-D y that are observed.
 
-def need_single_output(target: Target, who: str) -> Target:
-    """Refuse several outputs; a single column is taken as 1-D."""
-    if target.n_outputs > 1:
-        raise ValueError(f"{who}: y must be 1-D, got {target.n_outputs} outputs; fit one classifier per output.")
-    if target.several:
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        check_is_fitted(self, "estimator_")
+        if not isinstance(self.classes_, list):
+            return float(super().score(X, y, sample_weight))
+        return score_labels(tuple(self.classes_), y, self.predict(X), sample_weight, Accuracy(), "micro")
+
+
+def read_outputs(y: Any, who: str, classes: Any = None) -> Target:
+    """Read y; a single column is taken as 1-D, and warned of, as scikit-learn does."""
+    target = read_target(y, who, classes)
+    if target.several and target.n_outputs == 1:
         words = f"A column-vector y was passed when a 1d array was expected by {who}."
         warnings.warn(words, DataConversionWarning, stacklevel=3)
-    return Target(target.codes, target.classes, False)
+        return replace(target, several=False, output_names=None)
+    return target
 
 
 def expand_rows(
@@ -203,23 +284,50 @@ def fit_weighted(
     estimator: Any,
     X: Any,
     target: Target,
-    loss: NDArray[np.float64],
-    sample_weight: NDArray[np.float64] | None,
+    losses: Sequence[FloatArray],
+    sample_weight: FloatArray | None,
     params: dict[str, Any],
     who: str,
+    n_jobs: int | None = None,
 ) -> Any:
-    """Fit an estimator to rows that are repeated and weighted by a loss."""
+    """Fit an estimator to rows that are repeated and weighted by a loss, one per output where y is 2-D.
+
+    Of several outputs, some may have no label among the rows of a fold.
+    """
     if not (has_fit_parameter(estimator, "sample_weight") or (routing_enabled() and hasattr(estimator, "steps"))):
         raise ValueError(
             f"{who}: estimator must take sample_weight in fit, and {type(estimator).__name__} does not; put a Pipeline "
             "around this classifier, not inside it, or enable metadata routing."
         )
-    rows, labels, weight = expand_rows(target.codes[:, 0], loss, sample_weight)
-    if len(rows) == 0:
-        raise ValueError(f"{who}: loss and sample_weight leave no row of positive weight.")
-    same = len(rows) == len(target.codes) and np.array_equal(rows, np.arange(len(rows)))
-    if not same:
-        params, X = params_of_rows(X, params, indices=rows), take_rows(X, rows)
+    samples = [_weighted_sample(target, m, loss, sample_weight) for m, loss in enumerate(losses)]
+    if target.several:
+        return PerOutputClassifier(estimator, n_jobs=n_jobs).fit_samples(X, samples, params)
+    if len(samples[0].rows) == 0:
+        raise _no_rows(who)
+    return fit_sample(estimator, X, samples[0], params)
+
+
+def _no_rows(who: str) -> ValueError:
+    return ValueError(f"{who}: loss and sample_weight leave no row of positive weight.")
+
+
+def _weighted_sample(target: Target, m: int, loss: FloatArray, sample_weight: FloatArray | None) -> Sample:
+    """Return the rows of output m that are observed, repeated and weighted by its loss."""
+    observed = np.flatnonzero(target.codes[:, m] >= 0)
+    own = None if sample_weight is None else sample_weight[observed]
+    rows, labels, weight = expand_rows(target.codes[observed, m], loss, own)
     unweighted = sample_weight is None and np.array_equal(weight, np.ones(len(weight)))
-    given = {} if unweighted else {"sample_weight": weight}
-    return estimator.fit(X, target.named(0)[labels], **given, **params)
+    return Sample(observed[rows], target.named(m)[labels], None if unweighted else weight)
+
+
+def decide(model: Any, X: Any, target: Target, losses: Sequence[FloatArray]) -> NDArray[np.intp]:
+    """Return what a model from :func:`fit_weighted` decides, as codes (N, M).
+
+    An output without any label gets the class of least loss if all were as likely.
+    """
+    models = model.estimators_ if target.several else [model]
+    columns = [
+        np.full(count_rows(X), loss.sum(axis=0).argmin()) if one is None else predict_codes(one, X, target.named(m))
+        for m, (one, loss) in enumerate(zip(models, losses, strict=True))
+    ]
+    return np.stack(columns, axis=1)

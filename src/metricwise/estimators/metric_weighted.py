@@ -1,6 +1,7 @@
 """Training for a metric: the loss at the confusion reached, training on that loss, and again.
 
-Owns the alternation. Rows are weighted and models trained as in :mod:`metricwise.estimators.cost_sensitive`.
+Owns what the user says and gets. The walk from loss to loss is in :mod:`metricwise.estimators._alternation`, and rows
+are weighted as in :mod:`metricwise.estimators.cost_sensitive`.
 """
 
 from __future__ import annotations
@@ -11,37 +12,32 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils import Bunch, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.parallel import Parallel, delayed
 
-from ..confusion import from_predictions, normalize
-from ..inputs import python_labels, read_sample_weight, warn_of_order
-from ..metrics.base import Metric
+from ..inputs import read_output_weight, read_sample_weight, warn_of_order
+from ..metrics.aim import Aim
 from ..metrics.for_outputs import resolve_for
 from ..metrics.functions import check_whole_rows
+from ..metrics.naming import positive_places
+from ._alternation import Folds, alternate
 from ._compat import (
     HasMethods,
     Interval,
     RealNotInt,
+    StrOptions,
     count_rows,
     fit_context,
-    params_of_rows,
     routing_enabled,
-    take_rows,
 )
 from ._folds import check_groups, make_splits
 from ._judging import score_labels
-from ._targets import Target, read_target
-from .cost_sensitive import TrainedClassifier, fit_weighted, need_single_output
+from ._targets import Target
+from .cost_sensitive import TrainedClassifier, read_outputs
 
 __all__ = ["MetricWeightedClassifier"]
 
 FloatArray = NDArray[np.float64]
-
-_INWARD = 0.01  # how far towards guessing a confusion is moved where the metric has no slope at it
-_SMALLEST = 0.25  # the shortest step towards the next loss that is tried
 
 
 class MetricWeightedClassifier(TrainedClassifier):
@@ -53,6 +49,11 @@ class MetricWeightedClassifier(TrainedClassifier):
     it ends when none does, and the estimator is fitted to all rows on the best loss. For linear metrics, balanced
     accuracy among them, that is one step; for ratios it is Dinkelbach's algorithm with a trained oracle.
 
+    A 2-D y has one clone of the estimator for each output, fitted on the rows whose label is observed. Under micro all
+    outputs share one loss, that at their pooled confusion; under macro each has its own, as if it were alone. Under
+    instance the loss is that of micro, which has the same population value, and losses are compared by the metric row
+    by row. Outputs that labels say nothing about, with none or of one class, keep plain training under macro.
+
     Prefer :class:`MetricOptimalClassifierCV`, which trains each fold once and not once per step, finds the optimum of
     its family instead of a point where a greedy walk stops, and says what it gained. This one can be better where the
     model is too small to get the probabilities right, such as a shallow tree: there it is trained for the decisions.
@@ -61,10 +62,19 @@ class MetricWeightedClassifier(TrainedClassifier):
     ----------
     estimator : estimator
         A classifier whose fit takes `sample_weight`.
-    metric : str, Metric or callable, default="balanced_accuracy"
-        As in :func:`metricwise.optimize`.
-    pos_label : object, optional
+    metric : str, Metric, callable, dict or list, default="balanced_accuracy"
+        As in :func:`metricwise.optimize`; for a 2-D y also one for each output, as a dict by the columns of y or a
+        list.
+    average : {"micro", "macro", "instance"}, optional
+        Average over outputs. None means micro unless the name of the metric fixes it, and must be given where outputs
+        have different classes.
+    classes : array-like, or list of n_outputs array-likes, optional
+        All labels that may occur, in their order, which ordinal metrics go by; `classes_` is that. None takes the
+        sorted labels of y.
+    pos_label : object, or list of n_outputs objects, optional
         The positive class of metrics of one class, as in :func:`metricwise.optimize`.
+    output_weight : array-like of shape (n_outputs,), optional
+        What each output counts for.
     cv : int, float, splitter or iterable, optional
         As in :class:`MetricOptimalClassifierCV`.
     max_iter : int, default=10
@@ -72,23 +82,30 @@ class MetricWeightedClassifier(TrainedClassifier):
     tol : float, default=1e-4
         The least improvement of the metric that is worth another step.
     n_jobs : int, optional
-        Folds fitted at a time.
+        Folds fitted at a time, and outputs in the end.
     random_state : int, RandomState instance or None, default=None
         Of the split where `cv` is a float.
 
     Attributes
     ----------
     estimator_ : estimator
-    classes_ : ndarray of shape (n_classes,)
-    loss_ : ndarray of shape (n_classes, n_classes)
-        The loss that the estimator was trained on; its largest entry in each row is 0.
+        For a 2-D y one that holds a fitted clone for each output in ``estimators_``, None for one without labels.
+    classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
+    loss_ : ndarray of shape (n_classes, n_classes), or list of n_outputs such arrays
+        The loss that the estimator was trained on; :class:`CostSensitiveClassifier` takes it.
     best_score_ : float
         The metric with it on rows that the models had not seen.
     history_ : list of float
-        The metric with each loss, the first of plain training.
+        The metric with each loss, the first of plain training. Under macro, outputs whose loss is settled count with
+        their best.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
+
+    See Also
+    --------
+    CostSensitiveClassifier : Trains on a loss that is known.
+    MetricOptimalClassifierCV : A rule on top of probabilities.
 
     References
     ----------
@@ -104,12 +121,23 @@ class MetricWeightedClassifier(TrainedClassifier):
     >>> model = mw.MetricWeightedClassifier(tree, metric="g_mean").fit(X, y)
     >>> round(model.history_[0], 2), round(model.best_score_, 2)
     (0.4, 0.64)
+
+    Several labels of each row, with F1 averaged over them:
+
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(500, n_classes=4, random_state=0)
+    >>> model = mw.MetricWeightedClassifier(tree, metric="f1", average="macro").fit(X, Y)
+    >>> model.best_score_ > model.history_[0], len(model.loss_)
+    (True, 4)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"])],
-        "metric": [str, HasMethods(["bind", "value"]), callable],
+        "metric": [str, HasMethods(["bind", "value"]), callable, dict, list, tuple],
+        "average": [StrOptions({"micro", "macro", "instance"}), None],
+        "classes": ["array-like", None],
         "pos_label": "no_validation",
+        "output_weight": ["array-like", None],
         "cv": ["cv_object", Interval(RealNotInt, 0.0, 1.0, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -122,7 +150,10 @@ class MetricWeightedClassifier(TrainedClassifier):
         estimator: Any,
         *,
         metric: Any = "balanced_accuracy",
+        average: str | None = None,
+        classes: Any = None,
         pos_label: Any = None,
+        output_weight: Any = None,
         cv: Any = None,
         max_iter: int = 10,
         tol: float = 1e-4,
@@ -131,7 +162,10 @@ class MetricWeightedClassifier(TrainedClassifier):
     ) -> None:
         self.estimator = estimator
         self.metric = metric
+        self.average = average
+        self.classes = classes
         self.pos_label = pos_label
+        self.output_weight = output_weight
         self.cv = cv
         self.max_iter = max_iter
         self.tol = tol
@@ -145,7 +179,8 @@ class MetricWeightedClassifier(TrainedClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or sparse indicator matrix
+            Labels of a 2-D y may be missing: NaN, None, NA or masked.
         sample_weight : array-like of shape (n_samples,), optional
             For the metric and for the estimator.
         **params
@@ -159,32 +194,40 @@ class MetricWeightedClassifier(TrainedClassifier):
         who = type(self).__name__
         warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = need_single_output(read_target(y, who), who)
-        metric = resolve_for(
-            self.metric,
-            target.classes,
-            several=False,
-            declared=False,
-            pos_label=self.pos_label,
-            scales=target.scales,
-            who=who,
-        ).metric
-        if metric.degenerate:
-            warnings.warn(f"{who}: {metric.degenerate}", UserWarning, stacklevel=2)
+        target = read_outputs(y, who, self.classes)
         weight = read_sample_weight(sample_weight, count_rows(X), who)
-        check_whole_rows(metric, who, sample_weight=weight)
+        aim = self._read_aim(target, weight)
         check_groups(self.cv, params.get("groups"), self.estimator, who)
         routed = self._route(params)
         splits = make_splits(self.cv, X, target, self.random_state, routed.splitter.split, who)
         params = routed.estimator.fit
-        metric = metric.of_rows(sum(_mass(weight, tested) for _, tested in splits))
-        self.loss_, self.best_score_, self.history_ = self._alternate(metric, X, target, splits, weight, params)
-        self.n_iter_ = len(self.history_)
-        self.classes_ = target.classes[0]
+        folds = Folds(self.estimator, X, splits, weight, params, self.n_jobs, who)
+        end = alternate(folds, aim, target, self.max_iter, self.tol)
+        self.best_score_, self.history_, self.n_iter_ = end.value, end.history, len(end.history)
         self._scales = target.scales
-        self.estimator_ = fit_weighted(clone(self.estimator), X, target, self.loss_, weight, params, who)
-        self._copy_features()
+        self._outputs = target.output_names
+        self._train(X, target, end.losses, weight, params, self.n_jobs)
         return self
+
+    def _read_aim(self, target: Target, weight: FloatArray | None) -> Aim:
+        who = type(self).__name__
+        found = resolve_for(
+            self.metric,
+            target.classes,
+            several=target.several,
+            declared=self.classes is not None,
+            average=self.average,
+            pos_label=self.pos_label,
+            scales=target.scales,
+            outputs=target.output_names,
+            who=who,
+        )
+        if found.metric.degenerate:
+            warnings.warn(f"{who}: {found.metric.degenerate}", UserWarning, stacklevel=3)
+        alpha = read_output_weight(self.output_weight, target.n_outputs, who)
+        check_whole_rows(found.metric, who, sample_weight=weight, output_weight=alpha, average=found.average)
+        positive = positive_places(found.metric, target.classes) if found.support_weighted else None
+        return Aim(found.metric, found.average, alpha, found.support_weighted, positive, found.name)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the chosen metric of the predictions.
@@ -192,7 +235,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -200,16 +243,20 @@ class MetricWeightedClassifier(TrainedClassifier):
         score : float
         """
         predicted = self.predict(X)
-        if np.shape(y) == (len(predicted), 1):  # as `fit` takes it
+        if predicted.ndim == 1 and np.shape(y) == (len(predicted), 1):  # as `fit` takes it
             y = np.asarray(y)[:, 0]
         return score_labels(
-            (self.classes_,),
+            self._empty_target().classes,
             y,
             predicted,
             sample_weight,
             self.metric,
+            self.average,
+            self.output_weight,
             scales=self._scales,
             pos_label=self.pos_label,
+            declared=self.classes is not None,
+            outputs=self._outputs,
         )
 
     def _route(self, params: dict[str, Any]) -> Bunch:
@@ -232,73 +279,3 @@ class MetricWeightedClassifier(TrainedClassifier):
             .get_metadata_routing()
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )
-
-    def _alternate(
-        self, metric: Metric, X: Any, target: Target, splits: Any, weight: FloatArray | None, params: dict[str, Any]
-    ) -> tuple[FloatArray, float, list[float]]:
-        """Return the best loss, its value on rows not seen, and the values along the way."""
-        labels = python_labels(target.classes[0])
-        best = -np.eye(len(labels))
-        C = self._reached(X, target, best, splits, weight, params)
-        top = float(metric.bind(C.sum(axis=1), labels).value(C))
-        history = [top]
-        goal, step = _next_loss(metric, C, labels), 1.0
-        while len(history) < self.max_iter and step >= _SMALLEST and not np.allclose(goal, best, rtol=1e-6, atol=0):
-            if not goal.any(axis=1).all():
-                step = min(step, 0.5)  # a class without any weight would not be there to train on
-            trial = (1 - step) * best + step * goal
-            C = self._reached(X, target, trial, splits, weight, params)
-            history.append(float(metric.bind(C.sum(axis=1), labels).value(C)))
-            if history[-1] > top + self.tol:
-                best, top, goal, step = trial, history[-1], _next_loss(metric, C, labels), 1.0
-            else:
-                step /= 2
-        return best, top, history
-
-    def _reached(
-        self, X: Any, target: Target, loss: FloatArray, splits: Any, weight: FloatArray | None, params: dict[str, Any]
-    ) -> FloatArray:
-        """Return the confusion (K, K) of the rows that the folds leave out, with models trained on a loss."""
-        who = type(self).__name__
-        parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fold_confusion)(clone(self.estimator), X, target, loss, fit_rows, test_rows, weight, params, who)
-            for fit_rows, test_rows in splits
-        )
-        return normalize(np.sum(parts, axis=0))[0][0]
-
-
-def _mass(weight: FloatArray | None, rows: Any) -> float:
-    return float(len(rows)) if weight is None else float(weight[rows].sum())
-
-
-def _fold_confusion(
-    estimator: Any,
-    X: Any,
-    target: Target,
-    loss: FloatArray,
-    fit_rows: Any,
-    test_rows: Any,
-    weight: FloatArray | None,
-    params: dict[str, Any],
-    who: str,
-) -> FloatArray:
-    """Train on some rows, predict others, and count; of shape (1, K, K)."""
-    own = None if weight is None else weight[fit_rows]
-    given = params_of_rows(X, params, indices=np.asarray(fit_rows))
-    model = fit_weighted(estimator, take_rows(X, fit_rows), target.take(fit_rows), loss, own, given, who)
-    place = {label: code for code, label in enumerate(target.named(0).tolist())}
-    predicted = np.array([place[label] for label in np.asarray(model.predict(take_rows(X, test_rows))).tolist()])
-    tested = None if weight is None else weight[test_rows]
-    return from_predictions(target.codes[test_rows], predicted[:, None], len(place), tested)
-
-
-def _next_loss(metric: Metric, C: FloatArray, labels: list[Any]) -> FloatArray:
-    """Return minus the gradient at C, each row shifted to a largest entry of 0, at a mean weight of 1 per row."""
-    priors = C.sum(axis=1)
-    slope = metric.bind(priors, labels).gradient(C)
-    if not np.isfinite(slope).all() or np.ptp(slope, axis=1).max() == 0:
-        guess = np.broadcast_to(priors[:, None] / len(C), C.shape)
-        slope = metric.bind(priors, labels).gradient((1 - _INWARD) * C + _INWARD * guess)
-    gain = slope - slope.min(axis=1, keepdims=True)
-    scale = float(priors @ gain.sum(axis=1))
-    return -gain / scale if scale > 0 else -np.eye(len(C))
