@@ -7,13 +7,16 @@ over), what is not (`prepare`: labels in the form a library asks for; `confusion
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from workloads import Workload, confusion
+from workloads import Workload, confusion, value
 
 Decisions = Iterable[tuple[float, np.ndarray]]
+
+DEFAULT = "metricwise, default call"
+FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,10 @@ class Contestant:
     whole : bool
         Whether it takes several outputs as they are. Else their micro-average is one problem with the rows of all
         outputs below one another, which it equals, and their macro-average one problem for each.
-    role : {"ours", "peer", "shortcut"}
-        A shortcut is code by hand that knows the form of the optimum for this one metric; it is shown, and is no peer.
+    role : {"ours", "default", "peer", "safe", "shortcut"}
+        Ours is one fit; the default is the call without options. A safe one is a peer that says as well what its rule
+        is worth on rows that it has not seen. A shortcut is code by hand that knows the form of the optimum for this
+        one metric; it is shown, and is no peer.
     facts : callable
         Rule to a dict of what else is worth a column.
     """
@@ -85,6 +90,12 @@ def metricwise_fit(solver: str) -> Callable[[Workload, np.ndarray, np.ndarray], 
     return fit
 
 
+def metricwise_default(workload: Workload, proba: np.ndarray, y: np.ndarray) -> Any:
+    import metricwise as mw
+
+    return mw.optimize(proba, y, workload.metric, **({"average": workload.average} if workload.several else {}))
+
+
 def metricwise_decide(solution: Any, proba: np.ndarray) -> Decisions:
     rule = solution.rule
     members = getattr(rule, "rules", (rule,))
@@ -102,7 +113,7 @@ def metricwise_facts(solution: Any) -> dict[str, Any]:
 
 
 def ours(workload: Workload) -> list[Contestant]:
-    """The default first; then the solvers that could take its place."""
+    """One fit first; then the solvers that could take its place, and the call without options."""
     others = {"W1": ("path", "dinkelbach"), "W2": ("dinkelbach",), "W9": ("dinkelbach",)}
     solvers = ("auto", *others.get(workload.key, ()))
     return [
@@ -115,4 +126,38 @@ def ours(workload: Workload) -> list[Contestant]:
             facts=metricwise_facts,
         )
         for solver in solvers
+    ] + [
+        Contestant(
+            name=DEFAULT,
+            fit_one=metricwise_default,
+            decide=metricwise_decide,
+            whole=True,
+            role="default",
+            facts=metricwise_facts,
+        )
     ]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# as safe as the default
+
+
+def safe(peer: Contestant) -> Contestant:
+    """Let a peer say what its rule is worth on rows that it has not seen: five folds, and a sixth fit to all rows."""
+
+    def prepare(workload: Workload, labels: np.ndarray) -> tuple[np.ndarray, Any]:
+        return labels, peer.prepare(workload, labels)
+
+    def fit(workload: Workload, proba: np.ndarray, known: tuple[np.ndarray, Any]) -> Any:
+        truth, labels = known
+        fold = np.random.default_rng(0).permutation(len(truth)) % FOLDS
+        counted = []
+        for f in range(FOLDS):
+            here, others = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
+            rule = peer.fit_one(workload, proba[others], labels[others])
+            for share, codes in peer.decide(rule, proba[here]):
+                counted.append(share * confusion(codes, truth[here], workload.classes))
+        value(workload, sum(counted) / FOLDS)
+        return peer.fit_one(workload, proba, labels)
+
+    return replace(peer, name=f"{peer.name}, {FOLDS} folds", fit_one=fit, prepare=prepare, role="safe")

@@ -40,6 +40,8 @@ class Workload:
         The aims: at most so many passes, at least so many times faster than the fastest peer that reaches the value.
     aim_of : str
         The contestant whose passes the aim is about.
+    safe_peer : str, optional
+        The peer that is run with folds of its own as well, the fastest that comes near the value.
     """
 
     key: str
@@ -56,6 +58,7 @@ class Workload:
     passes: float | None = None
     ratio: float | None = None
     aim_of: str = "metricwise"
+    safe_peer: str | None = None
 
     @property
     def several(self) -> bool:
@@ -75,20 +78,49 @@ WORKLOADS = (
         "f1",
         "binary",
         1_000_000,
+        safe_peer="SciPy bounded",
         options=LABELS,
         passes=20,
         ratio=12,
         aim_of="metricwise path",
     ),
-    Workload("W2", "micro-F1, N=1e6, K=10", "micro_f1", **MILLION, options=LABELS, passes=20, ratio=20),
-    Workload("W3", "macro-F1, N=1e6, K=10", "macro_f1", **MILLION, options=LABELS, passes=20, ratio=20),
-    Workload("W4-micro", "multilabel F1, micro, N=1e5, M=100", "f1", **MULTILABEL, options=LABELS, passes=15, ratio=20),
+    Workload(
+        "W2",
+        "micro-F1, N=1e6, K=10",
+        "micro_f1",
+        **MILLION,
+        safe_peer="xcolumns from top, coarse",
+        options=LABELS,
+        passes=20,
+        ratio=20,
+    ),
+    Workload(
+        "W3",
+        "macro-F1, N=1e6, K=10",
+        "macro_f1",
+        **MILLION,
+        safe_peer="xcolumns from top, coarse",
+        options=LABELS,
+        passes=20,
+        ratio=20,
+    ),
+    Workload(
+        "W4-micro",
+        "multilabel F1, micro, N=1e5, M=100",
+        "f1",
+        **MULTILABEL,
+        safe_peer="SciPy bounded",
+        options=LABELS,
+        passes=15,
+        ratio=20,
+    ),
     Workload(
         "W4-macro",
         "multilabel F1, macro, N=1e5, M=100",
         "f1",
         **MULTILABEL,
         average="macro",
+        safe_peer="SciPy bounded",
         options=LABELS,
         passes=20,
         ratio=20,
@@ -98,6 +130,7 @@ WORKLOADS = (
         "multioutput micro-F1, micro, N=1e5, M=10, K=5",
         "micro_f1",
         **MULTIOUTPUT,
+        safe_peer="xcolumns from top, coarse",
         options=LABELS,
         passes=45,
         ratio=20,
@@ -108,11 +141,21 @@ WORKLOADS = (
         "micro_f1",
         **MULTIOUTPUT,
         average="macro",
+        safe_peer="xcolumns from top, coarse",
         options=LABELS,
         passes=85,
         ratio=20,
     ),
-    Workload("W6", "G-mean, N=1e6, K=10", "g_mean", **MILLION, options=LABELS, passes=35, ratio=20),
+    Workload(
+        "W6",
+        "G-mean, N=1e6, K=10",
+        "g_mean",
+        **MILLION,
+        safe_peer="xcolumns from top, coarse",
+        options=LABELS,
+        passes=35,
+        ratio=20,
+    ),
     Workload(
         "W7",
         "smallest recall, N=1e6, K=10, mixture, gap 1e-4",
@@ -129,6 +172,7 @@ WORKLOADS = (
         "multiclass",
         1_000,
         classes=4,
+        safe_peer="SciPy Nelder-Mead, weights",
         options=LABELS,
         rounds=50,
     ),
@@ -139,6 +183,7 @@ WORKLOADS = (
         "ordinal",
         1_000_000,
         classes=6,
+        safe_peer="SciPy Nelder-Mead, rounding",
         options=LABELS,
         passes=45,
         ratio=20,
