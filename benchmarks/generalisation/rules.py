@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import metricwise as mw
 from metricwise.optimization import read_problem
-from metricwise.uncertainty import influence
+from metricwise.uncertainty import bootstrap_errors
 
 from . import peers
 from .probabilities import Task, read
@@ -108,10 +108,9 @@ class _Cell:
         return float(self.metric.value(peers.confusion(self.y_test, np.asarray(predicted), self.n_classes)))
 
     def test_error(self, predicted: NDArray[Any]) -> float:
-        """Standard error of the held-out gain over argmax, paired by row."""
+        """Standard error of the held-out gain over argmax: rows drawn again, paired."""
         plain = np.argmax(self.test, axis=1)
         if np.array_equal(plain, predicted):
             return 0.0
         problem = read_problem(self.test, self.y_test, self.metric).sample(len(self.y_test), 0)
-        first, second = (influence(problem, np.asarray(codes)[:, None])[1] for codes in (predicted, plain))
-        return float(np.sqrt(np.sum((first - second) ** 2)))
+        return bootstrap_errors(problem, np.asarray(predicted)[:, None], plain[:, None]).difference

@@ -188,3 +188,15 @@ def test_other_classes_are_refused(data, tuned):
         mw.FixedRuleClassifier(GaussianNB(), tuned.rule_).fit(X, np.char.upper(y))
     with pytest.raises(ValueError, match="classes must be among"):
         mw.FixedRuleClassifier(GaussianNB().fit(X, np.char.upper(y)), tuned.rule_).predict(X)
+
+
+def test_score_of_outputs_with_different_classes_is_the_share_of_right_decisions(data):
+    X, grade = data
+    y = np.column_stack([grade, np.where(X[:, 0] > 0, "yes", "no")]).astype(object)
+    y[::7, 1] = None
+    seen = np.array([[label is not None for label in row] for row in y])
+    model = MultiOutputClassifier(GaussianNB()).fit(X, np.where(seen, y, "no").astype(str))
+    solution = mw.optimize(model.predict_proba(X), y, "macro_f1", average="macro", classes=model.classes_)
+    fixed = mw.FixedRuleClassifier(FrozenEstimator(model), solution.rule).fit(X, y)
+    right = fixed.predict(X) == y
+    assert fixed.score(X, y) == pytest.approx(right[seen].mean())

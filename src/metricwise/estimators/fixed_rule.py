@@ -120,7 +120,7 @@ class FixedRuleClassifier(RuleClassifier):
         return list(rule.classes) if rule.multioutput else rule.classes[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of right decisions.
+        """Return the share of right decisions, over the observed labels of all outputs.
 
         Parameters
         ----------
@@ -132,8 +132,10 @@ class FixedRuleClassifier(RuleClassifier):
         -------
         score : float
         """
-        predicted = self.predict(X)
-        return score_labels(self._fitted(X)[1].classes, y, predicted, sample_weight, Accuracy())
+        predicted, rule = self.predict(X), self._fitted(X)[1]
+        return score_labels(
+            rule.classes, y, predicted, sample_weight, Accuracy(), "micro" if rule.multioutput else None
+        )
 
     def _fitted(self, X: Any = None) -> tuple[Any, Rule]:
         if hasattr(self, "estimator_"):
