@@ -160,6 +160,13 @@ def specificity(d, c):
     return sk.recall_score(d.y != c, d.p != c, pos_label=True, sample_weight=d.w, zero_division=d.zero)
 
 
+def false_positive_rate(d):
+    others = d.y != d.c if d.w is None else (d.y != d.c) & (d.w > 0)
+    if not others.any():
+        return d.zero
+    return np.average(d.p[others] == d.c, weights=None if d.w is None else d.w[others])
+
+
 def kappa(weights):
     return lambda d: sk.cohen_kappa_score(
         d.y, d.p, labels=range(d.k), weights=weights, sample_weight=d.w, replace_undefined_by=0.0
@@ -260,6 +267,10 @@ RECORDS = {
     "balanced_accuracy": Record(lambda d: sk.balanced_accuracy_score(d.y, d.p, sample_weight=d.w), "linear"),
     "recall": Record(of_class(sk.recall_score), "linear", kept=ONE, degenerate=True),
     "specificity": Record(lambda d: specificity(d, d.c), "linear", kept=ONE, degenerate=True),
+    "false_positive_rate": Record(false_positive_rate, "linear", kept=ONE, degenerate=True, rewards_mistakes=True),
+    "share": Record(
+        lambda d: np.average(d.p == d.c, weights=d.w), "linear", kept=ONE, degenerate=True, rewards_mistakes=True
+    ),
     "macro_recall": Record(over_classes(sk.recall_score, "macro"), "linear"),
     "macro_specificity": Record(lambda d: np.mean([specificity(d, c) for c in range(d.k)]), "linear"),
     # ratios

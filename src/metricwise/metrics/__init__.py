@@ -13,7 +13,9 @@ from .linear import (
     Accuracy,
     BalancedAccuracy,
     Cost,
+    FalsePositiveRate,
     Ordinal,
+    PredictedShare,
     Recall,
     Specificity,
     SquaredOrdinal,
@@ -46,6 +48,8 @@ __all__ = [
     "BalancedAccuracy",
     "Recall",
     "Specificity",
+    "FalsePositiveRate",
+    "PredictedShare",
     # fractional-linear
     "FBeta",
     "MicroF1",

@@ -33,7 +33,9 @@ __all__ = [
     "Accuracy",
     "BalancedAccuracy",
     "Cost",
+    "FalsePositiveRate",
     "Ordinal",
+    "PredictedShare",
     "Recall",
     "Specificity",
     "SquaredOrdinal",
@@ -412,4 +414,82 @@ class Specificity(ClassRatio):
         return (
             f"Specificity for {self.describe_class()} alone is highest if that class is never predicted; aim at "
             f"'balanced_accuracy', 'f1' or 'g_mean' instead."
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FalsePositiveRate(ClassRatio):
+    """Share of the rows of other classes that are predicted as the class, ``sum_(i != k) C[i, k] / (1 - pi_k)``.
+
+    One less :class:`Specificity`. Range [0, 1]; `zero_division` if there are no rows of other classes. It is there to
+    be bounded or recorded: as an aim it is highest if the class is always predicted.
+
+    Parameters
+    ----------
+    index, pos_label : optional
+        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
+    zero_division : float, default=0.0
+        The value at 0/0.
+
+    References
+    ----------
+    .. [1] Fawcett (2006), "An introduction to ROC analysis", Pattern Recognition Letters.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> round(float(mw.metrics.FalsePositiveRate().value([[0.5, 0.25], [0.125, 0.125]])), 4)
+    0.3333
+    """
+
+    name: ClassVar[str] = "false_positive_rate"
+    family: ClassVar[str] = "linear"
+    concave: ClassVar[bool] = True
+    numerator = Terms(hit=-1.0, predicted=1.0)
+    denominator = Terms(true=-1.0, total=1.0)
+
+    @property
+    def degenerate(self) -> str:
+        return (
+            f"The false positive rate of {self.describe_class()} alone is highest if that class is always predicted, "
+            f"which is hardly what is wanted; bound it, or aim at 'specificity' beside something else."
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PredictedShare(ClassRatio):
+    """Share of the rows that are predicted as the class, ``sum_i C[i, k]``.
+
+    Range [0, 1]. It is there to be bounded or recorded: as an aim it is highest if the class is always predicted.
+
+    Parameters
+    ----------
+    index, pos_label : optional
+        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
+    zero_division : float, default=0.0
+        The value at 0/0, where there are no rows.
+
+    References
+    ----------
+    .. [1] Saerens, Latinne, Decaestecker (2002), "Adjusting the Outputs of a Classifier to New a Priori Probabilities",
+       Neural Computation, on how far it may be from the share of the class.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> float(mw.metrics.PredictedShare().value([[0.5, 0.25], [0.125, 0.125]]))
+    0.375
+    """
+
+    name: ClassVar[str] = "share"
+    family: ClassVar[str] = "linear"
+    concave: ClassVar[bool] = True
+    numerator = Terms(predicted=1.0)
+    denominator = Terms(total=1.0)
+
+    @property
+    def degenerate(self) -> str:
+        return (
+            f"The predicted share of {self.describe_class()} alone is highest if that class is always predicted, which "
+            f"is hardly what is wanted; bound it beside another aim."
         )

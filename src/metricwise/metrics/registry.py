@@ -19,7 +19,9 @@ from .linear import (
     Accuracy,
     BalancedAccuracy,
     Cost,
+    FalsePositiveRate,
     Ordinal,
+    PredictedShare,
     Recall,
     Specificity,
     SquaredOrdinal,
@@ -57,6 +59,8 @@ _FACTORIES: dict[str, Callable[..., Metric]] = {
     "balanced_accuracy": BalancedAccuracy,
     "recall": Recall,
     "specificity": Specificity,
+    "false_positive_rate": FalsePositiveRate,
+    "share": PredictedShare,
     "f1": FBeta,
     "fbeta": FBeta,
     "micro_f1": MicroF1,
@@ -84,7 +88,7 @@ _FACTORIES: dict[str, Callable[..., Metric]] = {
 }
 
 # Other names, and examples of those with a number in them.
-_SHORT = {"qwk": "quadratic_kappa", "f2": "f2", "f0.5": "f0.5"}
+_SHORT = {"qwk": "quadratic_kappa", "fpr": "false_positive_rate", "f2": "f2", "f0.5": "f0.5"}
 
 # Names that say nothing without a parameter: which one, and what to write.
 _NEEDS = {

@@ -13,6 +13,7 @@ from typing import Any
 from .averages import AverageName, check_average
 from .base import Metric
 from .class_average import ClassAverage
+from .class_names import NamedClass, read_name
 from .functions import from_callable, function_name
 from .linear import Recall
 from .naming import with_positive
@@ -162,9 +163,9 @@ def resolve(
     Parameters
     ----------
     metric : str, Metric or callable
-        One of our names, one of scikit-learn's scorer names, a metric, a scorer object of scikit-learn, or a function:
-        of one required argument, f(C); of two, f(y_true, y_pred). Functions of scikit-learn that are metrics of ours
-        become these.
+        One of our names, one of scikit-learn's scorer names, either with a class in it (``recall[urgent]``), a metric,
+        a scorer object of scikit-learn, or a function: of one required argument, f(C); of two, f(y_true, y_pred).
+        Functions of scikit-learn that are metrics of ours become these.
     kind : {"binary", "multiclass", "multilabel", "multioutput"}
         Of the target.
     average : {"micro", "macro", "instance"}, optional
@@ -261,16 +262,33 @@ def _resolve_known(name: str, known: Known, kind: str, average: str | None, clas
 def _resolve_name(name: str, kind: str, average: str | None, zero_division: float, class_named: bool) -> Resolved:
     if name in _REFUSED:
         raise ValueError(f"metric: {name!r} is no function of the confusion matrix to maximise: it {_REFUSED[name]}.")
+    about = read_name(name)
+    if about is not None:
+        return _resolve_about(name, about, kind, average, zero_division)
     base, _, suffix = name.rpartition("_")
     one = _of_one_class(base, zero_division)
     if one is not None and suffix in _OVER_OUTPUTS:
         return (_over_outputs if kind == "multilabel" else _over_classes)(name, suffix, one, kind, average)
     ours = _ALIASES.get(name, name)
     if not is_metric_name(ours):
-        raise unknown_name(name, [*metric_names(), *scorer_names()], lambda near: _serves(near, kind), _REFUSED)
+        raise unknown_name(
+            name, [*metric_names(), *scorer_names()], lambda near: _serves(near, kind, class_named), _REFUSED
+        )
     metric = get_metric(ours, zero_division=zero_division)
     _check_kind(name, metric, kind, f"use {_class_average_of(metric)!r}", class_named)
     return Resolved(metric, _or_micro(average), False, name, average_given=average is not None)
+
+
+def _resolve_about(name: str, about: NamedClass, kind: str, average: str | None, zero_division: float) -> Resolved:
+    """Read a name with a class in it: ``recall[urgent]``."""
+    plain = _resolve_name(about.name, kind, average, zero_division, class_named=True)
+    if not plain.metric.wants_positive:
+        raise ValueError(
+            f"metric: {name!r} names a class, and {about.name!r} is not about one class; leave the bracket out, or use "
+            f"a metric of one class, such as 'recall', 'precision' or 'f1'."
+        )
+    several = kind in ("multilabel", "multioutput")
+    return replace(plain, metric=with_positive(plain.metric, about.label, several=several), name=name)
 
 
 def _of_one_class(base: str, zero_division: float) -> OneVsRest | None:
@@ -281,10 +299,10 @@ def _of_one_class(base: str, zero_division: float) -> OneVsRest | None:
     return None if beta is None else FBeta(beta, zero_division=zero_division)
 
 
-def _serves(name: str, kind: str) -> bool:
+def _serves(name: str, kind: str, class_named: bool) -> bool:
     """Whether a name would be taken for this kind of target."""
     try:
-        _resolve_name(name, kind, None, 0.0, False)
+        _resolve_name(name, kind, None, 0.0, class_named)
     except ValueError:
         return False
     return True

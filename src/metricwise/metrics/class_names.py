@@ -1,0 +1,117 @@
+"""Names with a class in them, as people write them: ``recall[urgent]``, ``precision['on hold']``, ``f1[3]``.
+
+Owns the one way in which a class is written in text, and says where in the text something is wrong. Must not know which
+names or classes there are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+__all__ = ["NamedClass", "read_name"]
+
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_WORDS = {"True": True, "False": False}
+
+
+class NamedClass(NamedTuple):
+    """A name, and the class that it is about.
+
+    Fields
+    ------
+    name : str
+    label : object
+        A string, a number, True or False.
+    """
+
+    name: str
+    label: Any
+
+
+def read_name(text: str, who: str = "metric") -> NamedClass | None:
+    """Read ``name[class]``; None where there is no bracket.
+
+    A class that is a word or a number is written as it is; any other is quoted, and so is a number that is a string.
+
+    Parameters
+    ----------
+    text : str
+    who : str, default="metric"
+        Whose error it is, if it cannot be read.
+
+    Returns
+    -------
+    NamedClass or None
+
+    Examples
+    --------
+    >>> from metricwise.metrics.class_names import read_name
+    >>> read_name("recall[urgent]")
+    NamedClass(name='recall', label='urgent')
+    >>> read_name("precision['on hold']").label, read_name("f1[-1]").label, read_name("f1")
+    ('on hold', -1, None)
+    """
+    if "[" not in text and "]" not in text:
+        return None
+    reader = _Reader(text, who)
+    name = reader.take(_NAME, "the name of a metric, such as recall")
+    reader.expect("[")
+    label = reader.label()
+    reader.expect("]")
+    reader.end()
+    return NamedClass(name, label)
+
+
+class _Reader:
+    """A text, and how far it has been read."""
+
+    def __init__(self, text: str, who: str) -> None:
+        self.text, self.who, self.at = text, who, 0
+
+    def skip(self) -> None:
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+
+    def take(self, pattern: re.Pattern[str], what: str) -> str:
+        self.skip()
+        found = pattern.match(self.text, self.at)
+        if found is None:
+            raise self.error(what)
+        self.at = found.end()
+        return found.group()
+
+    def expect(self, sign: str) -> None:
+        self.take(re.compile(re.escape(sign)), repr(sign))
+
+    def end(self) -> None:
+        self.skip()
+        if self.at < len(self.text):
+            raise self.error("nothing more")
+
+    def label(self) -> Any:
+        """Read a class: a word, a number, or anything in quotes, in which a backslash stands before a quote."""
+        self.skip()
+        quote = self.text[self.at : self.at + 1]
+        if quote in ("'", '"'):
+            inside = re.compile(rf"{quote}((?:[^{quote}\\]|\\.)*){quote}").match(self.text, self.at)
+            if inside is None:
+                raise self.error(f"a class that ends with {quote}")
+            self.at = inside.end()
+            return re.sub(r"\\(.)", r"\1", inside.group(1))
+        number = _NUMBER.match(self.text, self.at)
+        if number is not None:
+            self.at = number.end()
+            value = float(number.group())
+            return int(value) if re.fullmatch(r"[+-]?\d+", number.group()) else value
+        word = self.take(re.compile(r"\w+"), "a class: a word, a number, or anything in quotes")
+        return _WORDS.get(word, word)
+
+    def error(self, what: str) -> ValueError:
+        """Point at where the text cannot be read."""
+        met = repr(self.text[self.at]) if self.at < len(self.text) else "the end"
+        return ValueError(
+            f"{self.who}: {self.text!r} must have {what} at character {self.at + 1}, got {met}:\n"
+            f"    {self.text}\n    {' ' * self.at}^"
+        )
