@@ -73,13 +73,12 @@ def optimize(
         metrics go by the order of an ordered categorical, unless they have an `order` of their own.
     metric : str, Metric, callable, dict or list
         A name of ours, a scikit-learn scorer name, a metric object, a function, or a scorer of scikit-learn's
-        `make_scorer`. The name of a metric of one class may say which: ``"recall[urgent]"``, ``"f1['on
-        hold']"``. A function of one required argument is f(C) of a (K, K) confusion matrix of shares, one of
-        two f(y_true, y_pred) of labels; if that takes no `sample_weight`, it is counted with labels only, in
-        whole rows. Several outputs may have a metric each: a dict by the columns of y or of multilabel
-        probabilities, or by position where those have no names, or a list in the order of the outputs. Each is
-        read, and its output decided, as if that output were all there is; the value is the mean over the
-        outputs.
+        `make_scorer`. The name of a metric of one class may say which: ``"recall[urgent]"``, ``"f1[3]"``. A function of
+        one required argument is f(C) of a (K, K) confusion matrix of shares, one of two f(y_true, y_pred) of labels; if
+        that takes no `sample_weight`, it is counted with labels only, in whole rows. Several outputs may have a metric
+        each: a dict by the columns of y or of multilabel probabilities, or by position where those have no names, or a
+        list in the order of the outputs. Each is read, and its output decided, as if that output were all there is; the
+        value is the mean over the outputs.
     average : {"micro", "macro", "instance"}, optional
         Average over outputs. None means micro unless the name of the metric fixes it, and must be given where outputs
         have different classes. Outputs with a metric each have "macro" only.
