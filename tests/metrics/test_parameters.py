@@ -148,6 +148,10 @@ def test_stated_values_at_zero_over_zero():
         (lambda: metrics.FBeta(-1.0), "FBeta: beta must be a finite number not below 0, got -1.0"),
         (lambda: metrics.FBeta(float("inf")), "beta must be a finite number"),
         (lambda: metrics.WeightedExponential(float("nan")), "WeightedExponential: gamma must be a finite number, got"),
+        (
+            lambda: metrics.WeightedExponential(first_index=0.5),
+            "WeightedExponential: first_index must be an integer, got 0.5",
+        ),
         (lambda: metrics.Polynomial(gamma=0.0), "Polynomial: gamma must be a finite number above 0, got 0.0"),
         (lambda: metrics.Decathlon(max_error=-1.0), "Decathlon: max_error must be a finite number above 0"),
         (lambda: metrics.Cost([[0, 1]]), r"Cost: cost must have shape \(K, K\), got \(1, 2\)"),
@@ -186,6 +190,8 @@ def test_ranges():
     assert metrics.BalancedAccuracy(adjusted=True).range == (-1.0, 1.0)
     assert metrics.Polynomial(gamma=2, max_error=0.5).range == (0.0, 0.25)
     assert metrics.WeightedExponential(gamma=1.0).range == (0.0, pytest.approx(np.exp(-1)))
+    assert metrics.WeightedExponential(gamma=1.0, first_index=0).range == (0.0, 1.0)
+    assert metrics.WeightedExponential(gamma=1.0, first_index=-1).range == (0.0, pytest.approx(np.e))
     assert metrics.Minimum([metrics.Accuracy(), metrics.WeightedAccuracy([3, 3])]).range == (0.0, 1.0)
     # Bound, a range is what predictions can still reach.
     assert metrics.Cost([[0, 1], [5, -2]]).bind([0.5, 0.5]).range == (-3.0, 1.0)
