@@ -165,7 +165,7 @@ class WeightedExponential(_LinearMetric):
     def __post_init__(self) -> None:
         check_finite(self.gamma, "WeightedExponential", "gamma")
         require(
-            isinstance(self.first_index, (int, np.integer)) and not isinstance(self.first_index, bool),
+            float(self.first_index).is_integer(),
             f"WeightedExponential: first_index must be an integer, got {self.first_index!r}.",
         )
 
