@@ -78,11 +78,24 @@ def write_pages(
 
 
 def _origin(facts: Mapping[str, Any]) -> str:
-    versions = ", ".join(f"{package} {number}" for package, number in facts.get("versions", {}).items())
-    return (
+    """Say what made the results, on which machine, and what that means for their last digits."""
+    lines = [
         f"Made by `{facts.get('command') or 'python -m reproduction'}` with seed {facts.get('seed')}, in "
-        f"{facts.get('seconds', 0.0) / 60:.1f} minutes on {facts.get('processor_count')} cores; "
-        f"{versions}."
+        f"{facts.get('seconds', 0.0):,.0f} seconds, on {_machine(facts)}."
+    ]
+    lines += [f"Continued by `{run.get('command')}` on {_machine(run)}." for run in facts.get("continued", [])]
+    lines.append(
+        "The same seed gives the same numbers on the same machine, whatever the number of processes; on another "
+        "processor, or with another library of linear algebra, last digits may differ."
+    )
+    return " ".join(lines)
+
+
+def _machine(run: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{package} {number}" for package, number in run.get("versions", {}).items())
+    return (
+        f"{run.get('processor')} ({run.get('cores')} cores; {run.get('jobs')} processes, BLAS threads in each: "
+        f"{run.get('threads')}), with {run.get('blas')}; {versions}"
     )
 
 
