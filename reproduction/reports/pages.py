@@ -1,6 +1,6 @@
 """Reports as Markdown and HTML, from tables that are written once.
 
-Owns the little Markdown that reports use: headings, paragraphs, pipe tables and pictures.
+Owns the little Markdown that reports use: headings, paragraphs, pipe tables, pictures and links to other pages.
 """
 
 from __future__ import annotations
@@ -131,5 +131,6 @@ def _block(block: str) -> str:
 def _inline(text: str) -> str:
     text = html.escape(text)
     text = re.sub(r"!\[([^\]]*)\]\(([^)]*)\)", r'<img src="\2" alt="\1">', text)
+    text = re.sub(r"\[([^\]]*)\]\(([^)]*)\.md\)", r'<a href="\2.html">\1</a>', text)
     text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", text)

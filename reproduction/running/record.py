@@ -108,7 +108,7 @@ def _blas() -> str:
         " ".join(str(info[key]) for key in ("internal_api", "version", "architecture") if info.get(key))
         for info in found
     )
-    return ", ".join(dict.fromkeys(words)) or "unknown"
+    return ", ".join(sorted(set(words))) or "unknown"
 
 
 def _version(package: str) -> str:
