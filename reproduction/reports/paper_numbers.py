@@ -5,7 +5,7 @@ Order of the sets: Car, Nursery, CMC, Phish, Student.
 
 from __future__ import annotations
 
-__all__ = ["MOVIELENS", "SETS", "TABLE_2", "UCI", "paper_best", "paper_deviation", "paper_ratio", "paper_value"]
+__all__ = ["MOVIELENS", "SETS", "TABLE_2", "UCI", "paper_deviation", "paper_ratio", "paper_value"]
 
 SETS = ("car", "nursery", "cmc", "phishing", "student")
 
@@ -177,9 +177,3 @@ def paper_ratio(metric: str, average: str, name: str, model: str) -> float | Non
     """Return the performance ratio of the paper's Table 3; None where it prints none."""
     row = _RATIOS[metric, average].get(model)
     return row[SETS.index(name)] if row and name in SETS else None
-
-
-def paper_best(metric: str, average: str, name: str) -> float | None:
-    """Return the better of the paper's two consistent classifiers."""
-    row = UCI[metric, average].get(name)
-    return max(row[4:]) if row else None
