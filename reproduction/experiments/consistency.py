@@ -46,7 +46,7 @@ class ConsistencyExperiment:
     def tasks(self, settings: RunSettings) -> Sequence[Task]:
         sizes = SIZES[:5] if settings.quick else SIZES
         repetitions = settings.repetitions or (2 if settings.quick else 20)
-        return [(n, r) for n in sizes for r in range(min(repetitions, 3) if n >= 300_000 else repetitions)]
+        return [(n, repetition) for n in sizes for repetition in range(repetitions)]
 
     def order(self, tasks: Sequence[Task]) -> Sequence[Task]:
         return sorted(tasks, key=lambda task: task[1])

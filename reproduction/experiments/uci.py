@@ -40,7 +40,7 @@ class UciExperiment:
     keys: ClassVar[tuple[str, ...]] = ("set", "split", "model")
 
     def tasks(self, settings: RunSettings) -> Sequence[Task]:
-        repetitions = settings.repetitions or (2 if settings.quick else 100)
+        repetitions = settings.repetitions or (1 if settings.quick else 100)
         return [(name, split, model) for name in UCI_LOADERS for split in range(repetitions) for model in MODELS]
 
     def order(self, tasks: Sequence[Task]) -> Sequence[Task]:

@@ -31,6 +31,9 @@ METRICS: dict[str, Metric] = {
     "weighted": WeightedExponential(gamma=2.0, first_index=0),
 }
 
+# Other readings of Weighted 1/2, rate and first index, to see which of them the paper's numbers are of.
+READINGS = ((0.5, 1), (0.5, 0), (1.0, 0), (1.5, 0), (2.0, 0), (2.5, 0))
+
 # base: argmax of the model of all training rows. half: bisection on the labels of one half with the model of the other;
 # half_base: argmax of that model. These three are the paper's. default: ours, on the same features with the same model.
 VARIANTS = ("base", "half_base", "half", "default")
@@ -55,10 +58,15 @@ class UciPaperExperiment:
         train, test = random_split(len(y), task_rng("uci-paper-split", settings, name, split), settings)
         seed = int(task_rng("uci-paper-model", settings, name, split).integers(2**31))
         proba = plain_probabilities(model, X, y, train, test, n_classes, seed)
-        return values(proba, y[train], y[test], METRICS, VARIANTS)
+        readings = {
+            f"weighted_{rate}_from_{first}": WeightedExponential(rate, first_index=first) for rate, first in READINGS
+        }
+        return values(proba, y[train], y[test], METRICS, VARIANTS) | values(
+            proba, y[train], y[test], readings, ("base",)
+        )
 
     def report(self, rows: Sequence[Row], settings: RunSettings, folder: Path) -> dict[str, str]:
-        return report(rows, folder)
+        return report(rows, READINGS, folder)
 
 
 @lru_cache(maxsize=8)

@@ -64,7 +64,7 @@ def holds_zero(interval: tuple[float, float, float]) -> bool:
 
 
 def interval_text(interval: tuple[float, float, float]) -> str:
-    """Return mean, low and high as a cell of a table.
+    """Return mean, low and high as a cell of a table; of a single split the mean alone.
 
     Examples
     --------
@@ -73,4 +73,6 @@ def interval_text(interval: tuple[float, float, float]) -> str:
     '+0.1000 [-0.1000, +0.3000]'
     """
     mean, low, high = interval
+    if math.isnan(low):
+        return f"{mean:+.4f}"
     return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"

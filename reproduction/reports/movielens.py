@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..protocol import Row
 from .figures import COLOURS, new_figure, save
-from .intervals import paired_interval
+from .intervals import interval_text, paired_interval
 from .pages import markdown_table, picture
 from .paper_numbers import MOVIELENS
 
@@ -70,10 +70,10 @@ def _summary(columns: dict[str, FloatArray]) -> str:
     for average, (plain, consistent) in MOVIELENS.items():
         before = to_paper_scale(columns[f"ordrec_argmax_{average}"])
         after = to_paper_scale(columns[f"ordrec_micro_{average}"])
-        mean, low, high = paired_interval(after - before, test_over_train=1.0)
+        gain = interval_text(paired_interval(after - before, test_over_train=1.0))
         lines.append(
             f"- {average}: OrdRec {before.mean():.4f} (the paper {plain[0]:.4f}), C-OrdRec {after.mean():.4f} (the "
-            f"paper {consistent[0]:.4f}); gain {mean:+.4f} [{low:+.4f}, {high:+.4f}] (the paper "
+            f"paper {consistent[0]:.4f}); gain {gain} (the paper "
             f"{consistent[0] - plain[0]:+.4f}). Repetitions with a gain: {int(np.sum(after > before))}."
         )
     lines.append(_nearest(columns))
@@ -92,10 +92,10 @@ def _variants(columns: dict[str, FloatArray]) -> str:
     for model in ("ordrec", "strong"):
         for average in list(_AVERAGES)[1:]:
             before, after = (to_paper_scale(columns[f"{model}_{rule}_{average}"]) for rule in ("argmax", "micro"))
-            gain, low, high = paired_interval(after - before, test_over_train=1.0)
+            gain = interval_text(paired_interval(after - before, test_over_train=1.0))
             cells = [f"{values.mean():.4f}" for values in (before, after)]
             away = [f"{values.mean() - value:+.4f}" for values, value in ((before, plain), (after, consistent))]
-            rows.append([_MODELS[model], _AVERAGES[average], *cells, f"{gain:+.4f} [{low:+.4f}, {high:+.4f}]", *away])
+            rows.append([_MODELS[model], _AVERAGES[average], *cells, gain, *away])
     rows.append(
         ["**the paper's OrdRec**", "macro", f"{plain:.4f}", f"{consistent:.4f}", f"{consistent - plain:+.4f}", "", ""]
     )

@@ -28,16 +28,17 @@ _OURS = {
     "half": "half split",
     "default": "default",
     "cross": "expected",
-    "link": "link + expected",
+    "link": "expected, linked",
 }
 
 
 _CODING = "The paper's numbers are of other features and another Weighted, and stand there for orientation."
 _WORDS = """\
-The paper's experiment, our way: categories one-hot, hyper-parameters chosen on the training rows, Weighted as e^(-i /
-2) from i = 1. The paper must have done all three otherwise (see `uci_paper`). Rules: **half split** is the paper's
-algorithm; **default** is `optimize` without options, on five-fold out-of-fold probabilities; **expected** and **link
-+ expected** are one recipe each of it, expected confusion of these probabilities, as they are and recalibrated."""
+The paper's experiment, our way: categories one-hot, hyper-parameters chosen on the training rows, Weighted as
+e^(-i/2) from i = 1. The paper must have done all three otherwise (see [its own coding](uci_paper.md)). Rules: **half
+split** is the paper's algorithm; **default** is `optimize` without options, on five-fold out-of-fold probabilities;
+**expected** and **expected, linked** are one recipe each of it: expected confusion of these probabilities, as they
+are and recalibrated."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,8 +67,17 @@ def comparisons(results: Results) -> list[Comparison]:
     return out
 
 
-def report(rows: Sequence[Row], folder: Path) -> dict[str, str]:
-    """Return tables by title, and draw the figure."""
+def report(rows: Sequence[Row], readings: Sequence[tuple[float, int]], folder: Path) -> dict[str, str]:
+    """Return tables by title, and draw the figure.
+
+    Parameters
+    ----------
+    rows : sequence of rows of results
+    readings : sequence of (float, int)
+        Rates and first indices of Weighted that were tried.
+    folder : pathlib.Path
+        Of the figure.
+    """
     results = Results.of(rows)
     compared = comparisons(results)
     out = {
@@ -79,6 +88,7 @@ def report(rows: Sequence[Row], folder: Path) -> dict[str, str]:
     for metric, title in METRICS.items():
         for average in AVERAGES:
             out[f"{title}, {average}-average, beside the paper"] = _values(compared, metric, average)
+    out["Which Weighted 1/2 is the paper's"] = _readings(results, readings)
     out["Performance ratios (the paper's Table 3)"] = _ratios(results)
     out["Like for like: metricwise's default against the paper's algorithm"] = _like_for_like(results)
     return out
@@ -172,6 +182,28 @@ def _values(compared: Sequence[Comparison], metric: str, average: str) -> str:
         if (one.metric, one.average) == (metric, average)
     ]
     return markdown_table(["set", "algorithm", "ours", "the paper's", "z"], rows)
+
+
+def _readings(results: Results, readings: Sequence[tuple[float, int]]) -> str:
+    """Root mean square z of argmax of all four models, by rate and first index of the weights."""
+    rows = []
+    for rate, first in readings:
+        cells = []
+        for name in (*SETS, None):
+            squares = [
+                ((results.get(one, model, f"weighted_{rate}_from_{first}", average, "base").mean() - mean) / deviation)
+                ** 2
+                for one in (SETS if name is None else (name,))
+                for average in AVERAGES
+                for model in MODELS
+                for mean in [paper_value("weighted", average, one, model)]
+                for deviation in [paper_deviation("weighted", average, one, model)]
+                if mean is not None and deviation is not None
+            ]
+            cells.append(f"{math.sqrt(float(np.mean(squares))):.2f}")
+        rows.append([f"e^(-{rate:g} i) from i = {first}", *cells])
+    words = "Root mean square z of argmax of the four models under both averages, by what Weighted 1/2 may mean."
+    return words + "\n\n" + markdown_table(["weights", *SETS, "all"], rows)
 
 
 def _ratios(results: Results) -> str:
