@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import metricwise as mw
 from metrics.records import ONE_CLASS, make
 from metricwise import metrics
 
@@ -181,6 +182,21 @@ def test_stated_values_at_zero_over_zero():
 def test_bad_parameters_are_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_first_index_by_name_and_in_a_rule():
+    """It scales the values and changes no rule; a rule that was found with it comes back from JSON as it was."""
+    metric = metrics.get_metric("weighted_exponential", gamma=2.0, first_index=0)
+    shifted = metrics.get_metric("weighted_exponential", gamma=2.0, first_index=3)
+    assert metric == metrics.WeightedExponential(2.0, first_index=0)
+    assert metric != shifted
+    assert shifted.value(CONFUSION) == pytest.approx(np.exp(-6) * metric.value(CONFUSION))
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), 200)
+    y = np.arange(200) % 3
+    found = [mw.optimize(proba, y, each, confusion="expected", recalibrate=False).rule for each in (metric, shifted)]
+    assert np.array_equal(found[0].predict(proba), found[1].predict(proba))
+    again = mw.WeightedRule.from_json(found[0].to_json())
+    assert np.array_equal(again.predict(proba), found[0].predict(proba))
 
 
 def test_ranges():

@@ -226,10 +226,11 @@ def test_like_for_like(uci_paper):
 
 
 def test_uci_values(uci):
+    columns = {"argmax": "base"} | {f"C, {words}": variant for words, variant in VARIANTS.items()}
     for title, metric in METRICS.items():
         for average in AVERAGES:
             for row in uci.table(f"{title}, {average}-average"):
-                for words, variant in {"argmax": "base"} | {f"C, {w}": v for w, v in VARIANTS.items()}.items():
+                for words, variant in columns.items():
                     values = uci.column(f"{metric}_{average}_{variant}", set=row["set"], model=row["model"])
                     same_cell(row[words], with_deviation(values))
 
