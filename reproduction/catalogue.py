@@ -15,18 +15,20 @@ from .experiments.consistency import ConsistencyExperiment
 from .experiments.movielens import MovieLensExperiment
 from .experiments.synthetic import SyntheticExperiment
 from .experiments.uci import UciExperiment
+from .experiments.uci_paper import UciPaperExperiment
 from .protocol import Experiment, RunSettings
 from .running import run_experiment
 
 __all__ = ["EXPERIMENTS", "reproduce"]
 
 EXPERIMENTS: dict[str, type[Experiment]] = {
+    "uci-paper": UciPaperExperiment,
     "uci": UciExperiment,
     "synthetic": SyntheticExperiment,
     "movielens": MovieLensExperiment,
     "consistency": ConsistencyExperiment,
 }
-_NEEDS_DATA = ("uci", "movielens")
+_NEEDS_DATA = ("uci-paper", "uci", "movielens")
 
 
 def reproduce(

@@ -321,6 +321,50 @@ def test_halvings_are_kappa_times_rows_whatever_the_outputs():
     assert bound.bisection == 2.0**-10
 
 
+def test_macro_bound_is_a_union_over_the_outputs():
+    """The mean of the outputs' own bounds, each of which must hold with probability 1 - delta / M."""
+    options = {"n_rows": 400, "kappa": 0.01}
+    least, error = [1.0, 0.5, 0.25], [0.1, 0.2, 0.3]
+    macro = regret_bound(
+        F1_A,
+        F1_B,
+        least,
+        n_outputs=3,
+        eta_error=error,
+        delta=0.3,
+        average="macro",
+        independent_outputs=False,
+        **options,
+    )
+    each = [regret_bound(F1_A, F1_B, b, eta_error=e, delta=0.1, **options) for b, e in zip(least, error, strict=True)]
+    assert macro.total == pytest.approx(np.mean([one.total for one in each]))
+    assert macro.tau == pytest.approx(np.mean([one.tau for one in each]))
+    careless = np.mean([regret_bound(F1_A, F1_B, b, eta_error=0.0, delta=0.3, **options).sampling for b in least])
+    assert macro.sampling > careless
+    stacked = regret_bound(
+        [F1_A] * 3, [F1_B] * 3, least, n_outputs=3, eta_error=error, delta=0.3, average="macro", **options
+    )
+    assert stacked == macro
+    one = regret_bound(F1_A, F1_B, 1.0, eta_error=0.1, average="macro", **options)
+    assert one == regret_bound(F1_A, F1_B, 1.0, eta_error=0.1, **options)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"average": "instance"}, "regret_bound: average must be 'micro' or 'macro', got 'instance'"),
+        ({"b": [1.0, 1.0]}, r"b must be one for all outputs or one for each of 3, got shape \(2,\)"),
+        ({"eta_error": [[0.1]]}, r"eta_error must be one for all outputs or one for each of 3, got shape \(1, 1\)"),
+        ({"delta": 0.0}, "delta must be a finite number above 0"),
+        ({"b": [1.0, 1.0, 0.0]}, "b must be a finite number above 0"),
+    ],
+)
+def test_macro_bound_refuses(changed, message):
+    arguments = {"A": F1_A, "B": F1_B, "b": 1.0, "n_rows": 10, "n_outputs": 3, "eta_error": 0.1, "average": "macro"}
+    with pytest.raises(ValueError, match=message):
+        regret_bound(**(arguments | changed))
+
+
 def test_the_cautious_option_counts_rows_once():
     options = {"n_rows": 500, "eta_error": 0.1}
     printed = regret_bound(F1_A, F1_B, 1.0, n_outputs=9, **options)

@@ -7,6 +7,7 @@ addresses. Nothing is shipped with the code.
 from .fetch import DataError, cache_folder, fetch, local_folder
 from .made_up import write_made_up
 from .movielens import Ratings, load_movielens
+from .paper_coding import paper_coding
 from .sources import SOURCES, Source
 from .table import Table, make_table
 from .uci import (
@@ -37,5 +38,6 @@ __all__ = [
     "load_wiki4he",
     "local_folder",
     "make_table",
+    "paper_coding",
     "write_made_up",
 ]

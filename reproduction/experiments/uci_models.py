@@ -1,20 +1,21 @@
-"""The classifiers of the UCI experiment, and the probabilities that they give for one split.
+"""The classifiers of the UCI experiments, and the probabilities that they give for one split.
 
-Owns base models, their small grids and the three ways in which probabilities are made: by the model of all training
-rows, out of fold, and by a model of one half for the other half. Must not know metrics or rules.
+Owns base models, tuned on small grids (ours) or as they come (the paper's), and the three ways in which probabilities
+are made: by the model of all training rows, out of fold, and by a model of one half for the other half. Must not know
+metrics or rules.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MODELS", "SplitProbabilities", "split_probabilities"]
+__all__ = ["MODELS", "SplitProbabilities", "halves", "plain_probabilities", "split_probabilities"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -47,8 +48,6 @@ class SplitProbabilities:
         By the model of the other half.
     half_test : ndarray of shape (n_test, M, K)
         By the model of the other half.
-    settings : dict
-        The hyper-parameters chosen.
     """
 
     test: FloatArray
@@ -56,13 +55,12 @@ class SplitProbabilities:
     half_rows: IntArray
     half: FloatArray
     half_test: FloatArray
-    settings: dict[str, Any]
 
 
 def split_probabilities(
     model: str, X: FloatArray, y: IntArray, train: IntArray, test: IntArray, n_classes: int, seed: int
 ) -> SplitProbabilities:
-    """Fit one model in all ways that a split needs.
+    """Fit one model in all ways that a split needs, with hyper-parameters chosen on the training rows.
 
     Parameters
     ----------
@@ -80,23 +78,76 @@ def split_probabilities(
     -------
     SplitProbabilities
     """
-    if model not in MODELS:
-        raise ValueError(f"split_probabilities: model must be one of {list(MODELS)}, got {model!r}.")
+    _check_model(model, "split_probabilities")
     rng = np.random.default_rng(seed)
-    X_train, y_train, X_test = X[train], y[train], X[test]
-    settings = _tune(model, X_train, y_train, n_classes, rng)
-    out_of_fold = np.empty((len(train), y.shape[1], n_classes))
-    for rows, held_out in _folds(len(train), _N_FOLDS, rng):
-        (out_of_fold[held_out],) = _fit_predict(
-            model, settings, X_train[rows], y_train[rows], [X_train[held_out]], n_classes
-        )
-    order = rng.permutation(len(train))
-    first, second = order[: len(order) // 2], np.sort(order[len(order) // 2 :])
-    half, half_test = _fit_predict(
-        model, settings, X_train[first], y_train[first], [X_train[second], X_test], n_classes
-    )
-    (full,) = _fit_predict(model, settings, X_train, y_train, [X_test], n_classes)
-    return SplitProbabilities(full, out_of_fold, second, half, half_test, settings)
+    settings = _tune(model, X[train], y[train], n_classes, rng)
+
+    def fit(X: FloatArray, y: IntArray, targets: list[FloatArray]) -> list[FloatArray]:
+        return _fit_predict(model, settings, X, y, targets, n_classes)
+
+    return _all_ways(fit, X[train], y[train], X[test], n_classes, rng)
+
+
+def plain_probabilities(
+    model: str, X: FloatArray, y: IntArray, train: IntArray, test: IntArray, n_classes: int, seed: int
+) -> SplitProbabilities:
+    """Fit one model in all ways that a split needs, as scikit-learn has it: features not scaled, nothing tuned.
+
+    Logistic regression (one for each label, by Newton's method: features that are not scaled need thousands of steps
+    otherwise), 5 nearest neighbours, forests of 10 trees of depth 3, and trees of depth 3.
+
+    Parameters
+    ----------
+    model, X, y, train, test, n_classes, seed
+        As in :func:`split_probabilities`; y has no missing labels.
+
+    Returns
+    -------
+    SplitProbabilities
+    """
+    _check_model(model, "plain_probabilities")
+
+    def fit(X: FloatArray, y: IntArray, targets: list[FloatArray]) -> list[FloatArray]:
+        return _class_probabilities(lambda: _plain(model, seed), X, y, targets, n_classes, model != "LogReg")
+
+    return _all_ways(fit, X[train], y[train], X[test], n_classes, np.random.default_rng(seed))
+
+
+def halves(n_rows: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Split rows at random into S1 for the model and S2 for the rule; an odd row goes to S1, as in the paper.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reproduction.experiments.uci_models import halves
+    >>> [len(half) for half in halves(7, np.random.default_rng(0))]
+    [4, 3]
+    """
+    order = rng.permutation(n_rows)
+    middle = (n_rows + 1) // 2
+    return order[:middle], order[middle:]
+
+
+def _check_model(model: str, who: str) -> None:
+    if model not in MODELS:
+        raise ValueError(f"{who}: model must be one of {list(MODELS)}, got {model!r}.")
+
+
+def _all_ways(
+    fit: Callable[[FloatArray, IntArray, list[FloatArray]], list[FloatArray]],
+    X: FloatArray,
+    y: IntArray,
+    X_test: FloatArray,
+    n_classes: int,
+    rng: np.random.Generator,
+) -> SplitProbabilities:
+    out_of_fold = np.empty((*y.shape, n_classes))
+    for rows, held_out in _folds(len(X), _N_FOLDS, rng):
+        (out_of_fold[held_out],) = fit(X[rows], y[rows], [X[held_out]])
+    first, second = halves(len(X), rng)
+    half, half_test = fit(X[first], y[first], [X[second], X_test])
+    (full,) = fit(X, y, [X_test])
+    return SplitProbabilities(full, out_of_fold, second, half, half_test)
 
 
 def _folds(n_rows: int, n_folds: int, rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
@@ -131,15 +182,27 @@ def _brier(proba: FloatArray, y: IntArray) -> float:
 def _fit_predict(
     model: str, settings: dict[str, Any], X: FloatArray, y: IntArray, targets: list[FloatArray], n_classes: int
 ) -> list[FloatArray]:
-    """Fit on some rows and return the probabilities (n, M, K) of each target."""
+    """Fit a tuned model on some rows and return the probabilities (n, M, K) of each target."""
     scaled, *targets = _scale(X, targets) if model in ("LogReg", "KNN") else [X, *targets]
-    together = model != "LogReg" and (y >= 0).all()
+    together = model != "LogReg" and bool((y >= 0).all())
+    return _class_probabilities(lambda: _make(model, settings), scaled, y, targets, n_classes, together)
+
+
+def _class_probabilities(
+    make: Callable[[], Any],
+    X: FloatArray,
+    y: IntArray,
+    targets: list[FloatArray],
+    n_classes: int,
+    together: bool,
+) -> list[FloatArray]:
+    """Fit one model of all labels together, or one for each, and return the probabilities (n, M, K) of each target."""
     if together:
-        fitted = _make(model, settings).fit(scaled, y)
+        fitted = make().fit(X, y)
         found = [fitted.predict_proba(target) for target in targets]
         each = [(fitted.classes_[m], [proba[m] for proba in found]) for m in range(y.shape[1])]
     else:
-        each = [_one_output(model, settings, scaled, y[:, m], targets) for m in range(y.shape[1])]
+        each = [_one_output(make(), X, y[:, m], targets) for m in range(y.shape[1])]
     out = [np.zeros((len(target), y.shape[1], n_classes)) for target in targets]
     for m, (classes, blocks) in enumerate(each):
         for full, block in zip(out, blocks, strict=True):
@@ -147,11 +210,9 @@ def _fit_predict(
     return out
 
 
-def _one_output(
-    model: str, settings: dict[str, Any], X: FloatArray, y: IntArray, targets: list[FloatArray]
-) -> tuple[IntArray, list[FloatArray]]:
+def _one_output(model: Any, X: FloatArray, y: IntArray, targets: list[FloatArray]) -> tuple[IntArray, list[FloatArray]]:
     seen = y >= 0
-    fitted = _make(model, settings).fit(X[seen], y[seen])
+    fitted = model.fit(X[seen], y[seen])
     return fitted.classes_, [fitted.predict_proba(target) for target in targets]
 
 
@@ -162,7 +223,7 @@ def _scale(X: FloatArray, targets: list[FloatArray]) -> list[FloatArray]:
 
 
 def _make(model: str, settings: dict[str, Any]) -> Any:
-    """Return an unfitted estimator."""
+    """Return an unfitted estimator of ours."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier
@@ -175,3 +236,19 @@ def _make(model: str, settings: dict[str, Any]) -> Any:
     if model == "RF":
         return RandomForestClassifier(n_estimators=20, max_depth=3, random_state=0, **settings)
     return DecisionTreeClassifier(max_depth=3, random_state=0, **settings)
+
+
+def _plain(model: str, seed: int) -> Any:
+    """Return an unfitted estimator with scikit-learn's defaults, but for what the paper says of it."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    if model == "LogReg":
+        return LogisticRegression(solver="newton-cholesky")
+    if model == "KNN":
+        return KNeighborsClassifier(n_neighbors=5)
+    if model == "RF":
+        return RandomForestClassifier(n_estimators=10, max_depth=3, random_state=seed)
+    return DecisionTreeClassifier(max_depth=3, random_state=seed)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["paired_interval"]
+__all__ = ["holds_zero", "interval_text", "paired_interval"]
 
 
 def paired_interval(difference: NDArray[np.float64], *, test_over_train: float) -> tuple[float, float, float]:
@@ -48,3 +48,31 @@ def paired_interval(difference: NDArray[np.float64], *, test_over_train: float) 
     error = float(difference.std(ddof=1)) * math.sqrt(1 / n + test_over_train)
     reach = float(t.ppf(0.975, n - 1)) * error
     return mean, mean - reach, mean + reach
+
+
+def holds_zero(interval: tuple[float, float, float]) -> bool:
+    """Return whether mean, low and high leave it open on which side of 0 a difference is.
+
+    Examples
+    --------
+    >>> from reproduction.reports.intervals import holds_zero
+    >>> holds_zero((0.1, -0.1, 0.3)), holds_zero((0.1, 0.05, 0.15))
+    (True, False)
+    """
+    _, low, high = interval
+    return not (low > 0 or high < 0)
+
+
+def interval_text(interval: tuple[float, float, float]) -> str:
+    """Return mean, low and high as a cell of a table; of a single split the mean alone.
+
+    Examples
+    --------
+    >>> from reproduction.reports.intervals import interval_text
+    >>> interval_text((0.1, -0.1, 0.3))
+    '+0.1000 [-0.1000, +0.3000]'
+    """
+    mean, low, high = interval
+    if math.isnan(low):
+        return f"{mean:+.4f}"
+    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"

@@ -1,6 +1,6 @@
 """Reports as Markdown and HTML, from tables that are written once.
 
-Owns the little Markdown that reports use: headings, paragraphs, pipe tables and pictures.
+Owns the little Markdown that reports use: headings, paragraphs, pipe tables, pictures and links to other pages.
 """
 
 from __future__ import annotations
@@ -78,11 +78,24 @@ def write_pages(
 
 
 def _origin(facts: Mapping[str, Any]) -> str:
-    versions = ", ".join(f"{package} {number}" for package, number in facts.get("versions", {}).items())
-    return (
+    """Say what made the results, on which machine, and what that means for their last digits."""
+    lines = [
         f"Made by `{facts.get('command') or 'python -m reproduction'}` with seed {facts.get('seed')}, in "
-        f"{facts.get('seconds', 0.0) / 60:.1f} minutes on {facts.get('processor_count')} cores; "
-        f"{versions}."
+        f"{facts.get('seconds', 0.0):,.0f} seconds, on {_machine(facts)}."
+    ]
+    lines += [f"Continued by `{run.get('command')}` on {_machine(run)}." for run in facts.get("continued", [])]
+    lines.append(
+        "The same seed gives the same numbers on the same machine, whatever the number of processes; on another "
+        "processor, or with another library of linear algebra, last digits may differ."
+    )
+    return " ".join(lines)
+
+
+def _machine(run: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{package} {number}" for package, number in run.get("versions", {}).items())
+    return (
+        f"{run.get('processor')} ({run.get('cores')} cores; {run.get('jobs')} processes, BLAS threads in each: "
+        f"{run.get('threads')}), with {run.get('blas')}; {versions}"
     )
 
 
@@ -118,5 +131,6 @@ def _block(block: str) -> str:
 def _inline(text: str) -> str:
     text = html.escape(text)
     text = re.sub(r"!\[([^\]]*)\]\(([^)]*)\)", r'<img src="\2" alt="\1">', text)
+    text = re.sub(r"\[([^\]]*)\]\(([^)]*)\.md\)", r'<a href="\2.html">\1</a>', text)
     text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", text)

@@ -43,6 +43,12 @@ class Store:
     def append(self, task: Task, values: dict[str, float]) -> None:
         """Add one row, on disk before this returns."""
         row = dict(zip(self.keys, self._key(task), strict=True)) | {k: _text(v) for k, v in values.items()}
+        known = next(iter(self.rows.values()), row)
+        if list(known) != list(row):
+            raise ValueError(
+                f"{self.path} holds results with other columns, of another version of this experiment; choose another "
+                "--output, or delete them."
+            )
         new = not self.path.exists() or self.path.stat().st_size == 0
         with self.path.open("a", encoding="utf-8", newline="") as file:
             file.write((_line(row) if new else "") + _line(row.values()))

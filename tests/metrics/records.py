@@ -232,8 +232,8 @@ def below(k):
     return np.linspace(1, 2, k * k).reshape(k, k)
 
 
-def falling(gamma):
-    return lambda d: d.mean(np.diag(np.exp(-gamma * np.arange(1, d.k + 1))))
+def falling(gamma, first=1):
+    return lambda d: d.mean(np.diag(np.exp(-gamma * np.arange(first, first + d.k))))
 
 
 def averaged(base, *args, **options):
@@ -335,6 +335,9 @@ RECORDS = {
     ),
     "WeightedExponential(-1)": Record(
         falling(-1.0), "linear", build=lambda k, zd: metrics.WeightedExponential(gamma=-1.0), kept=ALL
+    ),
+    "WeightedExponential(2, from 0)": Record(
+        falling(2.0, 0), "linear", build=lambda k, zd: metrics.WeightedExponential(2.0, first_index=0), kept=ALL
     ),
     "Polynomial(root)": Record(
         polynomial(0.5), "linear", build=lambda k, zd: metrics.Polynomial(gamma=0.5), increasing=True

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import metricwise as mw
 from metrics.records import ONE_CLASS, make
 from metricwise import metrics
 
@@ -148,6 +149,10 @@ def test_stated_values_at_zero_over_zero():
         (lambda: metrics.FBeta(-1.0), "FBeta: beta must be a finite number not below 0, got -1.0"),
         (lambda: metrics.FBeta(float("inf")), "beta must be a finite number"),
         (lambda: metrics.WeightedExponential(float("nan")), "WeightedExponential: gamma must be a finite number, got"),
+        (
+            lambda: metrics.WeightedExponential(first_index=0.5),
+            "WeightedExponential: first_index must be an integer, got 0.5",
+        ),
         (lambda: metrics.Polynomial(gamma=0.0), "Polynomial: gamma must be a finite number above 0, got 0.0"),
         (lambda: metrics.Decathlon(max_error=-1.0), "Decathlon: max_error must be a finite number above 0"),
         (lambda: metrics.Cost([[0, 1]]), r"Cost: cost must have shape \(K, K\), got \(1, 2\)"),
@@ -179,6 +184,21 @@ def test_bad_parameters_are_refused(build, message):
         build()
 
 
+def test_first_index_by_name_and_in_a_rule():
+    """It scales the values and changes no rule; a rule that was found with it comes back from JSON as it was."""
+    metric = metrics.get_metric("weighted_exponential", gamma=2.0, first_index=0)
+    shifted = metrics.get_metric("weighted_exponential", gamma=2.0, first_index=3)
+    assert metric == metrics.WeightedExponential(2.0, first_index=0)
+    assert metric != shifted
+    assert shifted.value(CONFUSION) == pytest.approx(np.exp(-6) * metric.value(CONFUSION))
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), 200)
+    y = np.arange(200) % 3
+    found = [mw.optimize(proba, y, each, confusion="expected", recalibrate=False).rule for each in (metric, shifted)]
+    assert np.array_equal(found[0].predict(proba), found[1].predict(proba))
+    again = mw.WeightedRule.from_json(found[0].to_json())
+    assert np.array_equal(again.predict(proba), found[0].predict(proba))
+
+
 def test_ranges():
     assert metrics.Kappa().range == metrics.MCC().range == (-1.0, 1.0)
     assert metrics.Kappa(1 - np.eye(2)).range == (-np.inf, 1.0)
@@ -186,6 +206,8 @@ def test_ranges():
     assert metrics.BalancedAccuracy(adjusted=True).range == (-1.0, 1.0)
     assert metrics.Polynomial(gamma=2, max_error=0.5).range == (0.0, 0.25)
     assert metrics.WeightedExponential(gamma=1.0).range == (0.0, pytest.approx(np.exp(-1)))
+    assert metrics.WeightedExponential(gamma=1.0, first_index=0).range == (0.0, 1.0)
+    assert metrics.WeightedExponential(gamma=1.0, first_index=-1).range == (0.0, pytest.approx(np.e))
     assert metrics.Minimum([metrics.Accuracy(), metrics.WeightedAccuracy([3, 3])]).range == (0.0, 1.0)
     # Bound, a range is what predictions can still reach.
     assert metrics.Cost([[0, 1], [5, -2]]).bind([0.5, 0.5]).range == (-3.0, 1.0)

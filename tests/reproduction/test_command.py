@@ -23,7 +23,18 @@ def code(*words):
 def test_help_names_the_experiments(capsys):
     assert code("--help") == 0
     out = capsys.readouterr().out
-    for word in ("uci", "synthetic", "movielens", "consistency", "all", "--quick", "--jobs", "--seed", "--output"):
+    for word in (
+        "uci-paper",
+        "uci",
+        "synthetic",
+        "movielens",
+        "consistency",
+        "all",
+        "--quick",
+        "--jobs",
+        "--seed",
+        "--output",
+    ):
         assert word in out
 
 
@@ -63,7 +74,7 @@ def test_words_become_settings(monkeypatch):
     assert (one, output) == (["synthetic"], Path("some where"))
     assert options["command"] == "python -m reproduction synthetic -o 'some where' --seed 3 --repetitions 4 -j 2"
     assert (options["seed"], options["quick"], options["repetitions"], options["jobs"]) == (3, False, 4, 2)
-    assert every == ["uci", "synthetic", "movielens", "consistency"]
+    assert every == ["uci-paper", "uci", "synthetic", "movielens", "consistency"]
     assert default == Path("reproduction/results")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_info
 
 from reproduction.protocol import RunSettings, task_rng
 from reproduction.reports.pages import markdown_table, to_html
@@ -126,6 +128,66 @@ def test_pages(tmp_path, log):
     page = path.with_suffix(".html").read_text()
     assert "<code>python &lt;toy&gt;</code>" in page
     assert "<td>a</td>" in page
+
+
+def read_record(folder):
+    return json.loads((folder / "toy.json").read_text(encoding="utf-8"))
+
+
+def test_record_of_what_made_the_results(tmp_path, log):
+    path = run_experiment(Toy(log), RunSettings(), tmp_path, jobs=1, say=quiet, command="python -m toy")
+    record = read_record(tmp_path)
+    assert record["command"] == "python -m toy"
+    assert record["jobs"] == record["threads"] == 1
+    assert record["cores"] >= 1
+    assert record["seconds"] > 0
+    assert record["blas"] == ", ".join(sorted(set(blas_libraries())))
+    assert "continued" not in record
+    text = path.read_text()
+    assert f"{record['processor']} ({record['cores']} cores; 1 processes, BLAS threads in each: 1)" in text
+    assert record["blas"] in text
+
+
+def blas_libraries():
+    for info in threadpool_info():
+        if info["user_api"] == "blas":
+            yield f"{info['internal_api']} {info['version']} {info['architecture']}"
+
+
+def test_record_says_who_continued(tmp_path, log):
+    """The same command on the same machine adds its time; another command is named."""
+    run_experiment(Toy(log), RunSettings(repetitions=1), tmp_path, say=quiet, command="python -m toy 1")
+    first = read_record(tmp_path)
+    path = run_experiment(Toy(log), RunSettings(repetitions=2), tmp_path, jobs=2, say=quiet, command="python -m toy 2")
+    run_experiment(
+        Toy(log), RunSettings(repetitions=2), tmp_path, say=quiet, command="python -m toy 3"
+    )  # nothing to do
+    record = read_record(tmp_path)
+    assert record["command"] == "python -m toy 1"
+    assert [(run["command"], run["jobs"]) for run in record["continued"]] == [("python -m toy 2", 2)]
+    assert record["seconds"] > first["seconds"]
+    assert "Continued by `python -m toy 2` on " in path.read_text()
+    stop = Toy(log, stop_at=("b", 3))
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(stop, RunSettings(repetitions=4), tmp_path, say=quiet, command="python -m toy 1")
+    run_experiment(Toy(log), RunSettings(repetitions=4), tmp_path, say=quiet, command="python -m toy 1")
+    assert len(read_record(tmp_path)["continued"]) == 1
+
+
+def test_results_with_other_columns_are_not_mixed(tmp_path, log):
+    class Wider(Toy):
+        def run(self, task, settings):
+            return super().run(task, settings) | {"more": 1.0}
+
+    run_experiment(Toy(log), RunSettings(repetitions=1), tmp_path, say=quiet)
+    before = (tmp_path / "toy.csv").read_bytes()
+    with pytest.raises(ValueError, match="holds results with other columns, of another version"):
+        run_experiment(Wider(log), RunSettings(repetitions=2), tmp_path, say=quiet)
+    assert (tmp_path / "toy.csv").read_bytes() == before
+
+
+def test_links_lead_to_pages_of_their_kind():
+    assert '<a href="uci_paper.html">coding</a>' in to_html("See [coding](uci_paper.md).", "title")
 
 
 def test_to_html():

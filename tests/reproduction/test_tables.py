@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reproduction.datasets import UCI_LOADERS, load_movielens, local_folder, make_table, write_made_up
+from reproduction.datasets import UCI_LOADERS, load_movielens, local_folder, make_table, paper_coding, write_made_up
 from reproduction.reports.paper_numbers import TABLE_2
 
 real = pytest.mark.skipif(local_folder() is None, reason="METRICWISE_DATA is not set")
@@ -34,6 +34,33 @@ def test_classes_are_in_natural_order():
     assert nursery.y[:3, 1].tolist() == [0, 1, 2]  # recommended, priority, not_recom
     for table in (car, nursery):
         assert len(np.unique([np.bincount(column) for column in table.y.T])) == 1  # a full factorial
+
+
+@real
+def test_the_papers_coding():
+    """Integers in natural order: the first cars are the worst, and health goes from not_recom to recommended."""
+    X, y = paper_coding(UCI_LOADERS["car"]())
+    assert X[:4].tolist() == [[0, 0, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 2, 0], [0, 0, 1, 0, 0]]
+    assert X.max(axis=0).tolist() == [3, 2, 2, 2, 3]
+    assert y[0].tolist() == [3, 3]
+    X, y = paper_coding(UCI_LOADERS["nursery"]())
+    assert y[:3].tolist() == [[0, 2], [0, 1], [0, 0]]
+    assert X[:3, -1].tolist() == [1, 3, 0]  # recommend, priority, not_recom
+    X, _ = paper_coding(UCI_LOADERS["student"]())
+    assert X.shape == (649, 30)
+    assert X[0, 2] == 18  # ages are as in the file
+
+
+@pytest.mark.parametrize("name", list(TABLE_2))
+def test_the_papers_coding_is_of_integers(made_up, name):
+    table = UCI_LOADERS[name](made_up, verify=False)
+    X, y = paper_coding(table)
+    assert X.shape == table.features.shape
+    assert np.array_equal(X, np.round(X))
+    assert y.shape == table.y.shape
+    assert set(y.ravel()) <= set(range(len(table.classes)))
+    for column, coded in zip(table.features.T, X.T, strict=True):  # one code for one word
+        assert len({*zip(column, coded, strict=True)}) == len(set(column)) == len(set(coded))
 
 
 @real

@@ -23,6 +23,7 @@ from ._common import (
     order_places,
     prior_limits,
     ranks,
+    require,
     require_order,
     weight_places,
 )
@@ -118,9 +119,9 @@ class WeightedAccuracy(_LinearMetric):
 
 @dataclass(frozen=True, eq=False)
 class WeightedExponential(_LinearMetric):
-    """Accuracy with weights that fall from class to class, ``sum_i e^(-gamma i) C[i, i]``, i = 1..K.
+    """Accuracy with weights that fall from class to class, ``sum_i e^(-gamma i) C[i, i]``, i = f..f + K - 1.
 
-    Range [0, e^(-gamma)] for gamma >= 0. It has no 0/0.
+    Range [0, e^(-gamma f)] for gamma >= 0. It has no 0/0. The first index f scales all values, and changes no rule.
 
     Parameters
     ----------
@@ -129,6 +130,17 @@ class WeightedExponential(_LinearMetric):
     order : sequence of K labels, optional
         The classes from one end of the scale to the other. None takes numbers and dates by their value and other labels
         as `classes` gives them; words without either are refused.
+    first_index : int, default=1
+        f, the index of the first class: 1 as the paper writes it; with 0 the first class has weight 1.
+
+    See Also
+    --------
+    WeightedAccuracy : Weights of your own.
+
+    Notes
+    -----
+    The values that the paper reports for "Weighted 1/2" are those of ``gamma=2, first_index=0``: its 1/2 is a scale,
+    ``e^(-i / (1/2))``, not a rate. See the reproduction of its experiments.
 
     References
     ----------
@@ -137,21 +149,29 @@ class WeightedExponential(_LinearMetric):
     Examples
     --------
     >>> import metricwise as mw
-    >>> round(float(mw.metrics.WeightedExponential().value([[0.5, 0.25], [0.0, 0.25]])), 6)
+    >>> C = [[0.5, 0.25], [0.0, 0.25]]
+    >>> round(float(mw.metrics.WeightedExponential().value(C)), 6)
     0.395235
+    >>> round(float(mw.metrics.WeightedExponential(gamma=2, first_index=0).value(C)), 6)
+    0.533834
     """
 
     gamma: float = 0.5
     order: Sequence[Any] | None = None
+    first_index: int = 1
 
     name: ClassVar[str] = "weighted_exponential"
 
     def __post_init__(self) -> None:
         check_finite(self.gamma, "WeightedExponential", "gamma")
+        require(
+            float(self.first_index).is_integer(),
+            f"WeightedExponential: first_index must be an integer, got {self.first_index!r}.",
+        )
 
     @property
     def range(self) -> tuple[float, float]:
-        return (0.0, float(np.exp(-self.gamma)) if self.gamma >= 0 else np.inf)
+        return (0.0, float(np.exp(-self.gamma * self.first_index)) if self.gamma >= 0 else np.inf)
 
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
         return order_places("WeightedExponential", self.order, classes)
@@ -161,7 +181,7 @@ class WeightedExponential(_LinearMetric):
 
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         places = ranks("WeightedExponential", self.order, priors.shape[-1], classes)
-        return np.diag(np.exp(-self.gamma * (places + 1)))
+        return np.diag(np.exp(-self.gamma * (places + self.first_index)))
 
 
 def _distance(places: FloatArray) -> FloatArray:

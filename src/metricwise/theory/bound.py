@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ._checks import check_number, check_whole, read_tensor
 
@@ -48,7 +49,7 @@ class RegretBound:
 def regret_bound(
     A: ArrayLike,
     B: ArrayLike,
-    b: float,
+    b: float | ArrayLike,
     *,
     n_rows: int,
     n_outputs: int = 1,
@@ -57,6 +58,7 @@ def regret_bound(
     kappa: float = 1.0,
     constant: float = 1.0,
     independent_outputs: bool = True,
+    average: str = "micro",
 ) -> RegretBound:
     r"""Bound the regret of the paper's bisection algorithm for a fractional-linear metric.
 
@@ -71,12 +73,15 @@ def regret_bound(
         + 2^{-\kappa N},
         \qquad \tau = \frac{\lVert A \rVert_1 + \lVert B \rVert_1}{b} .
 
+    Macro-averaged, each output has a rule and a bound of its own, with one output in the place of M, and the regret is
+    at most their mean. All of them must hold at once: each is taken at :math:`\delta / M`, a union over the outputs.
+
     Parameters
     ----------
-    A, B : array-like of shape (K, K)
+    A, B : array-like of shape (K, K), or (M, K, K) where macro-averaged outputs have their own
         Numerator and denominator of the metric, both non-negative; K is read off them. The theorem also needs psi to
         be at most 1 for every confusion that can be reached, which holds wherever A <= B.
-    b : float
+    b : float, or array-like of shape (M,) where macro-averaged outputs have their own
         Positive lower bound of the denominator <B, C> over all confusions that can be reached.
     n_rows : int
         N, all rows of both halves.
@@ -94,17 +99,20 @@ def regret_bound(
     independent_outputs : bool, default=True
         The paper counts M N independent observations. The M outputs of a row share one x and may depend on one
         another as they like, so that only N are independent: False has N in the place of M N in the sampling term.
+        It changes nothing of the macro-average, whose bounds have N each.
+    average : {"micro", "macro"}, default="micro"
+        How psi is averaged over the outputs.
 
     Returns
     -------
     RegretBound
-        Each term, and their ``total``.
+        Each term, and their ``total``; of the macro-average, means over the outputs.
 
     Notes
     -----
     The paper prints ``2 tau / m`` for ``2 tau / M``, and :math:`2^{-\kappa M N}` for the last term, although its
-    algorithm halves kappa N times whatever M; see the errata. The bound is for understanding rates: at common sizes
-    it is far above 1.
+    algorithm halves kappa N times whatever M; see the errata. It states the micro-averaged bound only.
+    The bound is for understanding rates: at common sizes it is far above 1.
 
     Examples
     --------
@@ -120,6 +128,13 @@ def regret_bound(
     False
     """
     who = "regret_bound"
+    if average == "macro":
+        check_whole(n_outputs, 1, who, "n_outputs")
+        check_number(delta, who, "delta", low=0.0, high=1.0)
+        shared: dict[str, Any] = {"n_rows": n_rows, "kappa": kappa, "constant": constant, "delta": delta / n_outputs}
+        return _mean_bound(A, B, b, eta_error, n_outputs, shared, who)
+    if average != "micro":
+        raise ValueError(f"{who}: average must be 'micro' or 'macro', got {average!r}.")
     top, bottom = (read_tensor(part, who, name) for part, name in ((A, "A"), (B, "B")))
     if top.ndim != 2 or top.shape != bottom.shape or len(top) < 2:
         raise ValueError(f"{who}: A and B must have one shape (K, K) with K >= 2, got {np.shape(A)} and {np.shape(B)}.")
@@ -129,13 +144,13 @@ def regret_bound(
                 f"{who}: {name} must be non-negative, as the theorem asks, got {part.min():.6g}; if <B, C> = 1 for "
                 "all C, adding a constant to A only shifts the metric."
             )
-    check_number(b, who, "b", low=0.0, high=float(bottom.max()))
+    least = _one_number(b, bottom, who)
     check_whole(n_rows, 1, who, "n_rows")
     check_whole(n_outputs, 1, who, "n_outputs")
     check_number(delta, who, "delta", low=0.0, high=1.0)
     check_number(kappa, who, "kappa", low=0.0)
     check_number(constant, who, "constant", low=0.0)
-    tau = float(top.sum() + bottom.sum()) / b
+    tau = float(top.sum() + bottom.sum()) / least
     k, size = len(top), n_rows * (n_outputs if independent_outputs else 1)
     deviation = math.sqrt((k * k * math.log(k) * math.log(size) + math.log(k * k / delta)) / size)
     return RegretBound(
@@ -144,6 +159,43 @@ def regret_bound(
         sampling=2.0 * math.sqrt(2.0) * constant * tau * deviation,
         bisection=2.0 ** (-kappa * n_rows),
     )
+
+
+def _one_number(b: float | ArrayLike, bottom: NDArray[np.float64], who: str) -> float:
+    check_number(b, who, "b", low=0.0, high=float(bottom.max()))
+    return float(np.asarray(b))
+
+
+def _mean_bound(
+    A: ArrayLike,
+    B: ArrayLike,
+    b: float | ArrayLike,
+    eta_error: float | ArrayLike,
+    n_outputs: int,
+    shared: dict[str, Any],
+    who: str,
+) -> RegretBound:
+    """Return the means of the terms of each output's own bound."""
+    shapes = {"A": (A, 2), "B": (B, 2), "b": (b, 0), "eta_error": (eta_error, 0)}
+    each = {name: _per_output(values, n_outputs, ndim, who, name) for name, (values, ndim) in shapes.items()}
+    bounds = [
+        regret_bound(top, bottom, float(least), eta_error=float(error), **shared)
+        for top, bottom, least, error in zip(*each.values(), strict=True)
+    ]
+    terms = ("tau", "estimation", "sampling", "bisection")
+    return RegretBound(**{term: float(np.mean([getattr(bound, term) for bound in bounds])) for term in terms})
+
+
+def _per_output(values: ArrayLike, n_outputs: int, ndim: int, who: str, name: str) -> NDArray[np.float64]:
+    """Return an array with one entry per output, from what is shared by all or each output's own."""
+    array = read_tensor(values, who, name) if ndim else np.asarray(values, dtype=np.float64)
+    if array.ndim == ndim:
+        return np.broadcast_to(array, (n_outputs, *array.shape))
+    if array.ndim != ndim + 1 or len(array) != n_outputs:
+        raise ValueError(
+            f"{who}: {name} must be one for all outputs or one for each of {n_outputs}, got shape {array.shape}."
+        )
+    return array
 
 
 def _mean_error(eta_error: float | ArrayLike, n_outputs: int, who: str) -> float:
