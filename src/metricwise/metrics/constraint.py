@@ -1,0 +1,191 @@
+"""Constraints: metrics with a bound, as what a linear programme can keep.
+
+Owns what a bound on a metric means once the class priors are known: half-spaces of confusion matrices. Must not know
+how they are kept, nor rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import FractionalLinear, Increasing, Linear, Metric, inner
+
+__all__ = ["BoundConstraint", "Constraint", "HalfSpace"]
+
+FloatArray = NDArray[np.float64]
+
+_EMPTY = 1e-12  # of a denominator, beside its largest entry
+_HALVINGS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSpace:
+    """The confusion matrices C with ``<A, C> >= level``.
+
+    Parameters
+    ----------
+    A : ndarray of shape (K, K)
+    level : float
+    """
+
+    A: FloatArray
+    level: float
+
+    def slack(self, C: FloatArray) -> FloatArray:
+        """Return by how much matrices (..., K, K) keep it; negative where they do not."""
+        return np.asarray(inner(self.A, C) - self.level)
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """A metric that must lie between two bounds.
+
+    Parameters
+    ----------
+    metric : Metric
+        Of one confusion matrix, not bound.
+    low, high : float
+        Infinite where there is no such bound.
+    output : int, optional
+        The output that it is about; None: all, averaged as the aim is.
+    name : str, default=""
+        What the user called it.
+
+    Examples
+    --------
+    >>> from metricwise.metrics import Precision
+    >>> from metricwise.metrics.constraint import Constraint
+    >>> floor = Constraint(Precision(index=1), low=0.75).bind([0.5, 0.5])
+    >>> floor.keeps([[0.4, 0.1], [0.2, 0.3]]), floor.keeps([[0.3, 0.2], [0.2, 0.3]])
+    (True, False)
+
+    Nothing predicted keeps no floor:
+
+    >>> floor.keeps([[0.5, 0.0], [0.5, 0.0]])
+    False
+    """
+
+    metric: Metric
+    low: float = -np.inf
+    high: float = np.inf
+    output: int | None = None
+    name: str = ""
+
+    def bind(self, priors: Any, classes: Sequence[Any] | None = None) -> BoundConstraint:
+        """Bind the metric to the class priors (K,) of the confusion that it is about.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be kept by a convex programme: a bound from above on what is concave but not linear, or any
+            bound on what is neither a ratio nor concave.
+        """
+        bound = BoundConstraint(self, self.metric.bind(priors, classes))
+        form = bound.form
+        if isinstance(form, (Linear, FractionalLinear)) or (form.concave and np.isinf(self.high)):
+            return bound
+        who, given = self.metric.name, self.name or self.metric.name
+        if form.concave:
+            raise ValueError(
+                f"subject_to: {given!r} bounds {who} from above, which is concave: the decisions that keep it are no "
+                f"convex set; bound it from below, or bound a linear metric or a ratio from above."
+            )
+        raise ValueError(
+            f"subject_to: {given!r} bounds {who}, which is neither a ratio of linear metrics nor concave; bound "
+            f"recalls, precisions, F, kappa, costs, shares or means of recalls instead."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BoundConstraint:
+    """A constraint whose metric is bound to the class priors; made by :meth:`Constraint.bind`.
+
+    Parameters
+    ----------
+    constraint : Constraint
+    metric : Metric
+        Bound.
+    """
+
+    constraint: Constraint
+    metric: Metric
+
+    @cached_property
+    def form(self) -> Metric:
+        """The metric, or what it is an increasing transform of."""
+        return self.metric.base if isinstance(self.metric, Increasing) else self.metric
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """The bounds on that."""
+        low, high = self.constraint.low, self.constraint.high
+        return (low, high) if self.form is self.metric else (self._inverse(low), self._inverse(high))
+
+    def _inverse(self, bound: float) -> float:
+        """What the transform turns into a bound: of values that it makes equal, the one that keeps it by least."""
+        assert isinstance(self.metric, Increasing)
+        low, high = (float(end) for end in self.form.range)
+        ends = self.metric.transform(np.array([low, high]))
+        if bound <= ends[0]:
+            return -np.inf
+        if bound > ends[1]:
+            return np.inf
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.metric.transform(np.array(middle)) >= bound else (middle, high)
+        return high
+
+    def value(self, C: Any) -> FloatArray:
+        """Return the metric of confusion matrices (..., K, K)."""
+        return np.asarray(self.metric.value(np.asarray(C, dtype=np.float64)))
+
+    def keeps(self, C: Any, tol: float = 0.0) -> NDArray[np.bool_] | bool:
+        """Say whether confusion matrices (..., K, K) keep it: within the bounds, and nothing is 0/0."""
+        C = np.asarray(C, dtype=np.float64)
+        value, constraint = self.value(C), self.constraint
+        kept = (value >= constraint.low - tol) & (value <= constraint.high + tol)
+        if self.denominator is not None:
+            kept = kept & (inner(self.denominator, C) > _EMPTY * np.abs(self.denominator).max())
+        return bool(kept) if kept.ndim == 0 else kept
+
+    @cached_property
+    def denominator(self) -> FloatArray | None:
+        """B of a ratio that may be 0/0, which keeps no bound; None where there is none."""
+        form = self.form
+        if not isinstance(form, FractionalLinear):
+            return None
+        return np.asarray(form.B)
+
+    @cached_property
+    def half_spaces(self) -> tuple[HalfSpace, ...]:
+        """What it is, where it is linear or a ratio: ``<A, C> / <B, C> >= b`` is ``<A - b B, C> >= 0``."""
+        low, high = self.limits
+        form = self.form
+        if not isinstance(form, (Linear, FractionalLinear)):
+            return ()
+        ratio = form.as_ratio()
+        linear = isinstance(form, Linear)
+        spaces = []
+        for bound, sign in ((low, 1.0), (high, -1.0)):
+            if np.isinf(bound):
+                continue
+            if linear:
+                spaces.append(HalfSpace(sign * np.asarray(ratio.A), sign * bound))
+            else:
+                spaces.append(HalfSpace(sign * (np.asarray(ratio.A) - bound * np.asarray(ratio.B)), 0.0))
+        return tuple(spaces)
+
+    def tangent(self, C: FloatArray) -> HalfSpace:
+        """Return a half-space that holds all that keep a bound on a concave metric, and is tight beside C (K, K)."""
+        slope = self.form.gradient(C)
+        return HalfSpace(slope, self.limits[0] - float(self.form.value(C)) + float(inner(slope, C)))
+
+    def tightened(self, low: float, high: float) -> BoundConstraint:
+        """Return it with other bounds."""
+        return replace(self, constraint=replace(self.constraint, low=low, high=high))

@@ -1,0 +1,460 @@
+"""The best rule among those that keep their promises: column generation with constraints as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..losses import Loss
+from ..metrics.base import Increasing
+from ..metrics.constraint import BoundConstraint, HalfSpace
+from ..metrics.objective import Objective
+from ..oracles.base import Oracle
+from .base import FloatArray, IntArray
+
+__all__ = ["Feasible", "InfeasibleError", "Limits", "Point", "maximise"]
+
+_STEPS = 300
+_OUTER = 60
+_SAME = 1e-12
+_GRID = np.linspace(0.0, 1.0, 17)
+
+
+class InfeasibleError(Exception):
+    """No rule keeps all constraints.
+
+    Attributes
+    ----------
+    point : Point
+        What comes nearest.
+    """
+
+    def __init__(self, point: Point) -> None:
+        super().__init__("no rule keeps all constraints")
+        self.point = point
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Constraints, and of which outputs each is.
+
+    Parameters
+    ----------
+    constraints : tuple of Q BoundConstraint
+    share : ndarray of shape (Q, M)
+        Weight of every output in the confusion that each is about; sums to 1.
+    """
+
+    constraints: tuple[BoundConstraint, ...]
+    share: FloatArray
+
+    def pool(self, C: FloatArray) -> list[FloatArray]:
+        """Return the confusions (..., K, K) that each is about, of tensors (..., M, K, K)."""
+        return [np.einsum("m,...mij->...ij", share, C) for share in self.share]
+
+    def values(self, C: FloatArray) -> FloatArray:
+        """Return the values (..., Q) of confusion tensors (..., M, K, K)."""
+        return np.stack([one.value(own) for one, own in zip(self.constraints, self.pool(C), strict=True)], axis=-1)
+
+    def kept(self, C: FloatArray, tol: float = 0.0) -> NDArray[np.bool_]:
+        """Say which are kept, (..., Q), by confusion tensors (..., M, K, K)."""
+        kept = [one.keeps(own, tol) for one, own in zip(self.constraints, self.pool(C), strict=True)]
+        return np.stack([np.asarray(one) for one in kept], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """Outputs that follow one loss, as the rows of the programme see them.
+
+    Parameters
+    ----------
+    block : ndarray of shape (M,), int
+        Block of each output.
+    within : ndarray of shape (M,)
+        Weight of an output in the confusion of its block.
+    aim : ndarray of shape (G, B)
+        Weight of the confusion of each block in that of each group.
+    limits : ndarray of shape (Q, B)
+        The same for the constraints.
+    """
+
+    block: IntArray
+    within: FloatArray
+    aim: FloatArray
+    limits: FloatArray
+
+    @classmethod
+    def of(cls, objective: Objective, limits: Limits) -> _Blocks:
+        """Let outputs share a loss where aim and constraints pool them alike, and have one each where they do not."""
+        grouping = objective.grouping
+        n_outputs = len(grouping.share)
+        if grouping.n_groups == 1 and np.allclose(limits.share, grouping.share, atol=1e-12):
+            one = np.ones((len(limits.share), 1))
+            return cls(np.zeros(n_outputs, dtype=np.intp), grouping.share, np.ones((1, 1)), one)
+        aim = np.zeros((grouping.n_groups, n_outputs))
+        counted = grouping.group >= 0
+        aim[grouping.group[counted], np.flatnonzero(counted)] = grouping.share[counted]
+        return cls(np.arange(n_outputs), np.ones(n_outputs), aim, limits.share)
+
+    @property
+    def n_blocks(self) -> int:
+        """B."""
+        return int(self.aim.shape[1])
+
+    def pool(self, C: FloatArray) -> FloatArray:
+        """Return the confusions (R, B, K, K) of blocks, of tensors (R, M, K, K)."""
+        if self.n_blocks == C.shape[1]:
+            return C
+        return np.asarray(np.einsum("m,rmij->rij", self.within, C)[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A mixture of rules, block by block.
+
+    Parameters
+    ----------
+    losses : tuple of T Loss
+        Each with the losses of all B blocks.
+    weights : ndarray of shape (T, B)
+        Shares of the rules in each block.
+    aim, judged : ndarray of shape (M, K, K)
+        Its confusion as the aim is counted, and as constraints are.
+    value : float
+        Of the aim.
+    bound : float
+        No rule that keeps the constraints has a larger one; infinite where nothing is known.
+    prices : ndarray of shape (Q,)
+        What the value would gain per unit by which each constraint were looser; 0 where it does not bind.
+    """
+
+    losses: tuple[Loss, ...]
+    weights: FloatArray
+    aim: FloatArray
+    judged: FloatArray
+    value: float
+    bound: float
+    prices: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """The value of a group is at most ``level + <slope, C>``."""
+
+    group: int
+    level: float
+    slope: FloatArray
+
+
+class Feasible:
+    """Rules that have been asked for, and the best of their mixtures that keep the constraints.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Counts the aim.
+    judge : Oracle
+        Counts the constraints; the same one, or one that counts labels.
+    objective : Objective
+    limits : Limits
+    tol : float
+        Of values and of constraints.
+    """
+
+    def __init__(self, oracle: Oracle, judge: Oracle, objective: Objective, limits: Limits, tol: float) -> None:
+        self.oracle, self.judge, self.objective, self.limits, self.tol = oracle, judge, objective, limits, tol
+        self.blocks = _Blocks.of(objective, limits)
+        self.certified = oracle.certified and judge is oracle
+        self.losses: list[Loss] = []
+        shape = (0, len(objective.grouping.share), objective.width, objective.width)
+        self.aim, self.judged = np.zeros(shape), np.zeros(shape)
+        self.tangents: list[tuple[int, HalfSpace]] = []
+        first = _first_losses(objective, self.blocks.n_blocks)
+        self.add(first, *self.ask(first))
+
+    # ---------------------------------------------------------------------------------------------- rules asked for
+
+    def add(self, losses: Sequence[Loss], aim: FloatArray, judged: FloatArray) -> None:
+        """Take rules whose confusions have been asked for."""
+        self.losses += losses
+        self.aim, self.judged = np.concatenate([self.aim, aim]), np.concatenate([self.judged, judged])
+        self.__dict__.pop("_pooled", None)
+
+    def ask(self, losses: Sequence[Loss]) -> tuple[FloatArray, FloatArray]:
+        """Return the confusions (R, M, K, K) of such rules as the aim is counted, and as constraints are."""
+        spread = [self.spread(loss) for loss in losses]
+        aim = self.oracle.confusions(spread)
+        return aim, aim if self.judge is self.oracle else self.judge.confusions(spread)
+
+    def spread(self, loss: Loss) -> Loss:
+        """Turn losses of blocks into losses of outputs; outputs that keep argmax get its loss."""
+        block, frozen = self.blocks.block, self.objective.frozen
+        if self.blocks.n_blocks == 1 and not frozen.any():
+            return loss
+        plain = Loss.argmax(self.objective.width)
+        plain = plain if loss.is_diagonal else Loss(full=plain.tensor())
+
+        def expand(ours: FloatArray, argmax: FloatArray) -> FloatArray:
+            out = ours[block]
+            out[frozen] = argmax[0]
+            return out
+
+        return loss.map(expand, plain)
+
+    @cached_property
+    def _pooled(self) -> tuple[FloatArray, FloatArray]:
+        """Confusions (T, B, K, K) of blocks, of the aim and of the constraints."""
+        return self.blocks.pool(self.aim), self.blocks.pool(self.judged)
+
+    # ----------------------------------------------------------------------------------------------- the programme
+
+    @property
+    def rows(self) -> list[tuple[int, HalfSpace]]:
+        """Half-spaces, each with the constraint that it is of: those of linear ones and ratios, and tangents so far."""
+        own = [(q, space) for q, one in enumerate(self.limits.constraints) for space in one.half_spaces]
+        return own + self.tangents
+
+    def point(self, weights: FloatArray, bound: float, prices: FloatArray) -> Point:
+        """Return the mixture of what has been asked for with these weights (T, B)."""
+        by_output = weights[:, self.blocks.block]
+        aim, judged = (np.einsum("tm,tmij->mij", by_output, C) for C in (self.aim, self.judged))
+        return Point(tuple(self.losses), weights, aim, judged, self.objective.value(aim), bound, prices)
+
+    def solve(self, cuts: Sequence[_Cut], first_phase: bool = False) -> tuple[FloatArray, float, FloatArray, Loss]:
+        """Solve the programme over what has been asked for.
+
+        Returns
+        -------
+        weights : ndarray of shape (T, B)
+        value : float
+            Of the sum of the cuts; in the first phase, less the sum of what constraints are violated by.
+        prices : ndarray
+            Of the rows, and behind them of the cuts.
+        loss : Loss
+            Whose rule the programme would like best.
+        """
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_array, hstack, vstack
+
+        rows, grouping, blocks = self.rows, self.objective.grouping, self.blocks
+        aim, judged = self._pooled
+        n_rules, n_blocks = aim.shape[:2]
+        n_weights, n_extra = n_rules * n_blocks, len(rows) if first_phase else grouping.n_groups
+        keep = _functionals([(blocks.limits[q], space.A) for q, space in rows], judged)
+        scale = np.maximum(np.abs(keep).max(axis=1, initial=0.0), 1e-300)
+        slack = np.eye(len(rows), n_extra) if first_phase else np.zeros((len(rows), n_extra))
+        upper = [hstack([csr_array(-keep / scale[:, None]), csr_array(-slack)])]
+        limit = [-np.array([space.level for _, space in rows]) / scale]
+        if not first_phase:
+            lift = _functionals([(blocks.aim[cut.group], cut.slope) for cut in cuts], aim)
+            groups = np.array([cut.group for cut in cuts])
+            upper.append(hstack([csr_array(-lift), csr_array(np.eye(n_extra)[groups])]))
+            limit.append(np.array([cut.level for cut in cuts]))
+        found = linprog(
+            np.concatenate([np.zeros(n_weights), np.ones(n_extra) if first_phase else -grouping.weight]),
+            A_ub=vstack(upper),
+            b_ub=np.concatenate(limit),
+            A_eq=hstack([csr_array(np.tile(np.eye(n_blocks), n_rules)), csr_array((n_blocks, n_extra))]),
+            b_eq=np.ones(n_blocks),
+            bounds=[(0, None)] * n_weights + [(0, None) if first_phase else (None, None)] * n_extra,
+            method="highs-ds",
+        )
+        if found.x is None:
+            raise RuntimeError(f"metricwise: the linear programme of the constraints failed: {found.message}")
+        weights = np.maximum(found.x[:n_weights].reshape(n_rules, n_blocks), 0.0)
+        prices = np.maximum(-found.ineqlin.marginals, 0.0)
+        prices[: len(rows)] /= scale
+        return weights / weights.sum(axis=0), -float(found.fun), prices, self._wanted(rows, cuts, prices)
+
+    def _wanted(self, rows: Sequence[tuple[int, HalfSpace]], cuts: Sequence[_Cut], prices: FloatArray) -> Loss:
+        k = self.objective.width
+        slope = np.zeros((self.blocks.n_blocks, k, k))
+        for price, (q, space) in zip(prices, rows, strict=False):
+            slope[:, : len(space.A), : len(space.A)] += price * self.blocks.limits[q][:, None, None] * space.A
+        for price, cut in zip(prices[len(rows) :], cuts, strict=False):
+            slope += price * self.blocks.aim[cut.group][:, None, None] * cut.slope
+        return Loss.from_tensor(-slope)
+
+    def _promise(self, cuts: Sequence[_Cut], prices: FloatArray, aim: FloatArray, judged: FloatArray) -> float:
+        """What the rule that the programme liked best, of such confusions (M, K, K), says of all rules (Lagrange)."""
+        rows = self.rows
+        own, other = self.blocks.pool(aim[None])[0], self.blocks.pool(judged[None])[0]
+        total = 0.0
+        for price, (q, space) in zip(prices, rows, strict=False):
+            total += price * float(self.blocks.limits[q] @ np.einsum("ij,bij->b", space.A, other) - space.level)
+        for price, cut in zip(prices[len(rows) :], cuts, strict=False):
+            total += price * float(cut.level + self.blocks.aim[cut.group] @ np.einsum("ij,bij->b", cut.slope, own))
+        return total
+
+    # ------------------------------------------------------------------------------------------------- the search
+
+    def start(self) -> Point:
+        """Return a mixture that keeps the constraints.
+
+        Raises
+        ------
+        InfeasibleError
+            If there is none, as far as the rules asked for say.
+        """
+        if not self.limits.constraints:
+            plain = np.zeros((len(self.losses), self.blocks.n_blocks))
+            plain[0] = 1.0
+            return self.point(plain, np.inf, np.zeros(0))
+        for _ in range(_STEPS):
+            weights, value, _, loss = self.solve((), first_phase=True)
+            if value > -self.tol:
+                point = self.point(weights, np.inf, np.zeros(len(self.limits.constraints)))
+                if not self._tangents_at(point):
+                    return point
+                continue
+            if not self._grow(loss):
+                break
+        raise InfeasibleError(self.point(weights, np.inf, np.zeros(len(self.limits.constraints))))
+
+    def climb(self, cuts: list[_Cut], refine: Callable[[Point], list[_Cut]] | None = None) -> Point:
+        """Maximise the sum over groups of the least of their cuts, among mixtures that keep the constraints.
+
+        Parameters
+        ----------
+        refine : callable, optional
+            From a point to cuts that it violates, which are added: tangents of a concave aim.
+        """
+        bound = np.inf
+        for _ in range(_STEPS):
+            weights, value, prices, loss = self.solve(cuts)
+            point = self.point(weights, bound, self._by_constraint(prices))
+            aim, judged = self.ask([loss])
+            bound = min(bound, self._promise(cuts, prices, aim[0], judged[0]))
+            more = [] if refine is None else refine(point)
+            cuts += more
+            tangents = self._tangents_at(point)
+            new = self._is_new(aim[0], judged[0]) and bound > value + self.tol / 10
+            if new:
+                self.add([loss], aim, judged)
+            if not (new or more or tangents):
+                break
+        return replace(point, bound=bound if self.certified else np.inf)
+
+    def _by_constraint(self, prices: FloatArray) -> FloatArray:
+        out = np.zeros(len(self.limits.constraints))
+        for price, (q, _) in zip(prices, self.rows, strict=False):
+            out[q] += price
+        return out
+
+    def _tangents_at(self, point: Point) -> bool:
+        """Cut off a point that violates a bound on a concave metric; say whether there was one."""
+        found = False
+        for q, (one, C) in enumerate(zip(self.limits.constraints, self.limits.pool(point.judged), strict=True)):
+            if not one.half_spaces and not one.keeps(C, self.tol):
+                self.tangents.append((q, one.tangent(C)))
+                found = True
+        return found
+
+    def _grow(self, loss: Loss) -> bool:
+        aim, judged = self.ask([loss])
+        if not self._is_new(aim[0], judged[0]):
+            return False
+        self.add([loss], aim, judged)
+        return True
+
+    def _is_new(self, aim: FloatArray, judged: FloatArray) -> bool:
+        apart = np.abs(self.aim - aim).max(axis=(1, 2, 3)) + np.abs(self.judged - judged).max(axis=(1, 2, 3))
+        return bool(apart.min() > _SAME)
+
+
+def maximise(feasible: Feasible) -> Point:
+    """Return the best mixture that keeps the constraints, by what the aim is.
+
+    Linear aims and minima of linear ones are one programme; a ratio of one confusion is Dinkelbach's iteration around
+    it, exact as well; concave aims are cut by tangents. Sums of ratios, and all other aims, are climbed from a point
+    that keeps the constraints along their gradient: that is local.
+    """
+    objective = feasible.objective
+    start = feasible.start()
+    ratio = objective.ratio
+    alone = objective.grouping.n_groups == 1
+    transformed = any(isinstance(metric, Increasing) for _, metric in objective.bound)
+    if ratio is not None and ratio.linear and (alone or not transformed):
+        point = feasible.climb([_Cut(g, 0.0, A) for g, A in enumerate(ratio.A)])
+        return replace(point, bound=objective.from_ratios(np.array([point.bound]))) if transformed else point
+    if ratio is not None and alone:
+        return _dinkelbach(feasible, start)
+    if objective.concave:
+        return _by_tangents(feasible, start)
+    return _ascend(feasible, start)
+
+
+def _dinkelbach(feasible: Feasible, point: Point) -> Point:
+    """Raise g to the ratio of the best point for ``A - g B`` until it rises no more."""
+    objective = feasible.objective
+    ratio = objective.ratio
+    assert ratio is not None
+    g = float(ratio.value(*ratio.at(objective.grouping.pool(point.aim)))[0])
+    for _ in range(_OUTER):
+        found = feasible.climb([_Cut(0, 0.0, ratio.A[0] - g * ratio.B[0])])
+        numerator, denominator = (float(part[0]) for part in ratio.at(objective.grouping.pool(found.aim)))
+        reached = float(ratio.value(np.array([numerator]), np.array([denominator]))[0])
+        bound = g + max(found.bound, 0.0) / denominator if denominator > 0 and np.isfinite(found.bound) else np.inf
+        if reached <= g + feasible.tol / 10:
+            best = found if reached >= g else point
+            upper = objective.from_ratios(np.array([bound])) if np.isfinite(bound) else np.inf
+            return replace(best, bound=max(upper, best.value))
+        point, g = found, reached
+    return point
+
+
+def _by_tangents(feasible: Feasible, start: Point) -> Point:
+    """Maximise a concave aim: the value of every group is at most each of its tangents."""
+    objective = feasible.objective
+
+    def tangents(point: Point) -> list[_Cut]:
+        pooled = objective.grouping.pool(point.aim)
+        values, slopes = objective.values(pooled), objective.gradient(pooled)
+        found = []
+        for g, (value, slope) in enumerate(zip(values, slopes, strict=True)):
+            level = float(value - np.sum(slope * pooled[g]))
+            if all(
+                cut.group != g or cut.level + np.sum(cut.slope * pooled[g]) > value + feasible.tol / 10 for cut in cuts
+            ):
+                found.append(_Cut(g, level, slope))
+        return found
+
+    cuts: list[_Cut] = []
+    cuts += tangents(start)
+    return feasible.climb(cuts, tangents)
+
+
+def _ascend(feasible: Feasible, point: Point) -> Point:
+    """Climb along the gradient among points that keep the constraints, which are a convex set."""
+    objective = feasible.objective
+    for _ in range(_OUTER):
+        slopes = objective.gradient(objective.grouping.pool(point.aim))
+        found = feasible.climb([_Cut(g, 0.0, slope) for g, slope in enumerate(slopes)])
+        before = np.concatenate(
+            [point.weights, np.zeros((len(found.weights) - len(point.weights), point.weights.shape[1]))]
+        )
+        tried = [feasible.point(before + step * (found.weights - before), np.inf, found.prices) for step in _GRID[1:]]
+        best = max(tried, key=lambda one: one.value)
+        if best.value <= point.value + feasible.tol:
+            return point
+        point = best
+    return point
+
+
+def _functionals(terms: Sequence[tuple[FloatArray, FloatArray]], C: FloatArray) -> FloatArray:
+    """Linear functionals of the weights, (F, T * B): weights of blocks (B,) times <A, C> of confusions (T, B, K, K)."""
+    rows = [(share * np.einsum("ij,tbij->tb", A, C)).reshape(-1) for share, A in terms]
+    return np.array(rows).reshape(len(terms), C.shape[0] * C.shape[1])
+
+
+def _first_losses(objective: Objective, n_blocks: int) -> list[Loss]:
+    """Argmax, and every class alone, in all blocks."""
+    k = objective.width
+    eye = np.eye(k)
+    alone = [Loss.from_tensor(np.tile(-np.outer(np.ones(k), eye[j])[None], (n_blocks, 1, 1))) for j in range(k)]
+    plain = Loss(diagonal=-np.ones((n_blocks, k)), offset=np.zeros((n_blocks, k)))
+    return [plain, *alone]
