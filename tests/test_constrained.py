@@ -13,7 +13,7 @@ from scipy.optimize import linprog, minimize
 from metricwise import metrics
 from metricwise.metrics.constraint import Constraint
 from metricwise.optimization import read_problem
-from metricwise.solvers.constrained import Feasible, InfeasibleError, Limits, maximise
+from metricwise.solvers.constrained import Feasible, InfeasibleError, Limits, best_single, maximise
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*alone is highest")
 TOL = 1e-9
@@ -112,7 +112,7 @@ def check(problem, limits, eta):
     assert (point.weights > 1e-12).sum() <= point.weights.shape[1] + len(slack)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_one_output(data):
     eta = data.draw(rows())
@@ -122,7 +122,7 @@ def test_one_output(data):
     check(problem, bound_limits(data.draw(promises(k)), problem.oracle("expected")), eta)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_a_promise_about_one_output_gives_every_output_its_own_loss(data):
     """Micro: one confusion is maximised, and constraints are about single outputs, or all of them together."""
@@ -137,7 +137,7 @@ def test_a_promise_about_one_output_gives_every_output_its_own_loss(data):
     check(problem, limits, eta)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_linear_aims_of_outputs_that_a_promise_couples(data):
     """Macro, and a share over all outputs."""
@@ -175,7 +175,7 @@ def test_the_least_recall(data):
     assert point.value == pytest.approx(-best.fun, abs=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_concave_aims_and_floors(seed):
     """G-mean at most, and harmonic mean at least, against a general solver of smooth programmes over all rules."""
     rng = np.random.default_rng(seed)
@@ -252,3 +252,30 @@ def test_other_aims_end_where_no_mixture_nearby_is_better(metric):
 def test_bounds_that_no_convex_programme_keeps_are_refused(metric, options, message):
     with pytest.raises(ValueError, match=message):
         Constraint(metric, **options).bind([0.5, 0.5])
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("aim", ["f1", "balanced_accuracy", "quadratic_kappa"])
+def test_no_other_single_rule_is_better(aim, seed):
+    """Against random losses, most of them near to what was found."""
+    rng = np.random.default_rng(seed)
+    eta = rng.dirichlet([2, 1, 0.7], 400)
+    problem = read_problem(eta, None, AIMS[aim](1))
+    oracle = problem.oracle("expected")
+    objective = problem.objective(oracle)
+    constraints = [Constraint(metrics.Recall(index=2), low=0.6), Constraint(metrics.PredictedShare(index=0), low=0.35)]
+    limits = bound_limits(constraints, oracle)
+    feasible = Feasible(oracle, oracle, objective, limits, 1e-9)
+    mixture = maximise(feasible)
+    found = best_single(feasible, mixture)
+    assert limits.kept(found.judged).all()
+    assert (found.weights.sum(axis=0) == 1).all()
+    assert mixture.value - 0.01 <= found.value <= mixture.value + 1e-9
+    own = found.losses[int(found.weights[:, 0].argmax())].tensor()[0]
+    own = own / np.ptp(own, axis=1).max()
+    for spread in (1.0, 0.1, 0.01):
+        losses = own + spread * rng.normal(size=(1000, 3, 3))
+        decided = np.einsum("ni,rij->rnj", eta, losses).argmin(axis=2)
+        C = np.einsum("ni,rnj->rij", eta / len(eta), np.eye(3)[decided])
+        kept = limits.kept(C[:, None]).all(axis=1)
+        assert objective.values_of(0, C[kept]).max(initial=-1.0) <= found.value + 1e-3
