@@ -152,6 +152,30 @@ def defaults(run: Run) -> list[dict[str, Any]]:
     return [default_row(group) for group in run.groups().values() if any(one["role"] == "default" for one in group)]
 
 
+def brief_row(run: Run, group: list[dict[str, Any]]) -> dict[str, Any]:
+    """One fit of a workload, by the solver that its aim is about, and the fastest peer that reaches the value."""
+    workload = group[0]["workload"]
+    ours = next((one for one in group if one["contestant"] == workload.aim_of), group[0])
+    rival, _, quickest = rivals(ours, group)
+    peer = "none" if rival is None else f"{rival['contestant']}, {significant(1e3 * min(rival['times']))} ms"
+    if rival is None and quickest is not None:
+        peer = f"none; {quickest['contestant']} ends at {quickest['fitted']:.4f}, ours at {ours['fitted']:.4f}"
+    return {
+        "workload": f"{workload.key} {workload.title}",
+        "ms": significant(1e3 * min(ours["times"])),
+        "passes": significant(run.passes(ours)),
+        "aim": None if workload.passes is None else f"{workload.passes:g}",
+        "fastest peer that reaches the value": peer,
+        "times faster": None if rival is None else significant(times_faster(ours, rival)),
+        "aim ": None if workload.ratio is None else f"{workload.ratio:g}",
+        "memory": None if memory(ours) is None else f"{memory(ours):.2f}",
+    }
+
+
+def brief(run: Run) -> list[dict[str, Any]]:
+    return [brief_row(run, group) for group in run.groups().values()]
+
+
 def sparse_row(like: dict[str, Any]) -> dict[str, Any]:
     return dict.fromkeys(like) | {"workload": f"{SPARSE[0]} {SPARSE[1]}", "solver": SPARSE[2]}
 
@@ -231,6 +255,10 @@ It says as well what the rule adds on new rows. A peer is as safe if it does so 
 that it left out, and a sixth fit. It is the one that comes near the value soonest.
 
 {table(defaults(run), left=1)}
+
+## One fit in brief
+
+{table(brief(run), left=1)}
 
 ## One fit
 

@@ -215,8 +215,8 @@ Made by `python benchmarks/tuning_speed.py`, which says how. Processor time of o
 ## Time of the tuning part
 
 "labels" is `confusion="labels", recalibrate=False`: the best threshold of all, found in one sorted sweep, where
-scikit-learn tries 100. It is at least {least:g} times faster. "default" compares four recipes by two times five-fold
-cross-validation, fits a link, and estimates the gain on new rows; TunedThresholdClassifierCV does none of that.
+scikit-learn tries 100. It is at least {least:g} times faster. "default" fits rules to
+resamples, recalibrates, and estimates the gain on new rows; TunedThresholdClassifierCV does none of that.
 
 {table(speeds)}
 
