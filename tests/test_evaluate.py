@@ -187,6 +187,17 @@ def test_intervals_are_those_of_the_bootstrap(name, score):
     np.testing.assert_allclose(halves, 1.96 * expected, rtol=0.12)
 
 
+def test_the_error_of_very_many_rows_is_that_of_the_textbook():
+    """The least recall is that of one class by far, hence a share of its rows."""
+    proba, y = binary(n=20_000)
+    for groups in (None, np.repeat(np.arange(10_000), 2)):
+        found = mw.evaluate(WeightedRule.from_thresholds(0.6), proba, y, "min_recall", groups=groups)[
+            "min_recall"
+        ].value
+        share, n = found.estimate, y.sum()
+        assert half(found) == pytest.approx(1.96 * np.sqrt(share * (1 - share) / n), rel=0.12)
+
+
 def test_intervals_of_groups_are_those_of_the_bootstrap_of_groups():
     rng = np.random.default_rng(6)
     group = np.repeat(np.arange(80), 10)

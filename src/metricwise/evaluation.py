@@ -38,6 +38,7 @@ Rule = WeightedRule | MixtureRule
 
 _WHO = "evaluate"
 _RESAMPLES = 200
+_LOTS = 1 << 12
 _DRAWS = 1 << 22  # numbers of resamples that are held at once
 # Of the metric's range: where the error by slopes is larger, the metric has none to speak of, and rows are drawn again.
 _STEEP = 0.1
@@ -557,6 +558,9 @@ def _resampled(problem: InMemory, both: list[_Decisions], spread: Spread, *found
     rows, k = problem.source.rows, problem.schema.width
     assert rows.codes is not None
     true, rng = rows.codes.astype(np.int32), np.random.default_rng(0)
+    if spread.repeats is None and spread.n_clusters > _LOTS:  # sums of many rows vary as well, and are fewer to draw
+        lot = rng.permutation(spread.n_clusters) % _LOTS
+        spread = Spread(lot if spread.cluster is None else lot[spread.cluster], None, _LOTS)
     cells = [[np.where(true >= 0, true * k + codes, -1).astype(np.int32) for codes in own.codes] for own in both]
     values = np.empty((2, _RESAMPLES))
     size = max(rows.n_rows, true.shape[1] * k * k * max(map(len, cells)))
