@@ -27,6 +27,7 @@ USE = """
         solution.rule.describe()
     mw.optimize(proba[:, 1], y == 1, "g_mean", confusion="labels", recalibrate=False)
     mw.metrics.get_metric("f1").score(y == 1, y == 2)
+    mw.evaluate(mw.WeightedRule.from_weights([1, 2, 3]), proba, y, ["f1_macro", "min_recall"])
 """
 
 

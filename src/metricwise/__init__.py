@@ -12,6 +12,7 @@ from ._version import __version__
 
 _HOME = {
     "optimize": "optimization",
+    "evaluate": "evaluation",
     "metrics": None,
     "solvers": None,
     "theory": None,

@@ -23,6 +23,7 @@ __all__ = [
     "Spread",
     "bootstrap_errors",
     "influence",
+    "moves",
     "one_more_right",
     "threshold_range",
     "values_of_counts",
@@ -122,7 +123,7 @@ def influence(problem: InMemory, decisions: NDArray[Any]) -> tuple[float, FloatA
         mass = mass / mass.sum()
         value = float(each @ mass)
         return value, (each - value) * mass
-    value, table = _moves(problem, decisions)
+    value, table = moves(problem, problem.oracle().confusion_of(decisions))
     out = np.empty(len(decisions))
     outputs = np.arange(len(table))
     for part in rows.proba.chunks():
@@ -130,18 +131,24 @@ def influence(problem: InMemory, decisions: NDArray[Any]) -> tuple[float, FloatA
     return value, out if rows.weight is None else out * rows.weight
 
 
-def _moves(problem: InMemory, decisions: NDArray[Any]) -> tuple[float, FloatArray]:
-    """The metric of decisions, and how far a row of unit weight moves it by its true class and its decision.
+def moves(problem: InMemory, C: FloatArray) -> tuple[float, FloatArray]:
+    """Return the metric of a confusion tensor, and how far a row of unit weight moves it.
+
+    Parameters
+    ----------
+    problem : InMemory
+        With labels.
+    C : ndarray of shape (M, K, K)
+        Counted with the labels.
 
     Returns
     -------
     value : float
     table : ndarray of shape (M, K + 1, K)
-        Zero in the last row, where missing labels (-1) look.
+        By the true class of the row and its decision; zero in the last row, where missing labels (-1) look.
     """
     oracle = problem.oracle()
     objective = problem.objective(oracle)
-    C = oracle.confusion_of(decisions)
     grouping = objective.grouping
     pooled = grouping.pool(C)
     slope = objective.full_gradient(pooled) * grouping.weight[:, None, None]
@@ -182,9 +189,8 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
     if not (apart and binary) or aim.average == "instance" or isinstance(rule, MixtureRule):
         return None
     assert rows.codes is not None
-    decided = rule.decide(rows.proba)
-    _, table = _moves(problem, decided)
     oracle = problem.oracle()
+    _, table = moves(problem, oracle.confusion_of(rule.decide(rows.proba)))
     objective = problem.objective(oracle)
     group = objective.grouping.group
     counts = problem.source.class_weights

@@ -320,10 +320,10 @@ def test_words_for_weights_offsets_and_tables():
     assert weighted.describe().endswith("Weights: 'a': 2, 'b': 1, 'c': 5.")
     offset = WeightedRule(Loss(diagonal=-np.ones((1, 3)), offset=np.array([[0.0, 0.1, 0.2]])), classes)
     assert offset.describe().endswith("Bonuses: 'a': 0.2, 'b': 0.1, 'c': 0.")
-    full = WeightedRule(Loss(full=np.array([[[0.0, 1.0, 4.0], [1.0, 0.0, 1.0], [4.0, 1.0, 0.0]]])), classes)
+    full = WeightedRule(Loss(full=np.array([[[0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [4.0, 1.0, 0.0]]])), classes)
     assert full.describe().splitlines()[1:] == [
         "true  'a'  'b'  'c'",
-        "'a'     0    1    4",
+        "'a'     0    1    3",
         "'b'     1    0    1",
         "'c'     4    1    0",
     ]

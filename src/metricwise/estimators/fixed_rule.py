@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..inputs import read_sample_weight, warn_of_order
 from ..losses import Loss
 from ..metrics.linear import Accuracy
-from ..rules import MixtureRule, WeightedRule, load_rule
+from ..rules import MixtureRule, WeightedRule, as_rule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
 from ._decisions import RuleClassifier
 from ._judging import score_labels, weight_for_fit
@@ -147,9 +147,7 @@ class FixedRuleClassifier(RuleClassifier):
         return hasattr(self, "estimator_") or _is_fitted(self.estimator)
 
     def _read_rule(self) -> Rule:
-        if isinstance(self.rule, Mapping):
-            return (MixtureRule if self.rule.get("kind") == "mixture" else WeightedRule).from_dict(self.rule)
-        return self.rule if isinstance(self.rule, (WeightedRule, MixtureRule)) else load_rule(self.rule)
+        return as_rule(self.rule)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return who takes which metadata: all of it goes to the estimator.

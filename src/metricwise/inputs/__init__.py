@@ -8,7 +8,7 @@ objects are recognised by what they can do.
 from ..rows import Probabilities
 from .categories import Scales, scales_of
 from .classes import classes_from_columns, name_classes
-from .data import read_data
+from .data import Data, read_data
 from .encoding import decode, python_labels, read_missing, shared
 from .frames import column_names, is_frame, match_columns, position_named, warn_of_order
 from .labels import Labels, make_rows, observed_labels, read_labels, read_pair
@@ -28,6 +28,7 @@ from .weights import (
 )
 
 __all__ = [
+    "Data",
     "Labels",
     "Probabilities",
     "Scales",

@@ -6,8 +6,18 @@ before them, and their JSON. Must not know metrics, oracles or solvers.
 
 from .link import Link, prior_shift
 from .link_fit import fit_link, fit_links
-from .load import load_rule
+from .load import as_rule, load_rule
 from .mixture import MixtureRule
 from .weighted import WeightedRule, anonymous_rule
 
-__all__ = ["Link", "MixtureRule", "WeightedRule", "anonymous_rule", "fit_link", "fit_links", "load_rule", "prior_shift"]
+__all__ = [
+    "Link",
+    "MixtureRule",
+    "WeightedRule",
+    "anonymous_rule",
+    "as_rule",
+    "fit_link",
+    "fit_links",
+    "load_rule",
+    "prior_shift",
+]

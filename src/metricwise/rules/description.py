@@ -21,6 +21,7 @@ FloatArray = NDArray[np.float64]
 
 _MANY_OUTPUTS = 8  # more than these are summarised
 _MANY_CLASSES = 12
+_ROUNDING = 1e-12  # of the largest loss: what differs by less is no difference
 
 
 def describe_rule(rule: WeightedRule) -> str:
@@ -78,11 +79,15 @@ def _output_lines(rule: WeightedRule, m: int) -> list[str]:
     labels = [repr(label) for label in python_labels(rule.classes[m])]
     if len(labels) == 2:
         return [_binary_sentence(rule, m, *labels)]
-    k = len(labels)
-    if rule.loss.is_diagonal:
-        diagonal, offset = (a[m if len(a) > 1 else 0, :k] for a in rule.loss.arrays)
+    k, loss = len(labels), rule.loss.output(m)
+    full = loss.tensor()[0, :k, :k] if k == 3 or not loss.is_diagonal else None  # wider diagonals have no cut points
+    scale = None if full is None else _cut_points(full, python_labels(rule.classes[m]))
+    if scale is not None:
+        return _cut_lines(labels, *scale)
+    if loss.is_diagonal:
+        diagonal, offset = (a[0, :k] for a in loss.arrays)
         return _weight_lines(labels, -diagonal, -offset)
-    full = rule.loss.tensor()[m if rule.loss.n_outputs > 1 else 0, :k, :k]
+    assert full is not None
     return _table_lines(labels, full)
 
 
@@ -119,6 +124,37 @@ def _listed(labels: list[str], values: FloatArray) -> str:
     if len(pairs) > _MANY_CLASSES:
         pairs = [*pairs[:_MANY_CLASSES], f"and {len(pairs) - _MANY_CLASSES} more"]
     return ", ".join(pairs)
+
+
+def _cut_points(full: FloatArray, labels: list[Any]) -> tuple[FloatArray, FloatArray] | None:
+    """Return grades (K,) and ascending cut points (K - 1,) of the expected grade, where the loss decides by these.
+
+    It does if it falls from class to class by a number of the class less one of the true class, as squared errors and
+    quadratic kappa have it. Grades have no scale: they are the labels where these are numbers as far apart, else they
+    go from 0 to K - 1.
+    """
+    steps = np.diff(full, axis=1)
+    cuts, grades = steps[0], steps[0, 0] - steps[:, 0]
+    if not ((np.diff(grades) > 0).all() and (np.diff(cuts) > 0).all()):
+        return None
+    if np.abs(steps - (cuts - grades[:, None])).max() > _ROUNDING * np.abs(full).max():
+        return None
+    start, end = 0.0, len(labels) - 1.0
+    if all(isinstance(label, (int, float)) for label in labels):
+        spread = labels[0] + grades * ((labels[-1] - labels[0]) / grades[-1])
+        if np.allclose(spread, labels, rtol=0, atol=1e-9 * abs(labels[-1] - labels[0])):
+            start, end = float(labels[0]), float(labels[-1])
+    factor = (end - start) / grades[-1]
+    return start + grades * factor, start + cuts * factor
+
+
+def _cut_lines(labels: list[str], grades: FloatArray, cuts: FloatArray) -> list[str]:
+    shown = [f"{cut + 0.0:.4g}" for cut in cuts[:_MANY_CLASSES]]
+    more = [f"and {len(cuts) - _MANY_CLASSES} more"] if len(cuts) > _MANY_CLASSES else []
+    return [
+        f"Predict by the expected grade, rounded at the cut points {', '.join([*shown, *more])}.",
+        f"Grades: {_listed(labels, grades)}.",
+    ]
 
 
 def _table_lines(labels: list[str], full: FloatArray) -> list[str]:

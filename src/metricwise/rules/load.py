@@ -6,12 +6,14 @@ Owns the choice of the class; each class checks its own fields.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from . import serialize
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 
-__all__ = ["load_rule"]
+__all__ = ["as_rule", "load_rule"]
 
 
 def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule:
@@ -39,3 +41,29 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule:
     if document.get("format") == serialize.FORMAT and document.get("kind") not in ("weighted", "mixture"):
         raise ValueError(f"{who}: kind must be 'weighted' or 'mixture', got {serialize.shown(document.get('kind'))}.")
     return MixtureRule.from_dict(document) if document.get("kind") == "mixture" else WeightedRule.from_dict(document)
+
+
+def as_rule(rule: Any) -> WeightedRule | MixtureRule:
+    """Return a rule, read from what stands for one.
+
+    Parameters
+    ----------
+    rule : WeightedRule, MixtureRule, path, JSON text, or a document from `to_dict`
+
+    Returns
+    -------
+    WeightedRule or MixtureRule
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> from metricwise.rules.load import as_rule
+    >>> rule = mw.WeightedRule.from_thresholds(0.3)
+    >>> as_rule(rule.to_dict()) == as_rule(rule.to_json()) == as_rule(rule)
+    True
+    """
+    if isinstance(rule, (WeightedRule, MixtureRule)):
+        return rule
+    if isinstance(rule, Mapping):
+        return (MixtureRule if rule.get("kind") == "mixture" else WeightedRule).from_dict(rule)
+    return load_rule(rule)

@@ -7,7 +7,7 @@ a threshold, class weights. Must not know metrics, solvers, or where the loss co
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..inputs import Probabilities, Schema, check_rows, decode, python_labels, read_proba
 from ..losses import Loss
-from . import serialize
+from . import by_hand, serialize
 from .decisions import bisect_changes, decide_loss
 from .description import describe_rule
 from .link import Link
@@ -88,6 +88,137 @@ class WeightedRule:
         object.__setattr__(self, "output_names", schema.output_names)
         object.__setattr__(self, "facts", dict(self.facts))
         _check(self)
+
+    # ------------------------------------------------------------------------------------------------- by hand
+
+    @classmethod
+    def from_thresholds(
+        cls, thresholds: Any, *, classes: Any = None, pos_label: Any = None, output_names: Sequence[str] | None = None
+    ) -> WeightedRule:
+        """Return the rule that predicts the positive class of binary outputs above a threshold.
+
+        The positive class is predicted iff its probability exceeds the threshold, not at it, in float64. scikit-learn's
+        FixedThresholdClassifier predicts it at the threshold too: the rule that decides as it does at t has
+        ``np.nextafter(t, -np.inf)`` here, and `sklearn_threshold` goes the other way.
+
+        Parameters
+        ----------
+        thresholds : float, mapping, or sequence of M floats
+            In [0, 1]; -inf predicts the positive class always, inf never. A number is for one output. A mapping of
+            names of outputs to numbers, or a sequence, is for several, in the order of their columns; one is several
+            too, with a 2-D y. A mapping whose only key is one of the `classes` is for one output, with that class as
+            the positive one.
+        classes : array-like of 2 labels, or list of M such, optional
+            In column order, for all outputs or for each; 0 and 1 by default.
+        pos_label : object, or list of M objects, optional
+            The positive class, for all outputs or for each. Needed for other labels than 0 and 1, -1 and 1, False and
+            True.
+        output_names : sequence of M str, optional
+            Names of the outputs in column order, where `thresholds` is a sequence, or a mapping in another order.
+
+        Returns
+        -------
+        WeightedRule
+
+        See Also
+        --------
+        from_weights : Any number of classes.
+        metricwise.evaluate : What the rule is worth, beside argmax or another rule.
+
+        Examples
+        --------
+        >>> import metricwise as mw
+        >>> rule = mw.WeightedRule.from_thresholds({"fraud": 0.2}, classes=["fine", "fraud"])
+        >>> rule.predict([0.1, 0.2, 0.3])
+        array(['fine', 'fine', 'fraud'], dtype='<U5')
+        >>> rule = mw.WeightedRule.from_thresholds({"news": 0.3, "sport": 0.6})
+        >>> rule.predict([[0.4, 0.4], [0.2, 0.7]])
+        array([[1, 0],
+               [0, 1]])
+        >>> rule.thresholds
+        array([0.3, 0.6])
+        """
+        return cls(**by_hand.by_thresholds(thresholds, classes, pos_label, output_names))
+
+    @classmethod
+    def from_weights(
+        cls, weights: Any, *, classes: Any = None, output_names: Sequence[str] | None = None
+    ) -> WeightedRule:
+        """Return the rule that predicts the class of the largest weight times probability, ``argmax_j w_j * eta_j``.
+
+        Ties go to the lowest class.
+
+        Parameters
+        ----------
+        weights : mapping or sequence
+            For one output, a mapping of labels to non-negative weights, or K weights in the order of the classes. For
+            several, a mapping of their names to these or a sequence of one each, such as an array of shape (M, K), in
+            the order of their columns.
+        classes : array-like of K labels, or list of M such, optional
+            In column order, for all outputs or for each. By default the sorted labels of a mapping, which is the order
+            that scikit-learn has, and 0 to K - 1 for a sequence.
+        output_names : sequence of M str, optional
+            Names of the outputs in column order, where `weights` is a sequence, or a mapping in another order.
+
+        Returns
+        -------
+        WeightedRule
+
+        See Also
+        --------
+        from_thresholds : Binary outputs.
+        from_cut_points : Ordered classes.
+
+        Examples
+        --------
+        >>> import metricwise as mw
+        >>> rule = mw.WeightedRule.from_weights({"low": 1, "high": 3, "middle": 2}, classes=["low", "middle", "high"])
+        >>> rule.predict([[0.45, 0.4, 0.15], [0.7, 0.2, 0.1]])
+        array(['middle', 'low'], dtype='<U6')
+        >>> rule.class_weight
+        array([1., 2., 3.])
+        """
+        return cls(**by_hand.by_weights(weights, classes, output_names))
+
+    @classmethod
+    def from_cut_points(
+        cls, cut_points: Any, *, grades: Any = None, classes: Any = None, output_names: Sequence[str] | None = None
+    ) -> WeightedRule:
+        """Return the rule that rounds the expected grade of ordered classes at cut points.
+
+        With the expected grade ``E = sum_j g_j * eta_j`` (over the sum of the row, which is 1 but for rounding) class j
+        is predicted where j cut points lie below E: ``np.digitize(E, cut_points, right=True)``. It is the weighted rule
+        of the loss ``L[i, j] = sum_{k <= j} (c_k - g_i)``, and what people tune for quadratic kappa.
+
+        Parameters
+        ----------
+        cut_points : sequence of K - 1 floats
+            Ascending. A class between equal ones is never predicted, and -inf or inf cut off classes at the ends. For
+            several outputs, a mapping of their names to such sequences or a sequence of one each, in the order of their
+            columns.
+        grades : sequence of K floats, or sequence of M such, optional
+            What the classes are worth, ascending; 0 to K - 1 by default. Needed where `classes` are other numbers.
+        classes : array-like of K labels, or list of M such, optional
+            In column order, from the lowest to the highest, for all outputs or for each; 0 to K - 1 by default.
+        output_names : sequence of M str, optional
+            Names of the outputs in column order, where `cut_points` is a sequence, or a mapping in another order.
+
+        Returns
+        -------
+        WeightedRule
+
+        See Also
+        --------
+        from_weights : Classes without an order.
+
+        Examples
+        --------
+        >>> import metricwise as mw
+        >>> rule = mw.WeightedRule.from_cut_points([1.4, 2.7], grades=[1, 2, 3], classes=[1, 2, 3])
+        >>> rule.predict([[0.7, 0.2, 0.1], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8]])  # expected grades 1.4, 1.6, 2.7
+        array([1, 2, 2])
+        """
+        return cls(**by_hand.by_cut_points(cut_points, grades, classes, output_names))
 
     # ------------------------------------------------------------------------------------------------- shapes
 
@@ -217,11 +348,18 @@ class WeightedRule:
         """Weights w such that the rule is ``argmax_j w_j * eta_j``, of shape (K,), or (M, K) if `multioutput`.
 
         A bias of the link multiplies them (but for probabilities below its floor). None where the rule has no such
-        form: a full loss, an offset that differs between classes, a temperature other than 1. Padding has weight 0.
+        form: a full loss, an offset that differs between three or more classes, a temperature other than 1. Padding has
+        weight 0.
         """
         if not self.loss.is_diagonal or (self.link is not None and (self.link.temperature != 1).any()):
             return None
         diagonal, offset = (np.broadcast_to(a, (self.n_outputs, self.width)) for a in self.loss.arrays)
+        # An offset of one of two classes is a weight of both. Weights have no scale: what may overflow is brought down.
+        binary = self.n_classes == 2
+        down = np.where(np.maximum(np.abs(diagonal), np.abs(offset)).max(axis=1, keepdims=True) > 1e300, 0.25, 1.0)
+        diagonal, offset = diagonal * down, offset * down
+        diagonal[binary, :2] += offset[binary, :2] - offset[binary, 1::-1]
+        offset[binary] = 0.0
         real = np.arange(self.width) < self.n_classes[:, None]
         if (np.where(real, offset, offset[:, :1]) != offset[:, :1]).any():
             return None

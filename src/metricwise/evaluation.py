@@ -1,0 +1,576 @@
+"""``evaluate``: what a given rule is worth on rows with labels, beside argmax or another rule.
+
+Owns the reading of its arguments, the values of two sets of decisions by any metrics, and their intervals. The rule is
+given, not chosen on these rows: nothing here corrects for a choice. Must not know solvers' algorithms.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import inputs, kernels
+from .inputs import Schema, column_names, is_frame, position_named, shown
+from .losses import Loss
+from .metrics.aim import Aim
+from .metrics.averages import check_average
+from .metrics.base import Metric
+from .metrics.for_outputs import MetricSpec, are_for_outputs, resolve_outputs, settle
+from .metrics.functions import check_whole_rows
+from .metrics.naming import check_same_classes, positive_places
+from .metrics.resolution import Resolved, metric_meant, resolve, target_kind
+from .problem import InMemory, components, mixed
+from .rules import MixtureRule, WeightedRule, anonymous_rule, as_rule
+from .rules.weighted import same_classes
+from .solvers import Estimate, Solution
+from .sources import MemorySource
+from .uncertainty import Errors, Spread, moves, values_of_samples
+
+__all__ = ["Comparison", "Evaluation", "evaluate"]
+
+FloatArray = NDArray[np.float64]
+Rule = WeightedRule | MixtureRule
+
+_WHO = "evaluate"
+_RESAMPLES = 200
+_LOTS = 1 << 12
+_DRAWS = 1 << 22  # numbers of resamples that are held at once
+# Of the metric's range: where the error by slopes is larger, the metric has none to speak of, and rows are drawn again.
+_STEEP = 0.1
+_MOST_CELLS = 1 << 22  # of confusion matrices that are valued anew
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A metric of a rule and of what it is held against, on the same rows.
+
+    Parameters
+    ----------
+    value : Estimate
+        Of the rule: the metric on the rows given, and a 95 % interval for rows like these.
+    baseline : Estimate
+        Of what it is held against.
+    difference : Estimate
+        ``value - baseline``. Its interval is that of the paired difference, which is narrower than the other two would
+        suggest, for both are counted on the same rows.
+    """
+
+    value: Estimate
+    baseline: Estimate
+    difference: Estimate
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Mapping[str, Comparison]):
+    """What a rule is worth by several metrics: a mapping of their names to comparisons, and a table in print.
+
+    Parameters
+    ----------
+    comparisons : dict of str to Comparison
+    n_rows : int
+    against : str
+        What the rule is held against, "argmax" or "other rule".
+
+    See Also
+    --------
+    metricwise.evaluate : Makes one.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> rule = mw.WeightedRule.from_thresholds(0.3)
+    >>> evaluation = mw.evaluate(rule, [0.1, 0.2, 0.4, 0.6, 0.8], [0, 0, 1, 0, 1], ["recall", "precision"])
+    >>> evaluation["recall"].difference.estimate
+    0.5
+    >>> list(evaluation.to_dict()["precision"])[:3]
+    ['value', 'low', 'high']
+    """
+
+    comparisons: dict[str, Comparison]
+    n_rows: int
+    against: str
+
+    def __getitem__(self, name: str) -> Comparison:
+        return self.comparisons[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.comparisons)
+
+    def __len__(self) -> int:
+        return len(self.comparisons)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return plain dicts of numbers by metric, which ``pandas.DataFrame.from_dict(..., orient="index")`` takes."""
+        return {name: _numbers(one) for name, one in self.comparisons.items()}
+
+    def __repr__(self) -> str:
+        head = ["metric", "rule", self.against, "difference"]
+        rows = [head, *([name, *_cells(one)] for name, one in self.comparisons.items())]
+        widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([f"{self.n_rows} rows, with 95 % intervals:", *lines])
+
+
+def _numbers(comparison: Comparison) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for name in ("value", "baseline", "difference"):
+        estimate, prefix = getattr(comparison, name), "" if name == "value" else f"{name}_"
+        out |= {name: estimate.estimate, f"{prefix}low": estimate.low, f"{prefix}high": estimate.high}
+    return out
+
+
+def _cells(comparison: Comparison) -> list[str]:
+    plain = [(comparison.value, ".4f"), (comparison.baseline, ".4f"), (comparison.difference, "+.4f")]
+    # Adding 0 turns -0 into 0.
+    return [f"{one.estimate + 0.0:{form}} [{one.low + 0.0:{form}}, {one.high + 0.0:{form}}]" for one, form in plain]
+
+
+def evaluate(
+    rule: Any,
+    proba: Any,
+    y: ArrayLike,
+    metrics: MetricSpec | Iterable[MetricSpec] | Mapping[str, MetricSpec],
+    *,
+    against: Any = None,
+    average: str | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_kind: str = "importance",
+    groups: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+    output_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+    missing: Any = None,
+    zero_division: float = 0.0,
+) -> Evaluation:
+    """Value a rule by any metrics on rows with labels, beside plain argmax or another rule, with 95 % intervals.
+
+    The rule is taken as given. On rows that it was fitted to the values are too good, and so are the intervals:
+    evaluate on rows that neither the model nor the rule has seen, or take `Solution.gain` and
+    `Solution.value_on_new_rows`, which allow for that.
+
+    Parameters
+    ----------
+    rule : WeightedRule, MixtureRule, Solution, path, str or dict
+        A rule, what `optimize` returns, a JSON file or text that `to_json` wrote, or a document from `to_dict`. A
+        mixture counts by the shares of its rules; where the metric is one of rows (the instance-average, a function
+        that takes no `sample_weight`), by what `predict` draws.
+    proba : array-like
+        Class probabilities, as ``rule.predict`` takes them.
+    y : array-like of shape (N,) or (N, M)
+        Labels of the rule's classes; missing ones count nowhere. Columns of a data frame are matched to the rule's
+        outputs by name, if these have names.
+    metrics : str, Metric, callable, list or dict
+        One metric, a list, or a dict that gives them names: each is what :func:`optimize` takes for `metric`. A metric
+        for each output is a dict or a list within the list.
+    against : WeightedRule, MixtureRule, Solution, path, str or dict, optional
+        Another rule for the same outputs and classes; None is plain argmax.
+    average : {"micro", "macro", "instance"}, optional
+        Over outputs, for metrics whose names do not say. None means micro, and must be given where outputs have
+        different classes.
+    sample_weight : array-like of shape (N,), optional
+    weight_kind : {"importance", "frequency"}, default="importance"
+        What weights mean: how much a row matters, or how many rows it stands for, as whole numbers.
+    groups : array-like of shape (N,), optional
+        Rows that belong together, such as those of one patient: they vary as one. Exact copies of rows are noticed
+        without.
+    time : array-like of shape (N,), optional
+        When rows were observed, as numbers or dates: neighbours in time belong together.
+    output_weight : array-like of shape (M,), optional
+        In the order of the rule's outputs.
+    pos_label : object, or list of M objects, optional
+        The positive class of metrics of one class, by label: for all outputs, or for each. Needed for other labels than
+        0 and 1, -1 and 1, False and True.
+    missing : scalar, optional
+        A code that stands for a missing label besides the usual ones.
+    zero_division : float, default=0.0
+        Value at 0/0 of the metrics given by name.
+
+    Returns
+    -------
+    Evaluation
+        A mapping of the names of the metrics to a :class:`~metricwise.evaluation.Comparison` each.
+
+    See Also
+    --------
+    WeightedRule.from_thresholds : The rule that you have today.
+    optimize : A better one.
+
+    Notes
+    -----
+    Intervals are those of the delta method: the standard error follows from how far each row moves the metric, rows of
+    one group together, and the difference from how far each row moves both. A class whose rows are all decided alike
+    says nothing of how often they might not be: one more row of it that is decided otherwise counts as well. Where a
+    metric has a kink (`min_recall`), or is too steep for slopes, rows are drawn again, 200 times over. Intervals end
+    where the range of the metric does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> proba = rng.beta(1, 3, 2000)
+    >>> y = (rng.random(2000) < proba).astype(int)
+    >>> today = mw.WeightedRule.from_thresholds(0.35)
+    >>> mw.evaluate(today, proba, y, ["f1", "precision", "recall"])
+    2000 rows, with 95 % intervals:
+    metric     rule                     argmax                   difference
+    f1         0.5645 [0.5284, 0.6007]  0.4412 [0.3970, 0.4854]  +0.1233 [+0.0857, +0.1610]
+    precision  0.5656 [0.5229, 0.6083]  0.7046 [0.6465, 0.7628]  -0.1390 [-0.1850, -0.0931]
+    recall     0.5635 [0.5208, 0.6061]  0.3212 [0.2810, 0.3613]  +0.2423 [+0.2055, +0.2792]
+    """
+    one, other = _read_rule(rule, "rule"), None if against is None else _read_rule(against, "against")
+    if other is not None:
+        _check_alike(one, other)
+    inputs.warn_of_order(_WHO, 2, proba=proba, y=y, sample_weight=sample_weight)
+    data = _read_data(one, proba, y, missing, sample_weight, weight_kind, groups, time)
+    schema, rows = data.schema, data.rows
+    alpha = inputs.read_output_weight(output_weight, schema.n_outputs, _WHO)
+    named = _read_metrics(metrics, schema, data.scales, average, pos_label, zero_division)
+    if groups is None and time is None and rows.repeats is None:
+        rows = replace(rows, cluster=rows.copies())
+    source = MemorySource(rows, schema)
+    if not (source.class_weights > 0)[alpha > 0].any():
+        raise ValueError(f"{_WHO}: no observed label has a positive weight; check sample_weight and output_weight.")
+    argmax = anonymous_rule(Loss.argmax(schema.width), schema.n_classes)
+    both = [
+        _Decisions.of(one, _proba_for(one, proba)),
+        _Decisions.of(argmax, rows.proba) if other is None else _Decisions.of(other, _proba_for(other, proba)),
+    ]
+    found = {}
+    for name, meant in named.items():
+        check_whole_rows(meant.metric, _WHO, sample_weight=rows.weight, output_weight=alpha, average=meant.average)
+        positive = positive_places(meant.metric, schema.classes) if meant.support_weighted else None
+        aim = Aim(meant.metric, meant.average, alpha, meant.support_weighted, positive, meant.name)
+        found[name] = _compare(InMemory(source, aim), both)
+    return Evaluation(found, rows.n_rows, "argmax" if other is None else "other rule")
+
+
+# ----------------------------------------------------------------------------------------------------------- arguments
+
+
+def _read_rule(rule: Any, parameter: str) -> Rule:
+    if isinstance(rule, Solution):
+        return rule.rule
+    if not isinstance(rule, (WeightedRule, MixtureRule, str, os.PathLike, Mapping)):
+        raise TypeError(
+            f"{_WHO}: {parameter} must be a rule, a Solution, a JSON file or text, or a document of a rule, got "
+            f"{shown(rule)}."
+        )
+    return as_rule(rule)
+
+
+def _check_alike(rule: Rule, other: Rule) -> None:
+    """Refuse a rule for other outputs or classes, whose decisions about the same columns mean something else."""
+    if rule.multioutput != other.multioutput or not same_classes(rule.classes, other.classes):
+        raise ValueError(
+            f"{_WHO}: against must be a rule for the outputs and classes of the rule, in their order, "
+            f"{_outputs(rule.schema)}, got {_outputs(other.schema)}."
+        )
+    names, others = rule.schema.output_names, other.schema.output_names
+    if None not in (names, others) and names != others:
+        raise ValueError(
+            f"{_WHO}: against must be a rule for the outputs of the rule, in their order, {shown(names)}, got "
+            f"{shown(others)}."
+        )
+
+
+def _outputs(schema: Schema) -> str:
+    classes = [inputs.python_labels(labels) for labels in schema.classes]
+    return shown(classes if schema.multioutput else classes[0])
+
+
+def _read_data(
+    rule: Rule, proba: Any, y: Any, missing: Any, sample_weight: Any, weight_kind: Any, groups: Any, time: Any
+) -> inputs.Data:
+    """Read rows with labels, the outputs in the order of the rule."""
+    if y is None:
+        raise ValueError(f"{_WHO}: y must hold the labels of the rows, got None.")
+    schema = rule.schema
+    if inputs.is_two_dimensional(y, _WHO) != schema.multioutput:
+        said = f"2-D, with a column for each of its {schema.n_outputs} outputs" if schema.multioutput else "1-D"
+        raise ValueError(f"{_WHO}: y must be {said}, as the rule has them, got shape {np.shape(y)}.")
+    return inputs.read_data(
+        proba,
+        _in_order(y, proba, schema.output_names) if schema.multioutput else y,
+        classes=list(schema.classes) if schema.multioutput else schema.classes[0],
+        missing=missing,
+        normalize=schema.normalize,
+        sample_weight=sample_weight,
+        weight_kind=weight_kind,
+        groups=groups,
+        time=time,
+        who=_WHO,
+    )
+
+
+def _in_order(y: Any, proba: Any, outputs: tuple[str, ...] | None) -> Any:
+    """Return y with its columns in the order of the rule's outputs, where both have names.
+
+    The columns of multilabel probabilities are matched to the rule by name, and y must follow them: without names of
+    both there is nothing to go by.
+    """
+    names, columns = _names(y), _names(proba)
+    if outputs is None or names is None:
+        known = outputs if names is None else tuple(names)
+        if columns is not None and known is not None and set(columns) == set(known) and tuple(columns) != known:
+            who = "y has no names" if names is None else "the outputs of the rule have no names"
+            raise ValueError(
+                f"{_WHO}: the columns of proba, {shown(columns)}, come in another order than {shown(list(known))}, and "
+                f"{who}: which column is which cannot be told; give proba in that order."
+            )
+        return y
+    if set(names) != set(outputs):
+        raise ValueError(
+            f"{_WHO}: the columns of y must be named like the outputs of the rule, {shown(list(outputs))}, got "
+            f"{shown(names)}; pass y.to_numpy() to take them by position."
+        )
+    if tuple(names) == outputs:
+        return y
+    actual = column_names(y)
+    wanted = [actual[names.index(name)] for name in outputs]
+    return y.select(wanted) if hasattr(y, "select") else y[wanted]
+
+
+def _names(table: Any) -> list[str] | None:
+    """Names of the columns as text; None for what has none, or has those that tables without names have."""
+    if not is_frame(table) or position_named(column_names(table)):
+        return None
+    return list(map(str, column_names(table)))
+
+
+def _proba_for(rule: Rule, proba: Any) -> inputs.Probabilities:
+    return components(rule)[0][0].read(proba, _WHO)
+
+
+def _read_metrics(
+    metrics: Any, schema: Schema, scales: Any, average: str | None, pos_label: Any, zero_division: Any
+) -> dict[str, Resolved]:
+    """Find the metrics that are meant, each under its name."""
+    if not (isinstance(zero_division, (int, float, np.number)) and 0 <= zero_division <= 1):
+        raise ValueError(f"{_WHO}: zero_division must be a number in [0, 1], got {shown(zero_division)}.")
+    if average is not None:
+        check_average(average, _WHO)
+    found: dict[str, Resolved] = {}
+    listed = _listed(metrics, schema)
+    for name, metric in listed:
+        meant = _meant(metric, schema, average, pos_label, float(zero_division))
+        name = meant.name if name is None else name
+        if name in found:
+            raise ValueError(f"{_WHO}: metrics: {name!r} names two metrics; give a dict of names to metrics.")
+        found[name] = settle(meant, schema.classes, declared=False, scales=scales)
+    if pos_label is not None and not any(_wants_positive(metric, schema) for _, metric in listed):
+        raise ValueError(
+            f"{_WHO}: pos_label is for metrics of one class that do not name it, and none of these is one."
+        )
+    return found
+
+
+def _wants_positive(metric: Any, schema: Schema) -> bool:
+    if are_for_outputs(metric):
+        return True  # else they have been refused already
+    return metric_meant(metric, target_kind(schema.width, schema.multioutput), class_named=True).metric.wants_positive
+
+
+def _listed(metrics: Any, schema: Schema) -> list[tuple[str | None, Any]]:
+    """Metrics with their names, None where they are called what they are."""
+    if isinstance(metrics, Mapping):
+        outputs = set(schema.output_names or ()) if schema.multioutput else set()
+        if not metrics or not all(isinstance(name, str) for name in metrics) or set(metrics) == outputs:
+            raise ValueError(
+                f"{_WHO}: metrics as a dict must have names of metrics for keys, text, got {shown(list(metrics))}; a "
+                "metric for each output goes into a list: metrics=[{output: metric, ...}]."
+            )
+        return list(metrics.items())
+    if isinstance(metrics, (str, Metric)) or not isinstance(metrics, Iterable):
+        return [(None, metrics)]
+    each = list(metrics)
+    if not each:
+        raise ValueError(f"{_WHO}: metrics must name at least one metric, such as 'f1' or ['f1', 'recall'], got none.")
+    return [(None, metric) for metric in each]
+
+
+def _meant(metric: Any, schema: Schema, average: str | None, pos_label: Any, zero_division: float) -> Resolved:
+    """Find what is meant by one metric; `average` and `pos_label` are for those that want for them."""
+    several, names = schema.multioutput, schema.classes
+    if are_for_outputs(metric):
+        meant = resolve_outputs(
+            metric,
+            names,
+            several=several,
+            average=average,
+            zero_division=zero_division,
+            pos_label=pos_label,
+            outputs=schema.output_names,
+            who=_WHO,
+        )
+    else:
+        kind = target_kind(schema.width, several)
+        meant = resolve(metric, kind, None, zero_division, pos_label, wanted_only=True)
+        if average is not None and not meant.fixed:
+            meant = replace(meant, average=average, average_given=True)  # type: ignore[arg-type]  # checked
+    if not meant.average_given:
+        check_same_classes(names, _WHO)
+    return meant
+
+
+# ------------------------------------------------------------------------------------------------- values and intervals
+
+
+@dataclass(frozen=True, eq=False)
+class _Decisions:
+    """What a rule decides: codes (N, M) of each rule that it mixes, their shares (M or 1, R), and what is drawn."""
+
+    codes: tuple[NDArray[Any], ...]
+    shares: FloatArray
+    drawn: NDArray[Any]
+
+    @classmethod
+    def of(cls, rule: Rule, proba: inputs.Probabilities) -> _Decisions:
+        rules, shares = components(rule)
+        dtype = kernels.code_type(proba.width)
+        codes = tuple(one.decide(proba).astype(dtype) for one in rules)
+        return cls(codes, shares, codes[0] if len(codes) == 1 else rule.decide(proba).astype(dtype))
+
+    @property
+    def as_drawn(self) -> _Decisions:
+        return _Decisions((self.drawn,), np.ones((1, 1)), self.drawn)
+
+    def mix(self, tensors: list[FloatArray]) -> FloatArray:
+        """Mean of arrays (S, M, ...) of each rule by their shares."""
+        if len(tensors) == 1:
+            return tensors[0]
+        shares = np.broadcast_to(self.shares, (tensors[0].shape[1], len(tensors)))
+        return np.asarray(np.einsum("mr,rsm...->sm...", shares, np.stack(tensors)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """The metric of decisions, how far each row (N,) moves it, and how far rows that no row has shown would."""
+
+    value: float
+    rows: FloatArray
+    unseen: FloatArray
+
+
+def _compare(problem: InMemory, both: list[_Decisions]) -> Comparison:
+    metric, spread = problem.aim.metric, Spread.of(problem)
+    by_row = problem.aim.average == "instance"
+    if by_row or metric.whole_rows:
+        both = [own.as_drawn for own in both]
+    one, other = (_judge_rows(problem, own) if by_row else _judge(problem, own, spread) for own in both)
+    errors = Errors(*map(spread.error, (one.rows, other.rows, one.rows - other.rows)))
+    low, high = metric.range
+    # Each by itself, so that what a rule is worth does not depend on what it is held against. Also if it is no number.
+    drawn = [not by_row and not (metric.smooth and error <= _STEEP * (high - low)) for error in errors]
+    if any(drawn):
+        resampled = _resampled(problem, both, spread, one.value, other.value)
+        errors = Errors(*np.where(drawn, resampled, errors).tolist())
+    unseen = [float(np.linalg.norm(moved)) for moved in (one.unseen, other.unseen, one.unseen - other.unseen)]
+    half = [spread.quantile * float(np.hypot(*pair)) for pair in zip(errors, unseen, strict=True)]
+    return Comparison(
+        _estimate(one.value, half[0], low, high),
+        _estimate(other.value, half[1], low, high),
+        _estimate(one.value - other.value, half[2], low - high, high - low),
+    )
+
+
+def _estimate(value: float, half: float, least: float, most: float) -> Estimate:
+    return Estimate(value, max(value - half, min(value, least)), min(value + half, max(value, most)))
+
+
+def _judge_rows(problem: InMemory, decisions: _Decisions) -> _Judged:
+    """Judge by the mean over rows of the metric of each."""
+    each, mass = problem.by_row(decisions.drawn)
+    mass = mass / mass.sum()
+    value = float(each @ mass)
+    return _Judged(value, (each - value) * mass, np.zeros(0))
+
+
+def _judge(problem: InMemory, decisions: _Decisions, spread: Spread) -> _Judged:
+    rows, oracle = problem.source.rows, problem.oracle()
+    assert rows.codes is not None
+    C = mixed(np.stack([oracle.confusion_of(codes) for codes in decisions.codes]), decisions.shares)
+    value, table = moves(problem, C)
+    out, outputs = np.zeros(rows.n_rows), np.arange(len(table))
+    shares = np.broadcast_to(decisions.shares, (len(table), len(decisions.codes)))
+    for part in rows.proba.chunks():
+        for codes, share in zip(decisions.codes, shares.T, strict=True):
+            out[part] += table[outputs, rows.codes[part], codes[part]] @ share
+    unseen = _unseen(problem, C, table, _unit(problem, spread))
+    return _Judged(value, out if rows.weight is None else out * rows.weight, unseen)
+
+
+def _unseen(problem: InMemory, C: FloatArray, table: FloatArray, unit: float) -> FloatArray:
+    """How far one more row of each class of each group of outputs, (G, K), would move the metric if decided otherwise.
+
+    Of interest, and else 0, where all rows of a class are decided alike: these say nothing of how often others are not.
+    Rightly where all are wrong, any wrong way where all are right. Of very many such classes each matters little, and
+    slopes will do.
+
+    Parameters
+    ----------
+    C : ndarray of shape (M, K, K)
+    table : ndarray of shape (M, K + 1, K)
+        How far rows move the metric.
+    unit : float
+        Weight of a row.
+    """
+    objective = problem.objective(problem.oracle())
+    grouping = objective.grouping
+    pooled = grouping.pool(C)
+    k = pooled.shape[1]
+    out, eye = np.zeros(pooled.shape[:2]), np.eye(k)
+    alike = np.argwhere((pooled > 0).sum(axis=2) == 1)
+    for g, i in alike:
+        n, total = int(grouping.n_classes[g]), float(grouping.total[g])
+        right = pooled[g, i, i] > 0
+        decided = (np.ones(n) - eye[i, :n]) / (n - 1) if right else eye[i, :n]
+        if len(alike) * k * k > _MOST_CELLS:
+            slope = float(table[grouping.first[g], i, :n] @ decided)
+            out[g, i] = slope * unit if np.isfinite(slope) else 0.0
+            continue
+        more = pooled[g, :n, :n] * total
+        more[i] += unit * decided
+        more /= more.sum()
+        metric = objective.metrics[g].of_rows(total + unit)
+        value = float(metric.bind(more.sum(axis=1), objective.labels[g]).value(more))
+        out[g, i] = (value - float(objective.values_of(int(g), pooled[g][None])[0])) * grouping.weight[g]
+    return out
+
+
+def _unit(problem: InMemory, spread: Spread) -> float:
+    """Weight of what is drawn as one: a row, or the rows that belong together."""
+    rows = problem.source.rows
+    weight = 1.0 if rows.weight is None or rows.repeats is not None else float(rows.weight.mean())
+    return weight * rows.n_rows / spread.n_clusters
+
+
+def _resampled(problem: InMemory, both: list[_Decisions], spread: Spread, *found: float) -> Errors:
+    """Errors by drawing rows again, for metrics that slopes say little of.
+
+    Root mean squares about the values found: the least of several recalls is smaller in resamples, as it is in samples.
+    """
+    rows, k = problem.source.rows, problem.schema.width
+    assert rows.codes is not None
+    true, rng = rows.codes.astype(np.int32), np.random.default_rng(0)
+    if spread.repeats is None and spread.n_clusters > _LOTS:  # sums of many rows vary as well, and are fewer to draw
+        lot = rng.permutation(spread.n_clusters) % _LOTS
+        spread = Spread(lot if spread.cluster is None else lot[spread.cluster], None, _LOTS)
+    cells = [[np.where(true >= 0, true * k + codes, -1).astype(np.int32) for codes in own.codes] for own in both]
+    values = np.empty((2, _RESAMPLES))
+    size = max(rows.n_rows, true.shape[1] * k * k * max(map(len, cells)))
+    step = max(1, _DRAWS // size)
+    for start in range(0, _RESAMPLES, step):
+        part = slice(start, min(start + step, _RESAMPLES))
+        weight = spread.draws(part.stop - start, rng)
+        weight = weight if rows.weight is None else weight * rows.weight
+        for out, own, tallied in zip(values, both, cells, strict=True):
+            counts = [kernels.tally(cell, weight, k * k).reshape(len(weight), -1, k, k) for cell in tallied]
+            out[part] = values_of_samples(problem, own.mix(counts))
+    apart = values - np.array(found)[:, None]
+    return Errors(*(float(np.sqrt(np.mean(own**2))) for own in (*apart, apart[0] - apart[1])))
