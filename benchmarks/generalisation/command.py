@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sets", nargs="+", choices=(*SETS, *FRESH, *WORLDS), metavar="SET", help="only these sets")
     parser.add_argument("--quick", action="store_true", help="fewer sets and splits, no peers, a summary on the screen")
     parser.add_argument("--fresh", action="store_true", help="forget the rules measured before")
+    parser.add_argument("--again", action="store_true", help="measure the default anew, and keep recipes and peers")
     parser.add_argument("--cache", type=Path, default=Path(".cache/generalisation"), help="folder for probabilities")
     parser.add_argument("--tag", help="name of the file of measurements in the cache")
     data = os.environ.get("METRICWISE_DATA")
@@ -82,31 +83,47 @@ def _probabilities(task: Task, cache: Path, folder: Path | None) -> list[dict[st
     return []
 
 
-def _measure(task: Task, cache: Path, with_peers: bool, constants: dict[str, float]) -> list[dict[str, Any]]:
+def _measure(
+    task: Task, cache: Path, with_peers: bool, default_only: bool, constants: dict[str, float]
+) -> list[dict[str, Any]]:
     from metricwise import selection
 
     for name, value in constants.items():
         if not hasattr(selection, name):
             raise SystemExit(f"--set: metricwise.selection has no {name}.")
         setattr(selection, name, value)
-    return list(rules.measure(task, cache, with_peers=with_peers))
+    return list(rules.measure(task, cache, with_peers=with_peers, default_only=default_only))
 
 
 def _rules(tasks: list[Task], found: Path, options: argparse.Namespace) -> None:
     """Measure what is not in the file yet; rows are appended as they come."""
-    if options.fresh:
+    stored: dict[tuple[str, ...], dict[str, str]] = {}
+    if options.again:
+        stored = {_key(row): row for row in _stored(found)}
+    if options.fresh or options.again:
         found.unlink(missing_ok=True)
     done = {(row["set"], row["model"], int(row["split"])) for row in _stored(found)}
     missing = [task for task in tasks if (task.set, task.model, task.split) not in done]
     constants = {name: float(value) if "." in value else int(value) for name, value in _pairs(options.set)}
-    work = partial(_measure, cache=options.cache, with_peers=not options.quick, constants=constants)
+    work = partial(
+        _measure,
+        cache=options.cache,
+        with_peers=not options.quick,
+        default_only=options.again,
+        constants=constants,
+    )
     with found.open("a", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
         if file.tell() == 0:
             writer.writeheader()
         for rows in _spread(work, missing, options.jobs, "rules"):
-            writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+            texts = ({k: f"{v:.6g}" if isinstance(v, float) else str(v) for k, v in row.items()} for row in rows)
+            writer.writerows(stored.get(_key(row), {}) | row for row in texts)
             file.flush()
+
+
+def _key(row: dict[str, str]) -> tuple[str, ...]:
+    return tuple(row[name] for name in ("set", "model", "split", "metric"))
 
 
 def _pairs(settings: Iterable[str]) -> Iterator[tuple[str, str]]:

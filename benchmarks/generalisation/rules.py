@@ -43,7 +43,9 @@ def metrics_of(n_classes: int) -> tuple[str, ...]:
     return _BINARY if n_classes == 2 else _MULTICLASS
 
 
-def measure(task: Task, cache: Path, *, with_peers: bool = True) -> Iterator[dict[str, Any]]:
+def measure(
+    task: Task, cache: Path, *, with_peers: bool = True, default_only: bool = False
+) -> Iterator[dict[str, Any]]:
     """Yield one row per metric: held-out value and seconds of each method, and what the automatic choice promised."""
     found = read(task, cache)
     for metric in metrics_of(found["oof"].shape[1]):
@@ -55,7 +57,8 @@ def measure(task: Task, cache: Path, *, with_peers: bool = True) -> Iterator[dic
             "n_train": len(found["y"]),
             "n_test": len(found["y_test"]),
         }
-        yield row | _Cell(found, metric).run(with_peers)
+        cell = _Cell(found, metric)
+        yield row | (cell.auto() if default_only else cell.run(with_peers))
 
 
 class _Cell:

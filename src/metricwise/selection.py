@@ -52,7 +52,7 @@ _ROUGH = 1e-4  # tolerance of solvers on resamples: what is left of the gap drow
 _STEPS = 30  # of solvers on resamples, at most
 # Resamples share rows, the rule varies with them, and so does the model between folds and the whole: measured on the
 # sets of the study, not derived. The value itself varies with the rows that it is counted on most of all.
-_WIDEN, _WIDEN_VALUE = 1.3, 1.15
+_WIDEN, _WIDEN_KINK, _WIDEN_VALUE = 1.15, 1.3, 1.15
 # Of the metric's range: where the error by slopes is larger, the metric has none to speak of (MCC and G-mean of a class
 # that is hardly ever predicted), and rows are drawn again instead.
 _STEEP = 0.1
@@ -386,7 +386,8 @@ def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gai
         return None, Estimate(*between(base, errors.second, low, high))
     shift = one_more_right(problem, decisions) - one_more_right(problem, plain) - (value - base)
     luck = min(_MOST_LUCK * estimate, _luck(estimate - least, error))
-    gain = between(estimate - luck, _WIDEN * float(np.hypot(errors.difference, shift)), low - high, high - low)
+    widen = _WIDEN if problem.aim.metric.smooth else _WIDEN_KINK
+    gain = between(estimate - luck, widen * float(np.hypot(errors.difference, shift)), low - high, high - low)
     return Gain(*gain), Estimate(*between(value - unseen - luck, _WIDEN_VALUE * errors.first, low, high))
 
 
