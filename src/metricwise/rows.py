@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -262,9 +263,11 @@ class Rows:
     @property
     def _ends(self) -> tuple[list[NDArray[Any]], NDArray[Any] | None]:
         """The first and the last entry of every row, (N,) each, and the first label: what hardly any two have alike."""
-        first, last = (block.reshape(self.n_rows, -1) for block in (self.proba.blocks[0], self.proba.blocks[-1]))
-        alone = len(self.proba.blocks) == 1 and first.shape[1] <= 2
-        return [first[:, 0], *([] if alone else [last[:, -1]])], None if self.codes is None else self.codes[:, 0]
+        first, last = self.proba.blocks[0], self.proba.blocks[-1]
+        entries = [first[:, 0] if first.ndim == 2 else first[:, 0, 0]]
+        if len(self.proba.blocks) > 1 or prod(first.shape[1:]) > 2:
+            entries.append(last[:, -1] if last.ndim == 2 else last[:, -1, -1])
+        return entries, None if self.codes is None else self.codes[:, 0]
 
     def alike(self) -> bool:
         """Whether any two of the rows are alike in what they begin and end with."""

@@ -402,18 +402,18 @@ def _believed(problem: InMemory, table: _Table, decisions: NDArray[Any], bag: Ba
     recalibrated = bag.link is not None and problem.prior is None and not bag.mixtures
     if not (recalibrated and metric.smooth) or aim.average == "instance" or _by_block(problem):
         return None
-    rows, width = problem.source.rows, problem.schema.width
+    rows = problem.source.rows
     assert rows.codes is not None
     seen = None if rows.codes.min(initial=0) >= 0 else rows.codes >= 0
-    counts = np.zeros((2, problem.schema.n_outputs, width, width))
+    blocks = [np.empty(block.shape) for block in rows.proba.blocks]
     for own, which in zip(table.resamples.rows, table.resamples.left_out.T, strict=True):
         link = bag.mean_link(which)
         assert link is not None
-        proba = link.view(rows.proba.take(own)).recalibrated()
-        weight = None if rows.weight is None else rows.weight[own]
-        for count, codes in zip(counts, (decisions, table.decisions[-1]), strict=True):
-            count += expected_confusion(proba, codes[own], weight, None if seen is None else seen[own])
-    value, base = values_of_counts(problem, counts)
+        for block, part in zip(blocks, link.view(rows.proba.take(own)).recalibrated().blocks, strict=True):
+            block[own] = part
+    proba = replace(rows.proba, blocks=tuple(blocks), link=None)
+    counts = [expected_confusion(proba, codes, rows.weight, seen) for codes in (decisions, table.decisions[-1])]
+    value, base = values_of_counts(problem, np.stack(counts))
     return float(value - base)
 
 
