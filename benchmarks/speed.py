@@ -9,7 +9,7 @@ that is is measured before and after each workload, and the faster one counts.
 
 Each contestant has a process of its own, which is warmed up on a thousand rows and then asked for one fit in each
 round, so that all of them alternate; the order rotates. Everyone has the same number of rounds, but for those that need
-more than ten seconds: a ratio takes the best of the rounds that both took part in. Peers may use all cores.
+more than a second, the fewer the longer: a ratio takes the best of the rounds that both took part in. Peers may use all cores.
 
 Timed is everything from the arrays to the rule. Only bringing labels into the form that a library asks for is free.
 Values are counted by `workloads.py`, for everyone alike. A peer reaches a value if it is within 1e-4 of it.
@@ -34,7 +34,7 @@ from worker import everyone
 from workloads import Workload, chosen, save
 
 HERE = Path(__file__).parent
-SLOW = ((20.0, 1), (10.0, 2))  # who takes longer than so many seconds has so many rounds
+SLOW = ((20.0, 1), (10.0, 2), (3.0, 3), (1.0, 5))  # who takes longer than so many seconds has so many rounds
 MEMORY_UP_TO = 10.0  # seconds; measuring memory takes one more fit
 QUICK_SCALE, QUICK_ROUNDS = 0.05, 3
 
