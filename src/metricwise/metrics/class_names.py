@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-__all__ = ["NamedClass", "read_name"]
+__all__ = ["NAME", "NUMBER", "NamedClass", "Reader", "read_name", "written"]
 
-_NAME = re.compile(r"[A-Za-z_][\w.]*")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+NAME = re.compile(r"[A-Za-z_][\w.]*")
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _WORDS = {"True": True, "False": False}
 
 
@@ -55,8 +55,8 @@ def read_name(text: str, who: str = "metric") -> NamedClass | None:
     """
     if "[" not in text and "]" not in text:
         return None
-    reader = _Reader(text, who)
-    name = reader.take(_NAME, "the name of a metric, such as recall")
+    reader = Reader(text, who)
+    name = reader.take(NAME, "the name of a metric, such as recall")
     reader.expect("[")
     label = reader.label()
     reader.expect("]")
@@ -64,17 +64,45 @@ def read_name(text: str, who: str = "metric") -> NamedClass | None:
     return NamedClass(name, label)
 
 
-class _Reader:
-    """A text, and how far it has been read."""
+def written(label: Any) -> str:
+    """Return a class as it is written in a name: text in quotes, anything else as it is.
+
+    Examples
+    --------
+    >>> from metricwise.metrics.class_names import written
+    >>> print(written("on hold"), written(3))
+    'on hold' 3
+    """
+    if not isinstance(label, str):
+        return repr(label)
+    return "'" + label.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+class Reader:
+    """A text, and how far it has been read.
+
+    Parameters
+    ----------
+    text : str
+    who : str
+        Whose error it is, if it cannot be read.
+    """
 
     def __init__(self, text: str, who: str) -> None:
         self.text, self.who, self.at = text, who, 0
 
     def skip(self) -> None:
+        """Pass over blanks."""
         while self.at < len(self.text) and self.text[self.at].isspace():
             self.at += 1
 
+    def sees(self, pattern: re.Pattern[str]) -> bool:
+        """Say whether such a thing comes next."""
+        self.skip()
+        return pattern.match(self.text, self.at) is not None
+
     def take(self, pattern: re.Pattern[str], what: str) -> str:
+        """Read such a thing, or say in words what was expected."""
         self.skip()
         found = pattern.match(self.text, self.at)
         if found is None:
@@ -83,9 +111,11 @@ class _Reader:
         return found.group()
 
     def expect(self, sign: str) -> None:
+        """Read a sign."""
         self.take(re.compile(re.escape(sign)), repr(sign))
 
     def end(self) -> None:
+        """Refuse what is left."""
         self.skip()
         if self.at < len(self.text):
             raise self.error("nothing more")
@@ -100,11 +130,10 @@ class _Reader:
                 raise self.error(f"a class that ends with {quote}")
             self.at = inside.end()
             return re.sub(r"\\(.)", r"\1", inside.group(1))
-        number = _NUMBER.match(self.text, self.at)
+        number = NUMBER.match(self.text, self.at)
         if number is not None:
             self.at = number.end()
-            value = float(number.group())
-            return int(value) if re.fullmatch(r"[+-]?\d+", number.group()) else value
+            return int(number.group()) if re.fullmatch(r"[+-]?\d+", number.group()) else float(number.group())
         word = self.take(re.compile(r"\w+"), "a class: a word, a number, or anything in quotes")
         return _WORDS.get(word, word)
 

@@ -61,7 +61,7 @@ class Constraint:
     --------
     >>> from metricwise.metrics import Precision
     >>> from metricwise.metrics.constraint import Constraint
-    >>> floor = Constraint(Precision(index=1), low=0.75).bind([0.5, 0.5])
+    >>> floor = Constraint(Precision(index=1), low=0.7).bind([0.5, 0.5])
     >>> floor.keeps([[0.4, 0.1], [0.2, 0.3]]), floor.keeps([[0.3, 0.2], [0.2, 0.3]])
     (True, False)
 
