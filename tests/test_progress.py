@@ -147,8 +147,7 @@ def stages(verbose, monkeypatch, capsys, **options):
 def test_optimize_says_what_it_is_doing(monkeypatch, capsys):
     told = stages(True, monkeypatch, capsys)
     assert told[0] == "optimize: recalibrating resamples"
-    assert "optimize: fitting resamples, recalibrated + expected" in told
-    assert "optimize: fitting resamples, recalibrated + labels" in told
+    assert "optimize: fitting rules to resamples" in told
     assert told[-2:] == ["optimize: judging rows that were left out", "optimize: fitting all rows"]
     assert stages(True, monkeypatch, capsys, confusion="labels", recalibrate=False) == ["optimize: fitting all rows"]
     assert stages(False, monkeypatch, capsys) == []

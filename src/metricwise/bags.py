@@ -8,7 +8,7 @@ Every row is left out by some resamples, whose rules may judge it. Must not know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -296,7 +296,6 @@ def fit_bags(
     recipes: Sequence[Recipe],
     solver: Solver | Settings,
     link: Link | None,
-    stage: Callable[[str], None] = lambda _: None,
 ) -> list[Bag]:
     """Fit rules to every resample of the rows of a problem, by recipes that have the link in common.
 
@@ -309,8 +308,6 @@ def fit_bags(
     solver : Solver or Settings
     link : Link or None
         That of all resamples; see :func:`links_of`.
-    stage : callable, optional
-        Told what is being done.
 
     Returns
     -------
@@ -320,7 +317,6 @@ def fit_bags(
     rules: list[list[WeightedRule | MixtureRule]] = [[] for _ in recipes]
     for tile in _tiles(problem, resamples, link):
         for recipe, own in zip(recipes, rules, strict=True):
-            stage(f"fitting resamples, {recipe}")
             own.append(solve(tile, recipe, solver, None).rule)
     return [_bag(problem, resamples.n_resamples, own, link) for own in rules]
 

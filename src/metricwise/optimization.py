@@ -187,7 +187,7 @@ def optimize(
     )
     if problem.aim.metric.whole_rows:
         recipe = _read_recipe(_only_labels(problem.aim.metric, confusion, bool(randomized)), recalibrate, y)
-    n_stages = 1 if not isinstance(recipe, list) else len(recipe) + 3
+    n_stages = 4 if isinstance(recipe, list) else 1
     with Progress("optimize", n_stages, shown) as progress:
         problem.source.passes.listener = progress.tick
         return _solve(problem, recipe, chosen_solver, seed, progress)

@@ -152,7 +152,8 @@ def choose(
     resamples = draw(rows, rng, _rounds(rows, len(recipes)) if whole else min(_FEW, _rounds(rows, len(recipes))))
     stage("recalibrating resamples")
     link = links_of(rows, resamples, recipes[0].recalibrate)
-    bags = fit_bags(rows, resamples, recipes, solver, link, stage)
+    stage("fitting rules to resamples")
+    bags = fit_bags(rows, resamples, recipes, solver, link)
     stage("judging rows that were left out")
     names = [str(recipe) for recipe in recipes]
     together = whole and not any(bag.mixtures for bag in bags)
