@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import FractionalLinear, Increasing, Linear, Metric, inner
+from .one_vs_rest import OneVsRest
 
 __all__ = ["BoundConstraint", "Constraint", "HalfSpace"]
 
@@ -56,6 +57,8 @@ class Constraint:
         The output that it is about; None: all, averaged as the aim is.
     name : str, default=""
         What the user called it.
+    near_prior : bool, default=False
+        Whether the bounds are on the difference to the prior of the class, of whose predicted share it is then.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Constraint:
     high: float = np.inf
     output: int | None = None
     name: str = ""
+    near_prior: bool = False
 
     def bind(self, priors: Any, classes: Sequence[Any] | None = None) -> BoundConstraint:
         """Bind the metric to the class priors (K,) of the confusion that it is about.
@@ -86,7 +90,9 @@ class Constraint:
             If it cannot be kept by a convex programme: a bound from above on what is concave but not linear, or any
             bound on what is neither a ratio nor concave.
         """
-        bound = BoundConstraint(self, self.metric.bind(priors, classes))
+        bound = BoundConstraint(
+            self._around(priors, classes), self.metric.bind(priors, classes), len(np.asarray(priors))
+        )
         form = bound.form
         if isinstance(form, (Linear, FractionalLinear)) or (form.concave and np.isinf(self.high)):
             return bound
@@ -101,6 +107,14 @@ class Constraint:
             f"recalls, precisions, F, kappa, costs, shares or means of recalls instead."
         )
 
+    def _around(self, priors: Any, classes: Sequence[Any] | None) -> Constraint:
+        """The bounds moved to the prior, where they are around it."""
+        if not self.near_prior:
+            return self
+        assert isinstance(self.metric, OneVsRest)
+        prior = float(np.asarray(priors)[self.metric.position(len(np.asarray(priors)), classes)])
+        return replace(self, low=prior + self.low, high=prior + self.high, near_prior=False)
+
 
 @dataclass(frozen=True, eq=False)
 class BoundConstraint:
@@ -111,10 +125,13 @@ class BoundConstraint:
     constraint : Constraint
     metric : Metric
         Bound.
+    n_classes : int
+        K.
     """
 
     constraint: Constraint
     metric: Metric
+    n_classes: int
 
     @cached_property
     def form(self) -> Metric:

@@ -56,8 +56,10 @@ class Limits:
     share: FloatArray
 
     def pool(self, C: FloatArray) -> list[FloatArray]:
-        """Return the confusions (..., K, K) that each is about, of tensors (..., M, K, K)."""
-        return [np.einsum("m,...mij->...ij", share, C) for share in self.share]
+        """Return the confusions (..., k, k) that each is about, of its k classes, of tensors (..., M, K, K)."""
+        sizes = [one.n_classes for one in self.constraints]
+        pooled = [np.einsum("m,...mij->...ij", share, C) for share in self.share]
+        return [own[..., :k, :k] for own, k in zip(pooled, sizes, strict=True)]
 
     def values(self, C: FloatArray) -> FloatArray:
         """Return the values (..., Q) of confusion tensors (..., M, K, K)."""
@@ -288,7 +290,8 @@ class Feasible:
         own, other = self.blocks.pool(aim[None])[0], self.blocks.pool(judged[None])[0]
         total = 0.0
         for price, (q, space) in zip(prices, rows, strict=False):
-            total += price * float(self.blocks.limits[q] @ np.einsum("ij,bij->b", space.A, other) - space.level)
+            reached = np.einsum("ij,bij->b", space.A, other[:, : len(space.A), : len(space.A)])
+            total += price * float(self.blocks.limits[q] @ reached - space.level)
         for price, cut in zip(prices[len(rows) :], cuts, strict=False):
             total += price * float(cut.level + self.blocks.aim[cut.group] @ np.einsum("ij,bij->b", cut.slope, own))
         return total
@@ -450,7 +453,7 @@ def _ascend(feasible: Feasible, point: Point) -> Point:
 
 def _functionals(terms: Sequence[tuple[FloatArray, FloatArray]], C: FloatArray) -> FloatArray:
     """Linear functionals of the weights, (F, T * B): weights of blocks (B,) times <A, C> of confusions (T, B, K, K)."""
-    rows = [(share * np.einsum("ij,tbij->tb", A, C)).reshape(-1) for share, A in terms]
+    rows = [(share * np.einsum("ij,tbij->tb", A, C[..., : len(A), : len(A)])).reshape(-1) for share, A in terms]
     return np.array(rows).reshape(len(terms), C.shape[0] * C.shape[1])
 
 

@@ -1,0 +1,138 @@
+"""Constraints as they were written, and what they mean for the outputs and classes at hand.
+
+Owns the step from names in brackets to confusions: which output a constraint is about, which class, and its bounds once
+the class priors are known. Must not know solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .inputs import Schema, python_labels, shown
+from .metrics.constraint import Constraint
+from .metrics.constraint_text import Wanted
+from .metrics.for_outputs import resolve_for
+from .metrics.naming import same_classes
+from .metrics.resolution import metric_meant, target_kind
+from .oracles import Oracle
+from .solvers.constrained import Limits
+
+__all__ = ["bind_limits", "read_limits"]
+
+FloatArray = NDArray[np.float64]
+
+_WHO = "subject_to"
+
+
+def read_limits(
+    wanted: Sequence[Wanted], schema: Schema, *, declared: bool, pos_label: Any = None, zero_division: float = 0.0
+) -> tuple[Constraint, ...]:
+    """Find the metric, the class and the output of each constraint.
+
+    A constraint that names no output of several is about all of them together: their confusions are pooled, as the
+    micro-average does.
+
+    Parameters
+    ----------
+    wanted : sequence of Wanted
+    schema : Schema
+    declared : bool
+        Whether the user gave the classes.
+    pos_label : object, optional
+        The positive class of metrics of one class that name none.
+    zero_division : float, default=0.0
+        The value at 0/0 of metrics given by name.
+
+    Returns
+    -------
+    tuple of Constraint
+        Those near the prior have the tolerance for bounds, around 0; see :func:`bind_limits`.
+    """
+    return tuple(_read(one, schema, declared, pos_label, zero_division) for one in wanted)
+
+
+def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_division: float) -> Constraint:
+    metric = one.metric
+    output, label = _places(one, schema)
+    classes = schema.classes if output is None else (schema.classes[output],)
+    if output is None and len(classes) > 1 and not same_classes(classes):
+        raise ValueError(
+            f"{_WHO}: '{one}' names no output, and outputs whose classes differ cannot be counted together; name one: "
+            f"{_example(one, schema)}."
+        )
+    found = resolve_for(
+        metric,
+        classes[:1],
+        several=False,
+        declared=declared,
+        zero_division=zero_division,
+        pos_label=label if label is not None else _if_wanted(metric, classes[0], pos_label),
+        who=_WHO,
+    )
+    low, high = (one.low, one.high) if one.near_prior is None else (-one.near_prior, one.near_prior)
+    return Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
+
+
+def _if_wanted(metric: Any, classes: NDArray[Any], pos_label: Any) -> Any:
+    """The positive class, for a metric that wants one and has it among its classes."""
+    kind = target_kind(len(classes), several=False)
+    if pos_label is None or not metric_meant(metric, kind, class_named=True).metric.wants_positive:
+        return None
+    return pos_label
+
+
+def _places(one: Wanted, schema: Schema) -> tuple[int | None, Any]:
+    """The position of the output and the label of the class that stand in brackets."""
+    if len(one.labels) == 2:
+        return _output(one.labels[0], one, schema), one.labels[1]
+    if not one.labels:
+        return None, None
+    (label,) = one.labels
+    kind = target_kind(schema.width, several=False)
+    if not schema.multioutput or metric_meant(one.metric, kind, class_named=True).metric.wants_positive:
+        return None, label
+    return _output(label, one, schema), None
+
+
+def _output(name: Any, one: Wanted, schema: Schema) -> int:
+    names = list(range(schema.n_outputs)) if schema.output_names is None else list(schema.output_names)
+    if not schema.multioutput:
+        raise ValueError(f"{_WHO}: '{one}' names an output, and there is one only; leave {name!r} out.")
+    if name in names:
+        return names.index(name)
+    raise ValueError(f"{_WHO}: '{one}' names the output {name!r}, which must be one of {shown(names)}.")
+
+
+def _example(one: Wanted, schema: Schema) -> str:
+    name = 0 if schema.output_names is None else schema.output_names[0]
+    inside = (name, *one.labels) if len(one.labels) < 2 else one.labels
+    return f"'{replace(one, labels=tuple(inside), text='')}'"
+
+
+def bind_limits(constraints: Sequence[Constraint], schema: Schema, oracle: Oracle) -> Limits:
+    """Bind constraints to the class priors that an oracle counts.
+
+    Parameters
+    ----------
+    constraints : sequence of Constraint
+    schema : Schema
+    oracle : Oracle
+        That counts them.
+
+    Returns
+    -------
+    Limits
+    """
+    mass = oracle.weight / oracle.weight.sum()
+    share = np.array([mass if one.output is None else np.eye(len(mass))[one.output] for one in constraints])
+    bound = []
+    for one, own in zip(constraints, share, strict=True):
+        k = int(schema.n_classes[own > 0].max())
+        labels = tuple(python_labels(np.asarray(schema.classes[int(np.argmax(own > 0))])))
+        bound.append(one.bind(own @ oracle.priors[:, :k], labels))
+    return Limits(tuple(bound), share.reshape(len(constraints), len(mass)))

@@ -1,0 +1,134 @@
+"""Constraints by name: which class and which output they are about, and values counted by scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn import metrics as sk
+
+from metricwise.losses import Loss
+from metricwise.metrics.constraint_text import at_least, read_constraints
+from metricwise.optimization import read_problem
+from metricwise.promises import bind_limits, read_limits
+
+NAMES = np.array(["low", "on hold", "urgent"])
+
+
+def problem_of(proba, y, metric="accuracy", **options):
+    return read_problem(proba, y, metric, **options)
+
+
+def values(problem, text, **options):
+    """What constraints are of argmax, by name."""
+    schema = problem.schema
+    limits = bind_limits(
+        read_limits(read_constraints(text), schema, declared=True, **options), schema, problem.oracle()
+    )
+    C = problem.oracle().confusions([Loss.argmax(schema.width)])[0]
+    return limits.values(C), limits
+
+
+@pytest.fixture(scope="module")
+def one():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([3, 1, 1], 500)
+    return proba, NAMES[(proba.cumsum(axis=1) < rng.random((500, 1))).sum(axis=1)]
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Two outputs of their own classes, some labels missing."""
+    rng = np.random.default_rng(1)
+    first, second = rng.dirichlet([2, 1], 400), rng.dirichlet([2, 1, 1], 400)
+    y = np.empty((400, 2), dtype=object)
+    y[:, 0] = np.array(["no", "yes"])[(first.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1)]
+    y[:, 1] = NAMES[(second.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1)]
+    y[::9, 1] = None
+    return [first, second], y
+
+
+def test_one_output(one):
+    proba, y = one
+    decided = NAMES[proba.argmax(axis=1)]
+    found, limits = values(
+        problem_of(*one), "recall[urgent] >= 0.1 and precision['on hold'] >= 0.1 and share[low] <= 0.9 and kappa >= 0"
+    )
+    assert found == pytest.approx(
+        [
+            sk.recall_score(y, decided, labels=["urgent"], average="macro"),
+            sk.precision_score(y, decided, labels=["on hold"], average="macro"),
+            np.mean(decided == "low"),
+            sk.cohen_kappa_score(y, decided),
+        ]
+    )
+    assert next(one.constraint.name for one in limits.constraints) == "recall[urgent] >= 0.1"
+
+
+def test_near_the_prior(one):
+    _proba, y = one
+    _, limits = values(problem_of(*one), "share[urgent] within 0.02 of prior")
+    constraint = limits.constraints[0].constraint
+    assert (constraint.low, constraint.high) == pytest.approx(
+        (np.mean(y == "urgent") - 0.02, np.mean(y == "urgent") + 0.02)
+    )
+
+
+def test_outputs_by_position_and_all_together(two):
+    proba, y = two
+    problem = problem_of(proba, y, average="macro", classes=[["no", "yes"], NAMES])
+    found, limits = values(problem, ["recall[1, urgent] >= 0.1", "f1[0, yes] >= 0.1", at_least("accuracy", 0.1, 1)])
+    seen = np.array([label is not None for label in y[:, 1]])
+    decided = [np.array(["no", "yes"])[proba[0].argmax(axis=1)], NAMES[proba[1].argmax(axis=1)]]
+    true, own = y[seen, 1].astype(str), decided[1][seen]
+    assert found == pytest.approx(
+        [
+            sk.recall_score(true, own, labels=["urgent"], average="macro"),
+            sk.f1_score(y[:, 0].astype(str), decided[0], pos_label="yes"),
+            sk.accuracy_score(true, own),
+        ]
+    )
+    assert [one.n_classes for one in limits.constraints] == [3, 2, 3]
+
+
+def test_labels_of_several_outputs_are_pooled():
+    rng = np.random.default_rng(2)
+    proba = rng.beta(1, 2, (300, 3))
+    y = (rng.random((300, 3)) < proba).astype(int)
+    found, _ = values(problem_of(proba, y, "f1"), "precision >= 0.1 and recall[2, 1] >= 0.1")
+    decided = proba > 0.5
+    assert found == pytest.approx(
+        [sk.precision_score(y, decided, average="micro"), sk.recall_score(y[:, 2], decided[:, 2])]
+    )
+
+
+def test_the_positive_class_is_taken_where_none_is_named(one):
+    proba, y = one
+    fraud = np.where(y == "urgent", "fraud", "fine")
+    binary = np.column_stack([1 - proba[:, 2], proba[:, 2]])
+    problem = problem_of(binary, fraud, classes=["fine", "fraud"])
+    found, _ = values(problem, "recall >= 0.1", pos_label="fraud")
+    assert found == pytest.approx(
+        [sk.recall_score(fraud, np.where(binary[:, 1] > 0.5, "fraud", "fine"), pos_label="fraud")]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("recall >= 0.1", "is about one class, and a multiclass target has no positive one"),
+        ("recall[urgnt] >= 0.1", r"pos_label must be one of the classes \['low', 'on hold', 'urgent'\]"),
+        ("recall[a, urgent] >= 0.1", "names an output, and there is one only; leave 'a' out"),
+        ("roc_auc >= 0.9", "no function of the confusion matrix"),
+        ("mcc >= 0.5", "neither a ratio of linear metrics nor concave"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(one, text, message):
+    with pytest.raises(ValueError, match=message):
+        values(problem_of(*one), text)
+
+
+def test_outputs_are_asked_for_where_they_differ(two):
+    proba, y = two
+    problem = problem_of(proba, y, average="macro", classes=[["no", "yes"], NAMES])
+    with pytest.raises(ValueError, match=r"cannot be counted together; name one: 'accuracy\[0\] >= 0.5'"):
+        values(problem, "accuracy >= 0.5")
+    with pytest.raises(ValueError, match=r"names the output 7, which must be one of \[0, 1\]"):
+        values(problem, "recall[7, urgent] >= 0.5")
