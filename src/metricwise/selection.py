@@ -442,7 +442,6 @@ def _variation(problem: InMemory, bag: Bag) -> float:
     how far it is not: their rules are judged by all rows. They vary about the rule of all rows by a root of two less
     than that varies about the best one.
     """
-    everyone = np.ones(bag.n_resamples, dtype=bool)
-    value = problem.value_of(bag.decide(problem, everyone))
-    each = [problem.value_of(bag.decide(problem, np.arange(bag.n_resamples) == r)) for r in range(bag.n_resamples)]
-    return max(0.0, float(np.sqrt(2.0) * (value - np.mean(each))))
+    masks = [np.ones(bag.n_resamples, dtype=bool), *np.eye(bag.n_resamples, dtype=bool)]
+    values = _values(problem, np.stack([_counts(problem, bag.decide(problem, mask), slice(None)) for mask in masks]))
+    return max(0.0, float(np.sqrt(2.0) * (values[0] - np.mean(values[1:]))))
