@@ -141,7 +141,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="folder; without it only a full run writes, beside this file")
     given = parser.parse_args()
     mw.optimize(*multiclass(500, 3), "macro_f1")  # whatever is loaded on first use
-    rounds, cut = (1, 100) if given.quick else (5, 1)
+    rounds, cut = (1, 100) if given.quick else (9, 1)
     rows = [*of_classes(FEW, rounds), *of_classes(MANY // cut, rounds), *of_labels(min(rounds, 3), min(cut, 10))]
     text = markdown(rows)
     print(text)

@@ -111,7 +111,7 @@ def changes(block, line, grid, n_bins, wanted=None, summed=True):
     group = line.group
     walk.line.summed = summed
     walk.line.two = walk.is_two()
-    cdef Py_ssize_t groups = walk.n_groups, segments = walk.n_groups * (n_bins + 2), part
+    cdef Py_ssize_t groups = walk.n_groups, segments = walk.n_groups * (n_bins + 2), part, work
     cdef Py_ssize_t rows = walk.source.rows, outputs = walk.source.outputs, width = walk.source.width
     cdef Py_ssize_t firsts = outputs * (width + 1) * width
     cdef bint few = walk.line.which != NULL
@@ -121,7 +121,8 @@ def changes(block, line, grid, n_bins, wanted=None, summed=True):
     walk.line.sorted = n_bins > 0 or apart
     if apart:
         cut.parts = (outputs + _TOGETHER - 1) // _TOGETHER
-        cut.threads = 1 if _forked or rows * outputs < _LEAST_WORK else min(<Py_ssize_t> mw_max_threads(), cut.parts)
+        work = rows * outputs * width * (width if walk.line.constant.offset == NULL else 1)  # of a full loss, every cell
+        cut.threads = 1 if _forked or work < _LEAST_WORK else min(<Py_ssize_t> mw_max_threads(), cut.parts)
     cdef Py_ssize_t copies = cut.parts if summed and not apart else 1
     start, first = np.zeros((copies, groups, 2)), np.zeros((copies, firsts), dtype=np.int64)
     sums = np.zeros((1 if few else copies, segments, 4))

@@ -148,7 +148,8 @@ class Sweep(BaseSolver):
         else:
             walk = oracle.walk(line, 0.0)
         values, everywhere = np.full(len(walk.group), -np.inf), True
-        order = np.lexsort((walk.lower, walk.group))
+        behind = (np.diff(walk.group) > 0) | ((np.diff(walk.group) == 0) & (walk.lower[1:] >= walk.lower[:-1]))
+        order = np.arange(len(values)) if behind.all() else np.lexsort((walk.lower, walk.group))
         ends = np.searchsorted(walk.group[order], np.arange(n_groups + 1))
         for g in range(n_groups):
             own = order[ends[g] : ends[g + 1]]
