@@ -9,7 +9,8 @@ that is is measured before and after each workload, and the faster one counts.
 
 Each contestant has a process of its own, which is warmed up on a thousand rows and then asked for one fit in each
 round, so that all of them alternate; the order rotates. Everyone has the same number of rounds, but for those that need
-more than a second, the fewer the longer: a ratio takes the best of the rounds that both took part in. Peers may use all cores.
+more than a second, the fewer the longer: a ratio takes the best of the rounds that both took part in. Peers may use all
+cores.
 
 Timed is everything from the arrays to the rule. Only bringing labels into the form that a library asks for is free.
 Values are counted by `workloads.py`, for everyone alike. A peer reaches a value if it is within 1e-4 of it.
