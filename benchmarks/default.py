@@ -142,7 +142,7 @@ def main() -> None:
     given = parser.parse_args()
     mw.optimize(*multiclass(500, 3), "macro_f1")  # whatever is loaded on first use
     rounds, cut = (1, 100) if given.quick else (9, 1)
-    rows = [*of_classes(FEW, rounds), *of_classes(MANY // cut, rounds), *of_labels(min(rounds, 3), min(cut, 10))]
+    rows = [*of_classes(FEW, rounds), *of_classes(MANY // cut, rounds), *of_labels(min(rounds, 5), min(cut, 10))]
     text = markdown(rows)
     print(text)
     output = given.output or (None if given.quick else HERE)
