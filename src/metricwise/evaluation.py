@@ -29,7 +29,7 @@ from .rules import MixtureRule, WeightedRule, anonymous_rule, as_rule
 from .rules.weighted import same_classes
 from .solvers import Estimate, Solution
 from .sources import MemorySource
-from .uncertainty import Errors, Spread, moves, values_of_samples
+from .uncertainty import STEEP, Errors, Spread, moves, values_of_samples, within
 
 __all__ = ["Comparison", "Evaluation", "evaluate"]
 
@@ -40,8 +40,6 @@ _WHO = "evaluate"
 _RESAMPLES = 200
 _LOTS = 1 << 12
 _DRAWS = 1 << 22  # numbers of resamples that are held at once
-# Of the metric's range: where the error by slopes is larger, the metric has none to speak of, and rows are drawn again.
-_STEEP = 0.1
 _MOST_CELLS = 1 << 22  # of confusion matrices that are valued anew
 
 
@@ -466,21 +464,17 @@ def _compare(problem: InMemory, both: list[_Decisions]) -> Comparison:
     errors = Errors(*map(spread.error, (one.rows, other.rows, one.rows - other.rows)))
     low, high = metric.range
     # Each by itself, so that what a rule is worth does not depend on what it is held against. Also if it is no number.
-    drawn = [not by_row and not (metric.smooth and error <= _STEEP * (high - low)) for error in errors]
+    drawn = [not by_row and not (metric.smooth and error <= STEEP * (high - low)) for error in errors]
     if any(drawn):
         resampled = _resampled(problem, both, spread, one.value, other.value)
         errors = Errors(*np.where(drawn, resampled, errors).tolist())
     unseen = [float(np.linalg.norm(moved)) for moved in (one.unseen, other.unseen, one.unseen - other.unseen)]
     half = [spread.quantile * float(np.hypot(*pair)) for pair in zip(errors, unseen, strict=True)]
     return Comparison(
-        _estimate(one.value, half[0], low, high),
-        _estimate(other.value, half[1], low, high),
-        _estimate(one.value - other.value, half[2], low - high, high - low),
+        Estimate(*within(one.value, half[0], low, high)),
+        Estimate(*within(other.value, half[1], low, high)),
+        Estimate(*within(one.value - other.value, half[2], low - high, high - low)),
     )
-
-
-def _estimate(value: float, half: float, least: float, most: float) -> Estimate:
-    return Estimate(value, max(value - half, min(value, least)), min(value + half, max(value, most)))
 
 
 def _judge_rows(problem: InMemory, decisions: _Decisions) -> _Judged:

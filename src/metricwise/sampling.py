@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,6 @@ Low = Callable[[NDArray[Any], KeyArray, int], tuple[IntArray, KeyArray]]
 _EVENLY = 0.5  # share of a sample that is spent on all rows alike, so that no row stands for too many
 _UNWANTED = 1e-6  # rarity of a row that shows no class: it comes when nothing else is left
 _HALVINGS = 80
-_FEW = 1 << 16  # rows whose keys are made together
 _ALL_BITS = (1 << 64) - 1
 _BLOCK = 1 << 20  # labels looked at together
 
@@ -118,18 +118,10 @@ def number_copies(keys: KeyArray, weight: FloatArray | None) -> KeyArray:
 def by_keys(keys: KeyArray | None = None) -> Low:
     """Return how rows of given keys (N,), by default their positions, are drawn."""
 
-    def low(stratum: NDArray[Any], below: KeyArray, seed: int) -> tuple[IntArray, KeyArray]:
-        rows, numbers = [], []
-        for start in range(0, len(stratum), _FEW):
-            end = min(start + _FEW, len(stratum))
-            own = np.arange(start, end, dtype=np.uint64) if keys is None else keys[start:end]
-            own = kernels.scattered(own, seed)
-            wanted = np.flatnonzero(own <= below[stratum[start:end].astype(np.intp) + 1])
-            rows.append(wanted + start)
-            numbers.append(own[wanted])
-        return np.concatenate(rows), np.concatenate(numbers)
+    def some_keys(some: slice) -> KeyArray:
+        return np.arange(some.start, some.stop, dtype=np.uint64) if keys is None else keys[some]
 
-    return low
+    return partial(kernels.low_keys, some_keys)
 
 
 def _lowest(low: Low, seed: int, stratum: NDArray[Any], size: IntArray, quota: IntArray) -> IntArray:

@@ -26,6 +26,7 @@ from .rules.link_fit import LINK_ROWS
 from .solvers import Candidate, Estimate, Gain, Solver
 from .sources import MemorySource
 from .uncertainty import (
+    STEEP,
     Errors,
     Spread,
     bootstrap_errors,
@@ -33,6 +34,7 @@ from .uncertainty import (
     one_more_right,
     values_of_counts,
     values_of_samples,
+    within,
 )
 
 __all__ = ["Choice", "candidates", "choose"]
@@ -53,9 +55,6 @@ _STEPS = 30  # of solvers on resamples, at most
 # Resamples share rows, the rule varies with them, and so does the model between folds and the whole: measured on the
 # sets of the study, not derived. The value itself varies with the rows that it is counted on most of all.
 _WIDEN, _WIDEN_KINK, _WIDEN_VALUE = 1.15, 1.3, 1.15
-# Of the metric's range: where the error by slopes is larger, the metric has none to speak of (MCC and G-mean of a class
-# that is hardly ever predicted), and rows are drawn again instead.
-_STEEP = 0.1
 # Probabilities have as much of a say as labels, as long as the two agree to so many standard errors, and less beyond.
 # On the sets of the study that made the estimate better (root mean square error 0.043; of labels alone 0.048) and harm
 # rarer.
@@ -369,12 +368,8 @@ def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gai
         drawn = bootstrap_errors(problem, decisions, plain, seed=seed)
         errors = errors._replace(difference=max(errors.difference, drawn.difference))
         unseen = _variation(problem, table.bags[best])
-    elif max(errors) > _STEEP * (high - low) and not _by_block(problem):
+    elif max(errors) > STEEP * (high - low) and not _by_block(problem):
         errors = bootstrap_errors(problem, decisions, plain, seed=seed)
-
-    def between(value: float, error: float, least: float, most: float) -> tuple[float, float, float]:
-        half = spread.quantile * error
-        return value, max(value - half, min(value, least)), min(value + half, max(value, most))
 
     estimate, error = value - unseen - base, errors.difference
     least = 0.0 if problem.aim.metric.smooth else _CLEARLY * error
@@ -384,12 +379,14 @@ def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gai
         share = _BELIEF * min(1.0, (_AGREE * error / apart) ** 2) if apart > 0 else _BELIEF
         estimate, error = estimate + share * (believed - estimate), (1 - share) * error
     if estimate <= least:
-        return None, Estimate(*between(base, errors.second, low, high))
+        return None, Estimate(*within(base, spread.quantile * errors.second, low, high))
     shift = one_more_right(problem, decisions) - one_more_right(problem, plain) - (value - base)
     luck = min(_MOST_LUCK * estimate, _luck(estimate - least, error))
     widen = _WIDEN if problem.aim.metric.smooth else _WIDEN_KINK
-    gain = between(estimate - luck, widen * float(np.hypot(errors.difference, shift)), low - high, high - low)
-    return Gain(*gain), Estimate(*between(value - unseen - luck, _WIDEN_VALUE * errors.first, low, high))
+    half = spread.quantile * (widen * float(np.hypot(errors.difference, shift)))
+    own = spread.quantile * (_WIDEN_VALUE * errors.first)
+    gain = within(estimate - luck, half, low - high, high - low)
+    return Gain(*gain), Estimate(*within(value - unseen - luck, own, low, high))
 
 
 def _believed(problem: InMemory, table: _Table, decisions: NDArray[Any], bag: Bag) -> float | None:

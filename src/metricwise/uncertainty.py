@@ -19,6 +19,7 @@ from .problem import InMemory
 from .rules import MixtureRule, WeightedRule
 
 __all__ = [
+    "STEEP",
     "Errors",
     "Spread",
     "bootstrap_errors",
@@ -28,12 +29,16 @@ __all__ = [
     "threshold_range",
     "values_of_counts",
     "values_of_samples",
+    "within",
 ]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _FEW_WEIGHTS = 64
+# Of the metric's range: where the error by slopes is larger, the metric has none to speak of (MCC and G-mean of a class
+# that is hardly ever predicted), and rows are drawn again instead.
+STEEP = 0.1
 _MOST_RANGES = 64  # outputs whose thresholds are looked at, one by one
 
 
@@ -262,6 +267,11 @@ class Errors(NamedTuple):
     def of(cls, values: FloatArray) -> Errors:
         """Return those of values (2, R) in resamples."""
         return cls(*(float(np.std(own)) for own in (*values, values[0] - values[1])))
+
+
+def within(value: float, half: float, least: float, most: float) -> tuple[float, float, float]:
+    """Return a value and the ends of its interval, which end where the range of what is estimated does."""
+    return value, max(value - half, min(value, least)), min(value + half, max(value, most))
 
 
 def bootstrap_errors(

@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING
 
 from . import _numpy
 from ._block import Block, LineArrays
-from ._drawing import row_keys, scattered
+from ._drawing import low_keys, row_keys, scattered
 from ._link import LinkArrays
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "encode",
     "in_use",
     "log_partition",
+    "low_keys",
     "low_rows",
     "max_threads",
     "recalibrate",

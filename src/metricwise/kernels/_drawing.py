@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,11 +78,21 @@ def low_rows(
         Of each stratum, the first of which is -1.
     seed : int
     """
+
+    def keys(some: slice) -> KeyArray:
+        return row_keys([entry[some] for entry in entries], None if codes is None else codes[some])
+
+    return low_keys(keys, stratum, below, seed)
+
+
+def low_keys(
+    keys: Callable[[slice], KeyArray], stratum: NDArray[Any], below: KeyArray, seed: int
+) -> tuple[NDArray[np.intp], KeyArray]:
+    """Return the same of rows whose keys are made, or taken, some rows at a time: a callable from a slice of them."""
     rows, numbers = [], []
     for start in range(0, len(stratum), _FEW):
-        some = slice(start, start + _FEW)
-        own = row_keys([entry[some] for entry in entries], None if codes is None else codes[some])
-        own = scattered(own, seed)
+        some = slice(start, min(start + _FEW, len(stratum)))
+        own = scattered(keys(some), seed)
         low = np.flatnonzero(own <= below[stratum[some].astype(np.intp) + 1])
         rows.append(low + start)
         numbers.append(own[low])

@@ -202,7 +202,3 @@ class BoundConstraint:
         """Return a half-space that holds all that keep a bound on a concave metric, and is tight beside C (K, K)."""
         slope = self.form.gradient(C)
         return HalfSpace(slope, self.limits[0] - float(self.form.value(C)) + float(inner(slope, C)))
-
-    def tightened(self, low: float, high: float) -> BoundConstraint:
-        """Return it with other bounds."""
-        return replace(self, constraint=replace(self.constraint, low=low, high=high))
