@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 from metricwise import metrics
-from metricwise.metrics.constraint import Constraint
+from metricwise.metrics.constraint import Constraint, Limits
 from metricwise.optimization import read_problem
-from metricwise.solvers.constrained import Feasible, InfeasibleError, Limits, best_single, maximise
+from metricwise.solvers.constrained import Feasible, InfeasibleError, maximise
+from metricwise.solvers.constrained_single import best_single
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*alone is highest")
 TOL = 1e-9

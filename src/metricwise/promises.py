@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .inputs import Schema, python_labels, shown
-from .metrics.constraint import Constraint
+from .metrics.constraint import Constraint, Limits
 from .metrics.constraint_text import Wanted
 from .metrics.for_outputs import resolve_for
 from .metrics.naming import same_classes
 from .metrics.resolution import metric_meant, target_kind
 from .oracles import Oracle
-from .solvers.constrained import Limits
 
 __all__ = ["bind_limits", "read_limits"]
 

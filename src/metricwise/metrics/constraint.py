@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .base import FractionalLinear, Increasing, Linear, Metric, inner
 from .one_vs_rest import OneVsRest
 
-__all__ = ["BoundConstraint", "Constraint", "HalfSpace"]
+__all__ = ["BoundConstraint", "Constraint", "HalfSpace", "Limits"]
 
 FloatArray = NDArray[np.float64]
 
@@ -202,3 +202,33 @@ class BoundConstraint:
         """Return a half-space that holds all that keep a bound on a concave metric, and is tight beside C (K, K)."""
         slope = self.form.gradient(C)
         return HalfSpace(slope, self.limits[0] - float(self.form.value(C)) + float(inner(slope, C)))
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Constraints, and of which outputs each is.
+
+    Parameters
+    ----------
+    constraints : tuple of Q BoundConstraint
+    share : ndarray of shape (Q, M)
+        Weight of every output in the confusion that each is about; sums to 1.
+    """
+
+    constraints: tuple[BoundConstraint, ...]
+    share: FloatArray
+
+    def pool(self, C: FloatArray) -> list[FloatArray]:
+        """Return the confusions (..., k, k) that each is about, of its k classes, of tensors (..., M, K, K)."""
+        sizes = [one.n_classes for one in self.constraints]
+        pooled = [np.einsum("m,...mij->...ij", share, C) for share in self.share]
+        return [own[..., :k, :k] for own, k in zip(pooled, sizes, strict=True)]
+
+    def values(self, C: FloatArray) -> FloatArray:
+        """Return the values (..., Q) of confusion tensors (..., M, K, K)."""
+        return np.stack([one.value(own) for one, own in zip(self.constraints, self.pool(C), strict=True)], axis=-1)
+
+    def kept(self, C: FloatArray, tol: float = 0.0) -> NDArray[np.bool_]:
+        """Say which are kept, (..., Q), by confusion tensors (..., M, K, K)."""
+        kept = [one.keeps(own, tol) for one, own in zip(self.constraints, self.pool(C), strict=True)]
+        return np.stack([np.asarray(one) for one in kept], axis=-1)

@@ -7,24 +7,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..losses import Loss
 from ..metrics.base import Increasing
-from ..metrics.constraint import BoundConstraint, HalfSpace
+from ..metrics.constraint import HalfSpace, Limits
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from .base import FloatArray, IntArray
 
-__all__ = ["Feasible", "InfeasibleError", "Limits", "Point", "best_single", "maximise"]
+__all__ = ["Feasible", "InfeasibleError", "Point", "functionals", "maximise"]
 
 _STEPS = 300
 _OUTER = 60
 _SAME = 1e-12
 _GRID = np.linspace(0.0, 1.0, 17)
-_ZOOMS = 5  # each looks sixteen times as close
-_HEAVY = 3  # rules between which others are tried
-_SECONDS = 5.0  # of an integer programme
 
 
 class InfeasibleError(Exception):
@@ -39,36 +35,6 @@ class InfeasibleError(Exception):
     def __init__(self, point: Point) -> None:
         super().__init__("no rule keeps all constraints")
         self.point = point
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Constraints, and of which outputs each is.
-
-    Parameters
-    ----------
-    constraints : tuple of Q BoundConstraint
-    share : ndarray of shape (Q, M)
-        Weight of every output in the confusion that each is about; sums to 1.
-    """
-
-    constraints: tuple[BoundConstraint, ...]
-    share: FloatArray
-
-    def pool(self, C: FloatArray) -> list[FloatArray]:
-        """Return the confusions (..., k, k) that each is about, of its k classes, of tensors (..., M, K, K)."""
-        sizes = [one.n_classes for one in self.constraints]
-        pooled = [np.einsum("m,...mij->...ij", share, C) for share in self.share]
-        return [own[..., :k, :k] for own, k in zip(pooled, sizes, strict=True)]
-
-    def values(self, C: FloatArray) -> FloatArray:
-        """Return the values (..., Q) of confusion tensors (..., M, K, K)."""
-        return np.stack([one.value(own) for one, own in zip(self.constraints, self.pool(C), strict=True)], axis=-1)
-
-    def kept(self, C: FloatArray, tol: float = 0.0) -> NDArray[np.bool_]:
-        """Say which are kept, (..., Q), by confusion tensors (..., M, K, K)."""
-        kept = [one.keeps(own, tol) for one, own in zip(self.constraints, self.pool(C), strict=True)]
-        return np.stack([np.asarray(one) for one in kept], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +153,7 @@ class Feasible:
         """Take rules whose confusions have been asked for."""
         self.losses += losses
         self.aim, self.judged = np.concatenate([self.aim, aim]), np.concatenate([self.judged, judged])
-        self.__dict__.pop("_pooled", None)
+        self.__dict__.pop("pooled", None)
 
     def ask(self, losses: Sequence[Loss]) -> tuple[FloatArray, FloatArray]:
         """Return the confusions (R, M, K, K) of such rules as the aim is counted, and as constraints are."""
@@ -211,7 +177,7 @@ class Feasible:
         return loss.map(expand, plain)
 
     @cached_property
-    def _pooled(self) -> tuple[FloatArray, FloatArray]:
+    def pooled(self) -> tuple[FloatArray, FloatArray]:
         """Confusions (T, B, K, K) of blocks, of the aim and of the constraints."""
         return self.blocks.pool(self.aim), self.blocks.pool(self.judged)
 
@@ -246,16 +212,16 @@ class Feasible:
         from scipy.sparse import csr_array, hstack, vstack
 
         rows, grouping, blocks = self.rows, self.objective.grouping, self.blocks
-        aim, judged = self._pooled
+        aim, judged = self.pooled
         n_rules, n_blocks = aim.shape[:2]
         n_weights, n_extra = n_rules * n_blocks, len(rows) if first_phase else grouping.n_groups
-        keep = _functionals([(blocks.limits[q], space.A) for q, space in rows], judged)
+        keep = functionals([(blocks.limits[q], space.A) for q, space in rows], judged)
         scale = np.maximum(np.abs(keep).max(axis=1, initial=0.0), 1e-300)
         slack = np.eye(len(rows), n_extra) if first_phase else np.zeros((len(rows), n_extra))
         upper = [hstack([csr_array(-keep / scale[:, None]), csr_array(-slack)])]
         limit = [-np.array([space.level for _, space in rows]) / scale]
         if not first_phase:
-            lift = _functionals([(blocks.aim[cut.group], cut.slope) for cut in cuts], aim)
+            lift = functionals([(blocks.aim[cut.group], cut.slope) for cut in cuts], aim)
             groups = np.array([cut.group for cut in cuts])
             upper.append(hstack([csr_array(-lift), csr_array(np.eye(n_extra)[groups])]))
             limit.append(np.array([cut.level for cut in cuts]))
@@ -451,7 +417,7 @@ def _ascend(feasible: Feasible, point: Point) -> Point:
     return point
 
 
-def _functionals(terms: Sequence[tuple[FloatArray, FloatArray]], C: FloatArray) -> FloatArray:
+def functionals(terms: Sequence[tuple[FloatArray, FloatArray]], C: FloatArray) -> FloatArray:
     """Linear functionals of the weights, (F, T * B): weights of blocks (B,) times <A, C> of confusions (T, B, K, K)."""
     rows = [(share * np.einsum("ij,tbij->tb", A, C[..., : len(A), : len(A)])).reshape(-1) for share, A in terms]
     return np.array(rows).reshape(len(terms), C.shape[0] * C.shape[1])
@@ -464,103 +430,3 @@ def _first_losses(objective: Objective, n_blocks: int) -> list[Loss]:
     alone = [Loss.from_tensor(np.tile(-np.outer(np.ones(k), eye[j])[None], (n_blocks, 1, 1))) for j in range(k)]
     plain = Loss(diagonal=-np.ones((n_blocks, k)), offset=np.zeros((n_blocks, k)))
     return [plain, *alone]
-
-
-# ---------------------------------------------------------------------------------------------------------- one rule
-
-
-def best_single(feasible: Feasible, point: Point) -> Point | None:
-    """Return the best single rule found that keeps the constraints, None where none does.
-
-    Rules that the mixture is made of differ in few rows, and rules between them in fewer still: losses between two of
-    them are tried, the nearer to the best one the closer. Where blocks have losses of their own, which rule each of
-    them follows is an integer programme.
-
-    Parameters
-    ----------
-    point : Point
-        The best mixture.
-    """
-    best: Point | None = None
-    for round_ in range(_ZOOMS):
-        found = _choice(feasible, point)
-        if found is not None and (best is None or found.value > best.value):
-            best = found
-        if round_ + 1 < _ZOOMS:
-            between = _between(feasible, point, best)
-            if not between:
-                break
-            feasible.add(between, *feasible.ask(between))
-    return best
-
-
-def _choice(feasible: Feasible, point: Point) -> Point | None:
-    """The best of what has been asked for, one rule for each block."""
-    blocks, n_rules = feasible.blocks, len(feasible.losses)
-    if blocks.n_blocks == 1:
-        kept = np.all(feasible.limits.kept(feasible.judged), axis=-1).reshape(n_rules)
-        if not kept.any():
-            return None
-        values = np.full(n_rules, -np.inf)
-        values[kept] = [feasible.objective.value(C) for C in feasible.aim[kept]]
-        weights = (np.arange(n_rules) == values.argmax()).astype(np.float64)[:, None]
-        return feasible.point(weights, np.inf, point.prices)
-    weights = _integers(feasible, point)
-    if weights is None:
-        return None
-    found = feasible.point(weights, np.inf, point.prices)
-    return found if feasible.limits.kept(found.judged).all() else None
-
-
-def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
-    """Choose a rule for each block, (T, B) of 0 and 1: the best by the slope of the aim at the mixture."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array, vstack
-
-    objective, blocks = feasible.objective, feasible.blocks
-    aim, judged = feasible._pooled
-    n_rules, n_blocks = aim.shape[:2]
-    slopes = objective.gradient(objective.grouping.pool(point.aim)) * objective.grouping.weight[:, None, None]
-    goal = _functionals([(blocks.aim[g], slope) for g, slope in enumerate(slopes)], aim).sum(axis=0)
-    rows = feasible.rows
-    keep = _functionals([(blocks.limits[q], space.A) for q, space in rows], judged)
-    level = np.array([space.level for _, space in rows])
-    one = np.tile(np.eye(n_blocks), n_rules)
-    found = milp(
-        -goal,
-        integrality=np.ones(len(goal)),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(
-            vstack([csr_array(keep), csr_array(one)]),
-            np.concatenate([level, np.ones(n_blocks)]),
-            np.concatenate([np.full(len(level), np.inf), np.ones(n_blocks)]),
-        ),
-        options={"time_limit": _SECONDS},
-    )
-    return None if found.x is None else np.round(found.x).reshape(n_rules, n_blocks)
-
-
-def _between(feasible: Feasible, point: Point, best: Point | None) -> list[Loss]:
-    """Losses between the heaviest rules of the mixture, and between the best one so far and those next to it."""
-    losses = [_scaled(loss) for loss in feasible.losses]
-    heavy = np.argsort(-point.weights.sum(axis=1), kind="stable")[:_HEAVY]
-    heavy = heavy[point.weights[heavy].sum(axis=1) > 0]
-    ends = [(int(a), int(b)) for n, a in enumerate(heavy) for b in heavy[n + 1 :]]
-    if best is not None and feasible.blocks.n_blocks == 1:
-        own = int(best.weights[:, 0].argmax())
-        C = feasible.aim[own] + feasible.judged[own]
-        apart = np.abs(feasible.aim + feasible.judged - C).sum(axis=(1, 2, 3))
-        near = [int(t) for t in np.argsort(apart, kind="stable") if apart[t] > _SAME][:_HEAVY]
-        ends = [(own, t) for t in near]
-    return [
-        losses[a].map(lambda one, other, s=step: (1 - s) * one + s * other, losses[b])
-        for a, b in ends
-        for step in _GRID[1:-1]
-    ]
-
-
-def _scaled(loss: Loss) -> Loss:
-    """A full loss whose entries of a row differ by 1 at most, so that two of them can be mixed."""
-    tensor = loss.tensor()
-    size = np.ptp(tensor, axis=2).max(axis=1)[:, None, None]
-    return Loss(full=tensor / np.where(size > 0, size, 1.0))
