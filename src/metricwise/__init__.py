@@ -13,6 +13,10 @@ from ._version import __version__
 _HOME = {
     "optimize": "optimization",
     "evaluate": "evaluation",
+    "at_least": "metrics.constraint_text",
+    "at_most": "metrics.constraint_text",
+    "between": "metrics.constraint_text",
+    "near_prior": "metrics.constraint_text",
     "metrics": None,
     "solvers": None,
     "theory": None,

@@ -17,6 +17,7 @@ from . import inputs
 from ._version import __version__
 from .metrics.aim import Aim
 from .metrics.base import Metric
+from .metrics.constraint_text import read_constraints
 from .metrics.for_outputs import MetricSpec, resolve_for, settle
 from .metrics.functions import check_whole_rows
 from .metrics.naming import positive_places
@@ -24,6 +25,8 @@ from .metrics.recording import RecordSpec, resolve_record
 from .metrics.resolution import Resolved, target_kind
 from .problem import Problem, Recipe, Settings, argmax_rule, fit
 from .progress import Progress, read_verbose
+from .promise_fit import Pledge, fit_within
+from .promises import read_limits
 from .recorded import record_rule
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
@@ -57,6 +60,8 @@ def optimize(
     tol: float | None = None,
     normalize: bool = False,
     zero_division: float = 0.0,
+    subject_to: Any = None,
+    confidence: float | None = 0.95,
     verbose: bool | None = None,
 ) -> Solution:
     """Find the decision rule that maximises a metric.
@@ -134,6 +139,15 @@ def optimize(
         Accept scores: divide each row by its sum.
     zero_division : float, default=0.0
         Value at 0/0 of the metrics given by name.
+    subject_to : str, constraint, or list of these, optional
+        Promises that the rule must keep besides: metrics with a bound, ``"precision >= 0.9"``, ``"recall[urgent] >= 80
+        %"``, ``"0.05 <= share[review] <= 0.1"``, ``"share[fraud] within 0.01 of prior"``; of one output of several
+        ``"recall[topic, urgent] >= 0.8"``, and without one of all together. Labels that are no words are quoted. For
+        programs, see :func:`metricwise.at_least`. They are counted with the labels wherever there are any.
+        `Solution.constraints` has what becomes of them.
+    confidence : float or None, default=0.95
+        The probability with which all rows like those given, not only these, keep all of `subject_to`: bounds are
+        tightened by as much as that takes. None: they are kept on the rows given, and by new rows half of the time.
     verbose : bool, optional
         Say on standard error what is being done, if it takes more than a second. None: on a terminal only.
 
@@ -184,12 +198,16 @@ def optimize(
         normalize=normalize,
         zero_division=zero_division,
         record=record,
+        constrained=subject_to is not None,
     )
+    pledge = _read_pledge(subject_to, confidence, problem, classes is not None, pos_label, zero_division)
     if problem.aim.metric.whole_rows:
         recipe = _read_recipe(_only_labels(problem.aim.metric, confusion, bool(randomized)), recalibrate, y)
     n_stages = 4 if isinstance(recipe, list) else 1
     with Progress("optimize", n_stages, shown) as progress:
         problem.source.passes.listener = progress.tick
+        if pledge is not None:
+            return _solve_within(problem, recipe, chosen_solver, pledge, seed, progress)
         return _solve(problem, recipe, chosen_solver, seed, progress)
 
 
@@ -202,13 +220,7 @@ def _solve(
         choice = choose(problem, recipe, solver, seed=seed, stage=progress.stage)
         recipe, found = choice.recipe, choice.rule
     progress.stage("fitting all rows")
-    facts = {
-        "metric": problem.aim.name,
-        "average": problem.aim.average,
-        "recipe": str(recipe) if choice is None else choice.name,
-        "rows": problem.n_rows,
-        "metricwise": __version__,
-    }
+    facts = {**_facts(problem), "recipe": str(recipe) if choice is None else choice.name}
     solution = _plain(problem, facts) if recipe is None else fit(problem, recipe, solver, facts, found)
     solution = replace(
         solution, status=_status(solution, problem, choice), recorded=record_rule(problem, solution.rule)
@@ -225,6 +237,33 @@ def _solve(
         threshold_range=ranges if ranges is None or problem.schema.multioutput else ranges[0],
         candidates=choice.candidates,
     )
+
+
+def _solve_within(
+    problem: Problem,
+    recipe: Recipe | list[Recipe] | None,
+    solver: Solver | Settings,
+    pledge: Pledge,
+    seed: int,
+    progress: Progress,
+) -> Solution:
+    """Fit the best rule that keeps promises."""
+    if not isinstance(solver, Settings):
+        raise ValueError("optimize: solver must be 'auto' where subject_to is given: constraints have their own.")
+    facts = _facts(problem)
+    recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]
+    solution = fit_within(problem, recipes, solver, pledge, seed=seed, facts=facts, stage=progress.stage)
+    return replace(solution, status=_status(solution, problem, None), recorded=record_rule(problem, solution.rule))
+
+
+def _facts(problem: Problem) -> dict[str, Any]:
+    """What every rule is to know of itself."""
+    return {
+        "metric": problem.aim.name,
+        "average": problem.aim.average,
+        "rows": problem.n_rows,
+        "metricwise": __version__,
+    }
 
 
 def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
@@ -265,9 +304,10 @@ def read_problem(
     normalize: bool = False,
     zero_division: float = 0.0,
     record: RecordSpec = None,
+    constrained: bool = False,
     who: str = "optimize",
 ) -> Problem:
-    """Read and check everything but the recipe; see :func:`optimize`."""
+    """Read and check everything but the recipe and constraints, of which it is enough to know whether there are any."""
     inputs.warn_of_order(who, 3, proba=proba, y=y, sample_weight=sample_weight)
     data = inputs.read_data(
         proba,
@@ -303,7 +343,7 @@ def read_problem(
     recorded = {name: settle(one, names, declared=declared, scales=scales) for name, one in recorded.items()}
     if not declared:
         _check_single_columns(rows.proba, names, resolved.metric, who)
-    if resolved.metric.degenerate:
+    if resolved.metric.degenerate and not constrained:
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
     alpha = inputs.read_output_weight(output_weight, schema.n_outputs, who)
     positive = positive_places(resolved.metric, names) if resolved.support_weighted else None
@@ -377,6 +417,26 @@ def _read_recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe | list[Reci
     return [replace(recipe, recalibrate=bool(recalibrate)) for recipe in candidates()]
 
 
+def _read_pledge(
+    subject_to: Any, confidence: Any, problem: Problem, declared: bool, pos_label: Any, zero_division: float
+) -> Pledge | None:
+    """Return what the rule is to keep, None where nothing is."""
+    if confidence is not None and not (_is_number(confidence) and 0.5 <= confidence < 1):
+        raise ValueError(f"optimize: confidence must be a number in [0.5, 1) or None, got {inputs.shown(confidence)}.")
+    wanted = read_constraints(subject_to)
+    if not wanted:
+        return None
+    if problem.aim.metric.whole_rows:
+        raise ValueError(
+            f"optimize: subject_to takes a metric that is a function of the confusion matrix, and "
+            f"{problem.aim.metric.name} is asked about whole rows; give the function a parameter sample_weight."
+        )
+    constraints = read_limits(
+        wanted, problem.schema, declared=declared, pos_label=pos_label, zero_division=zero_division
+    )
+    return Pledge(constraints, None if confidence is None else float(confidence))
+
+
 def _only_labels(metric: Metric, confusion: str, randomized: bool) -> str:
     """Return how to count for a metric of whole rows."""
     metric = next(own for own in metric.each if own.whole_rows)
@@ -444,6 +504,6 @@ def _status(solution: Solution, problem: Problem, choice: Choice | None) -> str:
     if len(kept):
         shown = ", ".join(map(str, kept[:10])) + (", ..." if len(kept) > 10 else "")
         words.append(f"Outputs with no label or one class keep argmax: {shown}.")
-    if solution.value < solution.baseline - 1e-12:  # not by rounding alone
+    if solution.value < solution.baseline - 1e-12 and not solution.constraints:  # not by rounding alone
         words.append("Plain argmax does better on these rows: try recalibrate=True.")
     return " ".join(words)

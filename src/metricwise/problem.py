@@ -41,6 +41,7 @@ __all__ = [
     "components",
     "fit",
     "mixed",
+    "present",
     "solve",
 ]
 
@@ -414,6 +415,37 @@ def fit(
         solution = _maximise(problem, recipe, solver, oracle, objective)
     else:
         solution = settle(oracle, objective, found[0].loss, status="", outcome=Outcome.LOCAL)
+    solution = present(problem, recipe, oracle, objective, solution, facts)
+    return replace(solution, n_passes=problem.passes_since(read_before))
+
+
+def present(
+    problem: Problem,
+    recipe: Recipe,
+    oracle: Counts,
+    objective: Objective,
+    solution: Solution,
+    facts: Mapping[str, Any] | None = None,
+) -> Solution:
+    """Say how good a rule is that was found by a recipe: by labels, where there are any, beside plain argmax.
+
+    Parameters
+    ----------
+    oracle : Counts
+        Of the recipe, behind the link.
+    objective : Objective
+        As the recipe has it.
+    solution : Solution
+        Its rule is over codes, without the link.
+    facts : mapping, optional
+        What the rule is to know of itself, besides its value.
+
+    Returns
+    -------
+    Solution
+        Its rule has the user's labels, behind the link.
+    """
+    link = oracle.link
     if objective.frozen.any():
         solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
     plain = [Loss.argmax(problem.schema.width)]
@@ -435,7 +467,7 @@ def fit(
         value, baseline = (problem.value_of_rule(one) for one in (rule, argmax_rule(problem)))
         solution = replace(solution, value=value, baseline=baseline)
     rule = replace(rule, facts={**(facts or {}), "value": solution.value})
-    return replace(solution, rule=rule, n_passes=problem.passes_since(read_before))
+    return replace(solution, rule=rule)
 
 
 def argmax_rule(problem: Problem) -> WeightedRule:

@@ -1,7 +1,7 @@
 """Constraints as they were written, and what they mean for the outputs and classes at hand.
 
 Owns the step from names in brackets to confusions: which output a constraint is about, which class, and its bounds once
-the class priors are known. Must not know solvers.
+the class priors are known; and what is said where no rule keeps them. Must not know how they are kept.
 """
 
 from __future__ import annotations
@@ -14,18 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .inputs import Schema, python_labels, shown
-from .metrics.constraint import Constraint, Limits
+from .metrics.aim import Aim
+from .metrics.constraint import BoundConstraint, Constraint, Limits
 from .metrics.constraint_text import Wanted
 from .metrics.for_outputs import resolve_for
 from .metrics.naming import same_classes
 from .metrics.resolution import metric_meant, target_kind
-from .oracles import Oracle
+from .oracles import Counts, Oracle
+from .problem import Problem
+from .solvers.constrained import Feasible, InfeasibleError, Point, maximise
+from .solvers.sweep import sweep_within
 
-__all__ = ["bind_limits", "read_limits"]
+__all__ = ["bind_limits", "explain_infeasible", "read_limits"]
 
 FloatArray = NDArray[np.float64]
 
 _WHO = "subject_to"
+_TOL = 1e-9
 
 
 def read_limits(
@@ -135,3 +140,80 @@ def bind_limits(constraints: Sequence[Constraint], schema: Schema, oracle: Oracl
         labels = tuple(python_labels(np.asarray(schema.classes[int(np.argmax(own > 0))])))
         bound.append(one.bind(own @ oracle.priors[:, :k], labels))
     return Limits(tuple(bound), share.reshape(len(constraints), len(mass)))
+
+
+def explain_infeasible(
+    problem: Problem, judge: Counts, constraints: Sequence[Constraint], nearest: Point | None
+) -> str:
+    """Say that no rule keeps constraints, and how far rules get.
+
+    Parameters
+    ----------
+    problem : Problem
+    judge : Counts
+        Counts the constraints.
+    constraints : sequence of Constraint
+    nearest : Point or None
+        What comes nearest to all of them together.
+
+    Returns
+    -------
+    str
+    """
+    limits = bind_limits(constraints, problem.schema, judge)
+    names = [f"'{one.name}'" for one in constraints]
+    where = "on the rows given" if problem.labelled else "by these probabilities"
+    for q, (one, share) in enumerate(zip(limits.constraints, limits.share, strict=True)):
+        alone = Limits((one,), share[None])
+        if not _can_be_kept(problem, judge, alone):
+            end = _furthest(problem, judge, constraints[q], one, Limits((), np.empty((0, len(share)))))
+            return f"subject_to: no rule keeps {names[q]} {where}{end}; loosen the bound, or ask for another model."
+    said = f"subject_to: no rule keeps {_listed(names)} together {where}"
+    for q in reversed(range(len(constraints))):
+        others = [r for r in range(len(constraints)) if r != q]
+        rest = Limits(tuple(limits.constraints[r] for r in others), limits.share[others])
+        if _can_be_kept(problem, judge, rest):
+            end = _furthest(problem, judge, constraints[q], limits.constraints[q], rest)
+            if end:
+                said += f": with {_listed([names[r] for r in others])}{end.removeprefix(':')}"
+                return f"{said}; loosen a bound."
+    if nearest is not None:
+        values = limits.values(nearest.judged)
+        near = ", ".join(f"{one.metric.name} {value:.3g}" for one, value in zip(constraints, values, strict=True))
+        said += f"; what comes nearest has {near}"
+    return f"{said}; loosen a bound."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _can_be_kept(problem: Problem, judge: Counts, limits: Limits) -> bool:
+    try:
+        point = maximise(Feasible(judge, judge, problem.objective(judge), limits, _TOL))
+    except InfeasibleError:
+        return False
+    return bool(limits.kept(point.judged, 1e-4).all())
+
+
+def _furthest(problem: Problem, judge: Counts, given: Constraint, bound: BoundConstraint, rest: Limits) -> str:
+    """How far the metric of a constraint gets towards its bound among rules that keep others, as words; or nothing."""
+    n_outputs = problem.schema.n_outputs
+    if n_outputs > 1 or np.isinf(bound.constraint.low):
+        return ""
+    aim = replace(problem, aim=Aim(given.metric, "micro", np.ones(1)), record={})
+    objective = aim.objective(judge)
+    try:
+        C = maximise(Feasible(judge, judge, objective, rest, _TOL)).judged
+    except InfeasibleError:
+        return ""
+    if objective.width == 2 and not judge.certified:  # by labels a threshold may do better
+        found = sweep_within(judge, objective, rest)
+        C = C if found is None or bound.value(found.confusion[0]) < bound.value(C[0]) else found.confusion
+    value = float(bound.value(C[0]))
+    if value >= bound.constraint.low:
+        return ""
+    share = ""
+    if bound.denominator is not None:
+        share = f" (of a share of {float(np.sum(bound.denominator * C[0])):.2g} of the rows)"
+    return f": {given.metric.name} reaches {value:.3g} at most{share}"

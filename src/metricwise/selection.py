@@ -37,7 +37,7 @@ from .uncertainty import (
     within,
 )
 
-__all__ = ["Choice", "candidates", "choose"]
+__all__ = ["Choice", "candidates", "choose", "judging_rows"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -199,13 +199,24 @@ def _judges(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple
         if n_outputs < len(chosen):
             chosen = np.sort(rng.choice(chosen, n_outputs, replace=False))
         rows, whole = rows.of_outputs(chosen).compact(), False
+    return _parted(rows), whole
+
+
+def judging_rows(problem: Problem) -> tuple[InMemory, bool]:
+    """Return rows of a problem, in memory, as resamples may part them; and whether they are all of its rows."""
+    rows = problem.sample(_LARGE, 0)
+    return _parted(rows), rows.n_rows == problem.n_rows
+
+
+def _parted(rows: InMemory) -> InMemory:
+    """Return the rows as resamples may part them: what stands for several rows as such, exact copies as one."""
     own = rows.source.rows
     if own.repeats is not None:
-        return spread_repeats(rows), whole
+        return spread_repeats(rows)
     found = own.copies() if own.cluster is None else None
-    if found is not None:
-        rows = replace(rows, source=MemorySource(replace(own, cluster=found), rows.schema, rows.source.passes))
-    return rows, whole
+    if found is None:
+        return rows
+    return replace(rows, source=MemorySource(replace(own, cluster=found), rows.schema, rows.source.passes))
 
 
 def _holds_the_rare(problem: Problem, sample: InMemory) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +27,7 @@ from ..inputs import (
     scales_of,
     warn_of_order,
 )
+from ..metrics.constraint_text import read_constraints
 from ..metrics.for_outputs import resolve_for, settle
 from ..metrics.recording import resolve_record
 from ..optimization import optimize
@@ -115,6 +116,11 @@ class MetricOptimalClassifierCV(RuleClassifier):
         What each output counts for.
     record : list or dict, optional
         Metrics to record beside the one that is maximised, as `metric` is given; a dict has names for them.
+    subject_to : str, constraint, or list of these, optional
+        Promises that the rule must keep besides, such as ``"precision >= 0.9"``, as in :func:`metricwise.optimize`.
+        They are counted on the out-of-fold rows.
+    confidence : float or None, default=0.95
+        The probability with which all rows like those given keep them; None: these rows keep them.
     n_jobs : int, optional
         Folds, or outputs where there is one fold, fitted at a time.
     random_state : int, RandomState instance or None, default=None
@@ -132,7 +138,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
     solution_ : Solution
         What :func:`metricwise.optimize` found, with its status in words. ``solution_.value_on_new_rows`` is the metric
         to expect on new rows, with a 95 % interval, and ``solution_.threshold_range`` the thresholds of binary outputs
-        that do as well on these; None where the recipe is fixed.
+        that do as well on these; None where the recipe is fixed. ``solution_.constraints`` says how `subject_to` is
+        kept.
     classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
     best_score_ : float
         The metric of the rule on the out-of-fold rows that it was fitted on.
@@ -189,6 +196,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         "weight_kind": [StrOptions({"importance", "frequency"})],
         "output_weight": ["array-like", None],
         "record": [list, tuple, dict, None],
+        "subject_to": "no_validation",
+        "confidence": [Interval(Real, 0.5, 1.0, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -212,6 +221,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         weight_kind: str = "importance",
         output_weight: Any = None,
         record: Any = None,
+        subject_to: Any = None,
+        confidence: float | None = 0.95,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -231,6 +242,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         self.weight_kind = weight_kind
         self.output_weight = output_weight
         self.record = record
+        self.subject_to = subject_to
+        self.confidence = confidence
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -291,6 +304,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
             confusion=self.confusion,
             recalibrate=self.recalibrate,
             randomized=self.randomized,
+            subject_to=self.subject_to,
+            confidence=self.confidence,
             random_state=self._seed(),
             verbose=True if self.verbose else None,
         )
@@ -350,6 +365,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         )
         for one in resolve_record(self.record, target.kind, aim, pos_label=self.pos_label, who=who).values():
             settle(one, target.classes, declared=declared, scales=target.scales)
+        read_constraints(self.subject_to)
 
     def _read_together(self, groups: Any, time: Any, n_rows: int) -> dict[str, Any]:
         """Return `groups` or `time` as the rule is to have them, by row; what is wrong must not cost any fits."""

@@ -90,9 +90,9 @@ class Constraint:
             If it cannot be kept by a convex programme: a bound from above on what is concave but not linear, or any
             bound on what is neither a ratio nor concave.
         """
-        bound = BoundConstraint(
-            self._around(priors, classes), self.metric.bind(priors, classes), len(np.asarray(priors))
-        )
+        around = self._place(priors, classes)
+        moved = self if around is None else self._moved(float(np.asarray(priors)[around]))
+        bound = BoundConstraint(moved, self.metric.bind(priors, classes), len(np.asarray(priors)), around)
         form = bound.form
         if isinstance(form, (Linear, FractionalLinear)) or (form.concave and np.isinf(self.high)):
             return bound
@@ -107,13 +107,15 @@ class Constraint:
             f"recalls, precisions, F, kappa, costs, shares or means of recalls instead."
         )
 
-    def _around(self, priors: Any, classes: Sequence[Any] | None) -> Constraint:
-        """The bounds moved to the prior, where they are around it."""
+    def _place(self, priors: Any, classes: Sequence[Any] | None) -> int | None:
+        """The class whose prior the bounds are around."""
         if not self.near_prior:
-            return self
+            return None
         assert isinstance(self.metric, OneVsRest)
-        prior = float(np.asarray(priors)[self.metric.position(len(np.asarray(priors)), classes)])
-        return replace(self, low=prior + self.low, high=prior + self.high, near_prior=False)
+        return self.metric.position(len(np.asarray(priors)), classes)
+
+    def _moved(self, by: float) -> Constraint:
+        return replace(self, low=self.low + by, high=self.high + by, near_prior=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +129,14 @@ class BoundConstraint:
         Bound.
     n_classes : int
         K.
+    around : int, optional
+        The class whose prior, which varies with the rows as the metric does, the bounds were moved to.
     """
 
     constraint: Constraint
     metric: Metric
     n_classes: int
+    around: int | None = None
 
     @cached_property
     def form(self) -> Metric:
@@ -167,9 +172,16 @@ class BoundConstraint:
         C = np.asarray(C, dtype=np.float64)
         value, constraint = self.value(C), self.constraint
         kept = (value >= constraint.low - tol) & (value <= constraint.high + tol)
-        if self.denominator is not None:
-            kept = kept & (inner(self.denominator, C) > _EMPTY * np.abs(self.denominator).max())
+        kept = kept & ~np.asarray(self.empty(C))
         return bool(kept) if kept.ndim == 0 else kept
+
+    def empty(self, C: Any) -> NDArray[np.bool_] | bool:
+        """Say whether it is 0/0 at confusion matrices (..., K, K)."""
+        C = np.asarray(C, dtype=np.float64)
+        if self.denominator is None:
+            return False if C.ndim == 2 else np.zeros(C.shape[:-2], dtype=bool)
+        empty = inner(self.denominator, C) <= _EMPTY * np.abs(self.denominator).max()
+        return bool(empty) if np.ndim(empty) == 0 else np.asarray(empty)
 
     @cached_property
     def denominator(self) -> FloatArray | None:
@@ -197,6 +209,11 @@ class BoundConstraint:
             else:
                 spaces.append(HalfSpace(sign * (np.asarray(ratio.A) - bound * np.asarray(ratio.B)), 0.0))
         return tuple(spaces)
+
+    def tightened(self, low: float, high: float) -> BoundConstraint:
+        """Return the constraint whose bounds are narrower by so much, from below and from above."""
+        own = self.constraint
+        return replace(self, constraint=replace(own, low=own.low + low, high=own.high - high))
 
     def tangent(self, C: FloatArray) -> HalfSpace:
         """Return a half-space that holds all that keep a bound on a concave metric, and is tight beside C (K, K)."""
@@ -232,3 +249,12 @@ class Limits:
         """Say which are kept, (..., Q), by confusion tensors (..., M, K, K)."""
         kept = [one.keeps(own, tol) for one, own in zip(self.constraints, self.pool(C), strict=True)]
         return np.stack([np.asarray(one) for one in kept], axis=-1)
+
+    def empty(self, C: FloatArray) -> bool:
+        """Say whether a ratio is 0/0 at a confusion tensor (M, K, K)."""
+        return any(one.empty(own) for one, own in zip(self.constraints, self.pool(C), strict=True))
+
+    def tightened(self, margins: FloatArray) -> Limits:
+        """Return the limits whose bounds are narrower by margins (Q, 2), from below and from above."""
+        narrower = [one.tightened(*own) for one, own in zip(self.constraints, margins.tolist(), strict=True)]
+        return replace(self, constraints=tuple(narrower))

@@ -72,36 +72,104 @@ def at_least(metric: Any, bound: float, *labels: Any) -> Wanted:
     Parameters
     ----------
     metric : str or object
+        As :func:`metricwise.optimize` takes it.
     bound : float
     *labels
         The class, or the output and the class.
 
+    Returns
+    -------
+    Wanted
+        For `subject_to` of :func:`metricwise.optimize`.
+
+    See Also
+    --------
+    metricwise.at_most : A ceiling.
+    metricwise.between : Both.
+    metricwise.near_prior : A predicted share near that of the rows.
+
     Examples
     --------
-    >>> from metricwise.metrics.constraint_text import at_least
-    >>> print(at_least("precision", 0.9, "fraud"))
+    >>> import metricwise as mw
+    >>> print(mw.at_least("precision", 0.9, "fraud"))
     precision['fraud'] >= 0.9
     """
     return Wanted(metric, low=_number(bound), labels=labels)
 
 
 def at_most(metric: Any, bound: float, *labels: Any) -> Wanted:
-    """Return a ceiling: the metric must be at most so large; see :func:`at_least`."""
+    """Return a ceiling: the metric must be at most so large.
+
+    Parameters
+    ----------
+    metric, bound, *labels
+        As in :func:`metricwise.at_least`.
+
+    Returns
+    -------
+    Wanted
+
+    See Also
+    --------
+    metricwise.at_least : A floor.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> print(mw.at_most("share", 0.1, "review"))
+    share['review'] <= 0.1
+    """
     return Wanted(metric, high=_number(bound), labels=labels)
 
 
 def between(metric: Any, low: float, high: float, *labels: Any) -> Wanted:
-    """Return a floor and a ceiling; see :func:`at_least`."""
+    """Return a floor and a ceiling.
+
+    Parameters
+    ----------
+    metric : str or object
+    low, high : float
+    *labels
+        As in :func:`metricwise.at_least`.
+
+    Returns
+    -------
+    Wanted
+
+    See Also
+    --------
+    metricwise.at_least : A floor.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> print(mw.between("share", 0.05, 0.1, "review"))
+    0.05 <= share['review'] <= 0.1
+    """
     return Wanted(metric, *_in_order(_number(low), _number(high)), labels=labels)
 
 
 def near_prior(tolerance: float, *labels: Any) -> Wanted:
     """Bound how far the predicted share of a class may be from its share of the rows.
 
+    Parameters
+    ----------
+    tolerance : float
+    *labels
+        The class, or the output and the class.
+
+    Returns
+    -------
+    Wanted
+
+    See Also
+    --------
+    metricwise.between : Bounds on a share itself.
+
     Examples
     --------
-    >>> from metricwise.metrics.constraint_text import near_prior
-    >>> print(near_prior(0.02, "fraud"))
+    >>> import metricwise as mw
+    >>> print(mw.near_prior(0.02, "fraud"))
     share['fraud'] within 0.02 of prior
     """
     return Wanted("share", labels=labels, near_prior=_number(tolerance, least=0.0))

@@ -8,7 +8,7 @@ not import one another.
 from typing import Any
 
 from .ascent import Ascent
-from .base import BaseSolver, Candidate, Estimate, Gain, Outcome, Recorded, Solution, Solver
+from .base import BaseSolver, Candidate, Estimate, Gain, Outcome, Promise, Recorded, Solution, Solver
 from .bisection import Bisection
 from .closed_form import ClosedForm
 from .column_generation import ColumnGeneration
@@ -33,6 +33,7 @@ __all__ = [
     "Needs",
     "Outcome",
     "Path",
+    "Promise",
     "Recorded",
     "Solution",
     "Solver",

@@ -32,6 +32,7 @@ __all__ = [
     "Gain",
     "Iterative",
     "Outcome",
+    "Promise",
     "Recorded",
     "Solution",
     "Solver",
@@ -90,6 +91,53 @@ class Recorded:
 
     value: float
     baseline: float
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A constraint, and how the rule keeps it.
+
+    Parameters
+    ----------
+    name : str
+        As it was written.
+    low, high : float
+        The bounds; infinite where there is none.
+    value : float
+        Of the metric that is bounded: of the rule, counted with the labels given; in expectation without labels.
+    margin : float
+        By how much the rule was made to stay off the bound on the rows given, so that new rows keep it too; of two
+        bounds, the larger one.
+    confidence : float or None
+        With what probability all constraints together are kept on rows like those given, as far as these can tell:
+        what was asked for, less where labels are too few, None where nothing is promised of new rows.
+    on_new_rows : Estimate or None
+        The metric on unseen rows, with a 95 % interval; None without labels.
+    price : float or None
+        What the optimised value would gain per unit by which the bound were looser, near it; 0 where the constraint
+        does not bind, None where the solver does not tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(1, 3, 2000)
+    >>> y = (rng.random(2000) < p).astype(int)
+    >>> solution = mw.optimize(p, y, "recall", subject_to="precision >= 0.6")
+    >>> (promise,) = solution.constraints
+    >>> promise.value >= 0.6, promise.margin > 0
+    (True, True)
+    """
+
+    name: str
+    low: float
+    high: float
+    value: float
+    margin: float = 0.0
+    confidence: float | None = None
+    on_new_rows: Estimate | None = None
+    price: float | None = None
 
 
 @dataclass(frozen=True)
@@ -185,6 +233,8 @@ class Solution:
         The recipes that were compared; empty where the recipe was given.
     recorded : dict of str to Recorded
         The metrics that were to be recorded, of the rule and of argmax.
+    constraints : tuple of Promise
+        What the rule was to keep besides, in the order given.
     """
 
     rule: WeightedRule | MixtureRule
@@ -206,6 +256,7 @@ class Solution:
     threshold: FloatArray | None = None
     candidates: tuple[Candidate, ...] = ()
     recorded: dict[str, Recorded] = field(default_factory=dict)
+    constraints: tuple[Promise, ...] = ()
 
     @property
     def gap(self) -> float | None:

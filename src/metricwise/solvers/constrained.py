@@ -10,7 +10,7 @@ import numpy as np
 
 from ..losses import Loss
 from ..metrics.base import Increasing
-from ..metrics.constraint import HalfSpace, Limits
+from ..metrics.constraint import BoundConstraint, HalfSpace, Limits
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from .base import FloatArray, IntArray
@@ -20,6 +20,9 @@ __all__ = ["Feasible", "InfeasibleError", "Point", "functionals", "maximise"]
 _STEPS = 300
 _OUTER = 60
 _SAME = 1e-12
+_LITTLE = 1e-5  # of the rows
+_MANY = 8  # blocks
+_EXACT = 1e-10  # of the programme: a ratio of little is as exact as that, over the little
 _GRID = np.linspace(0.0, 1.0, 17)
 
 
@@ -28,11 +31,11 @@ class InfeasibleError(Exception):
 
     Attributes
     ----------
-    point : Point
-        What comes nearest.
+    point : Point or None
+        What comes nearest, where that is known.
     """
 
-    def __init__(self, point: Point) -> None:
+    def __init__(self, point: Point | None = None) -> None:
         super().__init__("no rule keeps all constraints")
         self.point = point
 
@@ -144,8 +147,13 @@ class Feasible:
         shape = (0, len(objective.grouping.share), objective.width, objective.width)
         self.aim, self.judged = np.zeros(shape), np.zeros(shape)
         self.tangents: list[tuple[int, HalfSpace]] = []
+        self.never_empty = False
         first = _first_losses(objective, self.blocks.n_blocks)
         self.add(first, *self.ask(first))
+
+    def narrow(self, limits: Limits) -> None:
+        """Keep other bounds on the same metrics from now on."""
+        self.limits, self.tangents, self.never_empty = limits, [], False
 
     # ---------------------------------------------------------------------------------------------- rules asked for
 
@@ -186,14 +194,25 @@ class Feasible:
     @property
     def rows(self) -> list[tuple[int, HalfSpace]]:
         """Half-spaces, each with the constraint that it is of: those of linear ones and ratios, and tangents so far."""
-        own = [(q, space) for q, one in enumerate(self.limits.constraints) for space in one.half_spaces]
+        limits = enumerate(self.limits.constraints)
+        own = [(q, space) for q, one in limits for space in (*one.half_spaces, *self._something(one))]
         return own + self.tangents
+
+    def _something(self, one: BoundConstraint) -> list[HalfSpace]:
+        """Where nothing predicted would seem to keep a bound on a ratio: at least a little of its denominator."""
+        B = one.denominator
+        return [] if B is None or not self.never_empty else [HalfSpace(B, _LITTLE * float(np.abs(B).max()))]
 
     def point(self, weights: FloatArray, bound: float, prices: FloatArray) -> Point:
         """Return the mixture of what has been asked for with these weights (T, B)."""
         by_output = weights[:, self.blocks.block]
         aim, judged = (np.einsum("tm,tmij->mij", by_output, C) for C in (self.aim, self.judged))
         return Point(tuple(self.losses), weights, aim, judged, self.objective.value(aim), bound, prices)
+
+    def values(self, aim: FloatArray) -> FloatArray:
+        """Return the values (T,) of confusions (T, M, K, K) as the aim is counted."""
+        grouping = self.objective.grouping
+        return np.asarray(self.objective.values(grouping.pool_each(aim)) @ grouping.weight)
 
     def solve(self, cuts: Sequence[_Cut], first_phase: bool = False) -> tuple[FloatArray, float, FloatArray, Loss]:
         """Solve the programme over what has been asked for.
@@ -209,7 +228,7 @@ class Feasible:
             Whose rule the programme would like best.
         """
         from scipy.optimize import linprog
-        from scipy.sparse import csr_array, hstack, vstack
+        from scipy.sparse import csr_array
 
         rows, grouping, blocks = self.rows, self.objective.grouping, self.blocks
         aim, judged = self.pooled
@@ -218,21 +237,25 @@ class Feasible:
         keep = functionals([(blocks.limits[q], space.A) for q, space in rows], judged)
         scale = np.maximum(np.abs(keep).max(axis=1, initial=0.0), 1e-300)
         slack = np.eye(len(rows), n_extra) if first_phase else np.zeros((len(rows), n_extra))
-        upper = [hstack([csr_array(-keep / scale[:, None]), csr_array(-slack)])]
+        upper = [np.hstack([-keep / scale[:, None], -slack])]
         limit = [-np.array([space.level for _, space in rows]) / scale]
         if not first_phase:
             lift = functionals([(blocks.aim[cut.group], cut.slope) for cut in cuts], aim)
             groups = np.array([cut.group for cut in cuts])
-            upper.append(hstack([csr_array(-lift), csr_array(np.eye(n_extra)[groups])]))
+            upper.append(np.hstack([-lift, np.eye(n_extra)[groups]]))
             limit.append(np.array([cut.level for cut in cuts]))
+        one = np.hstack([np.tile(np.eye(n_blocks), n_rules), np.zeros((n_blocks, n_extra))])
+        # Of many blocks most of it is empty; of few, making it sparse takes longer than it saves.
+        form = csr_array if n_blocks > _MANY else np.asarray
         found = linprog(
             np.concatenate([np.zeros(n_weights), np.ones(n_extra) if first_phase else -grouping.weight]),
-            A_ub=vstack(upper),
+            A_ub=form(np.vstack(upper)),
             b_ub=np.concatenate(limit),
-            A_eq=hstack([csr_array(np.tile(np.eye(n_blocks), n_rules)), csr_array((n_blocks, n_extra))]),
+            A_eq=form(one),
             b_eq=np.ones(n_blocks),
             bounds=[(0, None)] * n_weights + [(0, None) if first_phase else (None, None)] * n_extra,
             method="highs-ds",
+            options={"primal_feasibility_tolerance": _EXACT, "dual_feasibility_tolerance": _EXACT},
         )
         if found.x is None:
             raise RuntimeError(f"metricwise: the linear programme of the constraints failed: {found.message}")
@@ -344,7 +367,22 @@ def maximise(feasible: Feasible) -> Point:
     Linear aims and minima of linear ones are one programme; a ratio of one confusion is Dinkelbach's iteration around
     it, exact as well; concave aims are cut by tangents. Sums of ratios, and all other aims, are climbed from a point
     that keeps the constraints along their gradient: that is local.
+
+    Nothing predicted keeps no bound on a ratio that is 0/0 then. Where that would be best, at least a little is.
+
+    Raises
+    ------
+    InfeasibleError
+        If no mixture keeps the constraints.
     """
+    point = _maximise(feasible)
+    if not feasible.never_empty and feasible.limits.empty(point.judged):
+        feasible.never_empty = True
+        point = _maximise(feasible)
+    return point
+
+
+def _maximise(feasible: Feasible) -> Point:
     objective = feasible.objective
     start = feasible.start()
     ratio = objective.ratio
@@ -409,8 +447,9 @@ def _ascend(feasible: Feasible, point: Point) -> Point:
         before = np.concatenate(
             [point.weights, np.zeros((len(found.weights) - len(point.weights), point.weights.shape[1]))]
         )
-        tried = [feasible.point(before + step * (found.weights - before), np.inf, found.prices) for step in _GRID[1:]]
-        best = max(tried, key=lambda one: one.value)
+        steps = _GRID[1:, None, None, None]
+        step = _GRID[1 + int(np.argmax(feasible.values(point.aim + steps * (found.aim - point.aim))))]
+        best = feasible.point(before + step * (found.weights - before), np.inf, found.prices)
         if best.value <= point.value + feasible.tol:
             return point
         point = best

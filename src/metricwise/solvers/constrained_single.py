@@ -50,7 +50,7 @@ def _choice(feasible: Feasible, point: Point) -> Point | None:
         if not kept.any():
             return None
         values = np.full(n_rules, -np.inf)
-        values[kept] = [feasible.objective.value(C) for C in feasible.aim[kept]]
+        values[kept] = feasible.values(feasible.aim[kept])
         weights = (np.arange(n_rules) == values.argmax()).astype(np.float64)[:, None]
         return feasible.point(weights, np.inf, point.prices)
     weights = _integers(feasible, point)
@@ -90,7 +90,6 @@ def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
 
 def _between(feasible: Feasible, point: Point, best: Point | None) -> list[Loss]:
     """Losses between the heaviest rules of the mixture, and between the best one so far and those next to it."""
-    losses = [_scaled(loss) for loss in feasible.losses]
     heavy = np.argsort(-point.weights.sum(axis=1), kind="stable")[:_HEAVY]
     heavy = heavy[point.weights[heavy].sum(axis=1) > 0]
     ends = [(int(a), int(b)) for n, a in enumerate(heavy) for b in heavy[n + 1 :]]
@@ -101,8 +100,8 @@ def _between(feasible: Feasible, point: Point, best: Point | None) -> list[Loss]
         near = [int(t) for t in np.argsort(apart, kind="stable") if apart[t] > _SAME][:_HEAVY]
         ends = [(own, t) for t in near]
     return [
-        losses[a].map(lambda one, other, s=step: (1 - s) * one + s * other, losses[b])
-        for a, b in ends
+        one.map(lambda first, second, s=step: (1 - s) * first + s * second, other)
+        for one, other in ((_scaled(feasible.losses[a]), _scaled(feasible.losses[b])) for a, b in ends)
         for step in _GRID[1:-1]
     ]
 

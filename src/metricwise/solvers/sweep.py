@@ -10,13 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from ..losses import Loss
+from ..metrics.constraint import Limits
 from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
 from .base import BaseSolver, FloatArray, IntArray, Outcome, Solution, concave_bound, finish_walk, nothing
 from .needs import Needs
 from .ratios import RatioScore, bounding_losses, certify_walk, line_of
 
-__all__ = ["Sweep"]
+__all__ = ["Sweep", "sweep_within"]
 
 # Class 1 iff p > t, exactly so in floating point: score 0 against t - p. Of two columns that do not sum to 1, p is the
 # share of the second in their sum.
@@ -163,6 +164,87 @@ class Sweep(BaseSolver):
                 some = own[start : start + _CHUNK]
                 values[some] = value(walk.values[some])
         return walk, values, everywhere
+
+
+@dataclass(frozen=True, eq=False)
+class _Within:
+    """The metric of one group among thresholds that keep constraints on its confusion, -inf of the others."""
+
+    objective: Objective
+    limits: Limits
+
+    def value(self, at: FloatArray) -> FloatArray:
+        """Return the values (...) of shares (..., 2) of each true class that are predicted 1."""
+        return self.of_confusions(_confusions(at.reshape(-1, 2), self.objective.row_priors[0])).reshape(at.shape[:-1])
+
+    def of_confusions(self, C: FloatArray) -> FloatArray:
+        """Return the values (T,) of confusions (T, 2, 2); of a transform of a ratio, what it transforms."""
+        kept = np.ones(len(C), dtype=bool)
+        for one in self.limits.constraints:
+            kept &= one.keeps(C)
+        values, ratio = np.full(len(C), -np.inf), self.objective.ratio
+        if ratio is None:
+            values[kept] = self.objective.values_of(0, C[kept])
+        else:
+            values[kept] = ratio.value(*ratio.at(C[kept, None]))[:, 0]
+        return values
+
+    def bound(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Return bounds of the metric in boxes, of a ratio or one that rises; -inf where a box keeps no half-space."""
+        ratio = self.objective.ratio
+        if ratio is None:
+            value = _Corner(self.objective, 0).bound(low, high)
+        else:
+            ends = [self._extremes(A[0], low, high) for A in (ratio.A, ratio.B)]
+            value = RatioScore(ratio).bound(*(np.stack(end, axis=-1) for end in zip(*ends, strict=True)))
+        for space in (space for one in self.limits.constraints for space in one.half_spaces):
+            most = self._extremes(space.A, low, high)[1] - space.level
+            value = np.where(most >= -_ROUNDING * np.abs(space.A).max(), value, -np.inf)
+        return value
+
+    def _extremes(self, A: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest <A, C> in boxes of shares."""
+        nobody = float(A[:, 0] @ self.objective.row_priors[0])
+        rise = A[:, 1] - A[:, 0]
+        least, most = np.where(rise > 0, low, high), np.where(rise > 0, high, low)
+        return nobody + least @ rise, nobody + most @ rise
+
+
+def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candidates: int = 16) -> Solution | None:
+    """Return the best of all thresholds that keep constraints, None where none does.
+
+    Parameters
+    ----------
+    oracle : Oracle
+    objective : Objective
+        Of binary outputs that all share one confusion.
+    limits : Limits
+        Constraints on that confusion.
+    n_candidates : int, default=16
+        Thresholds that are counted where rounding makes the best one differ from the running sums.
+    """
+    grouping, score = objective.grouping, _Within(objective, limits)
+    group = np.where(grouping.share > 0, grouping.group, -1)
+    line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
+    walk = oracle.walk(line, 0.0, score if objective.rising or objective.ratio is not None else None)
+    values = np.concatenate(
+        [score.value(walk.values[start : start + _CHUNK]) for start in range(0, len(walk.group), _CHUNK)]
+    )
+    if values.max() == -np.inf:
+        return None
+    solution, threshold, _ = finish_walk(
+        oracle,
+        objective,
+        walk,
+        values,
+        points=lambda index: _thresholds(walk.lower[index], walk.upper[index]),
+        loss=threshold_loss,
+        value=lambda pooled: score.of_confusions(pooled.reshape(-1, 2, 2)).reshape(pooled.shape[:-2]),
+        n_candidates=n_candidates,
+        status="Optimal over all thresholds that keep the constraints.",
+        outcome=Outcome.OPTIMAL,
+    )
+    return replace(solution, threshold=threshold, upper_bound=solution.value)
 
 
 def _values(objective: Objective, group: int, predicted_one: FloatArray) -> FloatArray:

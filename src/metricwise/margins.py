@@ -1,0 +1,250 @@
+"""How far a metric on all rows like those given may be from what it is on these.
+
+Owns confidence limits of the metric of one confusion matrix: exact ones of proportions, by slopes of other smooth
+metrics, by matrices drawn again of those with a kink. Must not know how bounds are kept, nor solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .inputs import python_labels
+from .metrics.base import inner
+from .metrics.constraint import BoundConstraint
+from .problem import Problem
+from .rules import Link, MixtureRule, WeightedRule
+
+__all__ = ["Counted", "counted_by", "lower_limit", "upper_limit"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_SAME = 1e-9
+_DRAWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A constraint as some rows with labels count it for one rule.
+
+    Parameters
+    ----------
+    bound : BoundConstraint
+    C : ndarray of shape (K, K)
+        The confusion matrix that it is about.
+    n_rows : float
+        How many labels there are.
+    labels : tuple
+        The classes.
+    more : float, default=1.0
+        How much more the metric varies than that of so many independent labels of one weight (the design effect).
+    known : bool, default=False
+        Whether the class priors are known, so that they do not vary.
+    """
+
+    bound: BoundConstraint
+    C: FloatArray
+    n_rows: float
+    labels: tuple[Any, ...]
+    more: float = 1.0
+    known: bool = False
+
+    @cached_property
+    def value(self) -> float:
+        """The metric."""
+        return float(self.bound.value(self.C))
+
+    @cached_property
+    def smooth(self) -> FloatArray:
+        """The confusion matrix with one more row of every class there is, decided at random: none is certain."""
+        k = len(self.C)
+        extra = np.where(self.C.sum(axis=1, keepdims=True) > 0, 1.0 / k, 0.0) * np.ones((1, k))
+        C = self.n_rows * self.C + extra
+        return np.asarray(C / C.sum())
+
+    def slopes(self, C: FloatArray) -> FloatArray:
+        """Return how a row of each true class and decision moves the metric, (K, K), with mean 0 under C."""
+        bound = self.bound
+        slope = bound.constraint.metric.free_gradient(C, self.labels)
+        if bound.around is not None:  # bounds move with the prior
+            prior = C.sum(axis=1)[bound.around]
+            slope = slope - ((np.arange(len(C)) == bound.around) - prior)[:, None]
+        if self.known:  # rows move it within their class only
+            share = C.sum(axis=1, keepdims=True)
+            slope = slope - np.divide(inner_rows(slope, C), share, out=np.zeros_like(share), where=share > 0)
+        return np.asarray(slope)
+
+    @property
+    def variance(self) -> float:
+        """Of the metric over samples of so many rows, by its slopes."""
+        slope = self.slopes(self.smooth)
+        return self.more * float(inner(slope**2, self.smooth)) / max(self.n_rows, 1.0)
+
+    @cached_property
+    def proportion(self) -> tuple[FloatArray, FloatArray] | None:
+        """Successes and trials, as cells (K, K) of 0 and 1, where the metric is the share of the one in the other.
+
+        Rows move a proportion in two ways only: up by successes, down by other trials.
+        """
+        if self.known or self.bound.around is not None:
+            return None
+        slope = self.slopes(self.smooth)
+        size = float(np.abs(slope).max())
+        moving = np.where(np.abs(slope) > _SAME * size, slope / max(size, np.finfo(float).tiny), 0.0)
+        ways = np.unique(np.round(moving[moving != 0.0], 7))
+        if len(ways) != 2 or ways[0] * ways[1] > 0:
+            return None
+        successes, trials = (moving > 0).astype(float), (moving != 0).astype(float)
+        share = float(inner(successes, self.smooth) / inner(trials, self.smooth))
+        return (successes, trials) if abs(share - float(self._value_of(self.smooth))) < 1e-7 else None
+
+    def _value_of(self, C: FloatArray) -> FloatArray:
+        """The metric, less the prior that it is held against, of confusion matrices (..., K, K) of any priors."""
+        bound = self.bound
+        value = bound.constraint.metric.bind(C.sum(axis=-1), self.labels).value(C)
+        return np.asarray(value if bound.around is None else value - C.sum(axis=-1)[..., bound.around])
+
+    def drawn(self, quantile: float) -> float:
+        """Return a quantile of how far the metric of so many rows, drawn again, is from what it is."""
+        n = max(round(self.n_rows / self.more), 1)
+        cells = np.flatnonzero(self.smooth)
+        share = self.smooth.reshape(-1)[cells]
+        C = np.zeros((_DRAWS, self.C.size))
+        C[:, cells] = np.random.default_rng(0).multinomial(n, share / share.sum(), _DRAWS) / n
+        values = self._value_of(C.reshape(_DRAWS, *self.C.shape))
+        return float(np.quantile(values, quantile) - self._value_of(self.smooth))
+
+
+def inner_rows(A: FloatArray, C: FloatArray) -> FloatArray:
+    """Return the sums over a row of the products of two matrices, (K, 1)."""
+    return np.asarray(np.sum(A * C, axis=1, keepdims=True))
+
+
+def lower_limit(counted: Counted, level: float) -> float:
+    """Return what the metric of all rows like those counted is above, with so much confidence.
+
+    Parameters
+    ----------
+    counted : Counted
+    level : float
+        At least 0.5.
+
+    Returns
+    -------
+    float
+        Of a proportion of independent rows, by Clopper and Pearson's exact limit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.margins import Counted, lower_limit
+    >>> from metricwise.metrics import Precision
+    >>> from metricwise.metrics.constraint import Constraint
+    >>> C = np.array([[70, 2], [10, 18]]) / 100
+    >>> floor = Constraint(Precision(index=1), low=0.8).bind(C.sum(axis=1))
+    >>> round(lower_limit(Counted(floor, C, 100, (0, 1)), 0.95), 4)  # of 18 of 20
+    0.7174
+    """
+    return _limit(counted, 1 - level, -1.0)
+
+
+def upper_limit(counted: Counted, level: float) -> float:
+    """Return what the metric of all rows like those counted is below; see :func:`lower_limit`."""
+    return _limit(counted, level, 1.0)
+
+
+def _limit(counted: Counted, quantile: float, side: float) -> float:
+    if counted.proportion is not None:
+        from scipy.special import betaincinv
+
+        n = counted.n_rows / counted.more
+        hits, trials = (n * float(inner(cells, counted.C)) for cells in counted.proportion)
+        if side < 0:
+            return float(betaincinv(hits, trials - hits + 1.0, quantile)) if hits > 0 else 0.0
+        return float(betaincinv(hits + 1.0, trials - hits, quantile)) if hits < trials else 1.0
+    if not counted.bound.metric.smooth:
+        return counted.value - counted.drawn(1 - quantile)
+    return counted.value + NormalDist().inv_cdf(quantile) * float(np.sqrt(counted.variance))
+
+
+def counted_by(
+    problem: Problem,
+    constraints: Sequence[BoundConstraint],
+    confusions: Sequence[FloatArray],
+    rule: WeightedRule | MixtureRule,
+    link: Link | None,
+) -> list[Counted]:
+    """Return constraints as the rows of a problem count them for a rule.
+
+    Parameters
+    ----------
+    problem : Problem
+        With labels.
+    constraints : sequence of Q BoundConstraint
+    confusions : sequence of Q ndarray of shape (k, k)
+        The confusion matrix that each is about, counted with labels.
+    rule : WeightedRule or MixtureRule
+        Over codes, without its link.
+    link : Link or None
+        What it is behind.
+    """
+    glance = problem.source.glance(1)
+    alike = glance.weight is None and glance.cluster is None and glance.repeats is None
+    out = []
+    for bound, C in zip(constraints, confusions, strict=True):
+        output = bound.constraint.output
+        outputs = np.arange(problem.schema.n_outputs) if output is None else np.array([output])
+        labels = tuple(python_labels(np.asarray(problem.schema.classes[outputs[0]])))
+        rows = float(problem.source.class_rows[outputs].sum())
+        counted = Counted(bound, C, rows, labels, known=problem.prior is not None)
+        if not (alike and len(outputs) == 1 and problem.prior is None):
+            more = _variance(problem, counted, outputs, rule, link) / counted.variance
+            counted = Counted(bound, C, rows, labels, max(more, np.finfo(float).tiny), counted.known)
+        out.append(counted)
+    return out
+
+
+def _variance(
+    problem: Problem, counted: Counted, outputs: IntArray, rule: WeightedRule | MixtureRule, link: Link | None
+) -> float:
+    """The variance of the metric over samples of rows as they are: of any weight, some of them together."""
+    k = len(counted.C)
+    C, weights = counted.smooth, problem.source.class_weights[outputs, :k]
+    slope = counted.slopes(C)
+    total = weights.sum()
+    if problem.prior is not None:  # rows of a class weigh what its prior is to what they are
+        share = C.sum(axis=1)
+        seen = weights.sum(axis=0)
+        slope = slope * np.divide(share * total, seen, out=np.zeros(k), where=seen > 0)[:, None]
+    table = np.concatenate([slope / total, np.zeros((1, k))])
+
+    def ask(rows: Any) -> tuple[NDArray[Any], FloatArray, float]:
+        proba = rows.proba if link is None else link.view(rows.proba)
+        decided = rule.decide(proba) if isinstance(rule, WeightedRule) else rule.decide(proba, rows.start)
+        moved = table[rows.codes[:, outputs], decided[:, outputs]].sum(axis=1)
+        moved = moved if rows.weight is None else moved * rows.weight
+        if rows.cluster is None:
+            squares = moved**2 if rows.repeats is None else moved**2 / np.maximum(rows.repeats, 1.0)
+            return np.empty(0, dtype=np.intp), np.empty(0), float(squares.sum())
+        clusters, own = np.unique(rows.cluster, return_inverse=True)
+        return clusters, np.asarray(np.bincount(own.reshape(-1), moved), dtype=np.float64), 0.0
+
+    clusters, sums, squares = problem.source.reduce(ask, _joined)
+    if len(clusters) == 0:
+        return squares
+    own = np.unique(clusters, return_inverse=True)[1].reshape(-1)
+    together = np.bincount(own, sums)
+    return float(np.sum(together**2) * len(together) / max(len(together) - 1, 1))
+
+
+def _joined(
+    one: tuple[NDArray[Any], FloatArray, float], other: tuple[NDArray[Any], FloatArray, float]
+) -> tuple[NDArray[Any], FloatArray, float]:
+    return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]]), one[2] + other[2]

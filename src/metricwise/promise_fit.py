@@ -1,0 +1,418 @@
+"""The best rule that keeps its promises, on the rows given and on new ones.
+
+Owns what is promised: bounds are tightened until labels say that all rows like those given keep them too, rows that
+resamples left out say what rules are worth there, and words say where labels are too few. Constraints are counted with
+labels wherever there are any, whatever counts the aim. Must not know solvers or user input.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bags import Resamples, draw
+from .kernels import code_type
+from .margins import lower_limit, upper_limit
+from .metrics.constraint import Constraint
+from .problem import InMemory, Problem, Recipe, Settings, argmax_rule, present
+from .promise_search import Found, NoSingleRuleError, Search
+from .promises import bind_limits, explain_infeasible
+from .rules import MixtureRule
+from .selection import judging_rows
+from .solvers import Candidate, Estimate, Gain, Promise, Solution
+from .solvers.constrained import InfeasibleError
+from .uncertainty import Spread, influence, within
+
+__all__ = ["Pledge", "fit_within"]
+
+FloatArray = NDArray[np.float64]
+
+_TOL = 1e-9
+_STEPS = 24  # in which margins are found
+_HURRY = 6  # steps after which margins grow faster than they must
+_HASTE = 1.05
+_ROUNDS = 2  # of resamples
+_HALVINGS = 5  # in which the confidence is found that labels allow
+_QUANTILE = 0.975  # of an interval's ends
+
+
+@dataclass(frozen=True)
+class Pledge:
+    """What a rule is to keep.
+
+    Parameters
+    ----------
+    constraints : tuple of Q Constraint
+    confidence : float or None
+        With what probability all rows like those given are to keep all of them together; None: the rows given only.
+    """
+
+    constraints: tuple[Constraint, ...]
+    confidence: float | None
+
+    def level(self, confidence: float) -> float:
+        """The confidence of each bound by which all are kept with so much confidence (Bonferroni)."""
+        n_bounds = sum(int(np.isfinite(end)) for one in self.constraints for end in (one.low, one.high))
+        return 1 - (1 - confidence) / max(n_bounds, 1)
+
+
+def fit_within(
+    problem: Problem,
+    recipes: Sequence[Recipe],
+    settings: Settings,
+    pledge: Pledge,
+    *,
+    seed: int = 0,
+    facts: Mapping[str, Any] | None = None,
+    stage: Callable[[str], None] = lambda _: None,
+) -> Solution:
+    """Fit the best rule that keeps constraints.
+
+    Parameters
+    ----------
+    problem : Problem
+    recipes : sequence of Recipe
+        That all recalibrate, or all do not. Of several, the one whose rules do best on rows that resamples left out.
+    settings : Settings
+    pledge : Pledge
+    seed : int
+        Of the resamples.
+    facts : mapping, optional
+        What the rule is to know of itself.
+    stage : callable, optional
+        Told what is being done.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    ValueError
+        If no rule keeps the constraints on the rows given.
+    """
+    read_before = problem.source.passes.entries
+    link = problem.link(recipes[0].recalibrate)
+    stage("keeping constraints")
+    searches = [Search(problem, recipe, link, pledge.constraints, settings) for recipe in recipes]
+    thresholds = [search for search in searches if search.sweeps]
+    searches = thresholds[:1] or searches  # which are exact
+    task = _Task(problem, pledge, settings, seed, stage)
+    try:
+        if not problem.labelled:
+            search, seen = searches[0], None
+            found, margins, promised = search.best(task.none, single=not settings.randomized), task.none, None
+        else:
+            search, seen = task.choose(searches)
+            found, margins, promised = task.promise(search, task.none if seen is None else seen.offsets)
+    except InfeasibleError as error:
+        raise ValueError(explain_infeasible(problem, searches[0].judge, pledge.constraints, error.point)) from None
+    except NoSingleRuleError as error:
+        raise ValueError(
+            "subject_to: no single rule that was found keeps all constraints; a mixture of rules does, with a value of "
+            f"{error.point.value:.4g}; give randomized=True to have it, or loosen a bound."
+        ) from None
+    return task.presented(search, found, margins, promised, seen, facts, read_before)
+
+
+@dataclass(frozen=True, eq=False)
+class _Unseen:
+    """What resamples say of rows that they left out.
+
+    Parameters
+    ----------
+    problem : InMemory
+        The rows that were left out by some.
+    decisions : ndarray of shape (N, M)
+        On each of them, by a resample that left it out.
+    value : float
+        The aim of all such decisions.
+    flattery : float
+        By how much the aim seems larger on rows that a rule is fitted to, of as many as there are.
+    optimism : ndarray of shape (Q,)
+        The same of the constraints.
+    """
+
+    problem: InMemory
+    decisions: NDArray[Any]
+    value: float
+    flattery: float
+    optimism: FloatArray
+
+    @property
+    def offsets(self) -> FloatArray:
+        """What margins are to be larger by, (Q, 2)."""
+        return np.stack([np.maximum(self.optimism, 0.0), np.maximum(-self.optimism, 0.0)], axis=1)
+
+
+class _Task:
+    """One fit: what is common to its steps."""
+
+    def __init__(
+        self, problem: Problem, pledge: Pledge, settings: Settings, seed: int, stage: Callable[[str], None]
+    ) -> None:
+        self.problem, self.pledge, self.settings, self.seed, self.stage = problem, pledge, settings, seed, stage
+        self.none = np.zeros((len(pledge.constraints), 2))
+        self.tried: tuple[Candidate, ...] = ()
+
+    @cached_property
+    def rows(self) -> tuple[InMemory, bool]:
+        """The rows that judge, and whether they are all."""
+        return judging_rows(self.problem)
+
+    # ------------------------------------------------------------------------------------------------- the margins
+
+    def promise(self, search: Search, offsets: FloatArray) -> tuple[Found, FloatArray, float | None]:
+        """Return the best rule that labels promise to keep the constraints, its margins, and with what confidence.
+
+        Where labels are too few for the confidence that was asked for, the most that they allow.
+        """
+        single = not self.settings.randomized
+        plain = search.best(self.none, single=single)  # which says whether anything keeps them at all
+        if self.pledge.confidence is None:
+            return plain, self.none, None
+        try:
+            return (*self._tightened(search, self.pledge.confidence, offsets), self.pledge.confidence)
+        except (InfeasibleError, NoSingleRuleError):
+            pass
+        best: tuple[Found, FloatArray, float | None] = plain, self.none, None
+        low, high = 0.5, self.pledge.confidence
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            try:
+                best, low = (*self._tightened(search, middle, offsets), middle), middle
+            except (InfeasibleError, NoSingleRuleError):
+                high = middle
+        return best
+
+    def _tightened(self, search: Search, confidence: float, offsets: FloatArray) -> tuple[Found, FloatArray]:
+        """Tighten bounds until the limits of what is counted keep them; a mixture goes ahead of a single rule."""
+        single = not self.settings.randomized
+        level, margins = self.pledge.level(confidence), self.none
+        for kind in (False, True) if single and not search.sweeps else (single,):
+            for step in range(_STEPS):
+                found = search.best(margins, single=kind)
+                short, wanted = self._short(search, found, level, offsets)
+                if not short.any():
+                    break
+                wanted = wanted * (_HASTE if step >= _HURRY else 1.0)
+                margins = np.where(short, np.maximum(wanted, margins), margins)
+            else:
+                raise InfeasibleError
+        return found, margins
+
+    def _short(
+        self, search: Search, found: Found, level: float, offsets: FloatArray
+    ) -> tuple[NDArray[np.bool_], FloatArray]:
+        """Which bounds are not kept at a level of confidence, (Q, 2), and the margins that this asks for."""
+        short, wanted = np.zeros(self.none.shape, dtype=bool), np.zeros(self.none.shape)
+        for q, one in enumerate(search.counted(found, self._whose)):
+            low, high = one.bound.constraint.low, one.bound.constraint.high
+            if np.isfinite(low):
+                limit = lower_limit(one, level) - offsets[q, 0]
+                short[q, 0], wanted[q, 0] = limit < low - _TOL, one.value - limit
+            if np.isfinite(high):
+                limit = upper_limit(one, level) + offsets[q, 1]
+                short[q, 1], wanted[q, 1] = limit > high + _TOL, limit - one.value
+        return short, wanted
+
+    @property
+    def _whose(self) -> Problem:
+        """Whose rows say how far values vary: copies of rows are noticed where all rows judge."""
+        rows, whole = self.rows
+        return rows if whole else self.problem
+
+    # ----------------------------------------------------------------------------------------------- unseen rows
+
+    def choose(self, searches: Sequence[Search]) -> tuple[Search, _Unseen | None]:
+        """Return the search whose rules do best on rows that resamples left out, and what they say of those.
+
+        Where neither new rows nor several recipes are asked about, no resample is drawn.
+        """
+        if self.pledge.confidence is None and len(searches) == 1:
+            return searches[0], None
+        rows, _ = self.rows
+        resamples = draw(rows, np.random.default_rng(self.seed), _ROUNDS)
+        self.stage("judging rows that were left out")
+        seen = [self._unseen(search, rows, resamples) for search in searches]
+        known = [s for s, one in enumerate(seen) if one is not None]
+        if not known:
+            return searches[0], None
+        plain = rows.value_of(rows.decide(argmax_rule(rows)))
+        self.tried = tuple(
+            Candidate(str(searches[s].recipe), one.value, one.value - plain, self._error(one))
+            for s, one in enumerate(seen)
+            if one is not None
+        )
+        best = max(known, key=lambda s: seen[s].value)  # type: ignore[union-attr]  # those that are known
+        return searches[best], seen[best]
+
+    def _unseen(self, search: Search, rows: InMemory, resamples: Resamples) -> _Unseen | None:
+        """Fit to resamples, with the margins that all rows ask for; None where too few of them keep the constraints."""
+        margins = self.none
+        if self.pledge.confidence is not None:
+            try:
+                margins = self._tightened(search, self.pledge.confidence, self.none)[1]
+            except (InfeasibleError, NoSingleRuleError):
+                margins = self.none
+        n_rounds = len(resamples.left_out) // max(len(resamples.left_out) // _ROUNDS, 1)
+        decisions = np.full((n_rounds, rows.n_rows, rows.schema.n_outputs), -1, dtype=code_type(rows.schema.width))
+        fitted: list[FloatArray] = []
+        flattered: list[float] = []
+        per_round = len(resamples.left_out) // n_rounds
+        for r, kept in enumerate(resamples.kept):
+            some = rows.take(np.flatnonzero(kept))
+            found = self._fit_to(some, search.recipe, margins)
+            if found is None:
+                continue
+            own, one = found
+            fitted.append(own.limits.values(one.judged))
+            flattered.append(some.value_of(some.decide(one.solution.rule, own.link)))
+            left = np.flatnonzero(~kept)
+            decisions[r // per_round, left] = rows.take(left).decide(one.solution.rule, own.link)
+        if len(fitted) * 2 < len(resamples.left_out):
+            return None
+        values, unseen, first = [], [], None
+        for codes in decisions:
+            there = np.flatnonzero(codes[:, 0] >= 0)
+            if len(there) < rows.n_rows / 2:
+                continue
+            some, decided = (rows, codes) if len(there) == rows.n_rows else (rows.take(there), codes[there])
+            judge = some.oracle()
+            limits = bind_limits(self.pledge.constraints, some.schema, judge)
+            unseen.append(limits.values(judge.confusion_of(decided)))
+            values.append(some.value_of(decided))
+            first = (some, decided) if first is None else first
+        if first is None:
+            return None
+        # Optimism falls with the number of rows, of which resamples have fewer.
+        size = float(resamples.kept.sum(axis=1).mean()) / self.problem.n_rows
+        flattery = float(np.mean(flattered) - np.mean(values)) * size
+        optimism = (np.mean(fitted, axis=0) - np.mean(unseen, axis=0)) * size
+        return _Unseen(*first, float(np.mean(values)), flattery, optimism)
+
+    def _fit_to(self, some: InMemory, recipe: Recipe, margins: FloatArray) -> tuple[Search, Found] | None:
+        """Fit a rule to some of the rows with margins, or without where these leave no room; None if that fails too."""
+        search = Search(some, recipe, some.link(recipe.recalibrate), self.pledge.constraints, self.settings)
+        for own in (margins, margins / 2, self.none) if margins.any() else (self.none,):
+            try:
+                return search, search.best(own, single=not self.settings.randomized)
+            except (InfeasibleError, NoSingleRuleError):
+                continue
+        return None
+
+    def _error(self, seen: _Unseen) -> float:
+        """The standard error of the difference in the aim to argmax on rows that were left out."""
+        problem = seen.problem
+        own, plain = (influence(problem, codes)[1] for codes in (seen.decisions, problem.decide(argmax_rule(problem))))
+        return Spread.of(problem).error(own - plain)
+
+    # ------------------------------------------------------------------------------------------------- the result
+
+    def presented(
+        self,
+        search: Search,
+        found: Found,
+        margins: FloatArray,
+        promised: float | None,
+        seen: _Unseen | None,
+        facts: Mapping[str, Any] | None,
+        read_before: int,
+    ) -> Solution:
+        """Say what was found, what it keeps, and what it is worth on new rows."""
+        problem, pledge = self.problem, self.pledge
+        names = [one.name for one in pledge.constraints]
+        own = {**(facts or {}), "recipe": str(search.recipe), "subject_to": names}
+        if promised is not None:
+            own["confidence"] = promised
+        alternative, words = found.solution.alternative, [found.solution.status]
+        if search.sweeps:
+            alternative = search.mixture_value(margins)
+            if alternative is not None and alternative > found.solution.optimized_value + _TOL:
+                more = alternative - found.solution.optimized_value
+                words.append(f"A mixture adds {more:.2g}.")
+        elif isinstance(found.solution.rule, MixtureRule):
+            alternative = self._single_value(search, margins)
+        solution = present(problem, search.recipe, search.oracle, search.objective, found.solution, own)
+        promises = self._promises(search, found, margins, promised, seen)
+        words += self._words(promises, promised)
+        solution = replace(
+            solution,
+            alternative=alternative,
+            constraints=promises,
+            status=" ".join(words),
+            candidates=self.tried,
+            n_passes=problem.passes_since(read_before),
+        )
+        if seen is None:
+            return solution
+        gain, value = self._worth(solution, seen)
+        return replace(solution, gain=gain, value_on_new_rows=value)
+
+    def _single_value(self, search: Search, margins: FloatArray) -> float | None:
+        try:
+            return search.best(margins, single=True).solution.optimized_value
+        except (InfeasibleError, NoSingleRuleError):
+            return None
+
+    def _promises(
+        self, search: Search, found: Found, margins: FloatArray, promised: float | None, seen: _Unseen | None
+    ) -> tuple[Promise, ...]:
+        values = search.limits.values(found.judged)
+        counted = search.counted(found, self._whose) if self.problem.labelled else [None] * len(values)
+        out = []
+        for q, (one, value, own) in enumerate(zip(search.limits.constraints, values, counted, strict=True)):
+            estimate = None
+            if own is not None and seen is not None:
+                shift = float(seen.optimism[q])
+                ends = lower_limit(own, _QUANTILE) - max(shift, 0.0), upper_limit(own, _QUANTILE) - min(shift, 0.0)
+                least, most = one.metric.range
+                estimate = Estimate(float(value) - shift, max(ends[0], least), min(ends[1], most))
+            out.append(
+                Promise(
+                    self.pledge.constraints[q].name,
+                    one.constraint.low,
+                    one.constraint.high,
+                    float(value),
+                    float(margins[q].max()),
+                    promised,
+                    estimate,
+                    None if found.prices is None or np.isnan(found.prices[q]) else float(found.prices[q]),
+                )
+            )
+        return tuple(out)
+
+    def _words(self, promises: Sequence[Promise], promised: float | None) -> list[str]:
+        wanted = self.pledge.confidence
+        kept = "; ".join(f"{one.name}: {one.value:.4g}" for one in promises)
+        if not self.problem.labelled:
+            return [f"Kept as the probabilities have it: {kept}."]
+        if wanted is None:
+            return [f"Kept on the rows given, and by new rows about half of the time: {kept}."]
+        if promised == wanted:
+            return [f"Kept on the rows given: {kept}; by all rows like these with a confidence of {wanted:g}."]
+        said = "no promise" if promised is None else f"a confidence of {promised:.2g}"
+        words = (
+            f"Labels are too few to promise that all rows like these keep the constraints with a confidence of "
+            f"{wanted:g}: they allow {said}. Loosen a bound, give more rows, or a lower confidence."
+        )
+        warnings.warn(f"subject_to: {words}", UserWarning, stacklevel=5)
+        return [f"Kept on the rows given: {kept}.", words]
+
+    def _worth(self, solution: Solution, seen: _Unseen) -> tuple[Gain, Estimate]:
+        """What the rule adds to argmax on new rows, and what it is worth there."""
+        problem, spread = seen.problem, Spread.of(seen.problem)
+        plain = problem.decide(argmax_rule(problem))
+        own, other = (influence(problem, codes)[1] for codes in (seen.decisions, plain))
+        low, high = problem.aim.metric.range
+        # What judges are a sample of more rows, they vary more than those do.
+        wide = spread.quantile * float(np.sqrt(problem.n_rows / max(self.problem.n_rows, problem.n_rows)))
+        value = solution.value - seen.flattery
+        gain = within(value - solution.baseline, wide * spread.error(own - other), low - high, high - low)
+        return Gain(*gain), Estimate(*within(value, wide * spread.error(own), low, high))
