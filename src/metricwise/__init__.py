@@ -13,6 +13,7 @@ from ._version import __version__
 _HOME = {
     "optimize": "optimization",
     "evaluate": "evaluation",
+    "trade_off": "frontier",
     "at_least": "metrics.constraint_text",
     "at_most": "metrics.constraint_text",
     "between": "metrics.constraint_text",

@@ -247,16 +247,19 @@ class Feasible:
         one = np.hstack([np.tile(np.eye(n_blocks), n_rules), np.zeros((n_blocks, n_extra))])
         # Of many blocks most of it is empty; of few, making it sparse takes longer than it saves.
         form = csr_array if n_blocks > _MANY else np.asarray
-        found = linprog(
-            np.concatenate([np.zeros(n_weights), np.ones(n_extra) if first_phase else -grouping.weight]),
-            A_ub=form(np.vstack(upper)),
-            b_ub=np.concatenate(limit),
-            A_eq=form(one),
-            b_eq=np.ones(n_blocks),
-            bounds=[(0, None)] * n_weights + [(0, None) if first_phase else (None, None)] * n_extra,
-            method="highs-ds",
-            options={"primal_feasibility_tolerance": _EXACT, "dual_feasibility_tolerance": _EXACT},
-        )
+        for allowed in (0.0, self.tol):  # what the first phase lets pass must not be refused
+            found = linprog(
+                np.concatenate([np.zeros(n_weights), np.ones(n_extra) if first_phase else -grouping.weight]),
+                A_ub=form(np.vstack(upper)),
+                b_ub=np.concatenate([limit[0] + allowed, *limit[1:]]),
+                A_eq=form(one),
+                b_eq=np.ones(n_blocks),
+                bounds=[(0, None)] * n_weights + [(0, None) if first_phase else (None, None)] * n_extra,
+                method="highs-ds",
+                options={"primal_feasibility_tolerance": _EXACT, "dual_feasibility_tolerance": _EXACT},
+            )
+            if found.x is not None:
+                break
         if found.x is None:
             raise RuntimeError(f"metricwise: the linear programme of the constraints failed: {found.message}")
         weights = np.maximum(found.x[:n_weights].reshape(n_rules, n_blocks), 0.0)

@@ -1,0 +1,385 @@
+"""``trade_off``: how much of one metric must be given up for another.
+
+Owns the frontier: the best rule for one metric at every bound on another one, each found from where the last one was.
+Must not know algorithms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import inputs
+from ._version import __version__
+from .losses import Loss
+from .metrics.constraint import Constraint
+from .metrics.constraint_text import Wanted, at_least, read_constraints
+from .metrics.for_outputs import MetricSpec
+from .metrics.recording import RecordSpec
+from .optimization import read_problem
+from .problem import Problem, Recipe, Settings, present
+from .promise_search import Found, NoSingleRuleError, Search
+from .promises import explain_infeasible, read_limits
+from .recorded import record_rule
+from .rules import MixtureRule, WeightedRule
+from .solvers.constrained import InfeasibleError
+
+__all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
+
+FloatArray = NDArray[np.float64]
+
+_WHO = "trade_off"
+_HALVINGS = 14  # in which the end of the frontier is found
+_SAME = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOffPoint:
+    """One point of a trade-off.
+
+    Parameters
+    ----------
+    rule : WeightedRule or MixtureRule
+    value : float
+        The metric that is maximised.
+    against : float
+        The one that is bounded.
+    recorded : dict of str to float
+        Others.
+    """
+
+    rule: WeightedRule | MixtureRule
+    value: float
+    against: float
+    recorded: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOff:
+    """The best of one metric at every bound on another one.
+
+    Points are in the order of the bound, from the loosest to the tightest.
+
+    Parameters
+    ----------
+    metric, against : str
+        The metric that is maximised and the one that is bounded.
+    ceiling : bool
+        Whether it is bounded from above.
+    bounds : ndarray of shape (T,)
+        The bound that each point was asked to keep; the first one is what the best rule for `metric` has by itself.
+    values, others : ndarray of shape (T,)
+        What `metric` and `against` are there, counted with the labels given; in expectation without labels.
+    rules : tuple of T WeightedRule or MixtureRule
+    baseline : tuple of float
+        Both metrics of plain argmax.
+    recorded : dict of str to ndarray of shape (T,)
+        The metrics that were to be recorded.
+    recorded_baseline : dict of str to float
+        The same of plain argmax.
+
+    See Also
+    --------
+    metricwise.trade_off : Makes one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(1, 3, 2000)
+    >>> y = (rng.random(2000) < p).astype(int)
+    >>> frontier = mw.trade_off(p, y, "recall", "precision", n_points=5)
+    >>> frontier
+    TradeOff(recall at precision >= 0.266 to 1, 5 points)
+    >>> point = frontier.choose(0.6)
+    >>> point.against >= 0.6, round(point.value, 2)
+    (True, 0.47)
+    """
+
+    metric: str
+    against: str
+    ceiling: bool
+    bounds: FloatArray
+    values: FloatArray
+    others: FloatArray
+    rules: tuple[WeightedRule | MixtureRule, ...]
+    baseline: tuple[float, float]
+    recorded: dict[str, FloatArray] = field(default_factory=dict)
+    recorded_baseline: dict[str, float] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __getitem__(self, index: int) -> TradeOffPoint:
+        recorded = {name: float(values[index]) for name, values in self.recorded.items()}
+        return TradeOffPoint(self.rules[index], float(self.values[index]), float(self.others[index]), recorded)
+
+    def __repr__(self) -> str:
+        sign = "<=" if self.ceiling else ">="
+        ends = f"{self.bounds[0]:.3g} to {self.bounds[-1]:.3g}"
+        return f"TradeOff({self.metric} at {self.against} {sign} {ends}, {len(self)} points)"
+
+    def choose(self, bound: float) -> TradeOffPoint:
+        """Return the best point that keeps a bound on the rows given.
+
+        New rows keep it about half of the time: give ``subject_to`` and ``confidence`` to :func:`metricwise.optimize`
+        to have it promised, and the best rule between two points.
+
+        Parameters
+        ----------
+        bound : float
+            On `against`.
+
+        Returns
+        -------
+        TradeOffPoint
+        """
+        kept = self.others <= bound + _SAME if self.ceiling else self.others >= bound - _SAME
+        if not kept.any():
+            end = f"down to {self.others.min():.4g}" if self.ceiling else f"up to {self.others.max():.4g}"
+            raise ValueError(f"TradeOff.choose: bound must be one that a point keeps, {end}, got {bound!r}.")
+        return self[int(np.argmax(np.where(kept, self.values, -np.inf)))]
+
+    def to_dict(self) -> dict[str, FloatArray]:
+        """Return the columns of a table, which ``pandas.DataFrame`` takes: bound, both metrics, and the recorded ones.
+
+        A name that comes twice is kept once.
+        """
+        return {"bound": self.bounds, self.metric: self.values, self.against: self.others, **self.recorded}
+
+
+def trade_off(
+    proba: Any,
+    y: ArrayLike | inputs.Labels | None,
+    metric: MetricSpec,
+    against: str | Any,
+    *,
+    ceiling: bool = False,
+    n_points: int = 25,
+    record: RecordSpec = None,
+    subject_to: Any = None,
+    average: str | None = None,
+    sample_weight: ArrayLike | None = None,
+    output_weight: ArrayLike | None = None,
+    classes: Any = None,
+    pos_label: Any = None,
+    missing: Any = None,
+    confusion: str = "auto",
+    recalibrate: bool | str = "auto",
+    randomized: bool = False,
+    random_state: int | None = None,
+    normalize: bool = False,
+    zero_division: float = 0.0,
+) -> TradeOff:
+    """Return the frontier of two metrics: the best of one at every bound on the other.
+
+    It goes from what the best rule for `metric` has of `against` by itself to the most of `against` that rules reach.
+    With labels and binary targets every point is the best of all thresholds.
+
+    Parameters
+    ----------
+    proba, y, metric
+        As in :func:`metricwise.optimize`.
+    against : str or object
+        The metric that is bounded, as in its `subject_to`: ``"precision"``, ``"recall[urgent]"``, ``"share[topic,
+        spam]"``. It must be linear, a ratio, or concave.
+    ceiling : bool, default=False
+        Bound it from above, as a share or a false positive rate: the frontier goes down from there.
+    n_points : int, default=25
+        Bounds, evenly spaced.
+    record : list or dict, optional
+        Metrics to record along the frontier.
+    subject_to : str, constraint, or list of these, optional
+        What every point keeps besides, on the rows given.
+    average, sample_weight, output_weight, classes, pos_label, missing, normalize, zero_division
+        As in :func:`metricwise.optimize`.
+    confusion : {"auto", "labels", "expected", "blended"}, default="auto"
+        What the metric that is maximised is counted with. "auto" is labels, where there are any.
+    recalibrate : {"auto", True, False}, default="auto"
+        Fit a temperature and a bias per class to the labels first, which "auto" does.
+    randomized : bool, default=False
+        Allow mixtures of rules: the frontier is then that of all of them.
+    random_state : int, optional
+        Seed of the draws of mixtures.
+
+    Returns
+    -------
+    TradeOff
+        Counted on the rows given: along so many points the best ones are a little lucky.
+
+    See Also
+    --------
+    metricwise.optimize : The best rule at one bound, promised of new rows.
+    metricwise.evaluate : A rule by several metrics, with intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet([3, 1, 1], 1000)
+    >>> y = np.array(["low", "mid", "urgent"])[(P.cumsum(axis=1) < rng.random((1000, 1))).sum(axis=1)]
+    >>> frontier = mw.trade_off(P, y, "accuracy", "recall[urgent]", n_points=4, record=["macro_f1"])
+    >>> bool(np.all(np.diff(frontier.others) > 0)), bool(frontier.values[0] > frontier.values[-1])
+    (True, True)
+    """
+    settings = _settings(n_points, ceiling, randomized, random_state)
+    recipe = _recipe(confusion, recalibrate, y)
+    problem = read_problem(
+        proba,
+        y,
+        metric,
+        average=average,
+        sample_weight=sample_weight,
+        output_weight=output_weight,
+        classes=classes,
+        pos_label=pos_label,
+        missing=missing,
+        normalize=normalize,
+        zero_division=zero_division,
+        record=record,
+        constrained=True,
+        who=_WHO,
+    )
+    given = [_bounded(against), *read_constraints(subject_to)]
+    first, *rest = read_limits(
+        given, problem.schema, declared=classes is not None, pos_label=pos_label, zero_division=zero_division
+    )
+    search = Search(problem, recipe, problem.link(recipe.recalibrate), [_from_zero(first, ceiling), *rest], settings)
+    name = str(replace(given[0], low=0.0, text="")).removesuffix(" >= 0")
+    return _Frontier(problem, search, ceiling, settings).trace(name, n_points)
+
+
+def _settings(n_points: Any, ceiling: Any, randomized: Any, random_state: Any) -> Settings:
+    """Check what is not about rows or metrics."""
+    if isinstance(n_points, bool) or not isinstance(n_points, (int, np.integer)) or n_points < 2:
+        raise ValueError(f"{_WHO}: n_points must be a whole number of at least 2, got {inputs.shown(n_points)}.")
+    for name, value in (("ceiling", ceiling), ("randomized", randomized)):
+        if not isinstance(value, (bool, np.bool_)):
+            raise ValueError(f"{_WHO}: {name} must be True or False, got {inputs.shown(value)}.")
+    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0
+    if random_state is not None and not whole:
+        raise ValueError(
+            f"{_WHO}: random_state must be None or a non-negative integer, got {inputs.shown(random_state)}."
+        )
+    return Settings(bool(randomized), int(random_state or 0))
+
+
+def _recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe:
+    """Return what the metric is counted with."""
+    if not isinstance(confusion, str) or confusion not in ("auto", "labels", "expected", "blended"):
+        raise ValueError(
+            f"{_WHO}: confusion must be 'auto', 'labels', 'expected' or 'blended', got {inputs.shown(confusion)}."
+        )
+    if not (isinstance(recalibrate, (bool, np.bool_)) or (isinstance(recalibrate, str) and recalibrate == "auto")):
+        raise ValueError(f"{_WHO}: recalibrate must be 'auto', True or False, got {inputs.shown(recalibrate)}.")
+    if y is None and (confusion in ("labels", "blended") or recalibrate is True):
+        raise ValueError(f"{_WHO}: confusion={confusion!r} and recalibrate={recalibrate!r} need y; leave them out.")
+    if confusion == "auto":
+        confusion = "expected" if y is None else "labels"
+    return Recipe(confusion, y is not None if isinstance(recalibrate, str) else bool(recalibrate))
+
+
+def _bounded(against: Any) -> Wanted:
+    """Read the metric that is bounded."""
+    if isinstance(against, Wanted):
+        raise ValueError(f"{_WHO}: against must be a metric without a bound, got {str(against)!r}.")
+    if not isinstance(against, str):
+        return at_least(against, 0.0)
+    if any(sign in against for sign in "<>=≤≥"):
+        raise ValueError(f"{_WHO}: against must be a metric without a bound, got {against!r}.")
+    (one,) = read_constraints(f"{against} >= 0")
+    return one
+
+
+def _from_zero(constraint: Constraint, ceiling: bool) -> Constraint:
+    """Return the constraint with a bound of 0, which margins move."""
+    low, high = (-np.inf, 0.0) if ceiling else (0.0, np.inf)
+    return replace(constraint, low=low, high=high, name=constraint.metric.name)
+
+
+class _Frontier:
+    """The search along the bounds on the first constraint."""
+
+    def __init__(self, problem: Problem, search: Search, ceiling: bool, settings: Settings) -> None:
+        self.problem, self.search, self.ceiling, self.settings = problem, search, ceiling, settings
+
+    def at(self, bound: float) -> Found | None:
+        """Return the best rule that keeps a bound, None where none does."""
+        margins = np.zeros((len(self.search.constraints), 2))
+        margins[0] = (0.0, -bound) if self.ceiling else (bound, 0.0)
+        try:
+            return self.search.best(margins, single=not self.settings.randomized)
+        except (InfeasibleError, NoSingleRuleError):
+            return None
+
+    def trace(self, name: str, n_points: int) -> TradeOff:
+        """Return the points, from the loosest bound to the tightest."""
+        least, most = self.search.limits.constraints[0].metric.range
+        loose, tight = (float(most), float(least)) if self.ceiling else (float(least), float(most))
+        free = self.at(loose)
+        if free is None:
+            others = self.search.constraints[1:] or self.search.constraints
+            raise ValueError(explain_infeasible(self.problem, self.search.judge, others, None))
+        begin = float(self.search.limits.values(free.judged)[0])
+        end, last = self._end(begin, tight)
+        bounds = np.linspace(begin, end, n_points)
+        found = [free, *(self.at(float(bound)) for bound in bounds[1:-1]), last or free]
+        points = [(float(bound), one) for bound, one in zip(bounds, found, strict=True) if one is not None]
+        return self._packed(name, points)
+
+    def _end(self, begin: float, tight: float) -> tuple[float, Found | None]:
+        """Return the tightest bound that is kept, and by what."""
+        found = self.at(tight)
+        if found is not None:
+            return tight, found
+        kept, lost = begin, tight
+        for _ in range(_HALVINGS):
+            middle = (kept + lost) / 2
+            one = self.at(middle)
+            if one is None:
+                lost = middle
+            else:
+                kept, found = middle, one
+        return kept, found
+
+    def _packed(self, name: str, points: list[tuple[float, Found]]) -> TradeOff:
+        search, problem = self.search, self.problem
+        facts = {
+            "metric": problem.aim.name,
+            "average": problem.aim.average,
+            "rows": problem.n_rows,
+            "recipe": str(search.recipe),
+            "metricwise": __version__,
+        }
+        sign = "<=" if self.ceiling else ">="
+        others = [one.name for one in search.constraints[1:]]
+        solutions = [
+            present(
+                problem,
+                search.recipe,
+                search.oracle,
+                search.objective,
+                one.solution,
+                {**facts, "subject_to": [f"{name} {sign} {bound:.6g}", *others]},
+            )
+            for bound, one in points
+        ]
+        recorded = [record_rule(problem, one.rule) for one in solutions]
+        plain = search.judge.confusions([Loss.argmax(problem.schema.width)], linked=False)[0]
+        return TradeOff(
+            problem.aim.name,
+            name,
+            self.ceiling,
+            np.array([bound for bound, _ in points]),
+            np.array([one.value for one in solutions]),
+            np.array([search.limits.values(one.judged)[0] for _, one in points]),
+            tuple(one.rule for one in solutions),
+            (solutions[0].baseline, float(search.limits.values(plain)[0])),
+            {key: np.array([one[key].value for one in recorded]) for key in recorded[0]},
+            {key: one.baseline for key, one in recorded[0].items()},
+        )
