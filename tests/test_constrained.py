@@ -112,7 +112,8 @@ def check(problem, limits, eta):
     spaces = spaces_of(limits) + (denominators_of(limits) if feasible.never_empty else [])
     best = best_of_all(eta, A, spaces, None if ratio.linear else B)
     if best is None or point is None:
-        assert best is None and point is None
+        assert best is None
+        assert point is None
         return
     if not ratio.linear or objective.family == "increasing transform":
         best = float(objective.from_ratios(np.array([best])))

@@ -167,7 +167,7 @@ def explain_infeasible(
         alone = Limits((one,), share[None])
         if not _can_be_kept(problem, judge, alone):
             end = _furthest(problem, judge, constraints[q], one, Limits((), np.empty((0, len(share)))))
-            return f"subject_to: no rule keeps {names[q]} {where}{end}; loosen the bound, or ask for another model."
+            return f"subject_to: no rule keeps {names[q]} {where}{end}; loosen the bound, or bring a better model."
     said = f"subject_to: no rule keeps {_listed(names)} together {where}"
     for q in reversed(range(len(constraints))):
         others = [r for r in range(len(constraints)) if r != q]
