@@ -26,7 +26,7 @@ from .metrics.resolution import Resolved, target_kind
 from .problem import Problem, Recipe, Settings, argmax_rule, fit
 from .progress import Progress, read_verbose
 from .promise_fit import Pledge, fit_within
-from .promises import read_limits
+from .promises import check_shown, read_limits
 from .recorded import record_rule
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
@@ -434,6 +434,7 @@ def _read_pledge(
     constraints = read_limits(
         wanted, problem.schema, declared=declared, pos_label=pos_label, zero_division=zero_division
     )
+    check_shown(constraints, problem)
     return Pledge(constraints, None if confidence is None else float(confidence))
 
 

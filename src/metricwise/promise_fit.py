@@ -7,6 +7,7 @@ labels wherever there are any, whatever counts the aim. Must not know solvers or
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -402,7 +403,7 @@ class _Task:
             f"Labels are too few to promise that all rows like these keep the constraints with a confidence of "
             f"{wanted:g}: they allow {said}. Loosen a bound, give more rows, or a lower confidence."
         )
-        warnings.warn(f"subject_to: {words}", UserWarning, stacklevel=5)
+        warnings.warn(f"subject_to: {words}", UserWarning, stacklevel=_caller())
         return [f"Kept on the rows given: {kept}.", words]
 
     def _worth(self, solution: Solution, seen: _Unseen) -> tuple[Gain, Estimate]:
@@ -416,3 +417,11 @@ class _Task:
         value = solution.value - seen.flattery
         gain = within(value - solution.baseline, wide * spread.error(own - other), low - high, high - low)
         return Gain(*gain), Estimate(*within(value, wide * spread.error(own), low, high))
+
+
+def _caller() -> int:
+    """How many frames above who asks the first one is that is neither this package's nor scikit-learn's."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("metricwise", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .losses import Loss
 from .margins import Counted, counted_by
 from .metrics.constraint import Constraint, Limits
 from .problem import Problem, Recipe, Settings, solve
@@ -118,9 +119,14 @@ class _Piece:
                 raise NoSingleRuleError(self._mixture(limits))
             return Found(found, found.confusion, None)
         mixture = self._mixture(limits)
-        if not single:
+        exact = self.feasible.certified or self.feasible.blocks.n_blocks > 1
+        if not single and (exact or not self.settings.randomized):
             return self._packed(mixture, None)
         one = best_single(self.feasible, mixture)
+        if one is not None and one.value > mixture.value:  # of what is not proved, the search may find better rules
+            mixture = max(one, maximise(self.feasible), key=lambda point: point.value)
+        if not single:
+            return self._packed(mixture, None)
         if one is None:
             raise NoSingleRuleError(mixture)
         return self._packed(one, mixture)
@@ -174,10 +180,14 @@ class _Piece:
     def _rule(self, point: Point) -> WeightedRule | MixtureRule:
         """The rule of a point, over codes."""
         used = np.flatnonzero(point.weights.max(axis=1) > _LIGHT)
-        rules = tuple(anonymous_rule(self.feasible.spread(point.losses[t]), self.oracle.n_classes) for t in used)
+        losses, block = [self.feasible.spread(point.losses[t]) for t in used], self.feasible.blocks.block
+        if len(losses) > 1 and (point.weights[used].max(axis=0) == 1.0).all():  # one rule each, not the same one
+            tensors = np.stack([loss.tensor() for loss in losses])
+            losses = [Loss(full=tensors[point.weights[used].argmax(axis=0)[block], np.arange(len(block))])]
+        rules = tuple(anonymous_rule(loss, self.oracle.n_classes) for loss in losses)
         if len(rules) == 1:
             return rules[0]
-        shares = point.weights[used][:, self.feasible.blocks.block].T  # (M, R)
+        shares = point.weights[used][:, block].T  # (M, R)
         shares = shares / shares.sum(axis=1, keepdims=True)
         same = bool((shares == shares[0]).all())
         return MixtureRule(rules, shares[0] if same else shares, seed=self.settings.seed)
@@ -217,8 +227,10 @@ class Search:
         self.limits = bind_limits(constraints, problem.schema, self.judge)
         self.pieces: list[tuple[IntArray, tuple[int, ...], _Piece]] = []
         own = [one.output for one in constraints]
-        if problem.aim.average == "macro" and problem.schema.n_outputs > 1 and None not in own:
-            for m in sorted({output for output in own if output is not None}):
+        outputs = sorted({output for output in own if output is not None})
+        counts = bool((self.objective.grouping.group[outputs] >= 0).all())
+        if problem.aim.average == "macro" and problem.schema.n_outputs > 1 and None not in own and counts:
+            for m in outputs:
                 which = tuple(q for q, output in enumerate(own) if output == m)
                 self._add(np.array([m]), which)
         else:

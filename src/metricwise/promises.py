@@ -6,6 +6,7 @@ the class priors are known; and what is said where no rule keeps them. Must not 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,18 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .inputs import Schema, python_labels, shown
+from .metrics import Precision
 from .metrics.aim import Aim
 from .metrics.constraint import BoundConstraint, Constraint, Limits
 from .metrics.constraint_text import Wanted
 from .metrics.for_outputs import resolve_for
 from .metrics.naming import same_classes
+from .metrics.objective import Objective
 from .metrics.resolution import metric_meant, target_kind
 from .oracles import Counts, Oracle
 from .problem import Problem
 from .solvers.constrained import Feasible, InfeasibleError, Point, maximise
 from .solvers.sweep import sweep_within
 
-__all__ = ["bind_limits", "explain_infeasible", "read_limits"]
+__all__ = ["bind_limits", "check_shown", "explain_infeasible", "read_limits"]
 
 FloatArray = NDArray[np.float64]
 
@@ -69,16 +72,28 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
             f"{_WHO}: '{one}' names no output, and outputs whose classes differ cannot be counted together; name one: "
             f"{_example(one, schema)}."
         )
-    found = resolve_for(
-        metric,
-        classes[:1],
-        several=False,
-        declared=declared,
-        zero_division=zero_division,
-        pos_label=label if label is not None else _if_wanted(metric, classes[0], pos_label),
-        who=_WHO,
-    )
+    try:
+        found = resolve_for(
+            metric,
+            classes[:1],
+            several=False,
+            declared=declared,
+            zero_division=zero_division,
+            pos_label=label if label is not None else _if_wanted(metric, classes[0], pos_label),
+            who=_WHO,
+        )
+    except (TypeError, ValueError) as error:
+        names = python_labels(np.asarray(classes[0]))
+        if label is not None and label not in names:
+            words = f"names the class {label!r}, which must be one of {shown(names)}."
+            raise ValueError(f"{_WHO}: '{one}' {words}{_pointed(one, label)}") from None
+        words = str(error).removeprefix(f"{_WHO}: ").removeprefix("metric: ")
+        raise type(error)(f"{_WHO}: '{one}': {words}{_pointed(one, metric)}") from None
     low, high = (one.low, one.high) if one.near_prior is None else (-one.near_prior, one.near_prior)
+    least, most = found.metric.range
+    if one.near_prior is None and (low > most or high < least):
+        said = "at most" if low > most else "at least"
+        raise ValueError(f"{_WHO}: '{one}' can never be kept: {metric} is {said} {most if low > most else least:g}.")
     return Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
 
 
@@ -109,13 +124,40 @@ def _output(name: Any, one: Wanted, schema: Schema) -> int:
         raise ValueError(f"{_WHO}: '{one}' names an output, and there is one only; leave {name!r} out.")
     if name in names:
         return names.index(name)
-    raise ValueError(f"{_WHO}: '{one}' names the output {name!r}, which must be one of {shown(names)}.")
+    words = f"names the output {name!r}, which must be one of {shown(names)}."
+    raise ValueError(f"{_WHO}: '{one}' {words}{_pointed(one, name)}")
+
+
+def _pointed(one: Wanted, word: Any) -> str:
+    """A line below a constraint that was written, which points at a word of it."""
+    at = one.text.find(str(word), one.text.find("[") + 1 if word in one.labels else 0)
+    return "" if at < 0 or not one.text else f"\n    {one.text}\n    {' ' * at}^"
 
 
 def _example(one: Wanted, schema: Schema) -> str:
     name = 0 if schema.output_names is None else schema.output_names[0]
     inside = (name, *one.labels) if len(one.labels) < 2 else one.labels
     return f"'{replace(one, labels=tuple(inside), text='')}'"
+
+
+def check_shown(constraints: Sequence[Constraint], problem: Problem) -> None:
+    """Refuse constraints about outputs that have no label, and about classes whose recall is 0/0: no rule keeps those.
+
+    Raises
+    ------
+    ValueError
+    """
+    judge = problem.oracle("labels" if problem.labelled else "expected")
+    names = problem.schema.output_names
+    for one in constraints:
+        m = one.output
+        if m is not None and judge.weight[m] == 0:
+            name = m if names is None else names[m]
+            raise ValueError(f"{_WHO}: '{one.name}' is about the output {name!r}, which has no label; leave it out.")
+    for one in bind_limits(constraints, problem.schema, judge).constraints:
+        if one.constant:
+            words = "whatever is predicted, for no row has a class that it is about; leave it out, or give such rows."
+            raise ValueError(f"{_WHO}: '{one.constraint.name}' bounds what is the same {words}")
 
 
 def bind_limits(constraints: Sequence[Constraint], schema: Schema, oracle: Oracle) -> Limits:
@@ -189,11 +231,19 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _can_be_kept(problem: Problem, judge: Counts, limits: Limits) -> bool:
+    objective = problem.objective(judge)
+    if _swept(judge, objective) and sweep_within(judge, objective, limits) is not None:
+        return True
     try:
-        point = maximise(Feasible(judge, judge, problem.objective(judge), limits, _TOL))
+        point = maximise(Feasible(judge, judge, objective, limits, _TOL))
     except InfeasibleError:
         return False
     return bool(limits.kept(point.judged, 1e-4).all())
+
+
+def _swept(judge: Counts, objective: Objective) -> bool:
+    """Whether a threshold may do better than the programme, which asks for what is best by probabilities."""
+    return not judge.certified and objective.width == 2 and len(objective.grouping.share) == 1
 
 
 def _furthest(problem: Problem, judge: Counts, given: Constraint, bound: BoundConstraint, rest: Limits) -> str:
@@ -207,13 +257,20 @@ def _furthest(problem: Problem, judge: Counts, given: Constraint, bound: BoundCo
         C = maximise(Feasible(judge, judge, objective, rest, _TOL)).judged
     except InfeasibleError:
         return ""
-    if objective.width == 2 and not judge.certified:  # by labels a threshold may do better
+    if _swept(judge, objective):
         found = sweep_within(judge, objective, rest)
         C = C if found is None or bound.value(found.confusion[0]) < bound.value(C[0]) else found.confusion
+    if bound.empty(C[0]):
+        return f": {_term(given)} is 0/0, which keeps no bound"
     value = float(bound.value(C[0]))
     if value >= bound.constraint.low:
         return ""
     share = ""
-    if bound.denominator is not None:
-        share = f" (of a share of {float(np.sum(bound.denominator * C[0])):.2g} of the rows)"
-    return f": {given.metric.name} reaches {value:.3g} at most{share}"
+    if isinstance(given.metric, Precision) and bound.denominator is not None:
+        share = f", of a predicted share of {float(np.sum(bound.denominator * C[0])):.2g}"
+    return f": {_term(given)} reaches {value:.3g} at most{share}"
+
+
+def _term(given: Constraint) -> str:
+    """What a constraint bounds, as it was written."""
+    return re.sub(r"^[^\[\]]*<=\s*|\s*(>=|<=|≥|≤)[^\[\]]*$", "", given.name) or given.metric.name

@@ -22,6 +22,7 @@ __all__ = ["BoundConstraint", "Constraint", "HalfSpace", "Limits"]
 FloatArray = NDArray[np.float64]
 
 _EMPTY = 1e-12  # of a denominator, beside its largest entry
+_ROUNDING = 1e-12  # by which a value that meets a bound may seem to miss it
 _HALVINGS = 200
 
 
@@ -167,7 +168,7 @@ class BoundConstraint:
         """Return the metric of confusion matrices (..., K, K)."""
         return np.asarray(self.metric.value(np.asarray(C, dtype=np.float64)))
 
-    def keeps(self, C: Any, tol: float = 0.0) -> NDArray[np.bool_] | bool:
+    def keeps(self, C: Any, tol: float = _ROUNDING) -> NDArray[np.bool_] | bool:
         """Say whether confusion matrices (..., K, K) keep it: within the bounds, and nothing is 0/0."""
         C = np.asarray(C, dtype=np.float64)
         value, constraint = self.value(C), self.constraint
@@ -182,6 +183,14 @@ class BoundConstraint:
             return False if C.ndim == 2 else np.zeros(C.shape[:-2], dtype=bool)
         empty = inner(self.denominator, C) <= _EMPTY * np.abs(self.denominator).max()
         return bool(empty) if np.ndim(empty) == 0 else np.asarray(empty)
+
+    @cached_property
+    def constant(self) -> bool:
+        """Whether no rule changes it, as the recall of a class that no row has."""
+        if not isinstance(self.form, Linear):
+            return False
+        A = np.asarray(self.form.as_ratio().A)
+        return bool(np.ptp(A, axis=-1).max() <= _EMPTY)
 
     @cached_property
     def denominator(self) -> FloatArray | None:
@@ -245,7 +254,7 @@ class Limits:
         """Return the values (..., Q) of confusion tensors (..., M, K, K)."""
         return np.stack([one.value(own) for one, own in zip(self.constraints, self.pool(C), strict=True)], axis=-1)
 
-    def kept(self, C: FloatArray, tol: float = 0.0) -> NDArray[np.bool_]:
+    def kept(self, C: FloatArray, tol: float = _ROUNDING) -> NDArray[np.bool_]:
         """Say which are kept, (..., Q), by confusion tensors (..., M, K, K)."""
         kept = [one.keeps(own, tol) for one, own in zip(self.constraints, self.pool(C), strict=True)]
         return np.stack([np.asarray(one) for one in kept], axis=-1)

@@ -12,7 +12,7 @@ Owns the grammar, and objects that say the same to programs. Must not know which
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +57,9 @@ class Wanted:
     def __str__(self) -> str:
         if self.text:
             return self.text
-        name = self.metric if isinstance(self.metric, str) else getattr(self.metric, "name", repr(self.metric))
+        name = self.metric
+        if not isinstance(name, str):
+            name = getattr(name, "name", getattr(name, "__name__", repr(name)))
         term = f"{name}[{', '.join(map(written, self.labels))}]" if self.labels else str(name)
         if self.near_prior is not None:
             return f"{term} within {self.near_prior:g} of prior"
@@ -190,7 +192,7 @@ def read_constraints(subject_to: Any) -> tuple[Wanted, ...]:
         return (subject_to,)
     if isinstance(subject_to, str):
         return _read_text(subject_to)
-    if not isinstance(subject_to, Iterable):
+    if not isinstance(subject_to, Iterable) or isinstance(subject_to, Mapping):
         raise TypeError(
             f"{_WHO}: must be text such as 'precision >= 0.9', at_least(...), at_most(...), between(...), or a list of "
             f"these, got {type(subject_to).__name__}."

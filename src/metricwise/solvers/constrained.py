@@ -170,8 +170,13 @@ class Feasible:
         return aim, aim if self.judge is self.oracle else self.judge.confusions(spread)
 
     def spread(self, loss: Loss) -> Loss:
-        """Turn losses of blocks into losses of outputs; outputs that keep argmax get its loss."""
+        """Turn losses of blocks into losses of outputs; outputs that keep argmax get its loss.
+
+        Of several blocks all are full: which rule each of them follows is chosen later, and rules of two structures
+        would decide ties in two ways.
+        """
         block, frozen = self.blocks.block, self.objective.frozen
+        loss = loss if self.blocks.n_blocks == 1 else Loss(full=loss.tensor())
         if self.blocks.n_blocks == 1 and not frozen.any():
             return loss
         plain = Loss.argmax(self.objective.width)
@@ -235,7 +240,8 @@ class Feasible:
         n_rules, n_blocks = aim.shape[:2]
         n_weights, n_extra = n_rules * n_blocks, len(rows) if first_phase else grouping.n_groups
         keep = functionals([(blocks.limits[q], space.A) for q, space in rows], judged)
-        scale = np.maximum(np.abs(keep).max(axis=1, initial=0.0), 1e-300)
+        scale = np.abs(keep).max(axis=1, initial=0.0)
+        scale = np.where(scale > _SAME, scale, 1.0)  # what no rule moves
         slack = np.eye(len(rows), n_extra) if first_phase else np.zeros((len(rows), n_extra))
         upper = [np.hstack([-keep / scale[:, None], -slack])]
         limit = [-np.array([space.level for _, space in rows]) / scale]

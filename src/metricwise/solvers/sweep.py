@@ -199,7 +199,7 @@ class _Within:
             value = RatioScore(ratio).bound(*(np.stack(end, axis=-1) for end in zip(*ends, strict=True)))
         for space in (space for one in self.limits.constraints for space in one.half_spaces):
             most = self._extremes(space.A, low, high)[1] - space.level
-            value = np.where(most >= -_ROUNDING * np.abs(space.A).max(), value, -np.inf)
+            value = np.where(most >= -2 * _ROUNDING * max(np.abs(space.A).max(), 1.0), value, -np.inf)
         return value
 
     def _extremes(self, A: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:

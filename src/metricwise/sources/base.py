@@ -173,8 +173,9 @@ class SourceBase(ABC):
         """Return so many rows in short runs of neighbours."""
         if self.n_rows <= n_rows:
             return self.take(np.arange(self.n_rows))
-        starts = np.random.default_rng(0).integers(0, self.n_rows - _RUN + 1, -(-n_rows // _RUN))
-        return self.take(np.sort((np.sort(starts)[:, None] + np.arange(_RUN)).reshape(-1)[:n_rows]))  # runs may overlap
+        run = min(_RUN, n_rows)
+        starts = np.random.default_rng(0).integers(0, self.n_rows - run + 1, -(-n_rows // run))
+        return self.take(np.sort((np.sort(starts)[:, None] + np.arange(run)).reshape(-1)[:n_rows]))  # runs may overlap
 
 
 def _present(rows: Rows) -> FloatArray:
