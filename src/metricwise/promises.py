@@ -154,10 +154,10 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem) -> None:
         if m is not None and judge.weight[m] == 0:
             name = m if names is None else names[m]
             raise ValueError(f"{_WHO}: '{one.name}' is about the output {name!r}, which has no label; leave it out.")
-    for one in bind_limits(constraints, problem.schema, judge).constraints:
-        if one.constant:
+    for one, bound in zip(constraints, bind_limits(constraints, problem.schema, judge).constraints, strict=True):
+        if bound.constant:
             words = "whatever is predicted, for no row has a class that it is about; leave it out, or give such rows."
-            raise ValueError(f"{_WHO}: '{one.constraint.name}' bounds what is the same {words}")
+            raise ValueError(f"{_WHO}: '{one.name}' bounds what is the same {words}")
 
 
 def bind_limits(constraints: Sequence[Constraint], schema: Schema, oracle: Oracle) -> Limits:

@@ -14,6 +14,7 @@ from ..metrics.constraint import BoundConstraint, HalfSpace, Limits
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from .base import FloatArray, IntArray
+from .programme import Programme
 
 __all__ = ["Feasible", "InfeasibleError", "Point", "functionals", "maximise"]
 
@@ -21,8 +22,7 @@ _STEPS = 300
 _OUTER = 60
 _SAME = 1e-12
 _LITTLE = 1e-5  # of the rows
-_MANY = 8  # blocks
-_EXACT = 1e-10  # of the programme: a ratio of little is as exact as that, over the little
+_CLOSE = 1e-7  # of tangents to a concave aim, of which more and more are needed to come closer
 _GRID = np.linspace(0.0, 1.0, 17)
 
 
@@ -148,6 +148,7 @@ class Feasible:
         self.aim, self.judged = np.zeros(shape), np.zeros(shape)
         self.tangents: list[tuple[int, HalfSpace]] = []
         self.never_empty = False
+        self.basis: IntArray | None = None  # where the last programme ended
         first = _first_losses(objective, self.blocks.n_blocks)
         self.add(first, *self.ask(first))
 
@@ -232,46 +233,24 @@ class Feasible:
         loss : Loss
             Whose rule the programme would like best.
         """
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_array
-
         rows, grouping, blocks = self.rows, self.objective.grouping, self.blocks
         aim, judged = self.pooled
-        n_rules, n_blocks = aim.shape[:2]
-        n_weights, n_extra = n_rules * n_blocks, len(rows) if first_phase else grouping.n_groups
         keep = functionals([(blocks.limits[q], space.A) for q, space in rows], judged)
-        scale = np.abs(keep).max(axis=1, initial=0.0)
-        scale = np.where(scale > _SAME, scale, 1.0)  # what no rule moves
-        slack = np.eye(len(rows), n_extra) if first_phase else np.zeros((len(rows), n_extra))
-        upper = [np.hstack([-keep / scale[:, None], -slack])]
-        limit = [-np.array([space.level for _, space in rows]) / scale]
-        if not first_phase:
-            lift = functionals([(blocks.aim[cut.group], cut.slope) for cut in cuts], aim)
-            groups = np.array([cut.group for cut in cuts])
-            upper.append(np.hstack([-lift, np.eye(n_extra)[groups]]))
-            limit.append(np.array([cut.level for cut in cuts]))
-        one = np.hstack([np.tile(np.eye(n_blocks), n_rules), np.zeros((n_blocks, n_extra))])
-        # Of many blocks most of it is empty; of few, making it sparse takes longer than it saves.
-        form = csr_array if n_blocks > _MANY else np.asarray
-        for allowed in (0.0, self.tol):  # what the first phase lets pass must not be refused
-            found = linprog(
-                np.concatenate([np.zeros(n_weights), np.ones(n_extra) if first_phase else -grouping.weight]),
-                A_ub=form(np.vstack(upper)),
-                b_ub=np.concatenate([limit[0] + allowed, *limit[1:]]),
-                A_eq=form(one),
-                b_eq=np.ones(n_blocks),
-                bounds=[(0, None)] * n_weights + [(0, None) if first_phase else (None, None)] * n_extra,
-                method="highs-ds",
-                options={"primal_feasibility_tolerance": _EXACT, "dual_feasibility_tolerance": _EXACT},
-            )
-            if found.x is not None:
-                break
-        if found.x is None:
-            raise RuntimeError(f"metricwise: the linear programme of the constraints failed: {found.message}")
-        weights = np.maximum(found.x[:n_weights].reshape(n_rules, n_blocks), 0.0)
-        prices = np.maximum(-found.ineqlin.marginals, 0.0)
-        prices[: len(rows)] /= scale
-        return weights / weights.sum(axis=0), -float(found.fun), prices, self._wanted(rows, cuts, prices)
+        lift = functionals([(blocks.aim[cut.group], cut.slope) for cut in cuts], aim)
+        programme = Programme(
+            keep,
+            np.array([space.level for _, space in rows]),
+            lift,
+            np.array([cut.level for cut in cuts]),
+            np.array([cut.group for cut in cuts], dtype=np.intp),
+            grouping.weight,
+            blocks.n_blocks,
+            self.tol,
+        )
+        found = programme.nearest(self.basis) if first_phase else programme.best(self.basis)
+        self.basis = found.basis
+        weights = np.maximum(found.weights.reshape(aim.shape[:2]), 0.0)
+        return weights / weights.sum(axis=0), found.value, found.prices, self._wanted(rows, cuts, found.prices)
 
     def _wanted(self, rows: Sequence[tuple[int, HalfSpace]], cuts: Sequence[_Cut], prices: FloatArray) -> Loss:
         k = self.objective.width
@@ -428,7 +407,7 @@ def _dinkelbach(feasible: Feasible, point: Point) -> Point:
 
 def _by_tangents(feasible: Feasible, start: Point) -> Point:
     """Maximise a concave aim: the value of every group is at most each of its tangents."""
-    objective = feasible.objective
+    objective, close = feasible.objective, max(feasible.tol, _CLOSE)
 
     def tangents(point: Point) -> list[_Cut]:
         pooled = objective.grouping.pool(point.aim)
@@ -436,9 +415,7 @@ def _by_tangents(feasible: Feasible, start: Point) -> Point:
         found = []
         for g, (value, slope) in enumerate(zip(values, slopes, strict=True)):
             level = float(value - np.sum(slope * pooled[g]))
-            if all(
-                cut.group != g or cut.level + np.sum(cut.slope * pooled[g]) > value + feasible.tol / 10 for cut in cuts
-            ):
+            if all(cut.group != g or cut.level + np.sum(cut.slope * pooled[g]) > value + close for cut in cuts):
                 found.append(_Cut(g, level, slope))
         return found
 
