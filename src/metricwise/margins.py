@@ -1,13 +1,13 @@
 """How far a metric on all rows like those given may be from what it is on these.
 
 Owns confidence limits of the metric of one confusion matrix: exact ones of proportions, by slopes of other smooth
-metrics, by matrices drawn again of those with a kink. Must not know how bounds are kept, nor solvers.
+metrics, part by part of minima. Must not know how bounds are kept, nor solvers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .inputs import python_labels
+from .metrics import Metric, Minimum, MinRecall, Recall
+from .metrics.affine import Affine
 from .metrics.base import inner
 from .metrics.constraint import BoundConstraint
 from .problem import Problem
@@ -27,7 +29,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _SAME = 1e-9
-_DRAWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,8 @@ class Counted:
         How much more the metric varies than that of so many independent labels of one weight (the design effect).
     known : bool, default=False
         Whether the class priors are known, so that they do not vary.
+    parts : tuple of Counted, default=()
+        What it is the least of.
     """
 
     bound: BoundConstraint
@@ -55,6 +58,7 @@ class Counted:
     labels: tuple[Any, ...]
     more: float = 1.0
     known: bool = False
+    parts: tuple[Counted, ...] = ()
 
     @cached_property
     def value(self) -> float:
@@ -105,21 +109,16 @@ class Counted:
         share = float(inner(successes, self.smooth) / inner(trials, self.smooth))
         return (successes, trials) if abs(share - float(self._value_of(self.smooth))) < 1e-7 else None
 
+    @property
+    def smoothing(self) -> float:
+        """By how much the metric of the smoothed matrix is larger."""
+        return float(self._value_of(self.smooth) - self._value_of(self.C))
+
     def _value_of(self, C: FloatArray) -> FloatArray:
         """The metric, less the prior that it is held against, of confusion matrices (..., K, K) of any priors."""
         bound = self.bound
         value = bound.constraint.metric.bind(C.sum(axis=-1), self.labels).value(C)
         return np.asarray(value if bound.around is None else value - C.sum(axis=-1)[..., bound.around])
-
-    def drawn(self, quantile: float) -> float:
-        """Return a quantile of how far the metric of so many rows, drawn again, is from what it is."""
-        n = max(round(self.n_rows / self.more), 1)
-        cells = np.flatnonzero(self.smooth)
-        share = self.smooth.reshape(-1)[cells]
-        C = np.zeros((_DRAWS, self.C.size))
-        C[:, cells] = np.random.default_rng(0).multinomial(n, share / share.sum(), _DRAWS) / n
-        values = self._value_of(C.reshape(_DRAWS, *self.C.shape))
-        return float(np.quantile(values, quantile) - self._value_of(self.smooth))
 
 
 def inner_rows(A: FloatArray, C: FloatArray) -> FloatArray:
@@ -139,7 +138,8 @@ def lower_limit(counted: Counted, level: float) -> float:
     Returns
     -------
     float
-        Of a proportion of independent rows, by Clopper and Pearson's exact limit.
+        Of a proportion of independent rows, by Clopper and Pearson's exact limit. The least of several metrics is above
+        the least of their limits with as much confidence as each of them: one of them is the least of all rows.
 
     Examples
     --------
@@ -161,6 +161,8 @@ def upper_limit(counted: Counted, level: float) -> float:
 
 
 def _limit(counted: Counted, quantile: float, side: float) -> float:
+    if counted.parts:
+        return min(_limit(part, quantile, side) for part in counted.parts)
     if counted.proportion is not None:
         from scipy.special import betaincinv
 
@@ -169,9 +171,9 @@ def _limit(counted: Counted, quantile: float, side: float) -> float:
         if side < 0:
             return float(betaincinv(hits, trials - hits + 1.0, quantile)) if hits > 0 else 0.0
         return float(betaincinv(hits + 1.0, trials - hits, quantile)) if hits < trials else 1.0
-    if not counted.bound.metric.smooth:
-        return counted.value - counted.drawn(1 - quantile)
-    return counted.value + NormalDist().inv_cdf(quantile) * float(np.sqrt(counted.variance))
+    # Around the value, or that of the smoothed matrix if it is further out: few errors do not mean none.
+    moved = max(side * counted.smoothing, 0.0) * side
+    return counted.value + moved + NormalDist().inv_cdf(quantile) * float(np.sqrt(counted.variance))
 
 
 def counted_by(
@@ -203,12 +205,34 @@ def counted_by(
         outputs = np.arange(problem.schema.n_outputs) if output is None else np.array([output])
         labels = tuple(python_labels(np.asarray(problem.schema.classes[outputs[0]])))
         rows = float(problem.source.class_rows[outputs].sum())
-        counted = Counted(bound, C, rows, labels, known=problem.prior is not None)
+        plain = Counted(bound, C, rows, labels, known=problem.prior is not None)
+        own = [replace(plain, bound=part) for part in _parts(bound, C, labels)] or [plain]
         if not (alike and len(outputs) == 1 and problem.prior is None):
-            more = _variance(problem, counted, outputs, rule, link) / counted.variance
-            counted = Counted(bound, C, rows, labels, max(more, np.finfo(float).tiny), counted.known)
-        out.append(counted)
+            own = [replace(one, more=_effect(problem, one, outputs, rule, link)) for one in own]
+        out.append(own[0] if len(own) == 1 else replace(plain, parts=tuple(own)))
     return out
+
+
+def _parts(bound: BoundConstraint, C: FloatArray, labels: tuple[Any, ...]) -> list[BoundConstraint]:
+    """What a metric is the least of, each bound to the priors of C."""
+    priors = C.sum(axis=1)
+    metrics = _least_of(bound.constraint.metric, np.flatnonzero(priors > 0).tolist())
+    return [replace(bound.constraint, metric=metric).bind(priors, labels) for metric in metrics]
+
+
+def _least_of(metric: Metric, shown: Sequence[int]) -> list[Metric]:
+    if isinstance(metric, MinRecall):
+        return [Recall(index=j) for j in shown]
+    if isinstance(metric, Affine):
+        return [replace(metric, base=part) for part in _least_of(metric.base, shown)]
+    return list(metric.metrics) if isinstance(metric, Minimum) else []
+
+
+def _effect(
+    problem: Problem, counted: Counted, outputs: IntArray, rule: WeightedRule | MixtureRule, link: Link | None
+) -> float:
+    """How much more a metric varies than that of so many independent labels."""
+    return max(_variance(problem, counted, outputs, rule, link) / counted.variance, float(np.finfo(float).tiny))
 
 
 def _variance(
