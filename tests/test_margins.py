@@ -153,8 +153,23 @@ def test_design_effects_against_rows_drawn_again(text, what):
     (one,) = argmax_counted(text, p if what == "outputs" else p[:, 0], y if what == "outputs" else y[:, 0], **options)
     assert one.value == pytest.approx(score(weight))
     assert np.sqrt(one.variance) == pytest.approx(error, rel=0.1)
-    assert one.more > (1.2 if what != "outputs" else 1.0)
-    assert lower_limit(one, 0.95) == pytest.approx(one.value - 1.645 * error, abs=0.3 * error)
+    assert one.n_rows / one.more < y.size / 1.2
+    assert lower_limit(one, 0.95) == pytest.approx(one.value - 1.645 * error, abs=0.4 * error)
+
+
+@pytest.mark.parametrize("what", ["groups", "weights"])
+def test_no_error_in_rows_that_count_as_one_says_as_little_as_one(what):
+    """Ten copies of one row, or one that weighs as ten, are right: that is one row that is."""
+    y = np.repeat([0, 1, 1], [200, 100, 10])
+    p = np.where(np.arange(310) < 300, 0.2, 0.9)
+    groups = np.concatenate([np.arange(300), np.full(10, 300)])
+    if what == "groups":
+        (one,) = argmax_counted("precision >= 0.5", p, y, groups=groups)
+    else:
+        weight = np.where(np.arange(301) < 300, 1.0, 10.0)
+        (one,) = argmax_counted("precision >= 0.5", p[:301], y[:301], sample_weight=weight)
+    assert one.value == 1.0
+    assert lower_limit(one, 0.95) == pytest.approx(0.05, abs=0.05)
 
 
 def test_known_priors_vary_no_more():

@@ -41,7 +41,7 @@ class Counted:
     C : ndarray of shape (K, K)
         The confusion matrix that it is about.
     n_rows : float
-        How many labels there are.
+        How many labels there are; of those that go together, or weigh more than others, how many are worth as much.
     labels : tuple
         The classes.
     more : float, default=1.0
@@ -65,12 +65,16 @@ class Counted:
         """The metric."""
         return float(self.bound.value(self.C))
 
+    @property
+    def extra(self) -> FloatArray:
+        """One more row of every class there is, decided at random."""
+        k = len(self.C)
+        return np.where(self.C.sum(axis=1, keepdims=True) > 0, 1.0 / k, 0.0) * np.ones((1, k))
+
     @cached_property
     def smooth(self) -> FloatArray:
-        """The confusion matrix with one more row of every class there is, decided at random: none is certain."""
-        k = len(self.C)
-        extra = np.where(self.C.sum(axis=1, keepdims=True) > 0, 1.0 / k, 0.0) * np.ones((1, k))
-        C = self.n_rows * self.C + extra
+        """The confusion matrix with these rows beside those counted: no cell is certain."""
+        C = self.n_rows * self.C + self.extra
         return np.asarray(C / C.sum())
 
     def slopes(self, C: FloatArray) -> FloatArray:
@@ -199,16 +203,17 @@ def counted_by(
     """
     glance = problem.source.glance(1)
     alike = glance.weight is None and glance.cluster is None and glance.repeats is None
+    known = problem.prior is not None
     out = []
     for bound, C in zip(constraints, confusions, strict=True):
         output = bound.constraint.output
         outputs = np.arange(problem.schema.n_outputs) if output is None else np.array([output])
         labels = tuple(python_labels(np.asarray(problem.schema.classes[outputs[0]])))
-        rows = float(problem.source.class_rows[outputs].sum())
-        plain = Counted(bound, C, rows, labels, known=problem.prior is not None)
+        plain = Counted(bound, C, float(problem.source.class_rows[outputs].sum()), labels, known=known)
         own = [replace(plain, bound=part) for part in _parts(bound, C, labels)] or [plain]
-        if not (alike and len(outputs) == 1 and problem.prior is None):
-            own = [replace(one, more=_effect(problem, one, outputs, rule, link)) for one in own]
+        if not alike or len(outputs) > 1 or known:
+            decided = _Decided(problem, outputs, rule, link)
+            own = [decided.adjusted(one) for one in own]
         out.append(own[0] if len(own) == 1 else replace(plain, parts=tuple(own)))
     return out
 
@@ -228,44 +233,63 @@ def _least_of(metric: Metric, shown: Sequence[int]) -> list[Metric]:
     return list(metric.metrics) if isinstance(metric, Minimum) else []
 
 
-def _effect(
-    problem: Problem, counted: Counted, outputs: IntArray, rule: WeightedRule | MixtureRule, link: Link | None
-) -> float:
-    """How much more a metric varies than that of so many independent labels."""
-    return max(_variance(problem, counted, outputs, rule, link) / counted.variance, float(np.finfo(float).tiny))
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """Rows of any weight, some of them together, with the decisions of a rule about some outputs."""
 
+    problem: Problem
+    outputs: IntArray
+    rule: WeightedRule | MixtureRule
+    link: Link | None
 
-def _variance(
-    problem: Problem, counted: Counted, outputs: IntArray, rule: WeightedRule | MixtureRule, link: Link | None
-) -> float:
-    """The variance of the metric over samples of rows as they are: of any weight, some of them together."""
-    k = len(counted.C)
-    C, weights = counted.smooth, problem.source.class_weights[outputs, :k]
-    slope = counted.slopes(C)
-    total = weights.sum()
-    if problem.prior is not None:  # rows of a class weigh what its prior is to what they are
-        share = C.sum(axis=1)
-        seen = weights.sum(axis=0)
-        slope = slope * np.divide(share * total, seen, out=np.zeros(k), where=seen > 0)[:, None]
-    table = np.concatenate([slope / total, np.zeros((1, k))])
+    def adjusted(self, counted: Counted) -> Counted:
+        """Say how many independent labels are worth as much as these, and how much more they vary.
 
-    def ask(rows: Any) -> tuple[NDArray[Any], FloatArray, float]:
-        proba = rows.proba if link is None else link.view(rows.proba)
-        decided = rule.decide(proba) if isinstance(rule, WeightedRule) else rule.decide(proba, rows.start)
-        moved = table[rows.codes[:, outputs], decided[:, outputs]].sum(axis=1)
-        moved = moved if rows.weight is None else moved * rows.weight
-        if rows.cluster is None:
-            squares = moved**2 if rows.repeats is None else moved**2 / np.maximum(rows.repeats, 1.0)
-            return np.empty(0, dtype=np.intp), np.empty(0), float(squares.sum())
-        clusters, own = np.unique(rows.cluster, return_inverse=True)
-        return clusters, np.asarray(np.bincount(own.reshape(-1), moved), dtype=np.float64), 0.0
+        First as if all that go together agreed (Kish's number, of those that move the metric), so that no error in ten
+        copies is as little as in one; then by how far they do agree.
+        """
+        slope = counted.slopes(counted.smooth)
+        moving = (np.abs(slope) > _SAME * np.abs(slope).max()).astype(np.float64)
+        total, share = self._weights.sum(), float(inner(moving, counted.C))
+        if share > 0:
+            squares = self._sum_of_squares(moving / (total * share))
+            counted = replace(counted, n_rows=1 / (squares * share))
+        slope = counted.slopes(counted.smooth)
+        each = slope / total
+        if counted.known:  # rows of a class weigh what its prior is to what they are
+            seen = self._weights.sum(axis=0)[: len(slope)]
+            rise = counted.smooth.sum(axis=1)
+            each = slope * np.divide(rise, seen, out=np.zeros(len(seen)), where=seen > 0)[:, None]
+        # What was smoothed is one more label of each class, whatever there is.
+        smoothed = float(inner(slope**2, counted.extra)) / counted.n_rows**2
+        more = (self._sum_of_squares(each) + smoothed) / max(counted.variance, float(np.finfo(float).tiny))
+        return replace(counted, more=max(more, _SAME))
 
-    clusters, sums, squares = problem.source.reduce(ask, _joined)
-    if len(clusters) == 0:
-        return squares
-    own = np.unique(clusters, return_inverse=True)[1].reshape(-1)
-    together = np.bincount(own, sums)
-    return float(np.sum(together**2) * len(together) / max(len(together) - 1, 1))
+    @cached_property
+    def _weights(self) -> FloatArray:
+        return np.asarray(self.problem.source.class_weights[self.outputs])
+
+    def _sum_of_squares(self, cells: FloatArray) -> float:
+        """The sum over independent rows of the squares of what their cells (K, K) add up to, times their weight."""
+        table = np.concatenate([cells, np.zeros((1, len(cells)))])  # missing labels look at the last
+        outputs, rule, link = self.outputs, self.rule, self.link
+
+        def ask(rows: Any) -> tuple[NDArray[Any], FloatArray, float]:
+            proba = rows.proba if link is None else link.view(rows.proba)
+            decided = rule.decide(proba) if isinstance(rule, WeightedRule) else rule.decide(proba, rows.start)
+            own = table[rows.codes[:, outputs], decided[:, outputs]].sum(axis=1)
+            own = own if rows.weight is None else own * rows.weight
+            if rows.cluster is None:
+                squares = own**2 if rows.repeats is None else own**2 / np.maximum(rows.repeats, 1.0)
+                return np.empty(0, dtype=np.intp), np.empty(0), float(squares.sum())
+            clusters, place = np.unique(rows.cluster, return_inverse=True)
+            return clusters, np.asarray(np.bincount(place.reshape(-1), own), dtype=np.float64), 0.0
+
+        clusters, sums, squares = self.problem.source.reduce(ask, _joined)
+        if len(clusters) == 0:
+            return squares
+        together = np.bincount(np.unique(clusters, return_inverse=True)[1].reshape(-1), sums)
+        return float(np.sum(together**2) * len(together) / max(len(together) - 1, 1))
 
 
 def _joined(

@@ -92,9 +92,13 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
     low, high = (one.low, one.high) if one.near_prior is None else (-one.near_prior, one.near_prior)
     least, most = found.metric.range
     if one.near_prior is None and (low > most or high < least):
-        said = "at most" if low > most else "at least"
-        raise ValueError(f"{_WHO}: '{one}' can never be kept: {metric} is {said} {most if low > most else least:g}.")
-    return Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
+        words = f"is at most {most:g}" if low > most else f"is at least {least:g}"
+        hint = f"; write {low:g} % where that is meant" if most == 1 < low <= 100 else ""
+        raise ValueError(f"{_WHO}: '{one}' can never be kept: {found.metric.name} {words}{hint}.")
+    constraint = Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
+    n_classes = len(classes[0])
+    constraint.bind(np.full(n_classes, 1 / n_classes), python_labels(np.asarray(classes[0])))  # refused by its form
+    return constraint
 
 
 def _if_wanted(metric: Any, classes: NDArray[Any], pos_label: Any) -> Any:

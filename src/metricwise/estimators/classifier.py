@@ -19,6 +19,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ..inputs import (
+    Schema,
     read_groups,
     read_sample_weight,
     read_time,
@@ -31,6 +32,7 @@ from ..metrics.constraint_text import read_constraints
 from ..metrics.for_outputs import resolve_for, settle
 from ..metrics.recording import resolve_record
 from ..optimization import optimize
+from ..promises import read_limits
 from ..solvers import Candidate
 from ._compat import (
     HasMethods,
@@ -365,7 +367,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         )
         for one in resolve_record(self.record, target.kind, aim, pos_label=self.pos_label, who=who).values():
             settle(one, target.classes, declared=declared, scales=target.scales)
-        read_constraints(self.subject_to)
+        schema = Schema(target.classes, multioutput=target.several, output_names=target.output_names)
+        read_limits(read_constraints(self.subject_to), schema, declared=declared, pos_label=self.pos_label)
 
     def _read_together(self, groups: Any, time: Any, n_rows: int) -> dict[str, Any]:
         """Return `groups` or `time` as the rule is to have them, by row; what is wrong must not cost any fits."""

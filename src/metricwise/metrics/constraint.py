@@ -219,6 +219,14 @@ class BoundConstraint:
                 spaces.append(HalfSpace(sign * (np.asarray(ratio.A) - bound * np.asarray(ratio.B)), 0.0))
         return tuple(spaces)
 
+    def unit(self, C: FloatArray) -> float:
+        """Return by how much a unit of the bound moves its half-space, at a matrix C (K, K) near it."""
+        unit = 1.0
+        if isinstance(self.metric, Increasing):
+            rise = float(self.metric.derivative(np.asarray(self.form.value(C))))
+            unit = 1.0 / rise if rise > 0 else 0.0
+        return unit if self.denominator is None else unit * float(inner(self.denominator, C))
+
     def tightened(self, low: float, high: float) -> BoundConstraint:
         """Return the constraint whose bounds are narrower by so much, from below and from above."""
         own = self.constraint

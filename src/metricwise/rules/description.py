@@ -49,6 +49,9 @@ def headline(facts: Any, several: bool) -> list[str]:
         return []
     average = facts.get("average")
     words = f", {average} average over the outputs" if several and isinstance(average, str) else ""
+    kept = facts.get("subject_to")
+    if isinstance(kept, (list, tuple)) and kept:
+        words += f", subject to {' and '.join(map(str, kept))}"
     return [f"Rule for {facts['metric']}{words}."]
 
 

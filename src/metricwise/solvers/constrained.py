@@ -308,8 +308,9 @@ class Feasible:
         """
         bound = np.inf
         for _ in range(_STEPS):
+            rows = self.rows
             weights, value, prices, loss = self.solve(cuts)
-            point = self.point(weights, bound, self._by_constraint(prices))
+            point = self.point(weights, bound, np.zeros(len(self.limits.constraints)))
             aim, judged = self.ask([loss])
             bound = min(bound, self._promise(cuts, prices, aim[0], judged[0]))
             more = [] if refine is None else refine(point)
@@ -320,13 +321,18 @@ class Feasible:
                 self.add([loss], aim, judged)
             if not (new or more or tangents):
                 break
-        return replace(point, bound=bound if self.certified else np.inf)
+        return replace(
+            point, bound=bound if self.certified else np.inf, prices=self._by_constraint(rows, prices, point)
+        )
 
-    def _by_constraint(self, prices: FloatArray) -> FloatArray:
+    def _by_constraint(self, rows: Sequence[tuple[int, HalfSpace]], prices: FloatArray, point: Point) -> FloatArray:
+        """What a unit of each bound is worth, where the rows of the programme have these prices."""
         out = np.zeros(len(self.limits.constraints))
-        for price, (q, _) in zip(prices, self.rows, strict=False):
-            out[q] += price
-        return out
+        for price, (q, space) in zip(prices, rows, strict=False):
+            if self.limits.constraints[q].denominator is None or space.level == 0.0:  # else that something is predicted
+                out[q] += price
+        units = [one.unit(C) for one, C in zip(self.limits.constraints, self.limits.pool(point.judged), strict=True)]
+        return np.asarray(out * np.array(units))
 
     def _tangents_at(self, point: Point) -> bool:
         """Cut off a point that violates a bound on a concave metric; say whether there was one."""
@@ -378,7 +384,10 @@ def _maximise(feasible: Feasible) -> Point:
     transformed = any(isinstance(metric, Increasing) for _, metric in objective.bound)
     if ratio is not None and ratio.linear and (alone or not transformed):
         point = feasible.climb([_Cut(g, 0.0, A) for g, A in enumerate(ratio.A)])
-        return replace(point, bound=objective.from_ratios(np.array([point.bound]))) if transformed else point
+        if not transformed:
+            return point
+        prices = point.prices * _rise(objective, point, ratio.A[0])
+        return replace(point, bound=objective.from_ratios(np.array([point.bound])), prices=prices)
     if ratio is not None and alone:
         return _dinkelbach(feasible, start)
     if objective.concave:
@@ -400,9 +409,19 @@ def _dinkelbach(feasible: Feasible, point: Point) -> Point:
         if reached <= g + feasible.tol / 10:
             best = found if reached >= g else point
             upper = objective.from_ratios(np.array([bound])) if np.isfinite(bound) else np.inf
-            return replace(best, bound=max(upper, best.value))
+            prices = found.prices * _rise(objective, best, ratio.A[0] - g * ratio.B[0])
+            return replace(best, bound=max(upper, best.value), prices=prices)
         point, g = found, reached
     return point
+
+
+def _rise(objective: Objective, point: Point, slope: FloatArray) -> float:
+    """By how much the aim rises at a point per unit of the linear functional that its gradient is a multiple of."""
+    own, other = (
+        A - A.mean(axis=1, keepdims=True)  # modulo row constants
+        for A in (objective.gradient(objective.grouping.pool(point.aim))[0], slope)
+    )
+    return float(np.sum(own * other) / max(np.sum(other**2), np.finfo(float).tiny))
 
 
 def _by_tangents(feasible: Feasible, start: Point) -> Point:
