@@ -1,8 +1,8 @@
 """The best rule that keeps its promises, on the rows given and on new ones.
 
-Owns what is promised: bounds are tightened until labels say that all rows like those given keep them too, rows that
-resamples left out say what rules are worth there, and words say where labels are too few. Constraints are counted with
-labels wherever there are any, whatever counts the aim. Must not know solvers or user input.
+Owns what is promised: bounds are tightened until labels say that all rows like those given keep them too, and words say
+where labels are too few. Constraints are counted with labels wherever there are any, whatever counts the aim. Must not
+know solvers or user input.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bags import Resamples, draw
-from .kernels import code_type
 from .margins import lower_limit, upper_limit
 from .metrics.constraint import Constraint
-from .problem import InMemory, Problem, Recipe, Settings, argmax_rule, present
+from .problem import InMemory, Problem, Recipe, Settings, present
 from .promise_search import Found, NoSingleRuleError, Search
-from .promises import bind_limits, explain_infeasible
+from .promise_unseen import Refits, Unseen
+from .promises import explain_infeasible
 from .rules import MixtureRule
 from .selection import judging_rows
-from .solvers import Candidate, Estimate, Gain, Promise, Solution
+from .solvers import Candidate, Estimate, Promise, Solution
 from .solvers.constrained import InfeasibleError
-from .uncertainty import Spread, influence, within
 
 __all__ = ["Pledge", "fit_within"]
 
@@ -38,7 +36,6 @@ _TOL = 1e-9
 _STEPS = 24  # in which margins are found
 _HURRY = 6  # steps after which margins grow faster than they must
 _HASTE = 1.05
-_ROUNDS = 2  # of resamples
 _HALVINGS = 5  # in which the confidence is found that labels allow
 _QUANTILE = 0.975  # of an interval's ends
 
@@ -122,36 +119,6 @@ def fit_within(
     return task.presented(search, found, margins, promised, seen, facts, read_before)
 
 
-@dataclass(frozen=True, eq=False)
-class _Unseen:
-    """What resamples say of rows that they left out.
-
-    Parameters
-    ----------
-    problem : InMemory
-        The rows that were left out by some.
-    decisions : ndarray of shape (N, M)
-        On each of them, by a resample that left it out.
-    value : float
-        The aim of all such decisions.
-    flattery : float
-        By how much the aim seems larger on rows that a rule is fitted to, of as many as there are.
-    optimism : ndarray of shape (Q,)
-        The same of the constraints.
-    """
-
-    problem: InMemory
-    decisions: NDArray[Any]
-    value: float
-    flattery: float
-    optimism: FloatArray
-
-    @property
-    def offsets(self) -> FloatArray:
-        """What margins are to be larger by, (Q, 2)."""
-        return np.stack([np.maximum(self.optimism, 0.0), np.maximum(-self.optimism, 0.0)], axis=1)
-
-
 class _Task:
     """One fit: what is common to its steps."""
 
@@ -231,88 +198,32 @@ class _Task:
 
     # ----------------------------------------------------------------------------------------------- unseen rows
 
-    def choose(self, searches: Sequence[Search]) -> tuple[Search, _Unseen | None]:
+    def choose(self, searches: Sequence[Search]) -> tuple[Search, Unseen | None]:
         """Return the search whose rules do best on rows that resamples left out, and what they say of those.
 
         Where neither new rows nor several recipes are asked about, no resample is drawn.
         """
         if self.pledge.confidence is None and len(searches) == 1:
             return searches[0], None
-        rows, _ = self.rows
-        resamples = draw(rows, np.random.default_rng(self.seed), _ROUNDS)
         self.stage("judging rows that were left out")
-        seen = [self._unseen(search, rows, resamples) for search in searches]
-        known = [s for s, one in enumerate(seen) if one is not None]
-        if not known:
-            return searches[0], None
-        plain = rows.value_of(rows.decide(argmax_rule(rows)))
-        self.tried = tuple(
-            Candidate(str(searches[s].recipe), one.value, one.value - plain, self._error(one))
-            for s, one in enumerate(seen)
-            if one is not None
-        )
-        best = max(known, key=lambda s: seen[s].value)  # type: ignore[union-attr]  # those that are known
-        return searches[best], seen[best]
+        rows, _ = self.rows
+        refits = Refits(rows, self.problem.n_rows, self.pledge.constraints, self.settings, self.seed)
+        known = []
+        for search in searches:
+            seen = refits.unseen(search.recipe, self._margins(search))
+            if seen is not None:
+                known.append((search, seen))
+        self.tried = tuple(seen.candidate(search.recipe) for search, seen in known)
+        return max(known, key=lambda one: one[1].value) if known else (searches[0], None)
 
-    def _unseen(self, search: Search, rows: InMemory, resamples: Resamples) -> _Unseen | None:
-        """Fit to resamples, with the margins that all rows ask for; None where too few of them keep the constraints."""
-        margins = self.none
-        if self.pledge.confidence is not None:
-            try:
-                margins = self._tightened(search, self.pledge.confidence, self.none)[1]
-            except (InfeasibleError, NoSingleRuleError):
-                margins = self.none
-        n_rounds = len(resamples.left_out) // max(len(resamples.left_out) // _ROUNDS, 1)
-        decisions = np.full((n_rounds, rows.n_rows, rows.schema.n_outputs), -1, dtype=code_type(rows.schema.width))
-        fitted: list[FloatArray] = []
-        flattered: list[float] = []
-        per_round = len(resamples.left_out) // n_rounds
-        for r, kept in enumerate(resamples.kept):
-            some = rows.take(np.flatnonzero(kept))
-            found = self._fit_to(some, search.recipe, margins)
-            if found is None:
-                continue
-            own, one = found
-            fitted.append(own.limits.values(one.judged))
-            flattered.append(some.value_of(some.decide(one.solution.rule, own.link)))
-            left = np.flatnonzero(~kept)
-            decisions[r // per_round, left] = rows.take(left).decide(one.solution.rule, own.link)
-        if len(fitted) * 2 < len(resamples.left_out):
-            return None
-        values, unseen, first = [], [], None
-        for codes in decisions:
-            there = np.flatnonzero(codes[:, 0] >= 0)
-            if len(there) < rows.n_rows / 2:
-                continue
-            some, decided = (rows, codes) if len(there) == rows.n_rows else (rows.take(there), codes[there])
-            judge = some.oracle()
-            limits = bind_limits(self.pledge.constraints, some.schema, judge)
-            unseen.append(limits.values(judge.confusion_of(decided)))
-            values.append(some.value_of(decided))
-            first = (some, decided) if first is None else first
-        if first is None:
-            return None
-        # Optimism falls with the number of rows, of which resamples have fewer.
-        size = float(resamples.kept.sum(axis=1).mean()) / self.problem.n_rows
-        flattery = float(np.mean(flattered) - np.mean(values)) * size
-        optimism = (np.mean(fitted, axis=0) - np.mean(unseen, axis=0)) * size
-        return _Unseen(*first, float(np.mean(values)), flattery, optimism)
-
-    def _fit_to(self, some: InMemory, recipe: Recipe, margins: FloatArray) -> tuple[Search, Found] | None:
-        """Fit a rule to some of the rows with margins, or without where these leave no room; None if that fails too."""
-        search = Search(some, recipe, some.link(recipe.recalibrate), self.pledge.constraints, self.settings)
-        for own in (margins, margins / 2, self.none) if margins.any() else (self.none,):
-            try:
-                return search, search.best(own, single=not self.settings.randomized)
-            except (InfeasibleError, NoSingleRuleError):
-                continue
-        return None
-
-    def _error(self, seen: _Unseen) -> float:
-        """The standard error of the difference in the aim to argmax on rows that were left out."""
-        problem = seen.problem
-        own, plain = (influence(problem, codes)[1] for codes in (seen.decisions, problem.decide(argmax_rule(problem))))
-        return Spread.of(problem).error(own - plain)
+    def _margins(self, search: Search) -> FloatArray:
+        """The margins that all rows ask for, none where they leave no room."""
+        if self.pledge.confidence is None:
+            return self.none
+        try:
+            return self._tightened(search, self.pledge.confidence, self.none)[1]
+        except (InfeasibleError, NoSingleRuleError):
+            return self.none
 
     # ------------------------------------------------------------------------------------------------- the result
 
@@ -322,7 +233,7 @@ class _Task:
         found: Found,
         margins: FloatArray,
         promised: float | None,
-        seen: _Unseen | None,
+        seen: Unseen | None,
         facts: Mapping[str, Any] | None,
         read_before: int,
     ) -> Solution:
@@ -353,7 +264,7 @@ class _Task:
         )
         if seen is None:
             return solution
-        gain, value = self._worth(solution, seen)
+        gain, value = seen.worth(solution, problem.n_rows)
         return replace(solution, gain=gain, value_on_new_rows=value)
 
     def _single_value(self, search: Search, margins: FloatArray) -> float | None:
@@ -363,7 +274,7 @@ class _Task:
             return None
 
     def _promises(
-        self, search: Search, found: Found, margins: FloatArray, promised: float | None, seen: _Unseen | None
+        self, search: Search, found: Found, margins: FloatArray, promised: float | None, seen: Unseen | None
     ) -> tuple[Promise, ...]:
         values = search.limits.values(found.judged)
         counted = search.counted(found, self._whose) if self.problem.labelled else [None] * len(values)
@@ -405,18 +316,6 @@ class _Task:
         )
         warnings.warn(f"subject_to: {words}", UserWarning, stacklevel=_caller())
         return [f"Kept on the rows given: {kept}.", words]
-
-    def _worth(self, solution: Solution, seen: _Unseen) -> tuple[Gain, Estimate]:
-        """What the rule adds to argmax on new rows, and what it is worth there."""
-        problem, spread = seen.problem, Spread.of(seen.problem)
-        plain = problem.decide(argmax_rule(problem))
-        own, other = (influence(problem, codes)[1] for codes in (seen.decisions, plain))
-        low, high = problem.aim.metric.range
-        # What judges are a sample of more rows, they vary more than those do.
-        wide = spread.quantile * float(np.sqrt(problem.n_rows / max(self.problem.n_rows, problem.n_rows)))
-        value = solution.value - seen.flattery
-        gain = within(value - solution.baseline, wide * spread.error(own - other), low - high, high - low)
-        return Gain(*gain), Estimate(*within(value, wide * spread.error(own), low, high))
 
 
 def _caller() -> int:

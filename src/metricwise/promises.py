@@ -79,7 +79,7 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
             several=False,
             declared=declared,
             zero_division=zero_division,
-            pos_label=label if label is not None else _if_wanted(metric, classes[0], pos_label),
+            pos_label=label if label is not None else _if_wanted(metric, classes[0], pos_label, output),
             who=_WHO,
         )
     except (TypeError, ValueError) as error:
@@ -101,8 +101,13 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
     return constraint
 
 
-def _if_wanted(metric: Any, classes: NDArray[Any], pos_label: Any) -> Any:
-    """The positive class, for a metric that wants one and has it among its classes."""
+def _if_wanted(metric: Any, classes: NDArray[Any], pos_label: Any, output: int | None) -> Any:
+    """The positive class, for a metric that wants one; of a list of one for each output, that of its own."""
+    if isinstance(pos_label, (list, tuple, np.ndarray)):
+        if output is not None:
+            pos_label = pos_label[output]
+        elif all(one == pos_label[0] for one in pos_label):
+            pos_label = pos_label[0]
     kind = target_kind(len(classes), several=False)
     if pos_label is None or not metric_meant(metric, kind, class_named=True).metric.wants_positive:
         return None
@@ -117,9 +122,16 @@ def _places(one: Wanted, schema: Schema) -> tuple[int | None, Any]:
         return None, None
     (label,) = one.labels
     kind = target_kind(schema.width, several=False)
-    if not schema.multioutput or metric_meant(one.metric, kind, class_named=True).metric.wants_positive:
+    wants_class = not schema.multioutput or metric_meant(one.metric, kind, class_named=True).metric.wants_positive
+    if wants_class and not _only_an_output(label, schema):
         return None, label
     return _output(label, one, schema), None
+
+
+def _only_an_output(label: Any, schema: Schema) -> bool:
+    """Whether an output is called so, and no class."""
+    known = schema.multioutput and label in (schema.output_names or ())
+    return known and all(label not in python_labels(np.asarray(own)) for own in schema.classes)
 
 
 def _output(name: Any, one: Wanted, schema: Schema) -> int:

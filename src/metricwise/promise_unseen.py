@@ -1,0 +1,153 @@
+"""What rules that keep constraints are worth on rows that they have not seen.
+
+Owns the fits to resamples of the rows, and what the rows that these left out say of them. Must not know how margins are
+found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bags import draw
+from .kernels import code_type
+from .metrics.constraint import Constraint
+from .problem import InMemory, Recipe, Settings, argmax_rule
+from .promise_search import Found, NoSingleRuleError, Search
+from .promises import bind_limits
+from .solvers import Candidate, Estimate, Gain, Solution
+from .solvers.constrained import InfeasibleError
+from .uncertainty import Spread, influence, within
+
+__all__ = ["Refits", "Unseen"]
+
+FloatArray = NDArray[np.float64]
+
+_ROUNDS = 2  # of resamples
+
+
+@dataclass(frozen=True, eq=False)
+class Unseen:
+    """What resamples say of rows that they left out.
+
+    Parameters
+    ----------
+    problem : InMemory
+        The rows that were left out by some.
+    decisions : ndarray of shape (N, M)
+        On each of them, by a resample that left it out.
+    value : float
+        The aim of all such decisions.
+    flattery : float
+        By how much the aim seems larger on rows that a rule is fitted to, of as many as there are.
+    optimism : ndarray of shape (Q,)
+        The same of the constraints.
+    """
+
+    problem: InMemory
+    decisions: NDArray[Any]
+    value: float
+    flattery: float
+    optimism: FloatArray
+
+    @property
+    def offsets(self) -> FloatArray:
+        """What margins are to be larger by, (Q, 2)."""
+        return np.stack([np.maximum(self.optimism, 0.0), np.maximum(-self.optimism, 0.0)], axis=1)
+
+    @cached_property
+    def _influence(self) -> tuple[FloatArray, FloatArray]:
+        """How far each row moves the aim of these decisions, and its difference to that of argmax."""
+        own, plain = (
+            influence(self.problem, codes)[1]
+            for codes in (self.decisions, self.problem.decide(argmax_rule(self.problem)))
+        )
+        return own, own - plain
+
+    def candidate(self, recipe: Recipe) -> Candidate:
+        """Return what a recipe was worth."""
+        plain = self.problem.value_of(self.problem.decide(argmax_rule(self.problem)))
+        error = Spread.of(self.problem).error(self._influence[1])
+        return Candidate(str(recipe), self.value, self.value - plain, error)
+
+    def worth(self, solution: Solution, n_rows: int) -> tuple[Gain, Estimate]:
+        """Return what a rule fitted to so many rows adds to argmax on new ones, and what it is worth there."""
+        spread, (own, more) = Spread.of(self.problem), self._influence
+        low, high = self.problem.aim.metric.range
+        # What judges are a sample of more rows, they vary more than those do.
+        wide = spread.quantile * float(np.sqrt(self.problem.n_rows / max(n_rows, self.problem.n_rows)))
+        value = solution.value - self.flattery
+        gain = within(value - solution.baseline, wide * spread.error(more), low - high, high - low)
+        return Gain(*gain), Estimate(*within(value, wide * spread.error(own), low, high))
+
+
+class Refits:
+    """Resamples of rows, to which recipes are fitted.
+
+    Parameters
+    ----------
+    rows : InMemory
+        With labels.
+    n_rows : int
+        Of how many rows these are a sample.
+    constraints : sequence of Constraint
+    settings : Settings
+    seed : int
+    """
+
+    def __init__(
+        self, rows: InMemory, n_rows: int, constraints: Sequence[Constraint], settings: Settings, seed: int
+    ) -> None:
+        self.rows, self.n_rows, self.constraints, self.settings = rows, n_rows, tuple(constraints), settings
+        self.kept = draw(rows, np.random.default_rng(seed), _ROUNDS).kept
+        self.parts = [rows.take(np.flatnonzero(own)) for own in self.kept]  # which keep their links for all recipes
+
+    def unseen(self, recipe: Recipe, margins: FloatArray) -> Unseen | None:
+        """Fit to every resample with margins, and judge what it left out; None where too few keep the constraints."""
+        rows, per_round = self.rows, len(self.kept) // _ROUNDS
+        decisions = np.full((_ROUNDS, rows.n_rows, rows.schema.n_outputs), -1, dtype=code_type(rows.schema.width))
+        fitted, flattered = [], []
+        for r, (kept, part) in enumerate(zip(self.kept, self.parts, strict=True)):
+            search = Search(part, recipe, part.link(recipe.recalibrate), self.constraints, self.settings)
+            found = self._fit(search, margins)
+            if found is None:
+                continue
+            rule, left = found.solution.rule, np.flatnonzero(~kept)
+            fitted.append(search.limits.values(found.judged))
+            flattered.append(part.value_of(part.decide(rule, search.link)))
+            decisions[r // per_round, left] = rows.take(left).decide(rule, search.link)
+        if len(fitted) * 2 < len(self.kept):
+            return None
+        rounds = [self._decided(codes) for codes in decisions if (codes[:, 0] >= 0).mean() >= 0.5]
+        if not rounds:
+            return None
+        value = float(np.mean([some.value_of(codes) for some, codes in rounds]))
+        # Optimism falls with the number of rows, of which resamples have fewer.
+        size = float(self.kept.sum(axis=1).mean()) / self.n_rows
+        optimism = np.mean(fitted, axis=0) - np.mean([self._kept_by(*own) for own in rounds], axis=0)
+        flattery = float(np.mean(flattered)) - value
+        return Unseen(*rounds[0], value, flattery * size, optimism * size)
+
+    def _decided(self, codes: NDArray[Any]) -> tuple[InMemory, NDArray[Any]]:
+        """The rows that were decided in a round, and the decisions."""
+        there = np.flatnonzero(codes[:, 0] >= 0)
+        return (self.rows, codes) if len(there) == len(codes) else (self.rows.take(there), codes[there])
+
+    def _kept_by(self, some: InMemory, codes: NDArray[Any]) -> FloatArray:
+        """The values (Q,) of what is constrained."""
+        judge = some.oracle()
+        return bind_limits(self.constraints, some.schema, judge).values(judge.confusion_of(codes))
+
+    def _fit(self, search: Search, margins: FloatArray) -> Found | None:
+        """Fit with margins, or with less where these leave no room; None if that fails too."""
+        for own in (margins, margins / 2, 0 * margins) if margins.any() else (margins,):
+            try:
+                return search.best(own, single=not self.settings.randomized)
+            except (InfeasibleError, NoSingleRuleError):
+                continue
+        return None
