@@ -22,6 +22,7 @@ _STEPS = 300
 _OUTER = 60
 _SAME = 1e-12
 _LITTLE = 1e-5  # of the rows
+_SLOW = 1e-6  # of a step of a climb that ends where it is local anyway
 _CLOSE = 1e-7  # of tangents to a concave aim, of which more and more are needed to come closer
 _GRID = np.linspace(0.0, 1.0, 17)
 
@@ -455,8 +456,8 @@ def _ascend(feasible: Feasible, point: Point) -> Point:
         steps = _GRID[1:, None, None, None]
         step = _GRID[1 + int(np.argmax(feasible.values(point.aim + steps * (found.aim - point.aim))))]
         best = feasible.point(before + step * (found.weights - before), np.inf, found.prices)
-        if best.value <= point.value + feasible.tol:
-            return point
+        if best.value <= point.value + max(feasible.tol, _SLOW):
+            return max(point, best, key=lambda one: one.value)
         point = best
     return point
 

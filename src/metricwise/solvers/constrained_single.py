@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from ..losses import Loss
-from .base import FloatArray
+from .base import FloatArray, IntArray
 from .constrained import Feasible, Point, functionals
 from .programme import Programme
 
@@ -14,8 +16,10 @@ __all__ = ["best_single"]
 _SAME = 1e-12
 _GRID = np.linspace(0.0, 1.0, 17)
 _ZOOMS = 5  # each looks sixteen times as close
+_FEW_ZOOMS = 4  # of several blocks, each with an integer programme
 _HEAVY = 3  # rules between which others are tried
-_TRIED = 8  # rules for each block
+_SHAKES = 16
+_TRIED = 24  # rules for each block
 _SECONDS = 1.0  # of an integer programme, which may then be as far from the best as
 _GAP = 1e-5
 
@@ -33,12 +37,13 @@ def best_single(feasible: Feasible, point: Point) -> Point | None:
         The best mixture.
     """
     best: Point | None = None
-    for round_ in range(_ZOOMS):
-        found = _choice(feasible, point)
+    n_zooms = _ZOOMS if feasible.blocks.n_blocks == 1 else _FEW_ZOOMS
+    for round_ in range(n_zooms):
+        found = _choice(feasible, point if best is None else best)
         if found is not None and (best is None or found.value > best.value):
             best = found
-        if round_ + 1 < _ZOOMS:
-            between = _between(feasible, point, best)
+        if round_ + 1 < n_zooms:
+            between = _between(feasible, point, best, round_ == 0)
             if not between:
                 break
             feasible.add(between, *feasible.ask(between))
@@ -64,7 +69,7 @@ def _choice(feasible: Feasible, point: Point) -> Point | None:
 
 
 def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
-    """Choose a rule for each block, (T, B) of 0 and 1: the best by the slope of the aim at the mixture."""
+    """Choose a rule for each block, (T, B) of 0 and 1: the best by the slope of the aim at a point."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, vstack
 
@@ -77,9 +82,10 @@ def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
     keep = functionals([(blocks.limits[q], space.A) for q, space in rows], judged)
     level = np.array([space.level for _, space in rows])
     group = np.zeros(1, dtype=np.intp)
-    relaxed = Programme(keep, level, goal[None], np.zeros(1), group, np.ones(1), n_blocks, feasible.tol).best(None)
+    programme = Programme(keep, level, goal[None], np.zeros(1), group, np.ones(1), n_blocks, feasible.tol)
+    prices = programme.best(feasible.basis).prices[: len(rows)]
     # What is far from the best by the prices of the mixture is not worth a try.
-    worth = (goal + relaxed.prices[: len(rows)] @ keep).reshape(n_rules, n_blocks)
+    worth = (goal + prices @ keep).reshape(n_rules, n_blocks)
     tried = np.sort(np.argsort(-worth, axis=0, kind="stable")[:_TRIED] * n_blocks + np.arange(n_blocks), axis=None)
     found = milp(
         -goal[tried],
@@ -99,26 +105,39 @@ def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
     return weights.reshape(n_rules, n_blocks)
 
 
-def _between(feasible: Feasible, point: Point, best: Point | None) -> list[Loss]:
-    """Losses between the heaviest rules of the mixture, and between the best one so far and those next to it."""
-    heavy = np.argsort(-point.weights.sum(axis=1), kind="stable")[:_HEAVY]
-    heavy = heavy[point.weights[heavy].sum(axis=1) > 0]
-    ends = [(int(a), int(b)) for n, a in enumerate(heavy) for b in heavy[n + 1 :]]
-    if best is not None and feasible.blocks.n_blocks == 1:
-        own = int(best.weights[:, 0].argmax())
-        C = feasible.aim[own] + feasible.judged[own]
-        apart = np.abs(feasible.aim + feasible.judged - C).sum(axis=(1, 2, 3))
-        near = [int(t) for t in np.argsort(apart, kind="stable") if apart[t] > _SAME][:_HEAVY]
-        ends = [(own, t) for t in near]
-    return [
-        one.map(lambda first, second, s=step: (1 - s) * first + s * second, other)
-        for one, other in ((_scaled(feasible.losses[a]), _scaled(feasible.losses[b])) for a, b in ends)
-        for step in _GRID[1:-1]
-    ]
+def _between(feasible: Feasible, point: Point, best: Point | None, first: bool) -> list[Loss]:
+    """Losses between the best rule so far and those next to it; at first, between the heaviest rules of the mixture."""
+    aim, judged = feasible.pooled
+    n_blocks, found, ends = aim.shape[1], [], []
+    if first:
+        heavy = np.argsort(-point.weights.sum(axis=1), kind="stable")[:_HEAVY]
+        pure = [np.full(n_blocks, t) for t in heavy[point.weights[heavy].sum(axis=1) > 0]]
+        ends += list(combinations(pure, 2))
+        found += [_shaken(_of_blocks(feasible, rules)) for rules in pure]
+    if best is not None:  # in every block
+        own, C = best.weights.argmax(axis=0), aim + judged
+        apart = np.abs(C - C[own, np.arange(n_blocks)]).sum(axis=(2, 3))  # (T, B)
+        near = np.argsort(np.where(apart > _SAME, apart, np.inf), axis=0, kind="stable")[:_HEAVY]
+        ends += [(own, other) for other in near if (np.take_along_axis(apart, other[None], axis=0) > _SAME).any()]
+    steps = _GRID[1:-1, None, None, None]
+    found += [(1 - steps) * _of_blocks(feasible, one) + steps * _of_blocks(feasible, other) for one, other in ends]
+    return [Loss(full=tensor) for tensors in found for tensor in tensors]
 
 
-def _scaled(loss: Loss) -> Loss:
-    """A full loss whose entries of a row differ by 1 at most, so that two of them can be mixed."""
+def _shaken(loss: FloatArray) -> FloatArray:
+    """Losses (R, B, K, K) near one: rows that tie under it, as those of trees do, go one way or the other."""
+    noise = np.random.default_rng(0).normal(size=(_SHAKES, 1, *loss.shape[1:]))
+    return np.asarray(loss + noise * np.geomspace(1e-4, 0.3, _SHAKES)[:, None, None, None])
+
+
+def _of_blocks(feasible: Feasible, rules: IntArray) -> FloatArray:
+    """The losses (B, K, K) of a rule for every block, by their positions (B,) among those asked for."""
+    tensors = {t: _scaled(feasible.losses[t]) for t in set(rules.tolist())}
+    return np.stack([tensors[t][b] for b, t in enumerate(rules.tolist())])
+
+
+def _scaled(loss: Loss) -> FloatArray:
+    """A full loss (B, K, K) whose entries of a row differ by 1 at most, so that two of them can be mixed."""
     tensor = loss.tensor()
     size = np.ptp(tensor, axis=2).max(axis=1)[:, None, None]
-    return Loss(full=tensor / np.where(size > 0, size, 1.0))
+    return np.asarray(tensor / np.where(size > 0, size, 1.0))

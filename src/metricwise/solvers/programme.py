@@ -18,7 +18,8 @@ __all__ = ["Optimum", "Programme", "simplex"]
 
 _SAME = 1e-12
 _EXACT = 1e-10  # of HiGHS: a ratio of little is as exact as that, over the little
-_FEW = 8  # blocks, of which pivots are cheap
+_FEW = 64  # blocks, of which pivots are cheap
+_DENSE = 8
 _ZERO = 1e-11
 _PIVOT = 1e-9  # the least that is divided by
 _GREEDY = 60  # pivots after which the first column that is worth it is taken, which cannot cycle
@@ -200,7 +201,7 @@ class Programme:
         steep = np.maximum(np.abs(self.lift).max(axis=1, initial=0.0), 1.0)[: len(epigraph)]
         cuts = np.hstack([-self.lift[: len(epigraph)], epigraph]) / steep[:, None]
         # Of many blocks most of it is empty; of few, making it sparse takes longer than it saves.
-        form = csr_array if self.n_blocks > _FEW else np.asarray
+        form = csr_array if self.n_blocks > _DENSE else np.asarray
         for allowed in (0.0, self.tol):  # what was let pass before must not be refused
             found = linprog(
                 np.concatenate([np.zeros(n_weights), cost]),
