@@ -175,7 +175,7 @@ def explain_infeasible(
         if _can_be_kept(problem, judge, rest):
             end = _furthest(problem, judge, constraints[q], limits.constraints[q], rest)
             if end:
-                said += f": with {_listed([names[r] for r in others])}{end.removeprefix(':')}"
+                said += f": with {_listed([names[r] for r in others])},{end.removeprefix(':')}"
                 return f"{said}; loosen a bound."
     if nearest is not None:
         values = limits.values(nearest.judged)
@@ -189,11 +189,21 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _can_be_kept(problem: Problem, judge: Counts, limits: Limits) -> bool:
+    return _best_confusion(problem, judge, limits) is not None
+
+
+def _best_confusion(problem: Problem, judge: Counts, limits: Limits) -> FloatArray | None:
+    """The confusion of the best rule that keeps limits, None where none does: of mixtures, or of thresholds."""
+    objective, found = problem.objective(judge), []
     try:
-        point = maximise(Feasible(judge, judge, problem.objective(judge), limits, _TOL))
+        point = maximise(Feasible(judge, judge, objective, limits, _TOL))
+        found += [point.judged] if limits.kept(point.judged, 1e-4).all() else []
     except InfeasibleError:
-        return False
-    return bool(limits.kept(point.judged, 1e-4).all())
+        pass
+    if problem.schema.n_outputs == 1 and objective.width == 2 and not judge.certified:
+        threshold = sweep_within(judge, objective, limits)  # which does better by labels
+        found += [] if threshold is None else [threshold.confusion]
+    return max(found, key=objective.value, default=None)
 
 
 def _furthest(problem: Problem, judge: Counts, given: Constraint, bound: BoundConstraint, rest: Limits) -> str:
@@ -202,14 +212,9 @@ def _furthest(problem: Problem, judge: Counts, given: Constraint, bound: BoundCo
     if n_outputs > 1 or np.isinf(bound.constraint.low):
         return ""
     aim = replace(problem, aim=Aim(given.metric, "micro", np.ones(1)), record={})
-    objective = aim.objective(judge)
-    try:
-        C = maximise(Feasible(judge, judge, objective, rest, _TOL)).judged
-    except InfeasibleError:
+    C = _best_confusion(aim, judge, rest)
+    if C is None:
         return ""
-    if objective.width == 2 and not judge.certified:  # by labels a threshold may do better
-        found = sweep_within(judge, objective, rest)
-        C = C if found is None or bound.value(found.confusion[0]) < bound.value(C[0]) else found.confusion
     value = float(bound.value(C[0]))
     if value >= bound.constraint.low:
         return ""
