@@ -60,7 +60,7 @@ cdef class _Walk:
         cdef const Py_ssize_t[:, ::1] order, which
         cdef const double[:, ::1] steep
         cdef const Py_ssize_t[::1] n_lines
-        slopes = constant_slopes(slope, self.source.positive)
+        slopes = constant_slopes(slope)
         self.line.flat = slopes is not None
         if slopes is None:
             self.line.noise = slope_noise(slope)

@@ -508,6 +508,51 @@ MW_CLONES static void mw_add(int n, const mw_envelope *restrict e, const double 
     }
 }
 
+/* What each row adds to both functionals if it is decided so, by the masses of its classes; worth is (K, K, 2), by true
+ * class and decision. */
+MW_CLONES static void mw_worth(int k, const double *restrict mass, const double *restrict worth,
+                               const int64_t *restrict code, double *restrict one, double *restrict other)
+{
+    for (int b = 0; b < MW_ROWS; b++) one[b] = other[b] = 0.0;
+    for (int i = 0; i < k; i++) {
+        const double *restrict share = mass + (ptrdiff_t)i * MW_STEP, *restrict row = worth + (ptrdiff_t)i * k * 2;
+        for (int b = 0; b < MW_ROWS; b++) {
+            one[b] += share[b] * row[2 * code[b]];
+            other[b] += share[b] * row[2 * code[b] + 1];
+        }
+    }
+}
+
+/* The sum of n numbers over eight lanes, so that the order is the same whatever the processor adds at once. */
+MW_CLONES static double mw_sum(int n, const double *restrict values)
+{
+    double lane[8] = {0}, total = 0.0;
+    int b = 0;
+    for (; b + 7 < n; b += 8)
+        for (int l = 0; l < 8; l++) lane[l] += values[b + l];
+    for (int l = 0; b < n; b++, l++) lane[l] += values[b];
+    for (int l = 0; l < 8; l++) total += lane[l];
+    return total;
+}
+
+/* Add to the bins how both functionals change from before to after, (2, MW_STEP) each, as `mw_add` does; nothing where
+ * next is given and negative. */
+MW_CLONES static void mw_add_changes(int n, const mw_envelope *restrict e, const int64_t *restrict next,
+                                     const double *restrict before, const double *restrict after,
+                                     double *restrict sums, int64_t *restrict counts)
+{
+    for (int b = 0; b < n; b++) {
+        if (next && next[b] < 0) continue;
+        double one = after[b] - before[b], other = after[MW_STEP + b] - before[MW_STEP + b];
+        double *restrict sum = sums + 4 * (ptrdiff_t)e->bin[b];
+        sum[0] += one;
+        sum[1] += other;
+        sum[2] += fabs(one);
+        sum[3] += fabs(other);
+        counts[e->bin[b]] += (one != 0.0) | (other != 0.0);
+    }
+}
+
 /* Where kinds make few different changes, count those. */
 static void mw_count_kinds(int n, const mw_envelope *restrict e, const uint8_t *restrict which, int32_t *restrict counts)
 {
