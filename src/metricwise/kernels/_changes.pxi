@@ -118,7 +118,7 @@ def changes(block, line, grid, n_bins, wanted=None, summed=True):
     cdef Cut cut = _cut(rows, rows * outputs * width, (4 if few else 5) * segments + firsts if summed else 1)
     # Groups of one output each keep their sums apart: outputs are shared out instead of rows, with one set of sums.
     cdef bint apart = groups >= 2 * _TOGETHER and len(np.unique(group[group >= 0])) == (group >= 0).sum()
-    walk.line.sorted = n_bins > 0 or apart
+    walk.line.sorted = n_bins > 0
     if apart:
         cut.parts = (outputs + _TOGETHER - 1) // _TOGETHER
         work = rows * outputs * width * (width if walk.line.constant.offset == NULL else 1)  # of a full loss, every cell

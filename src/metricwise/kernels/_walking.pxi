@@ -174,7 +174,7 @@ cdef inline void _change(
 cdef inline void _list(Log *log, Py_ssize_t segment, double g, const double *change) noexcept nogil:
     """Note a change at g."""
     cdef Event *event
-    if change[2] == 0.0 and change[3] == 0.0:
+    if change[0] == 0.0 and change[1] == 0.0:
         return
     if log.n_events == log.room:
         event = <Event *> realloc(log.events, max(2 * log.room, <Py_ssize_t> 256) * sizeof(Event))
@@ -211,10 +211,14 @@ cdef inline void _note(
     cdef Py_ssize_t k = line.source.width, begin = group * (line.n_bins + 2)
     cdef mw_envelope *e = w.envelope
     cdef const uint8_t *wanted = NULL if line.wanted == NULL else line.wanted + begin
+    cdef bint known = line.summed and line.table == NULL
     cdef double change[4]
     cdef int at, b, picked = n
     mw_bins(line.grid[2 * group], line.grid[2 * group + 1], <int32_t> line.n_bins, e)
-    if line.summed and line.table != NULL:
+    if known:
+        _worths(line, w, m, row, n, new, w.after)
+        mw_add_changes(n, e, next, w.before, w.after, log.sums + 4 * begin, log.counts + begin)
+    elif line.summed:
         mw_kinds(<int32_t> k, w.s.cell, old, new, e.kind)
         if next != NULL:
             mw_no_kind(next, e.kind)
@@ -222,18 +226,19 @@ cdef inline void _note(
             mw_count_kinds(n, e, line.which, log.kinds + 8 * begin)
         else:
             mw_add(n, e, line.table + m * (k + 1) * k * k * 4, log.sums + 4 * begin, log.counts + begin)
-    elif line.summed:
-        _worths(line, w, m, row, n, new, w.after)
-        mw_add_changes(n, e, next, w.before, w.after, log.sums + 4 * begin, log.counts + begin)
-        w.before, w.after = w.after, w.before
-    if wanted == NULL:
-        return
-    picked = mw_pick(n, e.bin, wanted, line.hull[2 * group], line.hull[2 * group + 1], w.picked)
-    for at in range(picked):
-        b = w.picked[at]
-        if next == NULL or next[b] >= 0:
-            _change(line, w, m, row, b, old[b], new[b], change)
+    if wanted != NULL:
+        picked = mw_pick(n, e.bin, wanted, line.hull[2 * group], line.hull[2 * group + 1], w.picked)
+        for at in range(picked):
+            b = w.picked[at]
+            if next != NULL and next[b] < 0:
+                continue
+            if known:
+                change[0], change[1] = w.after[b] - w.before[b], w.after[MW_STEP + b] - w.before[MW_STEP + b]
+            else:
+                _change(line, w, m, row, b, old[b], new[b], change)
             _list(log, begin + e.bin[b], e.last[b], change)
+    if known:
+        w.before, w.after = w.after, w.before
 
 
 cdef inline void _flat_lines(const Line *line, Walker *w, Py_ssize_t m, Py_ssize_t group, int k) noexcept nogil:
