@@ -38,6 +38,7 @@ cdef extern from "_loops.h" nogil:
     double *mw_aligned(size_t numbers, void **held)
     void mw_load_f32(const char *base, ptrdiff_t row, ptrdiff_t cls, int n, int k, double *tile)
     void mw_load_f64(const char *base, ptrdiff_t row, ptrdiff_t cls, int n, int k, double *tile)
+    void mw_store(int n, int k, const double *tile, ptrdiff_t row, double *out)
     void mw_complement(int n, double *tile, const double *positive)
     void mw_cells_i8(const char *base, ptrdiff_t row, int n, int64_t k, int64_t *cell)
     void mw_cells_i32(const char *base, ptrdiff_t row, int n, int64_t k, int64_t *cell)
