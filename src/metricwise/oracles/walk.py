@@ -14,7 +14,7 @@ from .base import Changes, FloatArray, IntArray, Line, Score, Walk, highest
 __all__ = ["Countable", "follow"]
 
 _ALL_ROWS = 1 << 13  # so many changes of a group are sorted at once; more are looked at through bins first
-_BATCH = 1 << 18  # changes that may be listed together
+_BATCH = 1 << 16  # changes that may be listed together: what is made of them stays in cache
 _SEGMENTS = 1 << 15  # bins of all groups that are searched together
 _BINS = (256, 8192)  # of one group
 _PER_BIN = 100  # entries, for a bin that is hardly ever hit costs more than it saves
