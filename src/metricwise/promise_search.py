@@ -84,7 +84,7 @@ class _Piece:
         self.problem, self.recipe, self.settings = problem, recipe, settings
         self.oracle = problem.oracle(recipe.confusion, link)
         by_labels = recipe.confusion == "labels" or not problem.labelled
-        self.judge = self.oracle if by_labels else problem.oracle("labels", link)
+        self.judge = self.oracle if by_labels else self.oracle.counting("labels")
         self.objective = problem.objective(self.oracle, recipe)
         self.limits = bind_limits(constraints, problem.schema, self.judge)
 
@@ -213,7 +213,7 @@ class Search:
         self.oracle = problem.oracle(recipe.confusion, link)
         self.objective = problem.objective(self.oracle, recipe)
         by_labels = recipe.confusion == "labels" or not problem.labelled
-        self.judge = self.oracle if by_labels else problem.oracle("labels", link)
+        self.judge = self.oracle if by_labels else self.oracle.counting("labels")
         self.limits = bind_limits(constraints, problem.schema, self.judge)
         self.pieces: list[tuple[IntArray, tuple[int, ...], _Piece]] = []
         own = [one.output for one in constraints]
