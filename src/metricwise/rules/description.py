@@ -49,6 +49,11 @@ def headline(facts: Any, several: bool) -> list[str]:
         return []
     average = facts.get("average")
     words = f", {average} average over the outputs" if several and isinstance(average, str) else ""
+    kept = facts.get("subject_to")
+    if isinstance(kept, (list, tuple)) and kept:
+        confidence = facts.get("confidence")
+        sure = f", with a confidence of {confidence:.3g}" if isinstance(confidence, (int, float)) else ""
+        words += f", subject to {' and '.join(map(str, kept))}{sure}"
     return [f"Rule for {facts['metric']}{words}."]
 
 
