@@ -165,6 +165,6 @@ def test_what_is_refused(options, message):
 
 def test_rules_describe_what_they_keep():
     p, y = binary()
-    rule = mw.optimize(p, y, "recall", subject_to=["precision >= 0.4", "share <= 0.5"]).rule
+    rule = mw.optimize(p, y, "recall", subject_to=["precision >= 0.3", "share <= 0.5"]).rule
     said = mw.load_rule(rule.to_json()).describe().splitlines()[0]
-    assert said == "Rule for recall, subject to precision >= 0.4 and share <= 0.5, with a confidence of 0.95."
+    assert said == "Rule for recall, subject to precision >= 0.3 and share <= 0.5, with a confidence of 0.95."
