@@ -175,7 +175,9 @@ class _Task:
         Where labels are too few for the confidence that was asked for, the most that they allow.
         """
         single = not self.settings.randomized
-        plain = search.best(self.none, single=single)  # which says whether anything keeps them at all
+        plain = search.best(
+            self.none, single=single, thorough=self.pledge.confidence is None
+        )  # which says whether anything keeps them at all
         if self.pledge.confidence is None:
             return plain, self.none, None
         try:
@@ -201,9 +203,10 @@ class _Task:
         """
         single = not self.settings.randomized
         margins, begin = self.none, np.zeros(len(self.none))
-        for kind in (False, True) if single and not search.sweeps else (single,):
+        kinds = [(False, False), (True, False), (True, True)] if single and not search.sweeps else [(single, False)]
+        for one, thorough in kinds:
             for step in range(_STEPS):
-                found = search.best(margins, single=kind)
+                found = search.best(margins, single=one, thorough=thorough)
                 counted = search.counted(found, self._whose)
                 errors = np.sqrt([one.variance for one in counted])
                 begin = np.where(begin > 0, begin, errors)

@@ -102,8 +102,8 @@ class _Piece:
         labels = self.problem.labelled and self.judge is self.oracle
         return binary and bool(shared) and labels and not self.objective.frozen.any()
 
-    def best(self, limits: Limits, *, single: bool) -> Found:
-        """Return the best rule within limits: a mixture, or one rule.
+    def best(self, limits: Limits, *, single: bool, thorough: bool = False) -> Found:
+        """Return the best rule within limits: a mixture, or one rule, for which more are tried if it is thorough.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class _Piece:
         mixture = self._mixture(limits)
         if not single:
             return self._packed(mixture, None)
-        one = best_single(self.feasible, mixture)
+        one = best_single(self.feasible, mixture, thorough=thorough)
         if one is None:
             raise NoSingleRuleError(mixture)
         return self._packed(one, mixture)
@@ -250,11 +250,11 @@ class Search:
         solution = solve(self.problem.of_outputs(rest), self.recipe, self.settings, link)
         return [Part(rest, "other outputs", solution)]
 
-    def best(self, margins: FloatArray, *, single: bool) -> Found:
+    def best(self, margins: FloatArray, *, single: bool, thorough: bool = False) -> Found:
         """Return the best rule within limits that are narrower by margins (Q, 2); see :meth:`_Piece.best`."""
         found, prices = [], np.full(len(self.constraints), np.nan)
         for _, which, piece in self.pieces:
-            one = piece.best(piece.limits.tightened(margins[list(which)]), single=single)
+            one = piece.best(piece.limits.tightened(margins[list(which)]), single=single, thorough=thorough)
             found.append(one)
             if one.prices is not None:
                 prices[list(which)] = one.prices
