@@ -46,7 +46,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,
     "footer_start": ["copyright"],
@@ -57,6 +57,7 @@ html_theme_options = {
 _LEAVES = (
     "index",
     "guide",
+    "floors",
     "mathematics",
     "geometry",
     "generalisation",

@@ -151,6 +151,7 @@ def test_oracles_of_views_count_what_oracles_of_copies_count(listed, expected, p
 
     rng_weight = rng.random(700)
     monkeypatch.setattr("metricwise.rows._CHUNK", 999)
+    monkeypatch.setattr("metricwise.rows._COPIED", 999)
     one, other = oracle(link.view(proba)), oracle(link.apply(proba))
     losses = [Loss.argmax(4), Loss(full=rng.normal(size=(1, 4, 4)))]
     np.testing.assert_allclose(one.confusions(losses), other.confusions(losses), rtol=1e-13)
@@ -163,6 +164,26 @@ def test_oracles_of_views_count_what_oracles_of_copies_count(listed, expected, p
     np.testing.assert_array_equal(behind.confusions(losses), one.confusions(losses))
     plain = WeightedRule(losses[0], tuple(map(np.arange, sizes)), multioutput=True).decide(proba)
     np.testing.assert_allclose(behind.confusions(losses[:1], linked=False)[0], one.confusion_of(plain), rtol=1e-13)
+
+
+@pytest.mark.parametrize("copied", [0, 1 << 22])
+@pytest.mark.parametrize("engine", ["memory", "chunks of 1000"])
+def test_an_oracle_counts_something_else_of_the_rows_that_it_has_recalibrated(engine, copied, monkeypatch):
+    eta, sizes, codes, rng = rows("padded", (2500, 3, 4), 7)
+    proba, link = Probabilities((eta,), sizes), Link(np.array([0.5, 1.0, 2.0]), rng.normal(size=(3, 4)))
+    losses = [Loss.argmax(4), Loss(full=rng.normal(size=(1, 4, 4)))]
+    monkeypatch.setattr("metricwise.rows._COPIED", copied)
+    calls = []
+    monkeypatch.setattr(twins, "recalibrate", lambda block: calls.append(block) or twins._twins.recalibrate(block))
+    expected = counts(proba, codes, None, "expected", link=link, engine=engine)
+    first = expected.confusions(losses)
+    labels = expected.counting("labels")
+    again = labels.confusions(losses)
+    if engine == "memory":
+        assert len(calls) == (copied > 0)  # once for all passes of both
+    assert (expected.certified, labels.certified) == (True, False)
+    np.testing.assert_array_equal(again, counts(link.apply(proba), codes).confusions(losses))
+    np.testing.assert_allclose(first, counts(link.apply(proba), codes, None, "expected").confusions(losses), rtol=1e-13)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -161,3 +161,10 @@ def test_what_is_refused(options, message):
     options = {"y": y, "against": "precision", **options}
     with pytest.raises(ValueError, match=message):
         mw.trade_off(p, metric="recall", **options)
+
+
+def test_rules_describe_what_they_keep():
+    p, y = binary()
+    rule = mw.optimize(p, y, "recall", subject_to=["precision >= 0.3", "share <= 0.5"]).rule
+    said = mw.load_rule(rule.to_json()).describe().splitlines()[0]
+    assert said == "Rule for recall, subject to precision >= 0.3 and share <= 0.5, with a confidence of 0.95."

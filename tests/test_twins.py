@@ -341,7 +341,7 @@ def test_many_parts(n, m, k, kind):
         assert _numpy.check_rows(eta, sizes, tolerance) == compiled.check_rows(eta, sizes, tolerance)
 
 
-@pytest.mark.parametrize(("labelled", "weighted"), [(True, False), (True, True), (False, True)])
+@pytest.mark.parametrize(("labelled", "weighted"), [(True, False), (True, True), (False, True), (False, False)])
 @pytest.mark.parametrize("flat", [True, False])
 @pytest.mark.parametrize(("m", "own"), [(2, False), (2, True), (20, True)])
 def test_changes_of_many_parts(labelled, weighted, flat, m, own):

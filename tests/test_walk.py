@@ -96,7 +96,7 @@ def whole_lines(draw):
     labelled = shortest or draw(st.booleans())
     codes = np.column_stack([rng.integers(-1, size, size=n) for size in sizes])
     masses = [None, rng.random((n, n_outputs)) < 0.7, rng.integers(0, 5, size=(n, n_outputs)) / 4]
-    slopes = ["equal rows", "offset", "opposite"][: 3 if positive else 2] + ([] if shortest else ["full", "diagonal"])
+    slopes = ["equal rows", "offset", "opposite"][: 3 if k == 2 else 2] + ([] if shortest else ["full", "diagonal"])
     return Line(
         eta=(eta[:, :, 1] if positive else eta).astype(draw(st.sampled_from("fd"))),
         codes=codes.astype("i1" if shortest else draw(st.sampled_from(["i1", "i4", "i8"]))) if labelled else None,
@@ -255,6 +255,34 @@ def test_between_changes_the_sums_are_those_of_counting(seed, k, labelled, flat)
             counted = kernels.count_expected(eta, None, weight, sizes, losses)[0]
         along = start[0] + change[g < at].sum(axis=0)
         np.testing.assert_allclose(along, np.einsum("mij,mijf->f", counted, worth[:, 1:]), atol=1e-10)
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), labelled=st.booleans(), own=st.booleans())
+def test_of_two_classes_rows_need_not_sum_to_1(seed, labelled, own):
+    """Opposite slopes are as far apart as the row sums to, which is the same in no two rows."""
+    rng = np.random.default_rng(seed)
+    n, n_outputs, n_lines = 60, 2, 2 if own else 1
+    eta = rng.dirichlet(np.ones(2), size=(n, n_outputs)) * rng.uniform(0.5, 1.5, (n, n_outputs, 1))
+    sizes, group = np.full(n_outputs, 2), np.arange(n_outputs) % n_lines
+    codes = rng.integers(-1, 2, size=(n, n_outputs))
+    constant = rng.normal(size=(2, n_lines, 2))
+    slope = np.stack([rng.choice([-2.0, 0.3, 1.0], size=(n_lines, 1)) * [1.0, -1.0], rng.normal(size=(n_lines, 2))])
+    worth = np.zeros((n_outputs, 3, 2, 2))
+    worth[:, 1:] = rng.normal(size=(n_outputs, 2, 2, 2))
+    grid, wanted = np.tile([-1.0, 4.0], (n_lines, 1)), np.ones((n_lines, 10), dtype=bool)
+    line = (sizes, group, tuple(constant), tuple(slope), worth, grid, 8, wanted)
+    start, *_, segment, g, change = kernels.changes(eta, codes if labelled else None, None, None, *line)
+    for at in rng.normal(size=8):
+        arrays = tuple(np.repeat(constant + at * slope, 2 // n_lines, axis=1))
+        if labelled:
+            counted = kernels.count_labels(eta, codes, None, sizes, [arrays])[0]
+        else:
+            counted = kernels.count_expected(eta, None, None, sizes, [arrays])[0]
+        added = np.einsum("mij,mijf->mf", counted, worth[:, 1:])
+        for group_, total in enumerate(added if own else added.sum(axis=0, keepdims=True)):
+            passed = (segment // 10 == group_) & (g < at)
+            np.testing.assert_allclose(start[group_] + change[passed].sum(axis=0), total, atol=1e-10)
 
 
 # -------------------------------------------------------------------------------------------------------------- by hand

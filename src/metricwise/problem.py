@@ -455,7 +455,7 @@ def present(
         solution = replace(solution, counted="expected")
     elif recipe.confusion != "labels" or link is not None or objective.padding is not None:
         # What the solver has counted is not what the user is judged by: labels, and nothing else.
-        counts = oracle if recipe.confusion == "labels" else problem.oracle("labels", link)
+        counts = oracle if recipe.confusion == "labels" else oracle.counting("labels")
         judged = problem.objective(counts)
         confusion = solution.confusion
         if recipe.confusion != "labels":

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .margins import lower_limit, upper_limit
+from .margins import Counted, lower_limit, upper_limit
 from .metrics.constraint import Constraint
 from .problem import InMemory, Problem, Recipe, Settings, present
 from .promise_search import Found, NoSingleRuleError, Search
@@ -54,10 +54,16 @@ class Pledge:
     constraints: tuple[Constraint, ...]
     confidence: float | None
 
-    def level(self, confidence: float) -> float:
-        """The confidence of each bound by which all are kept with so much confidence (Bonferroni)."""
+    def level(self, confidence: float, tried: float = 1.0) -> float:
+        """The confidence of each bound by which all are kept with so much confidence (Bonferroni).
+
+        Parameters
+        ----------
+        tried : float, default=1.0
+            How many rules, that have nothing to do with one another, were tried for it.
+        """
         n_bounds = sum(int(np.isfinite(end)) for one in self.constraints for end in (one.low, one.high))
-        return 1 - (1 - confidence) / max(n_bounds, 1)
+        return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
 
 
 def fit_within(
@@ -108,7 +114,7 @@ def fit_within(
             found, margins, promised = search.best(task.none, single=not settings.randomized), task.none, None
         else:
             search, seen = task.choose(searches)
-            found, margins, promised = task.promise(search, task.none if seen is None else seen.offsets)
+            found, margins, promised = task.promise(search)
     except InfeasibleError as error:
         raise ValueError(explain_infeasible(problem, searches[0].judge, pledge.constraints, error.point)) from None
     except NoSingleRuleError as error:
@@ -136,17 +142,18 @@ class _Task:
 
     # ------------------------------------------------------------------------------------------------- the margins
 
-    def promise(self, search: Search, offsets: FloatArray) -> tuple[Found, FloatArray, float | None]:
+    def promise(self, search: Search) -> tuple[Found, FloatArray, float | None]:
         """Return the best rule that labels promise to keep the constraints, its margins, and with what confidence.
 
         Where labels are too few for the confidence that was asked for, the most that they allow.
         """
         single = not self.settings.randomized
-        plain = search.best(self.none, single=single)  # which says whether anything keeps them at all
+        # It says whether anything keeps them at all.
+        plain = search.best(self.none, single=single, thorough=self.pledge.confidence is None)
         if self.pledge.confidence is None:
             return plain, self.none, None
         try:
-            return (*self._tightened(search, self.pledge.confidence, offsets), self.pledge.confidence)
+            return (*self._tightened(search, self.pledge.confidence), self.pledge.confidence)
         except (InfeasibleError, NoSingleRuleError):
             pass
         best: tuple[Found, FloatArray, float | None] = plain, self.none, None
@@ -154,19 +161,29 @@ class _Task:
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             try:
-                best, low = (*self._tightened(search, middle, offsets), middle), middle
+                best, low = (*self._tightened(search, middle), middle), middle
             except (InfeasibleError, NoSingleRuleError):
                 high = middle
         return best
 
-    def _tightened(self, search: Search, confidence: float, offsets: FloatArray) -> tuple[Found, FloatArray]:
-        """Tighten bounds until the limits of what is counted keep them; a mixture goes ahead of a single rule."""
+    def _tightened(self, search: Search, confidence: float) -> tuple[Found, FloatArray]:
+        """Tighten bounds until the limits of what is counted keep them; a mixture goes ahead of a single rule.
+
+        The first rule that passes is taken. The further the search has gone from where it began, the more rules had
+        their chance, and the more it takes to pass: those that differ in little are hardly more than one, and of
+        proportions errors tell how many rows two rules have in common.
+        """
         single = not self.settings.randomized
-        level, margins = self.pledge.level(confidence), self.none
-        for kind in (False, True) if single and not search.sweeps else (single,):
+        margins, begin = self.none, np.zeros(len(self.none))
+        kinds = [(False, False), (True, False), (True, True)] if single and not search.sweeps else [(single, False)]
+        for one, thorough in kinds:
             for step in range(_STEPS):
-                found = search.best(margins, single=kind)
-                short, wanted = self._short(search, found, level, offsets)
+                found = search.best(margins, single=one, thorough=thorough)
+                counted = search.counted(found, self._whose)
+                errors = np.sqrt([one.variance for one in counted])
+                begin = np.where(begin > 0, begin, errors)
+                tried = 1.0 + np.maximum(np.log(np.divide(errors, begin, out=np.ones_like(errors), where=begin > 0)), 0)
+                short, wanted = self._short(counted, [self.pledge.level(confidence, n) for n in tried.tolist()])
                 if not short.any():
                     break
                 wanted = wanted * (_HASTE if step >= _HURRY else 1.0)
@@ -175,18 +192,16 @@ class _Task:
                 raise InfeasibleError
         return found, margins
 
-    def _short(
-        self, search: Search, found: Found, level: float, offsets: FloatArray
-    ) -> tuple[NDArray[np.bool_], FloatArray]:
-        """Which bounds are not kept at a level of confidence, (Q, 2), and the margins that this asks for."""
+    def _short(self, counted: Sequence[Counted], levels: Sequence[float]) -> tuple[NDArray[np.bool_], FloatArray]:
+        """Which bounds are not kept at levels of confidence, (Q, 2), and the margins that this asks for."""
         short, wanted = np.zeros(self.none.shape, dtype=bool), np.zeros(self.none.shape)
-        for q, one in enumerate(search.counted(found, self._whose)):
+        for q, (one, level) in enumerate(zip(counted, levels, strict=True)):
             low, high = one.bound.constraint.low, one.bound.constraint.high
             if np.isfinite(low):
-                limit = lower_limit(one, level) - offsets[q, 0]
+                limit = lower_limit(one, level)
                 short[q, 0], wanted[q, 0] = limit < low - _TOL, one.value - limit
             if np.isfinite(high):
-                limit = upper_limit(one, level) + offsets[q, 1]
+                limit = upper_limit(one, level)
                 short[q, 1], wanted[q, 1] = limit > high + _TOL, limit - one.value
         return short, wanted
 
@@ -221,7 +236,7 @@ class _Task:
         if self.pledge.confidence is None:
             return self.none
         try:
-            return self._tightened(search, self.pledge.confidence, self.none)[1]
+            return self._tightened(search, self.pledge.confidence)[1]
         except (InfeasibleError, NoSingleRuleError):
             return self.none
 

@@ -85,7 +85,7 @@ class _Piece:
         self.problem, self.recipe, self.settings = problem, recipe, settings
         self.oracle = problem.oracle(recipe.confusion, link)
         by_labels = recipe.confusion == "labels" or not problem.labelled
-        self.judge = self.oracle if by_labels else problem.oracle("labels", link)
+        self.judge = self.oracle if by_labels else self.oracle.counting("labels")
         self.objective = problem.objective(self.oracle, recipe)
         self.limits = bind_limits(constraints, problem.schema, self.judge)
 
@@ -103,8 +103,8 @@ class _Piece:
         labels = self.problem.labelled and self.judge is self.oracle
         return binary and bool(shared) and labels and not self.objective.frozen.any()
 
-    def best(self, limits: Limits, *, single: bool) -> Found:
-        """Return the best rule within limits: a mixture, or one rule.
+    def best(self, limits: Limits, *, single: bool, thorough: bool = False) -> Found:
+        """Return the best rule within limits: a mixture, or one rule, for which more are tried if it is thorough.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class _Piece:
         exact = self.feasible.certified or self.feasible.blocks.n_blocks > 1
         if not single and (exact or not self.settings.randomized):
             return self._packed(mixture, None)
-        one = best_single(self.feasible, mixture)
+        one = best_single(self.feasible, mixture, thorough=thorough)
         if one is not None and one.value > mixture.value:  # of what is not proved, the search may find better rules
             mixture = max(one, maximise(self.feasible), key=lambda point: point.value)
         if not single:
@@ -223,7 +223,7 @@ class Search:
         self.oracle = problem.oracle(recipe.confusion, link)
         self.objective = problem.objective(self.oracle, recipe)
         by_labels = recipe.confusion == "labels" or not problem.labelled
-        self.judge = self.oracle if by_labels else problem.oracle("labels", link)
+        self.judge = self.oracle if by_labels else self.oracle.counting("labels")
         self.limits = bind_limits(constraints, problem.schema, self.judge)
         self.pieces: list[tuple[IntArray, tuple[int, ...], _Piece]] = []
         own = [one.output for one in constraints]
@@ -262,11 +262,11 @@ class Search:
         solution = solve(self.problem.of_outputs(rest), self.recipe, self.settings, link)
         return [Part(rest, "other outputs", solution)]
 
-    def best(self, margins: FloatArray, *, single: bool) -> Found:
+    def best(self, margins: FloatArray, *, single: bool, thorough: bool = False) -> Found:
         """Return the best rule within limits that are narrower by margins (Q, 2); see :meth:`_Piece.best`."""
         found, prices = [], np.full(len(self.constraints), np.nan)
         for _, which, piece in self.pieces:
-            one = piece.best(piece.limits.tightened(margins[list(which)]), single=single)
+            one = piece.best(piece.limits.tightened(margins[list(which)]), single=single, thorough=thorough)
             found.append(one)
             if one.prices is not None:
                 prices[list(which)] = one.prices

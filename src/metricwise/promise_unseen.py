@@ -55,11 +55,6 @@ class Unseen:
     flattery: float
     optimism: FloatArray
 
-    @property
-    def offsets(self) -> FloatArray:
-        """What margins are to be larger by, (Q, 2)."""
-        return np.stack([np.maximum(self.optimism, 0.0), np.maximum(-self.optimism, 0.0)], axis=1)
-
     @cached_property
     def _influence(self) -> tuple[FloatArray, FloatArray]:
         """How far each row moves the aim of these decisions, and its difference to that of argmax."""

@@ -21,7 +21,6 @@ from .metrics.constraint import BoundConstraint, Constraint, Limits
 from .metrics.constraint_text import Wanted
 from .metrics.for_outputs import resolve_for
 from .metrics.naming import same_classes
-from .metrics.objective import Objective
 from .metrics.resolution import metric_meant, target_kind
 from .oracles import Counts, Oracle
 from .problem import Problem
@@ -233,7 +232,7 @@ def explain_infeasible(
         if _can_be_kept(problem, judge, rest):
             end = _furthest(problem, judge, constraints[q], limits.constraints[q], rest)
             if end:
-                said += f": with {_listed([names[r] for r in others])}{end.removeprefix(':')}"
+                said += f": with {_listed([names[r] for r in others])},{end.removeprefix(':')}"
                 return f"{said}; loosen a bound."
     if nearest is not None:
         values = limits.values(nearest.judged)
@@ -247,19 +246,21 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _can_be_kept(problem: Problem, judge: Counts, limits: Limits) -> bool:
-    objective = problem.objective(judge)
-    if _swept(judge, objective) and sweep_within(judge, objective, limits) is not None:
-        return True
+    return _best_confusion(problem, judge, limits) is not None
+
+
+def _best_confusion(problem: Problem, judge: Counts, limits: Limits) -> FloatArray | None:
+    """The confusion of the best rule that keeps limits, None where none does: of mixtures, or of thresholds."""
+    objective, found = problem.objective(judge), []
     try:
         point = maximise(Feasible(judge, judge, objective, limits, _TOL))
+        found += [point.judged] if limits.kept(point.judged, 1e-4).all() else []
     except InfeasibleError:
-        return False
-    return bool(limits.kept(point.judged, 1e-4).all())
-
-
-def _swept(judge: Counts, objective: Objective) -> bool:
-    """Whether a threshold may do better than the programme, which asks for what is best by probabilities."""
-    return not judge.certified and objective.width == 2 and len(objective.grouping.share) == 1
+        pass
+    if problem.schema.n_outputs == 1 and objective.width == 2 and not judge.certified:
+        threshold = sweep_within(judge, objective, limits)  # which does better by labels
+        found += [] if threshold is None else [threshold.confusion]
+    return max(found, key=objective.value, default=None)
 
 
 def _furthest(problem: Problem, judge: Counts, given: Constraint, bound: BoundConstraint, rest: Limits) -> str:
@@ -268,14 +269,9 @@ def _furthest(problem: Problem, judge: Counts, given: Constraint, bound: BoundCo
     if n_outputs > 1 or np.isinf(bound.constraint.low):
         return ""
     aim = replace(problem, aim=Aim(given.metric, "micro", np.ones(1)), record={})
-    objective = aim.objective(judge)
-    try:
-        C = maximise(Feasible(judge, judge, objective, rest, _TOL)).judged
-    except InfeasibleError:
+    C = _best_confusion(aim, judge, rest)
+    if C is None:
         return ""
-    if _swept(judge, objective):
-        found = sweep_within(judge, objective, rest)
-        C = C if found is None or bound.value(found.confusion[0]) < bound.value(C[0]) else found.confusion
     if bound.empty(C[0]):
         return f": {_term(given)} is 0/0, which keeps no bound"
     value = float(bound.value(C[0]))

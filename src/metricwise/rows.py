@@ -25,6 +25,7 @@ IntArray = NDArray[np.intp]
 KeyArray = NDArray[np.uint64]
 
 _CHUNK = 1 << 20  # entries
+_COPIED = 1 << 22  # entries, of which a recalibrated copy is kept: 32 MB
 GLANCE = 1 << 10  # rows that say whether many are alike
 _DIFFERENT = 10.0  # rows of other labels that chance must have made, before equal ones are taken for copies
 
@@ -160,10 +161,10 @@ class Probabilities:
     def behind(self, link: kernels.LinkArrays) -> Probabilities:
         """Return the probabilities behind a link: of many rows a view, see :meth:`linked`.
 
-        Of few rows a copy costs next to nothing, has the same bits, and serves every pass that comes.
+        Of fewer a copy is small, has the same bits, and serves every pass that comes.
         """
         linked = self.linked(link)
-        return linked.recalibrated() if self.fits_a_chunk else linked
+        return linked.recalibrated() if self.n_rows * self.n_outputs * self.width <= _COPIED else linked
 
 
 @dataclass(frozen=True, eq=False)

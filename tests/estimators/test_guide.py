@@ -1,4 +1,4 @@
-"""The user guide says what happens."""
+"""Pages of the documentation say what happens."""
 
 import doctest
 import re
@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
+DOCS = Path(__file__).parents[2] / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def test_the_code_of_the_user_guide():
-    if not GUIDE.exists():
+@pytest.mark.parametrize("name", ["guide", "floors"])
+def test_the_code_of_a_page(name):
+    page = DOCS / f"{name}.md"
+    if not page.exists():
         pytest.skip("the documentation is not here")
-    blocks = re.findall(r"```pycon\n(.*?)```", GUIDE.read_text(), flags=re.DOTALL)
-    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "guide", str(GUIDE), 0)
+    blocks = re.findall(r"```pycon\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, name, str(page), 0)
     said = []
     doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append)
     assert not said, "".join(said)

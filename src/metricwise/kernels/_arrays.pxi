@@ -325,9 +325,9 @@ def recalibrate(block):
 cdef int _write_rows(const Source *source, Py_ssize_t begin, Py_ssize_t end, double *out) noexcept nogil:
     """Write what is read: of the probability of class 1 alone, that."""
     cdef Scratch s
-    cdef Py_ssize_t row = begin, m, j, k = 1 if source.positive else source.width
+    cdef Py_ssize_t row = begin, m, k = 1 if source.positive else source.width
     cdef const double *tile
-    cdef int n, b
+    cdef int n
     if _allocate(&s, source.width, False, False):
         return 1
     tile = s.tile + MW_STEP if source.positive else s.tile
@@ -335,9 +335,7 @@ cdef int _write_rows(const Source *source, Py_ssize_t begin, Py_ssize_t end, dou
         n = <int> min(<Py_ssize_t> MW_ROWS, end - row)
         for m in range(source.outputs):
             _read(source, row, m, n, s.tile)
-            for b in range(n):
-                for j in range(k):
-                    out[((row + b) * source.outputs + m) * k + j] = tile[j * MW_STEP + b]
+            mw_store(n, <int> k, tile, source.outputs * k, out + (row * source.outputs + m) * k)
         row += n
     free(s.held)
     return 0

@@ -60,7 +60,7 @@ cdef class _Walk:
         cdef const Py_ssize_t[:, ::1] order, which
         cdef const double[:, ::1] steep
         cdef const Py_ssize_t[::1] n_lines
-        slopes = constant_slopes(slope, self.source.positive)
+        slopes = constant_slopes(slope)
         self.line.flat = slopes is not None
         if slopes is None:
             self.line.noise = slope_noise(slope)
@@ -118,7 +118,7 @@ def changes(block, line, grid, n_bins, wanted=None, summed=True):
     cdef Cut cut = _cut(rows, rows * outputs * width, (4 if few else 5) * segments + firsts if summed else 1)
     # Groups of one output each keep their sums apart: outputs are shared out instead of rows, with one set of sums.
     cdef bint apart = groups >= 2 * _TOGETHER and len(np.unique(group[group >= 0])) == (group >= 0).sum()
-    walk.line.sorted = n_bins > 0 or apart
+    walk.line.sorted = n_bins > 0
     if apart:
         cut.parts = (outputs + _TOGETHER - 1) // _TOGETHER
         work = rows * outputs * width * (width if walk.line.constant.offset == NULL else 1)  # of a full loss, every cell

@@ -38,6 +38,7 @@ cdef extern from "_loops.h" nogil:
     double *mw_aligned(size_t numbers, void **held)
     void mw_load_f32(const char *base, ptrdiff_t row, ptrdiff_t cls, int n, int k, double *tile)
     void mw_load_f64(const char *base, ptrdiff_t row, ptrdiff_t cls, int n, int k, double *tile)
+    void mw_store(int n, int k, const double *tile, ptrdiff_t row, double *out)
     void mw_complement(int n, double *tile, const double *positive)
     void mw_cells_i8(const char *base, ptrdiff_t row, int n, int64_t k, int64_t *cell)
     void mw_cells_i32(const char *base, ptrdiff_t row, int n, int64_t k, int64_t *cell)
@@ -78,6 +79,10 @@ cdef extern from "_loops.h" nogil:
     void mw_no_kind(const int64_t *next, int32_t *kind)
     int mw_pick(int n, const int32_t *bin, const uint8_t *wanted, int32_t first, int32_t last, int32_t *picked)
     void mw_add(int n, const mw_envelope *e, const double *table, double *sums, int64_t *counts)
+    void mw_worth(int k, const double *mass, const double *worth, const int64_t *code, double *one, double *other)
+    double mw_sum(int n, const double *values)
+    void mw_add_changes(int n, const mw_envelope *e, const int64_t *next, const double *before, const double *after,
+                        double *sums, int64_t *counts)
     void mw_count_kinds(int n, const mw_envelope *e, const uint8_t *which, int32_t *counts)
     void mw_range_i8(const char *base, ptrdiff_t n, int64_t *low, int64_t *high)
     void mw_range_i32(const char *base, ptrdiff_t n, int64_t *low, int64_t *high)

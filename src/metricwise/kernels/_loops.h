@@ -97,6 +97,20 @@ static inline void mw_fetch(const char *at, ptrdiff_t row, ptrdiff_t bytes)
 MW_DEFINE_LOAD(mw_load_f32, float)
 MW_DEFINE_LOAD(mw_load_f64, double)
 
+/* Write the first k classes of a tile row by row. */
+MW_CLONES static void mw_store(int n, int k, const double *restrict tile, ptrdiff_t row, double *restrict out)
+{
+    if (k == 2 && row == 2) { /* rows side by side, many at once */
+        for (int b = 0; b < n; b++) {
+            out[2 * b] = tile[b];
+            out[2 * b + 1] = tile[MW_STEP + b];
+        }
+        return;
+    }
+    for (int b = 0; b < n; b++)
+        for (int j = 0; j < k; j++) out[b * row + j] = tile[(ptrdiff_t)j * MW_STEP + b];
+}
+
 /* The probability of class 1 alone is given: class 0 has the rest. */
 MW_CLONES static void mw_complement(int n, double *restrict tile, const double *restrict positive)
 {
@@ -288,33 +302,40 @@ MW_CLONES static void mw_decide_and_count_two(int n, const double *restrict tile
     counts[5] += c11;
 }
 
-/* Sums over eight lanes, so that the order is the same whatever the processor adds at once. */
+/* The sum of the first n of MW_ROWS numbers, which are written over: the second half is added to the first, again and
+ * again, so that the order is the same whatever the processor adds at once. */
+#define MW_HALVE(values, half) \
+    for (int b = 0; b < (half); b++) (values)[b] += (values)[b + (half)]
+
+static inline double mw_sum_up(int n, double *restrict values)
+{
+    for (int b = n; b < MW_ROWS; b++) values[b] = 0.0;
+    MW_HALVE(values, MW_ROWS / 2);
+    MW_HALVE(values, MW_ROWS / 4);
+    MW_HALVE(values, MW_ROWS / 8);
+    MW_HALVE(values, MW_ROWS / 16);
+    return ((values[0] + values[1]) + (values[2] + values[3])) + ((values[4] + values[5]) + (values[6] + values[7]));
+}
+
+MW_CLONES static double mw_sum(int n, const double *restrict values)
+{
+    double copy[MW_ROWS];
+    for (int b = 0; b < MW_ROWS; b++) copy[b] = values[b];
+    return mw_sum_up(n, copy);
+}
+
+/* Two classes: probabilities by decision. */
 MW_CLONES static void mw_expect_two(int n, const int64_t *restrict code, const double *restrict m0,
                                     const double *restrict m1, double *restrict sums)
 {
-    double s00[8] = {0}, s01[8] = {0}, s10[8] = {0}, s11[8] = {0};
-    int b = 0;
-    for (; b + 7 < n; b += 8)
-        for (int l = 0; l < 8; l++) {
-            double one = (double)code[b + l], zero = 1.0 - one;
-            s00[l] += m0[b + l] * zero;
-            s10[l] += m1[b + l] * zero;
-            s01[l] += m0[b + l] * one;
-            s11[l] += m1[b + l] * one;
-        }
-    for (int l = 0; b < n; b++, l++) {
-        double one = (double)code[b], zero = 1.0 - one;
-        s00[l] += m0[b] * zero;
-        s10[l] += m1[b] * zero;
-        s01[l] += m0[b] * one;
-        s11[l] += m1[b] * one;
+    double part[4][MW_ROWS];
+    for (int b = 0; b < MW_ROWS; b++) {
+        part[0][b] = code[b] ? 0.0 : m0[b]; /* predicted 0: class 0, class 1 */
+        part[1][b] = code[b] ? 0.0 : m1[b];
+        part[2][b] = code[b] ? m0[b] : 0.0; /* predicted 1 */
+        part[3][b] = code[b] ? m1[b] : 0.0;
     }
-    for (int l = 0; l < 8; l++) {
-        sums[0] += s00[l]; /* predicted 0: class 0, class 1 */
-        sums[1] += s10[l];
-        sums[2] += s01[l]; /* predicted 1 */
-        sums[3] += s11[l];
-    }
+    for (int q = 0; q < 4; q++) sums[q] += mw_sum_up(n, part[q]);
 }
 
 MW_CLONES static void mw_scale(int n, const double *restrict factor, double *restrict out)
@@ -505,6 +526,39 @@ MW_CLONES static void mw_add(int n, const mw_envelope *restrict e, const double 
         double *restrict sum = sums + 4 * (ptrdiff_t)e->bin[b];
         for (int f = 0; f < 4; f++) sum[f] += change[f];
         counts[e->bin[b]] += (change[2] + change[3]) > 0.0;
+    }
+}
+
+/* What each row adds to both functionals if it is decided so, by the masses of its classes; worth is (K, K, 2), by true
+ * class and decision. */
+MW_CLONES static void mw_worth(int k, const double *restrict mass, const double *restrict worth,
+                               const int64_t *restrict code, double *restrict one, double *restrict other)
+{
+    for (int b = 0; b < MW_ROWS; b++) one[b] = other[b] = 0.0;
+    for (int i = 0; i < k; i++) {
+        const double *restrict share = mass + (ptrdiff_t)i * MW_STEP, *restrict row = worth + (ptrdiff_t)i * k * 2;
+        for (int b = 0; b < MW_ROWS; b++) {
+            one[b] += share[b] * row[2 * code[b]];
+            other[b] += share[b] * row[2 * code[b] + 1];
+        }
+    }
+}
+
+/* Add to the bins how both functionals change from before to after, (2, MW_STEP) each, as `mw_add` does; nothing where
+ * next is given and negative. */
+MW_CLONES static void mw_add_changes(int n, const mw_envelope *restrict e, const int64_t *restrict next,
+                                     const double *restrict before, const double *restrict after,
+                                     double *restrict sums, int64_t *restrict counts)
+{
+    for (int b = 0; b < n; b++) {
+        if (next && next[b] < 0) continue;
+        double one = after[b] - before[b], other = after[MW_STEP + b] - before[MW_STEP + b];
+        double *restrict sum = sums + 4 * (ptrdiff_t)e->bin[b];
+        sum[0] += one;
+        sum[1] += other;
+        sum[2] += fabs(one);
+        sum[3] += fabs(other);
+        counts[e->bin[b]] += (one != 0.0) | (other != 0.0);
     }
 }
 

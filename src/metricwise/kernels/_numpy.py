@@ -164,15 +164,10 @@ def slope_noise(slope: LossArrays) -> float:
     return _SLOPE_TOL * float(sum(np.abs(array).max(initial=0.0) for array in slope))
 
 
-def constant_slopes(slope: LossArrays, positive: bool) -> FloatArray | None:
+def constant_slopes(slope: LossArrays) -> FloatArray | None:
     """Return the slopes (G, K) of all classes, up to a term that they share, where they do not depend on the row.
 
     They are per unit of the sum of the row's probabilities, which heights have to be divided by.
-
-    Parameters
-    ----------
-    positive : bool
-        Whether the probability of class 1 is given alone, so that those of both classes sum to 1 in every row.
     """
     if len(slope) == 1:
         (full,) = slope
@@ -180,7 +175,7 @@ def constant_slopes(slope: LossArrays, positive: bool) -> FloatArray | None:
     diagonal, offset = slope
     if not diagonal.any():
         return offset
-    if positive and diagonal.shape[1] == 2 and (diagonal[:, 0] == -diagonal[:, 1]).all():
+    if diagonal.shape[1] == 2 and (diagonal[:, 0] == -diagonal[:, 1]).all():  # what the one lacks the other has
         return offset + np.stack([np.zeros(len(diagonal)), diagonal[:, 1]], axis=1)
     return None
 
@@ -340,7 +335,7 @@ def _changes(block: Block, line: LineArrays) -> Iterator[tuple[int, FloatArray, 
     """Yield, block by block of each output, its group, its functionals at g = -inf, change points and changes."""
     eta, n_classes, weight, width = block.eta, block.n_classes, block.weight, block.width
     group, constant, slope, worth = line
-    slopes, noise = constant_slopes(slope, eta.ndim == 2), slope_noise(slope)
+    slopes, noise = constant_slopes(slope), slope_noise(slope)
     lines = None if slopes is None else slope_lines(slopes, block.decisions, group)
     for m in np.flatnonzero(group >= 0).tolist():
         own, k = int(group[m]), int(block.decisions[m])

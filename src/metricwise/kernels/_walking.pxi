@@ -59,6 +59,8 @@ cdef struct Walker:
     int64_t *owner  # (K, MW_STEP): class of each line of several classes
     int64_t *same  # (K, MW_STEP): the class itself, for lines of one
     int64_t *first  # class at g = -inf, where slopes depend on the row
+    double *before  # (2, MW_STEP): what rows add to both functionals before and after a change, where bins are
+    double *after   # summed and changes are not tabulated
     mw_envelope *envelope
     int32_t *picked  # rows whose change is wanted
     const double **low  # (K,): height and class of each line
@@ -69,7 +71,7 @@ cdef int _allocate_walker(Walker *w, const Line *line) noexcept nogil:
     cdef Py_ssize_t k = line.source.width, j, b
     if _allocate(&w.s, k, line.seen != NULL or line.weight != NULL, not line.source.positive):
         return -1
-    w.height = mw_aligned((5 * k + 2) * MW_STEP + sizeof(mw_envelope) // 8 + 2 * k, &w.held)
+    w.height = mw_aligned((5 * k + 6) * MW_STEP + sizeof(mw_envelope) // 8 + 2 * k, &w.held)
     if w.height == NULL:
         free(w.s.held)
         return -1
@@ -78,7 +80,9 @@ cdef int _allocate_walker(Walker *w, const Line *line) noexcept nogil:
     w.owner = <int64_t *> (w.lowest + k * MW_STEP)
     w.same = w.owner + k * MW_STEP
     w.first = w.same + k * MW_STEP
-    w.envelope = <mw_envelope *> (w.first + MW_STEP)
+    w.before = <double *> (w.first + MW_STEP)
+    w.after = w.before + 2 * MW_STEP
+    w.envelope = <mw_envelope *> (w.after + 2 * MW_STEP)
     w.picked = <int32_t *> (w.envelope + 1)
     w.low = <const double **> (w.picked + 2 * MW_STEP)
     w.own = <const int64_t **> (w.low + k)
@@ -140,6 +144,21 @@ cdef inline void _worth(const Line *line, const Walker *w, Py_ssize_t m, Py_ssiz
         at += 2 * k
 
 
+cdef inline void _worths(
+    const Line *line, const Walker *w, Py_ssize_t m, Py_ssize_t row, int n, const int64_t *decided, double *out
+) noexcept nogil:
+    """The same for all rows of the tile, (2, MW_STEP)."""
+    cdef Py_ssize_t k = line.source.width
+    cdef double worth[2]
+    cdef int b
+    if line.labels == NULL:
+        mw_worth(<int> k, w.s.mass, line.worth + (m * (k + 1) + 1) * k * 2, decided, out, out + MW_STEP)
+        return
+    for b in range(n):
+        _worth(line, w, m, row, b, decided[b], worth)
+        out[b], out[MW_STEP + b] = worth[0], worth[1]
+
+
 cdef inline void _change(
     const Line *line, const Walker *w, Py_ssize_t m, Py_ssize_t row, int b, Py_ssize_t old, Py_ssize_t new, double *out
 ) noexcept nogil:
@@ -155,7 +174,7 @@ cdef inline void _change(
 cdef inline void _list(Log *log, Py_ssize_t segment, double g, const double *change) noexcept nogil:
     """Note a change at g."""
     cdef Event *event
-    if change[2] == 0.0 and change[3] == 0.0:
+    if change[0] == 0.0 and change[1] == 0.0:
         return
     if log.n_events == log.room:
         event = <Event *> realloc(log.events, max(2 * log.room, <Py_ssize_t> 256) * sizeof(Event))
@@ -186,15 +205,20 @@ cdef inline void _note(
 ) noexcept nogil:
     """Note the change from old to new that each row of the tile is at: in its bin, and in the list if that is wanted.
 
-    Where next is given and negative, there is no change.
+    Where next is given and negative, there is no change. Where bins are summed and changes are not tabulated, w.before
+    has what rows add before it, and then what they add before the next one.
     """
     cdef Py_ssize_t k = line.source.width, begin = group * (line.n_bins + 2)
     cdef mw_envelope *e = w.envelope
     cdef const uint8_t *wanted = NULL if line.wanted == NULL else line.wanted + begin
+    cdef bint known = line.summed and line.table == NULL
     cdef double change[4]
     cdef int at, b, picked = n
     mw_bins(line.grid[2 * group], line.grid[2 * group + 1], <int32_t> line.n_bins, e)
-    if line.summed and line.table != NULL:
+    if known:
+        _worths(line, w, m, row, n, new, w.after)
+        mw_add_changes(n, e, next, w.before, w.after, log.sums + 4 * begin, log.counts + begin)
+    elif line.summed:
         mw_kinds(<int32_t> k, w.s.cell, old, new, e.kind)
         if next != NULL:
             mw_no_kind(next, e.kind)
@@ -202,19 +226,19 @@ cdef inline void _note(
             mw_count_kinds(n, e, line.which, log.kinds + 8 * begin)
         else:
             mw_add(n, e, line.table + m * (k + 1) * k * k * 4, log.sums + 4 * begin, log.counts + begin)
-    elif line.summed:
-        for b in range(n):
-            if next == NULL or next[b] >= 0:
+    if wanted != NULL:
+        picked = mw_pick(n, e.bin, wanted, line.hull[2 * group], line.hull[2 * group + 1], w.picked)
+        for at in range(picked):
+            b = w.picked[at]
+            if next != NULL and next[b] < 0:
+                continue
+            if known:
+                change[0], change[1] = w.after[b] - w.before[b], w.after[MW_STEP + b] - w.before[MW_STEP + b]
+            else:
                 _change(line, w, m, row, b, old[b], new[b], change)
-                _sum(log, begin + e.bin[b], change)
-    if wanted == NULL:
-        return
-    picked = mw_pick(n, e.bin, wanted, line.hull[2 * group], line.hull[2 * group + 1], w.picked)
-    for at in range(picked):
-        b = w.picked[at]
-        if next == NULL or next[b] >= 0:
-            _change(line, w, m, row, b, old[b], new[b], change)
             _list(log, begin + e.bin[b], e.last[b], change)
+    if known:
+        w.before, w.after = w.after, w.before
 
 
 cdef inline void _flat_lines(const Line *line, Walker *w, Py_ssize_t m, Py_ssize_t group, int k) noexcept nogil:
@@ -321,19 +345,18 @@ cdef inline void _begin_walk(
     cdef Py_ssize_t k = line.source.width
     cdef int64_t *counts = log.first + m * (k + 1) * k
     cdef double *start = log.start + 2 * line.group[m]
-    cdef double worth[2]
     cdef int b
-    if line.labels != NULL and line.weight == NULL:
-        if k == 2:
-            mw_count_two(n, w.s.cell, first, counts)
-        else:
-            for b in range(n):
-                counts[w.s.cell[b] + first[b]] += 1
-        return
-    for b in range(n):
-        _worth(line, w, m, row, b, first[b], worth)
-        start[0] += worth[0]
-        start[1] += worth[1]
+    cdef bint alike = line.labels != NULL and line.weight == NULL
+    if not alike or (line.flat and line.table == NULL):
+        _worths(line, w, m, row, n, first, w.before)
+    if not alike:
+        start[0] += mw_sum(n, w.before)
+        start[1] += mw_sum(n, w.before + MW_STEP)
+    elif k == 2:
+        mw_count_two(n, w.s.cell, first, counts)
+    else:
+        for b in range(n):
+            counts[w.s.cell[b] + first[b]] += 1
 
 
 cdef inline void _walk_two(

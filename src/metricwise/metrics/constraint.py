@@ -260,10 +260,14 @@ class Limits:
 
     def values(self, C: FloatArray) -> FloatArray:
         """Return the values (..., Q) of confusion tensors (..., M, K, K)."""
+        if not self.constraints:
+            return np.empty((*C.shape[:-3], 0))
         return np.stack([one.value(own) for one, own in zip(self.constraints, self.pool(C), strict=True)], axis=-1)
 
     def kept(self, C: FloatArray, tol: float = _ROUNDING) -> NDArray[np.bool_]:
         """Say which are kept, (..., Q), by confusion tensors (..., M, K, K)."""
+        if not self.constraints:
+            return np.ones((*C.shape[:-3], 0), dtype=bool)
         kept = [one.keeps(own, tol) for one, own in zip(self.constraints, self.pool(C), strict=True)]
         return np.stack([np.asarray(one) for one in kept], axis=-1)
 

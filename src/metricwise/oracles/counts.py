@@ -128,14 +128,27 @@ class Counts:
         """Whether probabilities are counted, alone or beside labels."""
         return any(kind.expected for kind in self._kinds)
 
+    def counting(self, confusion: Literal["labels", "expected", "blended"]) -> Counts:
+        """Return the oracle that counts something else of the same rows behind the same link."""
+        other = replace(self, confusion=confusion)
+        vars(other)["_linked"] = self._linked
+        return other
+
+    @cached_property
+    def _linked(self) -> Source:
+        """The rows behind the link."""
+        return self.source if self.link is None else self.source.map(self._behind)
+
     @cached_property
     def _prepared(self) -> Source:
         """The rows as they are counted: behind the link, and every entry with what it counts for."""
-        return self.source if self.link is None and not self._expects else self.source.map(self._prepare)
+        return self._linked.map(self._with_mass) if self._expects else self._linked
 
-    def _prepare(self, rows: Rows) -> Rows:
-        rows = rows if self.link is None else rows.behind(self.link.arrays)
-        return replace(rows, mass=self._mass(rows)) if self._expects else rows
+    def _behind(self, rows: Rows) -> Rows:
+        return rows if self.link is None else rows.behind(self.link.arrays)
+
+    def _with_mass(self, rows: Rows) -> Rows:
+        return replace(rows, mass=self._mass(rows))
 
     def _mass(self, rows: Rows) -> NDArray[Any] | None:
         """What each entry (N, M) counts for where probabilities are counted; None where all count alike."""
@@ -264,7 +277,7 @@ class Counts:
         """The same where decisions are taken before the link and counted behind it."""
         out = np.zeros((len(self._kinds), len(losses), rows.proba.n_outputs, *self._shape))
         for part in rows.chunks():
-            counted = self._prepare(part)
+            counted = self._with_mass(self._behind(part))
             for r, loss in enumerate(losses):
                 out[:, r] += self._count(counted, decide_loss(loss, part.proba, self._decisions))
         return out

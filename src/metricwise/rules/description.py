@@ -51,7 +51,9 @@ def headline(facts: Any, several: bool) -> list[str]:
     words = f", {average} average over the outputs" if several and isinstance(average, str) else ""
     kept = facts.get("subject_to")
     if isinstance(kept, (list, tuple)) and kept:
-        words += f", subject to {' and '.join(map(str, kept))}"
+        confidence = facts.get("confidence")
+        sure = f", with a confidence of {confidence:.3g}" if isinstance(confidence, (int, float)) else ""
+        words += f", subject to {' and '.join(map(str, kept))}{sure}"
     return [f"Rule for {facts['metric']}{words}."]
 
 

@@ -1,4 +1,4 @@
-"""The best single rule that keeps its promises, searched between the rules that the best mixture is made of."""
+"""The best single rule that keeps its promises, searched between and around the rules of the best mixture."""
 
 from __future__ import annotations
 
@@ -22,19 +22,28 @@ _SHAKES = 16
 _TRIED = 24  # rules for each block
 _SECONDS = 1.0  # of an integer programme, which may then be as far from the best as
 _GAP = 1e-5
+_FIRST_STEPS = 0.3, 1.0, 0.1  # of a loss whose entries of a row differ by 1 at most; the last from the best of both
+_LEAST_STEP = 3e-4
+_PATIENCE = 2  # rounds in vain, after which steps are halved
+_AT_ONCE = 200  # losses around one that are tried in a round
+_ROUNDS = 120
+_COUNTS = 1 << 28  # rows times classes of all that are tried
 
 
-def best_single(feasible: Feasible, point: Point) -> Point | None:
+def best_single(feasible: Feasible, point: Point, *, thorough: bool = False) -> Point | None:
     """Return the best single rule found that keeps the constraints, None where none does.
 
     Rules that the mixture is made of differ in few rows, and rules between them in fewer still: losses between two of
     them are tried, the nearer to the best one the closer. Where blocks have losses of their own, which rule each of
-    them follows is an integer programme.
+    them follows is an integer programme. The oracle gives the best rules by probabilities, which by labels they need
+    not be: in the end losses around the best one may be tried, too.
 
     Parameters
     ----------
     point : Point
         The best mixture.
+    thorough : bool, default=False
+        Try losses around it as well, some ten thousand.
     """
     best: Point | None = None
     n_zooms = _ZOOMS if feasible.blocks.n_blocks == 1 else _FEW_ZOOMS
@@ -47,7 +56,46 @@ def best_single(feasible: Feasible, point: Point) -> Point | None:
             if not between:
                 break
             feasible.add(between, *feasible.ask(between))
-    return best
+    if best is None or feasible.certified or not thorough:
+        return best
+    *starts, last = _FIRST_STEPS
+    best = max((_polished(feasible, best, step) for step in starts), key=lambda one: one.value)
+    return _polished(feasible, best, last)
+
+
+def _polished(feasible: Feasible, best: Point, step: float) -> Point:
+    """Climb from a rule by random steps of its losses, which are halved where they are in vain."""
+    k, n_blocks = feasible.objective.width, feasible.blocks.n_blocks
+    n_rounds = min(_ROUNDS, _COUNTS // max(feasible.oracle.n_rows * k * _AT_ONCE * n_blocks, 1))
+    rng, value, in_vain = np.random.default_rng(int(1000 * step)), best.value, 0
+    own = np.zeros((n_blocks, k, k))
+    for b, t in enumerate(best.weights.argmax(axis=0)):
+        tensor = _scaled(feasible.losses[int(t)])
+        own[b] = tensor[min(b, len(tensor) - 1)]
+    third = _AT_ONCE // 3
+    for _ in range(n_rounds):
+        # A third of them moves few entries, another one a class as a whole, the others everything.
+        moves = step * rng.normal(size=(_AT_ONCE, n_blocks, k, k))
+        moves[:third] *= rng.random((third, n_blocks, k, k)) < 1.0 / (n_blocks * k)
+        moves[third : 2 * third] = moves[third : 2 * third, :, :1]
+        losses = [Loss(full=own + move) for move in moves]
+        aim, judged = feasible.ask(losses)
+        kept = np.all(feasible.limits.kept(judged), axis=-1)
+        values = np.where(kept, feasible.values(aim), -np.inf)
+        t = int(values.argmax())
+        if values[t] <= value + _SAME:
+            in_vain += 1
+            step *= 0.5 if in_vain % _PATIENCE == 0 else 1.0
+            if step < _LEAST_STEP:
+                break
+            continue
+        value, own = float(values[t]), _scaled(losses[t])
+        feasible.add(losses[t : t + 1], aim[t : t + 1], judged[t : t + 1])
+    if value <= best.value:
+        return best
+    weights = np.zeros((len(feasible.losses), n_blocks))
+    weights[-1] = 1.0
+    return feasible.point(weights, np.inf, best.prices)
 
 
 def _choice(feasible: Feasible, point: Point) -> Point | None:

@@ -27,6 +27,7 @@ _PREDICTED_ONE = np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
 _CHUNK = 1 << 16
 _FEW = 8  # groups, each of which is searched in passes of its own; of more, all intervals are listed in one
 _RUN = 64  # intervals that are ruled out together
+_ALL = 1 << 10  # intervals that are sooner looked at than ruled out
 _ROUNDING = 1e-12
 # Intervals of a metric whose every value is a call of the user's function:
 _MANY = 256  # are looked at one by one, and of more
@@ -158,7 +159,7 @@ class Sweep(BaseSolver):
             if objective.costly and len(own) > _MANY:
                 values[own], everywhere = _looked_at(value, walk.values[own]), False
                 continue
-            if objective.rising:
+            if objective.rising and len(own) > _ALL:
                 own = own[_promising(_Corner(objective, g), walk.values[own])]
             for start in range(0, len(own), _CHUNK):
                 some = own[start : start + _CHUNK]
