@@ -675,7 +675,7 @@ def test_nothing_predicted_keeps_no_floor():
     p, y = np.linspace(0.1, 0.9, 40), np.append(1, np.zeros(39, dtype=int))
     with pytest.raises(
         ValueError,
-        match=r"no rule keeps 'precision >= 0.5' on the rows given: precision reaches 0.025 at most, of a predicted share of 1",
+        match=r"'precision >= 0.5' on the rows given: precision reaches 0.025 at most, of a predicted share of 1",
     ):
         mw.optimize(p, y, "accuracy", subject_to="precision >= 0.5", **AS_GIVEN)
 

@@ -166,7 +166,7 @@ class _Task:
                 high = middle
         return best
 
-    def _tightened(self, search: Search, confidence: float) -> tuple[Found, FloatArray]:
+    def _tightened(self, search: Search, confidence: float, *, thorough: bool = True) -> tuple[Found, FloatArray]:
         """Tighten bounds until the limits of what is counted keep them; a mixture goes ahead of a single rule.
 
         The first rule that passes is taken. The further the search has gone from where it began, the more rules had
@@ -176,9 +176,9 @@ class _Task:
         single = not self.settings.randomized
         margins, begin = self.none, np.zeros(len(self.none))
         kinds = [(False, False), (True, False), (True, True)] if single and not search.sweeps else [(single, False)]
-        for one, thorough in kinds:
+        for one, closely in kinds if thorough else kinds[:2]:
             for step in range(_STEPS):
-                found = search.best(margins, single=one, thorough=thorough)
+                found = search.best(margins, single=one, thorough=closely)
                 counted = search.counted(found, self._whose)
                 errors = np.sqrt([one.variance for one in counted])
                 begin = np.where(begin > 0, begin, errors)
@@ -236,7 +236,7 @@ class _Task:
         if self.pledge.confidence is None:
             return self.none
         try:
-            return self._tightened(search, self.pledge.confidence)[1]
+            return self._tightened(search, self.pledge.confidence, thorough=False)[1]
         except (InfeasibleError, NoSingleRuleError):
             return self.none
 
