@@ -149,7 +149,6 @@ class Feasible:
         self.aim, self.judged = np.zeros(shape), np.zeros(shape)
         self.tangents: list[tuple[int, HalfSpace]] = []
         self.never_empty = False
-        self.basis: IntArray | None = None  # where the last programme ended
         first = _first_losses(objective, self.blocks.n_blocks)
         self.add(first, *self.ask(first))
 
@@ -248,8 +247,7 @@ class Feasible:
             blocks.n_blocks,
             self.tol,
         )
-        found = programme.nearest(self.basis) if first_phase else programme.best(self.basis)
-        self.basis = found.basis
+        found = programme.nearest() if first_phase else programme.best()
         weights = np.maximum(found.weights.reshape(aim.shape[:2]), 0.0)
         return weights / weights.sum(axis=0), found.value, found.prices, self._wanted(rows, cuts, found.prices)
 

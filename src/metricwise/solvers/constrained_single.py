@@ -131,7 +131,7 @@ def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
     level = np.array([space.level for _, space in rows])
     group = np.zeros(1, dtype=np.intp)
     programme = Programme(keep, level, goal[None], np.zeros(1), group, np.ones(1), n_blocks, feasible.tol)
-    prices = programme.best(feasible.basis).prices[: len(rows)]
+    prices = programme.best().prices[: len(rows)]
     # What is far from the best by the prices of the mixture is not worth a try.
     worth = (goal + prices @ keep).reshape(n_rules, n_blocks)
     tried = np.sort(np.argsort(-worth, axis=0, kind="stable")[:_TRIED] * n_blocks + np.arange(n_blocks), axis=None)
