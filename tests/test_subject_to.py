@@ -788,3 +788,15 @@ def test_no_warning_is_left(three):
         warnings.simplefilter("error")
         mw.optimize(*binary(2000), "recall", subject_to="precision >= 0.5")
         mw.optimize(*three, "recall[urgent]", subject_to="share[urgent] <= 0.3", confidence=0.8)
+
+
+def test_a_name_that_scikit_learn_means_of_whole_rows_is_refused():
+    rng = np.random.default_rng(0)
+    p = rng.random((200, 3))
+    y = (rng.random((200, 3)) < p).astype(int)
+    with pytest.raises(
+        ValueError, match=r"'accuracy >= 0.5': on multilabel scikit-learn's 'accuracy'.*hamming_accuracy"
+    ):
+        mw.optimize(p, y, "f1", subject_to="accuracy >= 0.5")
+    kept = mw.optimize(p, y, "f1", subject_to="hamming_accuracy >= 0.7", confidence=None)
+    assert np.mean(kept.rule.predict(p) == y) >= 0.7

@@ -72,6 +72,8 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
             f"{_example(one, schema)}."
         )
     try:
+        if output is None and schema.multioutput:  # a name that means something else of whole rows is refused
+            metric_meant(metric, target_kind(schema.width, several=True), class_named=True)
         found = resolve_for(
             metric,
             classes[:1],
