@@ -12,7 +12,7 @@ import numpy as np
 
 import metricwise as mw
 
-from .promise_runs import CONFIDENCE, N_NEW, REPEATS, SIZES, by, clocked, in_processes, mean, median, percent
+from .promise_runs import CONFIDENCE, N_NEW, REPEATS, SIZES, attempted, by, clocked, in_processes, mean, median, percent
 from .promise_worlds import Draw, binary, count, keeps, several, softmax, value
 from .tables import significant, table
 
@@ -186,16 +186,14 @@ def against_mapie(task: tuple[bool, float, int, int]) -> list[dict[str, Any]]:
     text = f"precision >= {floor:g}"
     world = "calibrated" if calibrated else "tempered and shifted"
     ask = partial(mw.optimize, fit.given, fit.y, "recall", subject_to=text, confidence=CONFIDENCE)
-    solution, ms = clocked(ask)
-    promised = solution.constraints[0].confidence == CONFIDENCE
-    decided = {OURS: (solution.rule.predict(new.given) if promised else None, ms)}
+    solution, note = attempted(ask)
+    promised = solution is not None and solution.constraints[0].confidence == CONFIDENCE
+    decided = {OURS: (solution.rule.predict(new.given) if promised else None, note)}
     for who, setting in mapie_settings().items():
-        threshold, ms = clocked(partial(by_mapie, fit.given, fit.y, floor, setting))
-        decided[who] = (None if threshold is None else (new.given >= threshold).astype(int), ms)
+        threshold, note = attempted(partial(by_mapie, fit.given, fit.y, floor, setting))
+        decided[who] = (None if threshold is None else (new.given >= threshold).astype(int), note)
     own = {"part": "mapie", "case": f"{text}, {world}", "rows": n, "repetition": number}
-    return [
-        own | {"who": who} | of_floor(codes, text, new) | {"ms": round(ms, 1)} for who, (codes, ms) in decided.items()
-    ]
+    return [own | {"who": who} | of_floor(codes, text, new) | note for who, (codes, note) in decided.items()]
 
 
 def of_floor(decided: np.ndarray | None, text: str, new: Draw) -> dict[str, Any]:
@@ -248,10 +246,11 @@ def mapie_cell(case: str, n: int, who: str, rows: list[dict[str, Any]]) -> dict[
         "case": case,
         "rows": f"{n:,}",
         "who": who,
+        "errors": sum(bool(row.get("error")) for row in rows),
         "given": percent(mean(row["promised"] for row in rows)),
         "kept": percent(mean(row["kept"] for row in given)),
         "truly": percent(mean(row["truly kept"] for row in given)),
         "recall": f"{mean(row['aim'] for row in rows):.4f}",
         "recall where given": f"{mean(row['aim'] for row in given):.4f}" if given else "",
-        "ms": significant(median(row["ms"] for row in rows)),
+        "ms": significant(median(row["ms"] for row in rows if row.get("ms") is not None)),
     }

@@ -19,11 +19,21 @@ CONFIDENCE = 0.95
 
 
 def clocked(call: Callable[[], Any]) -> tuple[Any, float]:
+    """What a call returns, and how many milliseconds of the processor it took."""
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that labels are too few is counted instead
         found = call()
     return found, 1e3 * (time.process_time() - start)
+
+
+def attempted(call: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
+    """What a call returns and how long it took; None and the error where it is refused, or fails."""
+    try:
+        found, ms = clocked(call)
+    except (ValueError, RuntimeError) as error:
+        return None, {"error": type(error).__name__}
+    return found, {"ms": round(ms, 1)}
 
 
 def by(rows: list[dict[str, Any]], key: str) -> list[Any]:

@@ -31,13 +31,27 @@ import metricwise as mw
 
 from .machine import cores, facts
 from .promise_rivals import beside_mapie, beside_random, mapie_text, random_text
-from .promise_runs import CONFIDENCE, N_NEW, REPEATS, SIZES, by, clocked, in_processes, mean, median, percent
+from .promise_runs import CONFIDENCE, N_NEW, REPEATS, SIZES, attempted, by, clocked, in_processes, mean, median, percent
 from .promise_worlds import Draw, binary, count, keeps, three, value
 from .tables import significant, table, write_csv, write_text
 
 HERE = Path(__file__).parent
 RANGE = (0.93, 0.99)  # of how often floors should be kept
-COLUMNS = ("part", "case", "rows", "repetition", "who", "promised", "kept", "truly kept", "covered", "aim", "n", "ms")
+COLUMNS = (
+    "part",
+    "case",
+    "rows",
+    "repetition",
+    "who",
+    "promised",
+    "kept",
+    "truly kept",
+    "covered",
+    "aim",
+    "n",
+    "ms",
+    "error",
+)
 HEAD = """# Floors and ceilings on new rows
 
 Made by `python -m benchmarks.promises`, which says how; all repetitions are in `promises.csv`. {processor}, {cores}
@@ -81,12 +95,8 @@ def repetition(task: tuple[tuple[Case, ...], int, int]) -> list[dict[str, Any]]:
         for confidence in (CONFIDENCE, None):
             ask = partial(mw.optimize, fit.given, fit.y, case.aim, subject_to=case.text, confidence=confidence)
             own = {"part": "kept", "case": str(case), "rows": n, "repetition": number, "who": str(confidence)}
-            try:
-                solution, ms = clocked(ask)
-            except ValueError:  # no rule that it found keeps them on the rows given
-                rows.append(own | {"promised": 0})
-            else:
-                rows.append(own | judged(solution, case, new) | {"ms": round(ms, 1)})
+            solution, note = attempted(ask)
+            rows.append(own | ({"promised": 0} if solution is None else judged(solution, case, new)) | note)
     return rows
 
 
@@ -126,12 +136,13 @@ def kept_text(rows: list[dict[str, Any]]) -> str:
     return f"""## How often they are kept
 
 Up to {repeats} draws of each world and size, {N_NEW:,} new rows each. The metric after the colon is maximised.
-*Refused*: no rule was found that keeps the constraints on the rows given. *Promised*: labels were enough for a
-confidence of {CONFIDENCE:g}. *Kept*: all constraints, by the labels of new rows, in draws where that was promised;
-*truly*: by their true class probabilities. *Kept* should be {RANGE[0]:.0%} to {RANGE[1]:.0%}; the standard error at
-{CONFIDENCE:.0%} is {error(repeats):.1%} with {repeats} draws, {error(repeats / 3):.1%} with a third. *Covered*:
-intervals of the constrained metrics on new rows (95 %) that hold the true value. *Without*: `confidence=None`.
-*Price*: what confidence takes from the aim on new rows. Cells out of range: {outside} of {len(cells)}.
+*Refused*: an error, such as that no single rule was found that keeps the constraints on the rows given.
+*Promised*: labels were enough for a confidence of {CONFIDENCE:g}. *Kept*: all constraints, by the labels of new rows,
+in draws where that was promised; *truly*: by their true class probabilities. *Kept* should be {RANGE[0]:.0%} to
+{RANGE[1]:.0%}; the standard error at {CONFIDENCE:.0%} is {error(repeats):.1%} with {repeats} draws,
+{error(repeats / 3):.1%} with a third. *Covered*: intervals of the constrained metrics on new rows (95 %) that hold the
+true value. *Without*: `confidence=None`. *Price*: what confidence takes from the aim on new rows. Cells out of range:
+{outside} of {len(cells)}.
 
 {table(cells, left=1)}
 
@@ -212,7 +223,7 @@ def stored(path: Path) -> list[dict[str, Any]]:
 
 
 def number_of(column: str, text: str) -> Any:
-    if column in ("part", "case", "who"):
+    if column in ("part", "case", "who", "error"):
         return text
     if text == "":
         return None
