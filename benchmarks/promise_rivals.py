@@ -110,10 +110,10 @@ def against_random(task: tuple[int, int]) -> list[dict[str, Any]]:
     return [row | ours | {"ms": round(ms, 1)}, row | {"who": "random losses", "aim": round(best, 6), "n": feasible}]
 
 
-def beside_random(repeats: int, jobs: int) -> list[dict[str, Any]]:
+def beside_random(repeats: int, jobs: int) -> Iterator[list[dict[str, Any]]]:
     n_losses = N_LOSSES if repeats >= REPEATS else max(400, N_LOSSES * repeats // REPEATS)
     tasks = [(number, n_losses) for number in range(len(PROBLEMS))]
-    return [row for rows in in_processes(against_random, tasks, jobs) for row in rows]
+    return in_processes(against_random, tasks, jobs)
 
 
 def random_text(rows: list[dict[str, Any]]) -> str:
@@ -209,23 +209,24 @@ def of_floor(decided: np.ndarray | None, text: str, new: Draw) -> dict[str, Any]
     }
 
 
-def beside_mapie(repeats: int, jobs: int) -> list[dict[str, Any]]:
+def beside_mapie(repeats: int, jobs: int) -> Iterator[list[dict[str, Any]]]:
     if find_spec("mapie") is None:
         print("mapie is not installed (pip install --group bench): left out")
-        return []
-    sizes = [(n, repeats) for n in SIZES] + [(MANY, max(1, repeats // 30))]
+        return iter(())
+    often = {**dict.fromkeys(SIZES, repeats), MANY: max(1, repeats // 100)}
     tasks = [
         (calibrated, floor, n, number)
+        for number in range(repeats)
         for calibrated in (True, False)
         for floor in FLOORS
-        for n, often in sizes
-        for number in range(often)
+        for n in often
+        if number < often[n]
     ]
-    return [row for rows in in_processes(against_mapie, tasks, jobs) for row in rows]
+    return in_processes(against_mapie, tasks, jobs)
 
 
 def mapie_text(rows: list[dict[str, Any]]) -> str:
-    cells, worlds = [], dict.fromkeys((row["case"], row["rows"]) for row in rows)
+    cells, worlds = [], sorted({(row["case"], row["rows"]) for row in rows})
     for case, n in worlds:
         own = [row for row in rows if (row["case"], row["rows"]) == (case, n)]
         cells += [mapie_cell(case, n, who, [row for row in own if row["who"] == who]) for who in by(own, "who")]

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -118,10 +119,10 @@ def judged(solution: mw.Solution, case: Case, new: Draw) -> dict[str, Any]:
     }
 
 
-def kept(repeats: int, jobs: int) -> list[dict[str, Any]]:
+def kept(repeats: int, jobs: int) -> Iterator[list[dict[str, Any]]]:
     worlds = [tuple(case for case in CASES if case.world is world) for world in (binary, three)]
     tasks = [(cases, n, number) for number in range(repeats) for cases in worlds for n in SIZES]
-    return [row for rows in in_processes(repetition, tasks, jobs) for row in rows]
+    return in_processes(repetition, tasks, jobs)
 
 
 def kept_text(rows: list[dict[str, Any]]) -> str:
@@ -207,11 +208,16 @@ def bindings_text() -> str:
 # the command
 
 
-PARTS: dict[str, tuple[Callable[[int, int], list[dict[str, Any]]], Callable[[list[dict[str, Any]]], str]]] = {
+Rows = list[dict[str, Any]]
+PARTS: dict[str, tuple[Callable[[int, int], Iterator[Rows]], Callable[[Rows], str]]] = {
     "kept": (kept, kept_text),
     "random": (beside_random, random_text),
     "mapie": (beside_mapie, mapie_text),
 }
+
+
+def save(path: Path, rows: list[dict[str, Any]]) -> None:
+    write_csv(path, [{key: row.get(key) for key in COLUMNS} for row in rows])
 
 
 def stored(path: Path) -> list[dict[str, Any]]:
@@ -249,13 +255,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     output = options.output or (HERE if options.repeats >= REPEATS else None)
     rows = [] if output is None else [row for row in stored(output / "promises.csv") if row["part"] not in parts]
     for part in parts:
-        rows += PARTS[part][0](options.repeats, options.jobs)
+        saved = time.monotonic()
+        for some in PARTS[part][0](options.repeats, options.jobs):
+            rows += some
+            if output is not None and time.monotonic() > saved + 60:  # what a run that is cut short leaves
+                save(output / "promises.partial.csv", rows)
+                saved = time.monotonic()
     rows.sort(key=lambda row: list(PARTS).index(row["part"]))
     text = report(rows)
     print(text)
     if output is not None:
         if parts:
-            write_csv(output / "promises.csv", [{key: row.get(key) for key in COLUMNS} for row in rows])
+            save(output / "promises.csv", rows)
+            (output / "promises.partial.csv").unlink(missing_ok=True)
         write_text(output / "promises.md", text)
 
 

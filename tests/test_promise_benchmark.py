@@ -156,7 +156,7 @@ def test_shares_are_of_draws_where_something_was_promised(promises):
 
 def test_parts_that_are_not_run_are_kept_as_they_were(promises, tmp_path, monkeypatch, capsys):
     old = [{"part": part, "case": "a", "rows": 5, "repetition": 0, "who": "x", "aim": 0.25} for part in promises.PARTS]
-    stub = {part: (lambda _, __, p=part: [{**old[0], "part": p, "aim": 0.5}], str) for part in promises.PARTS}
+    stub = {part: (lambda _, __, p=part: iter([[{**old[0], "part": p, "aim": 0.5}]]), str) for part in promises.PARTS}
     monkeypatch.setattr(promises, "PARTS", stub)
     columns = promises.COLUMNS
     promises.write_csv(tmp_path / "promises.csv", [{key: row.get(key) for key in columns} for row in old])
