@@ -5,7 +5,7 @@
 #   make lint    the same without the tests
 #   make format  let ruff rewrite what it can
 #   make docs    the documentation site, warnings are errors
-#   make bench   the benchmarks against other libraries; some twenty-five minutes of a quiet machine
+#   make bench   the benchmarks against other libraries; some fifty minutes of a quiet machine
 #   make reproduce  the paper's experiments, continued where they stopped; results in docs/reproduction
 
 PYTHON ?= python3
@@ -59,6 +59,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/tuning_speed.py
 	$(BIN)/python benchmarks/home_ground.py
+	$(BIN)/python -m benchmarks.promises
 
 reproduce: $(STAMP)
 	$(BIN)/python -m reproduction all --jobs $(WORKERS) --output docs/reproduction

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "xcolumns", "optimal-classification-cutoffs", "numba")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "xcolumns", "optimal-classification-cutoffs", "numba", "mapie")
 READERS: dict[str, Callable[[np.ndarray], Any]] = {"max": np.max, "dot": lambda x: np.dot(x, x), "sum": np.sum}
 
 
