@@ -8,6 +8,7 @@
 `kept`: draws of synthetic worlds whose true class probabilities are known. What is given is tempered and shifted, as a
 model with class weights would have it. The rule is fitted to 1,000 or 4,000 rows and judged by 40,000 others: once by
 their labels, and once by their true class probabilities, which stand for the population with less noise.
+`limits`: exact limits of proportions beside normal ones.
 `random`: on problems of 3,000 rows, none of 10^5 random losses that keep the constraints should be worth more than the
 rule that was found. All of them are counted with NumPy alone.
 `mapie`: a precision floor beside BinaryClassificationController of mapie, handed the same probabilities.
@@ -29,6 +30,7 @@ from typing import Any
 import numpy as np
 
 import metricwise as mw
+from metricwise.margins import Counted
 
 from .machine import cores, facts
 from .promise_rivals import beside_mapie, beside_random, mapie_text, random_text
@@ -205,12 +207,68 @@ def bindings_text() -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# limits: what exact ones are worth
+
+
+LIMIT_SIZES = (500, 1_000, 4_000)
+LIMIT_CASES = tuple(case for case in CASES[:3])
+
+
+def with_limits(task: tuple[int, int]) -> list[dict[str, Any]]:
+    """One draw: rules by exact limits of proportions, and by normal ones."""
+    n, number = task
+    rng = np.random.default_rng([2, n, number])
+    fit, new = binary(rng, n), binary(rng, N_NEW)
+    rows, exact = [], Counted.__dict__["proportion"]
+    for case in LIMIT_CASES:
+        ask = partial(mw.optimize, fit.given, fit.y, case.aim, subject_to=case.text, confidence=CONFIDENCE)
+        for who in ("exact", "normal"):
+            Counted.proportion = exact if who == "exact" else property(lambda _: None)  # type: ignore[assignment,method-assign]
+            try:
+                solution, note = attempted(ask)
+            finally:
+                Counted.proportion = exact  # type: ignore[method-assign]
+            own = {"part": "limits", "case": str(case), "rows": n, "repetition": number, "who": who}
+            rows.append(own | ({"promised": 0} if solution is None else judged(solution, case, new)) | note)
+    return rows
+
+
+def limits(repeats: int, jobs: int) -> Iterator[list[dict[str, Any]]]:
+    return in_processes(with_limits, [(n, number) for number in range(repeats) for n in LIMIT_SIZES], jobs)
+
+
+def limits_text(rows: list[dict[str, Any]]) -> str:
+    cells = []
+    for case in LIMIT_CASES:
+        for n in LIMIT_SIZES:
+            cell: dict[str, Any] = {"case": str(case), "rows": f"{n:,}"}
+            for who in ("exact", "normal"):
+                own = [row for row in rows if (row["case"], row["rows"], row["who"]) == (str(case), n, who)]
+                given = [row for row in own if row["promised"]]
+                cell |= {
+                    f"{who}: promised": percent(mean(row["promised"] for row in own)),
+                    "kept" if who == "exact" else "kept ": percent(mean(row["kept"] for row in given)),
+                    "aim" if who == "exact" else "aim ": f"{mean(row['aim'] for row in given):.4f}",
+                }
+            cells.append(cell)
+    return f"""## Exact limits and normal ones
+
+The margins of a precision, a recall or a share come from Clopper and Pearson's limits. Beside them, normal limits by
+the slopes of the metric, which all other smooth metrics have. {len({row["repetition"] for row in rows})} draws; *kept* and
+*aim* where it was promised.
+
+{table(cells, left=1)}
+"""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # the command
 
 
 Rows = list[dict[str, Any]]
 PARTS: dict[str, tuple[Callable[[int, int], Iterator[Rows]], Callable[[Rows], str]]] = {
     "kept": (kept, kept_text),
+    "limits": (limits, limits_text),
     "random": (beside_random, random_text),
     "mapie": (beside_mapie, mapie_text),
 }
