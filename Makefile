@@ -5,7 +5,7 @@
 #   make lint    the same without the tests
 #   make format  let ruff rewrite what it can
 #   make docs    the documentation site, warnings are errors
-#   make bench   the benchmarks against other libraries; some fifty minutes of a quiet machine
+#   make bench   the benchmarks against other libraries; an hour or so of a quiet machine
 #   make reproduce  the paper's experiments, continued where they stopped; results in docs/reproduction
 
 PYTHON ?= python3

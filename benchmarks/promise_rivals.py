@@ -237,7 +237,8 @@ def mapie_text(rows: list[dict[str, Any]]) -> str:
 `BinaryClassificationController` with a confidence of {CONFIDENCE:g}: with its default grid of 100 thresholds, with
 1,000, and with tests in a fixed sequence from above, from ten starts. {len(by(rows, "repetition"))} draws, of
 {MANY:,} rows fewer. *Given*: how often there is a rule with that confidence. *Kept*: of those, by the labels of
-{N_NEW:,} new rows; *truly*: by their true class probabilities. *Recall*: on new rows, 0 where no rule was given.
+{N_NEW:,} new rows; *truly*: by their true class probabilities. *Broken*: of all draws, those with a promise that was
+not kept, which should be {1 - CONFIDENCE:.0%} at most. *Recall*: on new rows, 0 where no rule was given.
 
 {table(cells, left=1)}
 """
@@ -253,6 +254,7 @@ def mapie_cell(case: str, n: int, who: str, rows: list[dict[str, Any]]) -> dict[
         "given": percent(mean(row["promised"] for row in rows)),
         "kept": percent(mean(row["kept"] for row in given)),
         "truly": percent(mean(row["truly kept"] for row in given)),
+        "broken": percent(mean(bool(row["promised"]) and not row["kept"] for row in rows)),
         "recall": f"{mean(row['aim'] for row in rows):.4f}",
         "recall where given": f"{mean(row['aim'] for row in given):.4f}" if given else "",
         "ms": significant(median(row["ms"] for row in rows if row.get("ms") is not None)),

@@ -82,8 +82,8 @@ CASES = (
     Case(binary, "recall", "share <= 0.2"),
     Case(binary, "precision", "f1 >= 0.6"),
     Case(three, "accuracy", "recall[1] >= 0.65 and recall[2] >= 0.65"),  # neither is kept unless asked for
-    Case(three, "accuracy", "min_recall >= 0.6", 3),  # where two recalls meet
-    Case(three, "recall[2]", "kappa >= 0.4", 3),
+    Case(three, "accuracy", "min_recall >= 0.6", 6),  # where two recalls meet
+    Case(three, "recall[2]", "kappa >= 0.4", 6),
 )
 
 
@@ -210,7 +210,7 @@ def bindings_text() -> str:
 # limits: what exact ones are worth
 
 
-LIMIT_SIZES = (500, 1_000, 4_000)
+LIMIT_SIZES = (500, 2_000)
 LIMIT_CASES = tuple(case for case in CASES[:3])
 
 
@@ -254,8 +254,8 @@ def limits_text(rows: list[dict[str, Any]]) -> str:
     return f"""## Exact limits and normal ones
 
 The margins of a precision, a recall or a share come from Clopper and Pearson's limits. Beside them, normal limits by
-the slopes of the metric, which all other smooth metrics have. {len({row["repetition"] for row in rows})} draws; *kept* and
-*aim* where it was promised.
+the slopes of the metric, which all other smooth metrics have. {len(by(rows, "repetition"))} draws; *kept* and *aim*
+where it was promised.
 
 {table(cells, left=1)}
 """

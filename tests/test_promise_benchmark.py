@@ -131,7 +131,7 @@ def test_beside_mapie(rivals):
     for row in rows:
         assert (row["aim"] > 0) == (row["promised"] == 1)
         assert ("kept" in row) == (row["promised"] == 1)
-    assert "| metricwise | 0 | 100.0% |" in rivals.mapie_text(rows)
+    assert "| metricwise | 0 | 100.0% | 100.0% | 100.0% | 0.0% |" in rivals.mapie_text(rows)
 
 
 def test_shares_are_of_draws_where_something_was_promised(promises):

@@ -170,19 +170,21 @@ class _Task:
         """Tighten bounds until the limits of what is counted keep them; a mixture goes ahead of a single rule.
 
         The first rule that passes is taken. The further the search has gone from where it began, the more rules had
-        their chance, and the more it takes to pass: those that differ in little are hardly more than one, and of
-        proportions errors tell how many rows two rules have in common.
+        their chance, and the more it takes to pass: those that differ in little are hardly more than one. Of
+        proportions variances tell how many rows two rules have in common, and what a Brownian motion passes at some
+        time grows with the logarithm of the time.
         """
         single = not self.settings.randomized
-        margins, begin = self.none, np.zeros(len(self.none))
+        margins, begin = self.none, np.zeros(len(self.none))  # and the variances to begin with
         kinds = [(False, False), (True, False), (True, True)] if single and not search.sweeps else [(single, False)]
         for one, closely in kinds if thorough else kinds[:2]:
             for step in range(_STEPS):
                 found = search.best(margins, single=one, thorough=closely)
                 counted = search.counted(found, self._whose)
-                errors = np.sqrt([one.variance for one in counted])
-                begin = np.where(begin > 0, begin, errors)
-                tried = 1.0 + np.maximum(np.log(np.divide(errors, begin, out=np.ones_like(errors), where=begin > 0)), 0)
+                variances = np.array([one.variance for one in counted])
+                begin = np.where(begin > 0, begin, variances)
+                later = np.divide(variances, begin, out=np.ones_like(begin), where=begin > 0)
+                tried = 1.0 + np.log(np.maximum(later, 1.0))
                 short, wanted = self._short(counted, [self.pledge.level(confidence, n) for n in tried.tolist()])
                 if not short.any():
                     break

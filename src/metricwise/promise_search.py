@@ -21,7 +21,7 @@ from .promises import bind_limits
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule
 from .solvers import Outcome, Solution
 from .solvers.constrained import Feasible, InfeasibleError, Point, maximise
-from .solvers.constrained_single import best_single
+from .solvers.constrained_single import best_single, repair
 from .solvers.joined import Part, join
 from .solvers.sweep import sweep_within
 
@@ -138,7 +138,12 @@ class _Piece:
             if found is not None:
                 assert isinstance(found.rule, WeightedRule)
                 self.feasible.add([found.rule.loss], found.confusion[None], found.confusion[None])
-        point = maximise(self.feasible)
+        try:
+            point = maximise(self.feasible)
+        except InfeasibleError as error:  # by probabilities
+            if self.sweeps or error.point is None or not repair(self.feasible, error.point):
+                raise
+            point = maximise(self.feasible)
         if not limits.kept(point.judged, _kept_to(limits)).all():
             raise InfeasibleError(point)
         return point

@@ -271,6 +271,14 @@ class Limits:
         kept = [one.keeps(own, tol) for one, own in zip(self.constraints, self.pool(C), strict=True)]
         return np.stack([np.asarray(one) for one in kept], axis=-1)
 
+    def violation(self, C: FloatArray) -> FloatArray:
+        """Return by how much bounds are missed, in sum, (...), at confusion tensors (..., M, K, K); 1 for a 0/0."""
+        total = np.zeros(C.shape[:-3])
+        for one, own in zip(self.constraints, self.pool(C), strict=True):
+            value, bounds = one.value(own), one.constraint
+            total += np.maximum(np.maximum(bounds.low - value, value - bounds.high), 0.0) + np.asarray(one.empty(own))
+        return total
+
     def empty(self, C: FloatArray) -> bool:
         """Say whether a ratio is 0/0 at a confusion tensor (M, K, K)."""
         return any(one.empty(own) for one, own in zip(self.constraints, self.pool(C), strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +12,7 @@ from .base import FloatArray, IntArray
 from .constrained import Feasible, Point, functionals
 from .programme import Programme
 
-__all__ = ["best_single"]
+__all__ = ["best_single", "repair"]
 
 _SAME = 1e-12
 _GRID = np.linspace(0.0, 1.0, 17)
@@ -23,6 +24,7 @@ _TRIED = 24  # rules for each block
 _SECONDS = 1.0  # of an integer programme, which may then be as far from the best as
 _GAP = 1e-5
 _FIRST_STEPS = 0.3, 1.0, 0.1  # of a loss whose entries of a row differ by 1 at most; the last from the best of both
+_REPAIR = 0.3, 1.0  # likewise, where nothing keeps the constraints yet
 _LEAST_STEP = 3e-4
 _PATIENCE = 2  # rounds in vain, after which steps are halved
 _AT_ONCE = 200  # losses around one that are tried in a round
@@ -64,14 +66,67 @@ def best_single(feasible: Feasible, point: Point, *, thorough: bool = False) -> 
 
 
 def _polished(feasible: Feasible, best: Point, step: float) -> Point:
-    """Climb from a rule by random steps of its losses, which are halved where they are in vain."""
+    """Climb from a rule among those that keep the constraints."""
+
+    def score(aim: FloatArray, judged: FloatArray) -> FloatArray:
+        kept = np.all(feasible.limits.kept(judged), axis=-1)
+        return np.where(kept, feasible.values(aim), -np.inf)
+
+    if _climb(feasible, best.weights.argmax(axis=0), best.value, step, score) <= best.value:
+        return best
+    weights = np.zeros((len(feasible.losses), feasible.blocks.n_blocks))
+    weights[-1] = 1.0
+    return feasible.point(weights, np.inf, best.prices)
+
+
+def repair(feasible: Feasible, nearest: Point) -> bool:
+    """Look for a rule that keeps the constraints by labels where no mixture of what has been asked for does.
+
+    Parameters
+    ----------
+    nearest : Point
+        What comes nearest.
+
+    Returns
+    -------
+    bool
+        Whether rules that come nearer were found; they are among those asked for then.
+    """
+    if feasible.certified:
+        return False
+    violation = feasible.limits.violation
+    value = -float(violation(nearest.judged))
+    heaviest = nearest.weights.argmax(axis=0)
+    found = max(_climb(feasible, heaviest, value, step, lambda _, judged: -violation(judged), 0.0) for step in _REPAIR)
+    return found > value
+
+
+def _climb(
+    feasible: Feasible,
+    rules: IntArray,
+    value: float,
+    step: float,
+    score: Callable[[FloatArray, FloatArray], FloatArray],
+    enough: float = np.inf,
+) -> float:
+    """Climb from a rule of every block by random steps of losses, halved where in vain; return what is reached.
+
+    Rules on the way are among those asked for then, the best one last.
+
+    Parameters
+    ----------
+    rules : ndarray of shape (B,), int
+        Positions among those asked for.
+    value : float
+        Their score.
+    score : callable
+        From confusions (R, M, K, K) of the aim and of constraints to what is to be large, (R,).
+    enough : float
+        A score that needs no further step.
+    """
     k, n_blocks = feasible.objective.width, feasible.blocks.n_blocks
     n_rounds = min(_ROUNDS, _COUNTS // max(feasible.oracle.n_rows * k * _AT_ONCE * n_blocks, 1))
-    rng, value, in_vain = np.random.default_rng(int(1000 * step)), best.value, 0
-    own = np.zeros((n_blocks, k, k))
-    for b, t in enumerate(best.weights.argmax(axis=0)):
-        tensor = _scaled(feasible.losses[int(t)])
-        own[b] = tensor[min(b, len(tensor) - 1)]
+    rng, in_vain, own = np.random.default_rng(int(1000 * step)), 0, _of_blocks(feasible, rules)
     third = _AT_ONCE // 3
     for _ in range(n_rounds):
         # A third of them moves few entries, another one a class as a whole, the others everything.
@@ -80,8 +135,7 @@ def _polished(feasible: Feasible, best: Point, step: float) -> Point:
         moves[third : 2 * third] = moves[third : 2 * third, :, :1]
         losses = [Loss(full=own + move) for move in moves]
         aim, judged = feasible.ask(losses)
-        kept = np.all(feasible.limits.kept(judged), axis=-1)
-        values = np.where(kept, feasible.values(aim), -np.inf)
+        values = score(aim, judged)
         t = int(values.argmax())
         if values[t] <= value + _SAME:
             in_vain += 1
@@ -91,11 +145,9 @@ def _polished(feasible: Feasible, best: Point, step: float) -> Point:
             continue
         value, own = float(values[t]), _scaled(losses[t])
         feasible.add(losses[t : t + 1], aim[t : t + 1], judged[t : t + 1])
-    if value <= best.value:
-        return best
-    weights = np.zeros((len(feasible.losses), n_blocks))
-    weights[-1] = 1.0
-    return feasible.point(weights, np.inf, best.prices)
+        if value >= enough:
+            break
+    return value
 
 
 def _choice(feasible: Feasible, point: Point) -> Point | None:
