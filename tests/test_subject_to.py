@@ -800,3 +800,16 @@ def test_a_name_that_scikit_learn_means_of_whole_rows_is_refused():
         mw.optimize(p, y, "f1", subject_to="accuracy >= 0.5")
     kept = mw.optimize(p, y, "f1", subject_to="hamming_accuracy >= 0.7", confidence=None)
     assert np.mean(kept.rule.predict(p) == y) >= 0.7
+
+
+def test_by_labels_rules_are_found_that_probabilities_do_not_show():
+    """Probabilities that are tempered and shifted: weights of classes keep what the best rules by them do not."""
+    rng = np.random.default_rng(0)
+    Z, shift = 1.8 * rng.normal(size=(3000, 4)) + np.linspace(1.2, 0, 4), np.linspace(0, 0.6, 4)
+    true, given = (np.exp(z) / np.exp(z).sum(axis=1, keepdims=True) for z in (Z, 0.6 * Z + shift))
+    y = np.minimum((true.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1), 3)
+    by_weights = (given * np.exp(-shift)).argmax(axis=1)
+    assert np.mean(by_weights == y) > 0.665
+    options = {"confusion": "labels", "recalibrate": False, "confidence": None}
+    rule = mw.optimize(given, y, "g_mean", subject_to="accuracy >= 0.665", **options).rule
+    assert np.mean(rule.predict(given) == y) >= 0.665

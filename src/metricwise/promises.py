@@ -282,7 +282,9 @@ def _furthest(problem: Problem, judge: Counts, given: Constraint, bound: BoundCo
     share = ""
     if isinstance(given.metric, Precision) and bound.denominator is not None:
         share = f", of a predicted share of {float(np.sum(bound.denominator * C[0])):.2g}"
-    return f": {_term(given)} reaches {value:.3g} at most{share}"
+    proved = judge.certified or problem.schema.width == 2
+    most = f"{value:.3g} at most" if proved else f"about {value:.3g} at most"
+    return f": {_term(given)} reaches {most}{share}"
 
 
 def _term(given: Constraint) -> str:
