@@ -727,6 +727,19 @@ def test_the_estimator_keeps_constraints_out_of_fold(rows):
     assert loose.solution_.value >= fitted.solution_.value
 
 
+def test_the_positive_class_may_be_that_of_a_constraint_alone(rows):
+    """A metric without a positive class is maximised, and the constraint's class has its name in pos_label."""
+    X, y = rows
+    fitted = model(subject_to="recall >= 0.7", confidence=None).set_params(metric="mcc").fit(X, y)
+    assert fitted.score(X, y) == pytest.approx(sk.matthews_corrcoef(y, fitted.predict(X)), abs=1e-12)
+    p = fitted.predict_proba(X)
+    named = mw.optimize(p, y, "mcc", subject_to="recall[fraud] >= 0.7", confidence=None)
+    short = mw.optimize(p, y, "mcc", pos_label="fraud", subject_to="recall >= 0.7", confidence=None)
+    assert short.rule == named.rule
+    with pytest.raises(ValueError, match="'mcc' has no positive class; leave pos_label out"):
+        mw.optimize(p, y, "mcc", pos_label="fraud")
+
+
 def test_grid_search_over_constraints(rows):
     X, y = rows
     search = GridSearchCV(model(), {"subject_to": ["precision >= 0.6", "precision >= 0.75"]}, cv=3).fit(X, y)

@@ -333,6 +333,7 @@ def read_problem(
         average=average,
         zero_division=zero_division,
         pos_label=pos_label,
+        wanted_only=constrained,  # it may be that of a constraint
         scales=scales,
         outputs=schema.output_names,
         who=who,

@@ -30,11 +30,13 @@ def score_labels(
     pos_label: Any = None,
     declared: bool = False,
     outputs: Sequence[Any] | None = None,
+    wanted_only: bool = False,
 ) -> float:
     """Return a metric of labels and predictions over the classes that a model knows and those that occur in y.
 
     `scales` is the order of the classes that the model was fitted to, where they have one. Classes that the user
     declared are all there are. `outputs` are the names of the outputs that it was fitted to, for a y without any.
+    `wanted_only` allows a `pos_label` that the metric has no use for.
     """
     true = observed_labels(y, who="score")
     if len(true.classes) != len(classes) or true.multioutput != (predicted.ndim == 2):
@@ -42,7 +44,8 @@ def score_labels(
     pools = average != "macro" and not are_for_outputs(metric)
     every = list(classes) if declared else _joined_classes(classes, true.classes, pools)
     names = every if true.multioutput else every[0]
-    scorer = LabelScore(metric, average, names, output_weight, scales=scales, pos_label=pos_label, outputs=outputs)
+    given = {"scales": scales, "pos_label": pos_label, "outputs": outputs, "wanted_only": wanted_only}
+    scorer = LabelScore(metric, average, names, output_weight, **given)
     return scorer(y, predicted, sample_weight=sample_weight)
 
 

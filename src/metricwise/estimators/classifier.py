@@ -347,6 +347,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
             pos_label=self.pos_label,
             declared=self.classes is not None,
             outputs=self._outputs,
+            wanted_only=self.subject_to is not None,
         )
 
     # ------------------------------------------------------------------------------------------------- fitting
@@ -361,6 +362,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
             declared=declared,
             average=self.average,
             pos_label=self.pos_label,
+            wanted_only=self.subject_to is not None,
             scales=target.scales,
             outputs=target.output_names,
             who=who,

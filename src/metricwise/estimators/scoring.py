@@ -40,6 +40,7 @@ class LabelScore:
     scales: Scales | None = None
     pos_label: Any = None
     outputs: Sequence[Any] | None = None
+    wanted_only: bool = False  # whether pos_label may be for others, such as constraints
 
     @property
     def __name__(self) -> str:
@@ -65,6 +66,7 @@ class LabelScore:
             average=self.average,
             zero_division=self.zero_division,
             pos_label=self.pos_label,
+            wanted_only=self.wanted_only,
             outputs=column_names(y_true) if is_frame(y_true) else self.outputs,
             who=_WHO,
         )

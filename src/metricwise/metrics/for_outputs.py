@@ -37,6 +37,7 @@ def resolve_for(
     average: str | None = None,
     zero_division: float = 0.0,
     pos_label: Any = None,
+    wanted_only: bool = False,
     scales: Scales | None = None,
     outputs: Sequence[Any] | None = None,
     who: str = "metric",
@@ -45,7 +46,7 @@ def resolve_for(
 
     Parameters
     ----------
-    metric, average, zero_division, pos_label, several, outputs
+    metric, average, zero_division, pos_label, wanted_only, several, outputs
         See :func:`resolve_outputs`.
     classes, declared, scales
         See :func:`settle`.
@@ -62,6 +63,7 @@ def resolve_for(
         average=average,
         zero_division=zero_division,
         pos_label=pos_label,
+        wanted_only=wanted_only,
         outputs=outputs,
         who=who,
     )
@@ -78,6 +80,7 @@ def resolve_outputs(
     average: str | None = None,
     zero_division: float = 0.0,
     pos_label: Any = None,
+    wanted_only: bool = False,
     outputs: Sequence[Any] | None = None,
     who: str = "metric",
 ) -> Resolved:
@@ -91,7 +94,7 @@ def resolve_outputs(
     classes : sequence of M ndarrays
     several : bool
         Whether y is 2-D.
-    average, zero_division, pos_label
+    average, zero_division, pos_label, wanted_only
         See :func:`resolve`. Metrics of one each are averaged by "macro"; the positive class is for those that want one.
     outputs : sequence, optional
         Names of the outputs.
@@ -112,7 +115,7 @@ def resolve_outputs(
     """
     kind = target_kind(max(map(len, classes)), several)
     if not are_for_outputs(metric):
-        return resolve(metric, kind, average, zero_division, pos_label)
+        return resolve(metric, kind, average, zero_division, pos_label, wanted_only=wanted_only)
     metric, average, zero_division, pos_label = _opened(metric, average, zero_division, pos_label)
     check_macro(average, who)
     wanted = by_output(metric, len(classes), outputs, several=several, who=who)
@@ -120,7 +123,7 @@ def resolve_outputs(
     labels = _label_each(pos_label, len(classes), who)
     sizes = [len(own) for own in classes]
     found = [_read_own(*given, kind, zero_division) for given in zip(wanted, sizes, labels, titles, strict=True)]
-    if pos_label is not None and not any(one.metric.wants_positive for one in found):
+    if pos_label is not None and not (wanted_only or any(one.metric.wants_positive for one in found)):
         raise ValueError(f"{who}: pos_label is for metrics of one class that do not name it, and none of these is one.")
     return _joined(found, labels, titles)
 
