@@ -191,12 +191,12 @@ def test_one_more_decision_is_counted_as_by_hand(engine, confusion, seed, layout
     weight = rng.integers(1, 4, len(codes)) / 2 if weighted else None
     schema = Schema(Schema.of_codes(sizes).classes, multioutput=True, n_extra=1)
     oracle = Counts(source(Rows(proba, codes, weight), schema, engine), confusion)
-    assert oracle.n_decisions.tolist() == (sizes + 1).tolist()
+    assert oracle.n_classes.tolist() == (sizes + 1).tolist()
     tensor = rng.random((len(sizes), k + 1, k + 1)).round(1)
     for m, size in enumerate(sizes):
         tensor[m, :, size] = 0.3
     loss = Loss(full=tensor) if full else Loss(diagonal=-tensor[:, 0], offset=np.full((len(sizes), k + 1), 0.1))
-    by_hand = np.zeros((len(sizes), k, k + 1))
+    by_hand = np.zeros((len(sizes), k + 1, k + 1))  # no row is of the decision that is no class
     for m, size in enumerate(sizes):
         eta = proba.output(m)[:, 0]
         eta = np.stack([1 - eta, eta], axis=1) if eta.ndim == 1 else eta[:, :size]
@@ -224,7 +224,7 @@ def test_one_more_decision_is_counted_as_by_hand(engine, confusion, seed, layout
     np.testing.assert_allclose(got.sum(axis=2), oracle.priors, atol=1e-12)
     hits, shares = np.moveaxis(oracle.shares([loss])[0], 1, 0)
     np.testing.assert_allclose(shares, by_hand.sum(axis=1), atol=1e-12)
-    np.testing.assert_allclose(hits[:, :k], np.diagonal(by_hand, axis1=1, axis2=2), atol=1e-12)
+    np.testing.assert_allclose(hits, np.diagonal(by_hand, axis1=1, axis2=2), atol=1e-12)
     check_walk(oracle, rng, len(sizes), k)
 
 
@@ -232,7 +232,7 @@ def check_walk(oracle, rng, n_outputs, k):
     """Functionals along a line are those of the counts at points of it."""
     # Not rounded: where two lines are one but for the last bit, the walk and the count may each take the other.
     constant, slope = (Loss(full=rng.normal(size=(1, k + 1, k + 1))) for _ in range(2))
-    functionals = rng.random((1, 2, k, k + 1))
+    functionals = rng.random((1, 2, k + 1, k + 1))
     line = Line(np.zeros(n_outputs, dtype=np.intp), np.ones(n_outputs), constant, slope, functionals)
     walk = oracle.walk(line, 1e-9)
     wide = np.flatnonzero(walk.upper - walk.lower > 1e-6)  # between closer changes rounding decides

@@ -187,7 +187,7 @@ class Bag:
             first = int(np.argmax(which))
             return problem.decide(self.mixtures[first], self.mean_link(np.arange(self.n_resamples) == first))
         link, proba = self.mean_link(which), problem.source.rows.proba
-        return decide_loss(self.loss(which), proba if link is None else link.view(proba))
+        return decide_loss(self.loss(which), proba if link is None else link.view(proba), problem.schema.n_decisions)
 
     @classmethod
     def merged(cls, bags: Sequence[Bag]) -> Bag:
@@ -349,7 +349,7 @@ def _spread_out(loss: Loss, n_outputs: int) -> Loss:
 def _tiles(problem: InMemory, resamples: Resamples, link: Link | None) -> Iterator[InMemory]:
     """Yield problems of some of the resamples each, whose outputs are those of the resamples, one after the other."""
     rows, n_outputs = problem.source.rows, problem.schema.n_outputs
-    confusions = n_outputs * problem.schema.width**2  # of which a solver holds some for every resample
+    confusions = n_outputs * problem.schema.decision_width**2  # of which a solver holds some for every resample
     together = max(1, _TILE // max(rows.proba.size, 4 * confusions, 1))
     for start in range(0, resamples.n_resamples, together):
         kept = resamples.kept[start : start + together]
@@ -368,5 +368,5 @@ def _of_outputs(rule: WeightedRule | MixtureRule, outputs: slice, problem: InMem
     own = [one.loss.map(lambda a: a if len(a) == 1 else a[outputs]) for one in rules]
     same = bool((shares == shares[0]).all())
     seed = rule.seed if isinstance(rule, MixtureRule) else 0
-    parts = tuple(anonymous_rule(loss, problem.schema.n_classes) for loss in own)
+    parts = tuple(anonymous_rule(loss, problem.schema.n_decisions) for loss in own)
     return MixtureRule(parts, shares[0] if same else shares, seed=seed)

@@ -234,7 +234,7 @@ def evaluate(
     source = MemorySource(rows, schema)
     if not (source.class_weights > 0)[alpha > 0].any():
         raise ValueError(f"{_WHO}: no observed label has a positive weight; check sample_weight and output_weight.")
-    argmax = anonymous_rule(Loss.argmax(schema.width), schema.n_classes)
+    argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
     both = [
         _Decisions.of(one, _proba_for(one, proba)),
         _Decisions.of(argmax, rows.proba) if other is None else _Decisions.of(other, _proba_for(other, proba)),
@@ -430,7 +430,7 @@ class _Decisions:
     @classmethod
     def of(cls, rule: Rule, proba: inputs.Probabilities) -> _Decisions:
         rules, shares = components(rule)
-        dtype = kernels.code_type(proba.width)
+        dtype = kernels.code_type(rule.schema.decision_width)
         codes = tuple(one.decide(proba).astype(dtype) for one in rules)
         return cls(codes, shares, codes[0] if len(codes) == 1 else rule.decide(proba).astype(dtype))
 
@@ -549,7 +549,7 @@ def _resampled(problem: InMemory, both: list[_Decisions], spread: Spread, *found
 
     Root mean squares about the values found: the least of several recalls is smaller in resamples, as it is in samples.
     """
-    rows, k = problem.source.rows, problem.schema.width
+    rows, k = problem.source.rows, problem.schema.decision_width
     assert rows.codes is not None
     true, rng = rows.codes.astype(np.int32), np.random.default_rng(0)
     if spread.repeats is None and spread.n_clusters > _LOTS:  # sums of many rows vary as well, and are fewer to draw

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import inputs
 from ._version import __version__
 from .losses import Loss
+from .metrics.abstention import Abstained
 from .metrics.constraint import Constraint
 from .metrics.constraint_text import Wanted, at_least, read_constraints
 from .metrics.for_outputs import MetricSpec
@@ -174,6 +175,8 @@ def trade_off(
     random_state: int | None = None,
     normalize: bool = False,
     zero_division: float = 0.0,
+    abstain: bool | float | None = None,
+    abstain_label: Any = None,
 ) -> TradeOff:
     """Return the frontier of two metrics: the best of one at every bound on the other.
 
@@ -205,6 +208,9 @@ def trade_off(
         Allow mixtures of rules: the frontier is then that of all of them.
     random_state : int, optional
         Seed of the draws of mixtures.
+    abstain, abstain_label
+        As in :func:`metricwise.optimize`. With ``abstain=True, against="abstained"`` the frontier is the risk-coverage
+        curve: bounded from above, whatever `ceiling` is, from no row decided to all of them.
 
     Returns
     -------
@@ -243,12 +249,22 @@ def trade_off(
         zero_division=zero_division,
         record=record,
         constrained=True,
+        abstain=abstain,
+        abstain_label=abstain_label,
         who=_WHO,
     )
     given = [_bounded(against), *read_constraints(subject_to)]
     first, *rest = read_limits(
-        given, problem.schema, declared=classes is not None, pos_label=pos_label, zero_division=zero_division
+        given,
+        problem.schema,
+        declared=classes is not None,
+        pos_label=pos_label,
+        zero_division=zero_division,
+        allowed=problem.allowed,
+        aim=problem.aim.metric,
     )
+    # Of fewer and fewer rows more and more is right: what is bounded is how many are left out.
+    ceiling = ceiling or getattr(first.metric, "base", None) == Abstained()
     search = Search(problem, recipe, problem.link(recipe.recalibrate), [_from_zero(first, ceiling), *rest], settings)
     name = str(replace(given[0], low=0.0, text="")).removesuffix(" >= 0")
     return _Frontier(problem, search, ceiling, settings).trace(name, n_points)
@@ -370,7 +386,7 @@ class _Frontier:
             for bound, one in points
         ]
         recorded = [record_rule(problem, one.rule) for one in solutions]
-        plain = search.judge.confusions([Loss.argmax(problem.schema.width)], linked=False)[0]
+        plain = search.judge.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
         return TradeOff(
             problem.aim.name,
             name,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .inputs import python_labels
 from .metrics import Metric, Minimum, MinRecall, Recall
+from .metrics.abstention import Abstaining
 from .metrics.affine import Affine
 from .metrics.base import inner
 from .metrics.constraint import BoundConstraint
@@ -226,6 +227,8 @@ def _parts(bound: BoundConstraint, C: FloatArray, labels: tuple[Any, ...]) -> li
 
 
 def _least_of(metric: Metric, shown: Sequence[int]) -> list[Metric]:
+    if isinstance(metric, Abstaining):
+        return [replace(metric, base=part) for part in _least_of(metric.base, shown)]
     if isinstance(metric, MinRecall):
         return [Recall(index=j) for j in shown]
     if isinstance(metric, Affine):
@@ -258,6 +261,7 @@ class _Decided:
         each = slope / total
         if counted.known:  # rows of a class weigh what its prior is to what they are
             seen = self._weights.sum(axis=0)[: len(slope)]
+            seen = np.pad(seen, (0, len(slope) - len(seen)))  # no row is of a decision that is no class
             rise = counted.smooth.sum(axis=1)
             each = slope * np.divide(rise, seen, out=np.zeros(len(seen)), where=seen > 0)[:, None]
         # What was smoothed is one more label of each class, whatever there is.

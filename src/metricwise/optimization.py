@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import inputs
 from ._version import __version__
+from .metrics.abstention import Abstention, read_abstain
 from .metrics.aim import Aim
 from .metrics.base import Metric
 from .metrics.constraint_text import read_constraints
@@ -26,7 +27,7 @@ from .metrics.resolution import Resolved, target_kind
 from .problem import Problem, Recipe, Settings, argmax_rule, fit
 from .progress import Progress, read_verbose
 from .promise_fit import Pledge, fit_within
-from .promises import check_shown, read_limits
+from .promises import check_bounded, check_shown, read_limits
 from .recorded import record_rule
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
@@ -62,6 +63,8 @@ def optimize(
     zero_division: float = 0.0,
     subject_to: Any = None,
     confidence: float | None = 0.95,
+    abstain: bool | float | None = None,
+    abstain_label: Any = None,
     verbose: bool | None = None,
 ) -> Solution:
     """Find the decision rule that maximises a metric.
@@ -148,6 +151,14 @@ def optimize(
     confidence : float or None, default=0.95
         The probability with which all rows like those given, not only these, keep all of `subject_to`: bounds are
         tightened by as much as that takes. None: they are kept on the rows given, and by new rows half of the time.
+    abstain : bool or float, optional
+        Allow the rule to decide nothing about a row. A number is what that costs, for linear metrics: of accuracy and
+        its weighted and balanced forms in units of an error about the row (0.2: abstain where a right decision is less
+        likely than 0.8), of ordinal metrics in units of the whole scale, of a table of costs in its own. True: the
+        metric is that of the accepted rows, and `subject_to` must bound how many are not, ``"abstained <= 0.05"``;
+        metrics that are no ratio of counts (balanced accuracy, G-mean, kappa, macro-F1) count abstentions as misses.
+    abstain_label : text, number or boolean, optional
+        What is predicted then; by default "abstain" where classes are text, -1 where they are numbers. No class.
     verbose : bool, optional
         Say on standard error what is being done, if it takes more than a second. None: on a terminal only.
 
@@ -199,6 +210,8 @@ def optimize(
         zero_division=zero_division,
         record=record,
         constrained=subject_to is not None,
+        abstain=abstain,
+        abstain_label=abstain_label,
     )
     pledge = _read_pledge(subject_to, confidence, problem, classes is not None, pos_label, zero_division)
     if problem.aim.metric.whole_rows:
@@ -258,12 +271,13 @@ def _solve_within(
 
 def _facts(problem: Problem) -> dict[str, Any]:
     """What every rule is to know of itself."""
-    return {
+    facts = {
         "metric": problem.aim.name,
         "average": problem.aim.average,
         "rows": problem.n_rows,
         "metricwise": __version__,
     }
+    return facts if problem.allowed is None else {**facts, "abstain": problem.allowed.said}
 
 
 def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
@@ -277,7 +291,7 @@ def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
         rule=replace(rule, facts={**facts, "value": value}),
         value=value,
         baseline=value,
-        confusion=confusion,
+        confusion=confusion[:, : problem.schema.width],
         optimized_value=value,
         status="",
         outcome=Outcome.ARGMAX,
@@ -305,6 +319,8 @@ def read_problem(
     zero_division: float = 0.0,
     record: RecordSpec = None,
     constrained: bool = False,
+    abstain: Any = None,
+    abstain_label: Any = None,
     who: str = "optimize",
 ) -> Problem:
     """Read and check everything but the recipe and constraints, of which it is enough to know whether there are any."""
@@ -346,10 +362,13 @@ def read_problem(
         _check_single_columns(rows.proba, names, resolved.metric, who)
     if resolved.metric.degenerate and not constrained:
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
+    allowed = read_abstention(abstain, abstain_label, schema, resolved, who)
+    if allowed is not None:
+        schema = replace(schema, abstain_label=inputs.read_abstain_label(abstain_label, names, who))
     alpha = inputs.read_output_weight(output_weight, schema.n_outputs, who)
     positive = positive_places(resolved.metric, names) if resolved.support_weighted else None
 
-    def aim_of(one: Resolved) -> Aim:
+    def aim_of(one: Resolved, main: bool = False) -> Aim:
         check_whole_rows(
             one.metric,
             who,
@@ -359,16 +378,37 @@ def read_problem(
             prior=prior,
             labelled=rows.codes is not None,
         )
-        return Aim(one.metric, one.average, alpha, one.support_weighted, positive, one.name)
+        metric = one.metric
+        if allowed is not None:
+            metric = allowed.aim(metric) if main else allowed.beside(metric, resolved.metric)
+            allowed.check(metric, names)
+        return Aim(metric, one.average, alpha, one.support_weighted, positive, one.name)
 
     source = MemorySource(rows, schema)
     if data.counts is not None:
         vars(source)["class_weights"] = data.counts  # known already
     shares = None if prior is None else inputs.read_prior(prior, schema.n_classes, who)
     record_of = {name: aim_of(one) for name, one in recorded.items()}
-    problem = Problem(source, aim_of(resolved), shares, record_of, ordered=time is not None)
+    problem = Problem(source, aim_of(resolved, main=True), shares, record_of, time is not None, allowed)
     _check_observed(problem, who)
     return problem
+
+
+def read_abstention(
+    abstain: Any, abstain_label: Any, schema: inputs.Schema, resolved: Resolved, who: str
+) -> Abstention | None:
+    """Read whether a rule may abstain, and refuse what then has no meaning."""
+    allowed = read_abstain(abstain, who)
+    if allowed is None:
+        if abstain_label is not None:
+            raise ValueError(f"{who}: abstain_label is for rules that may abstain; give abstain=True, or a cost.")
+        return None
+    if resolved.average != "macro" and len(set(schema.n_classes.tolist())) > 1:
+        raise ValueError(
+            f"{who}: abstain needs average='macro' where outputs have different numbers of classes, got "
+            f"{resolved.average!r}: pooled by position, abstentions of one would be a class of another."
+        )
+    return allowed
 
 
 def _check_single_columns(
@@ -425,6 +465,7 @@ def _read_pledge(
     if confidence is not None and not (_is_number(confidence) and 0.5 <= confidence < 1):
         raise ValueError(f"optimize: confidence must be a number in [0.5, 1) or None, got {inputs.shown(confidence)}.")
     wanted = read_constraints(subject_to)
+    check_bounded(wanted, problem, "optimize")
     if not wanted:
         return None
     if problem.aim.metric.whole_rows:
@@ -433,7 +474,13 @@ def _read_pledge(
             f"{problem.aim.metric.name} is asked about whole rows; give the function a parameter sample_weight."
         )
     constraints = read_limits(
-        wanted, problem.schema, declared=declared, pos_label=pos_label, zero_division=zero_division
+        wanted,
+        problem.schema,
+        declared=declared,
+        pos_label=pos_label,
+        zero_division=zero_division,
+        allowed=problem.allowed,
+        aim=problem.aim.metric,
     )
     check_shown(constraints, problem)
     return Pledge(constraints, None if confidence is None else float(confidence))

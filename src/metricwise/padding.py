@@ -58,14 +58,16 @@ def pad(
     ndarray of shape (G, K, K), or None
         In units of all rows.
     """
-    labels = _by_group(grouping, class_rows)
+    # Decisions that are no class are classes to the oracle that no row is of, and none to be padded.
+    n_extra = oracle.priors.shape[1] - class_rows.shape[1]
+    labels = np.pad(_by_group(grouping, class_rows), [(0, 0), (0, n_extra)])
     shown = labels > 0
     n_shown = np.maximum(shown.sum(axis=1, keepdims=True), 1)
     priors = grouping.pool(oracle.priors)
     n_rows = np.maximum(labels.sum(axis=1, keepdims=True), 1.0)
     room = np.maximum(1.0 / n_shown - priors, 0.0)
     extra = np.where(shown, np.minimum(_RARE / n_rows, room) if rare else 0.0, room)
-    extra *= np.arange(labels.shape[1]) < grouping.n_classes[:, None]
+    extra *= np.arange(labels.shape[1]) < grouping.n_classes[:, None] - n_extra
     extra *= shown.sum(axis=1, keepdims=True) > 1  # else the group has nothing to learn from
     extra *= np.reshape(by_class, (-1, 1))
     if not extra.any():

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .inputs import Schema
 from .losses import Loss
+from .metrics.abstention import Abstention
 from .metrics.aim import Aim
 from .metrics.averages import Grouping
 from .metrics.instance import RowMean, RowValues, row_values
@@ -86,6 +87,8 @@ class Problem:
         What is recorded beside it.
     ordered : bool, default=False
         Whether rows that belong together are runs of neighbours in time, which their codes ascend with.
+    allowed : Abstention, optional
+        What an abstention counts for, where the rule may abstain; the aims know already.
     """
 
     source: Source
@@ -93,6 +96,7 @@ class Problem:
     prior: FloatArray | None = None
     record: Mapping[str, Aim] = field(default_factory=dict)
     ordered: bool = False
+    allowed: Abstention | None = None
 
     @property
     def schema(self) -> Schema:
@@ -112,13 +116,13 @@ class Problem:
     def sample(self, n_rows: int, seed: int) -> InMemory:
         """Return the problem of about so many rows in memory, stratified by class and weighted back."""
         source = MemorySource(self.source.sample(n_rows, seed), self.schema, self.source.passes)
-        return InMemory(source, self.aim, self.prior, self.record, self.ordered)
+        return InMemory(source, self.aim, self.prior, self.record, self.ordered, self.allowed)
 
     def of_outputs(self, outputs: NDArray[np.intp]) -> Problem:
         """Return the problem of some of the outputs, which are averaged by macro; nothing is recorded for it."""
         source = self.source.of_outputs(outputs)
         prior = None if self.prior is None else self.prior[outputs, : source.schema.width]
-        return Problem(source, self.aim.of_outputs(outputs), prior)
+        return Problem(source, self.aim.of_outputs(outputs), prior, allowed=self.allowed)
 
     @property
     def parts(self) -> list[NDArray[np.intp]]:
@@ -140,11 +144,11 @@ class Problem:
         if self.prior is None:
             return link
         if self.labelled:
-            return prior_shift(link, Counts(self.source).priors, self.prior)
+            return prior_shift(link, Counts(self.source).priors[:, : self.schema.width], self.prior)
         # Without labels the rows themselves have the new priors, and those of training are not known: the shift is
         # right where the mean of the shifted probabilities is the prior (Sinkhorn's iteration, which converges fast).
         for _ in range(_MAX_SHIFTS):
-            seen = Counts(self.source, "expected", link).priors
+            seen = Counts(self.source, "expected", link).priors[:, : self.schema.width]
             if link is not None and np.abs(seen - self.prior).max() < _SHIFT_TOL:
                 break
             link = prior_shift(link, seen, self.prior)
@@ -227,7 +231,7 @@ class Problem:
     def _values_of(self, rows: Any, decided: NDArray[Any]) -> RowValues:
         aim, schema = self.aim, self.schema
         own = (aim.output_weight, rows.weight, schema.classes)
-        return row_values(aim.metric, rows.codes, decided, schema.width, *own)
+        return row_values(aim.metric, rows.codes, decided, schema.decision_width, *own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +244,7 @@ class InMemory(Problem):
         """Return the problem of some of the outputs, which are averaged by macro; nothing is recorded for it."""
         some = super().of_outputs(outputs)
         assert isinstance(some.source, MemorySource)
-        return InMemory(some.source, some.aim, some.prior, ordered=self.ordered)
+        return InMemory(some.source, some.aim, some.prior, ordered=self.ordered, allowed=self.allowed)
 
     def compact(self) -> InMemory:
         """Return the problem with the probabilities of all outputs in one array, where they have one shape."""
@@ -448,7 +452,7 @@ def present(
     link = oracle.link
     if objective.frozen.any():
         solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
-    plain = [Loss.argmax(problem.schema.width)]
+    plain = [Loss.argmax(problem.schema.decision_width)]
     if not problem.labelled:
         if link is not None:  # without one, argmax is what the solver has counted beside its rule
             solution = replace(solution, baseline=objective.value(oracle.confusions(plain, linked=False)[0]))
@@ -467,10 +471,10 @@ def present(
         value, baseline = (problem.value_of_rule(one) for one in (rule, argmax_rule(problem)))
         solution = replace(solution, value=value, baseline=baseline)
     rule = replace(rule, facts={**(facts or {}), "value": solution.value})
-    return replace(solution, rule=rule)
+    return replace(solution, rule=rule, confusion=solution.confusion[:, : problem.schema.width])
 
 
 def argmax_rule(problem: Problem) -> WeightedRule:
     """Return the rule of plain argmax, in the user's labels."""
     schema = problem.schema
-    return anonymous_rule(Loss.argmax(schema.width), schema.n_classes).named(schema, None, {})
+    return anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions).named(schema, None, {})

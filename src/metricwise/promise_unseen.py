@@ -105,7 +105,9 @@ class Refits:
     def unseen(self, recipe: Recipe, margins: FloatArray) -> Unseen | None:
         """Fit to every resample with margins, and judge what it left out; None where too few keep the constraints."""
         rows, per_round = self.rows, len(self.kept) // _ROUNDS
-        decisions = np.full((_ROUNDS, rows.n_rows, rows.schema.n_outputs), -1, dtype=code_type(rows.schema.width))
+        decisions = np.full(
+            (_ROUNDS, rows.n_rows, rows.schema.n_outputs), -1, dtype=code_type(rows.schema.decision_width)
+        )
         fitted, flattered = [], []
         for r, (kept, part) in enumerate(zip(self.kept, self.parts, strict=True)):
             search = Search(part, recipe, part.link(recipe.recalibrate), self.constraints, self.settings)

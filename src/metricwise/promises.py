@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from .inputs import Schema, python_labels, shown
 from .metrics import Precision
+from .metrics.abstention import Abstained, Abstaining, Abstention
 from .metrics.aim import Aim
+from .metrics.base import Metric
 from .metrics.constraint import BoundConstraint, Constraint, Limits
 from .metrics.constraint_text import Wanted
 from .metrics.for_outputs import resolve_for
@@ -27,7 +29,7 @@ from .problem import Problem
 from .solvers.constrained import Feasible, InfeasibleError, Point, maximise
 from .solvers.sweep import sweep_within
 
-__all__ = ["bind_limits", "check_shown", "explain_infeasible", "read_limits"]
+__all__ = ["bind_limits", "check_bounded", "check_shown", "explain_infeasible", "read_limits"]
 
 FloatArray = NDArray[np.float64]
 
@@ -36,7 +38,14 @@ _TOL = 1e-9
 
 
 def read_limits(
-    wanted: Sequence[Wanted], schema: Schema, *, declared: bool, pos_label: Any = None, zero_division: float = 0.0
+    wanted: Sequence[Wanted],
+    schema: Schema,
+    *,
+    declared: bool,
+    pos_label: Any = None,
+    zero_division: float = 0.0,
+    allowed: Abstention | None = None,
+    aim: Metric | None = None,
 ) -> tuple[Constraint, ...]:
     """Find the metric, the class and the output of each constraint.
 
@@ -53,13 +62,27 @@ def read_limits(
         The positive class of metrics of one class that name none.
     zero_division : float, default=0.0
         The value at 0/0 of metrics given by name.
+    allowed : Abstention, optional
+        What an abstention counts for, where rules may abstain.
+    aim : Metric, optional
+        What is maximised, where they may.
 
     Returns
     -------
     tuple of Constraint
         Those near the prior have the tolerance for bounds, around 0; see :func:`bind_limits`.
     """
-    return tuple(_read(one, schema, declared, pos_label, zero_division) for one in wanted)
+    found = tuple(_read(one, schema, declared, pos_label, zero_division) for one in wanted)
+    out = []
+    for one in found:
+        metric = one.metric if allowed is None or aim is None else allowed.beside(one.metric, aim)
+        classes = schema.classes[one.output or 0]
+        k, n_extra = len(classes), 0 if allowed is None else 1
+        constraint = replace(one, metric=metric)
+        # Refused by its form.
+        constraint.bind(np.append(np.full(k, 1 / k), np.zeros(n_extra)), python_labels(np.asarray(classes)))
+        out.append(constraint)
+    return tuple(out)
 
 
 def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_division: float) -> Constraint:
@@ -96,10 +119,21 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
         words = f"is at most {most:g}" if low > most else f"is at least {least:g}"
         hint = f"; write {low:g} % where that is meant" if most == 1 < low <= 100 else ""
         raise ValueError(f"{_WHO}: '{one}' can never be kept: {found.metric.name} {words}{hint}.")
-    constraint = Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
-    n_classes = len(classes[0])
-    constraint.bind(np.full(n_classes, 1 / n_classes), python_labels(np.asarray(classes[0])))  # refused by its form
-    return constraint
+    return Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
+
+
+def check_bounded(wanted: Sequence[Wanted], problem: Problem, who: str) -> None:
+    """Refuse rules that may abstain as often as they like: of nearly no accepted rows everything is best."""
+    allowed = problem.allowed
+    if allowed is None or allowed.prices(problem.aim.metric):
+        return
+    name = Abstained.name
+    bounded = (one for one in wanted if one.metric == name or isinstance(one.metric, Abstained))
+    if not any(one.high < 1 for one in bounded):
+        raise ValueError(
+            f"{who}: abstain=True needs a bound on how often the rule abstains, subject_to='{name} <= 0.05'; or give "
+            "what an abstention costs, abstain=0.2."
+        )
 
 
 def _if_wanted(metric: Any, classes: NDArray[Any], pos_label: Any, output: int | None) -> Any:
@@ -195,7 +229,7 @@ def bind_limits(constraints: Sequence[Constraint], schema: Schema, oracle: Oracl
     share = np.array([mass if one.output is None else np.eye(len(mass))[one.output] for one in constraints])
     bound = []
     for one, own in zip(constraints, share, strict=True):
-        k = int(schema.n_classes[own > 0].max())
+        k = int(schema.n_decisions[own > 0].max())
         labels = tuple(python_labels(np.asarray(schema.classes[int(np.argmax(own > 0))])))
         bound.append(one.bind(own @ oracle.priors[:, :k], labels))
     return Limits(tuple(bound), share.reshape(len(constraints), len(mass)))
@@ -280,7 +314,8 @@ def _furthest(problem: Problem, judge: Counts, given: Constraint, bound: BoundCo
     if value >= bound.constraint.low:
         return ""
     share = ""
-    if isinstance(given.metric, Precision) and bound.denominator is not None:
+    metric = given.metric.base if isinstance(given.metric, Abstaining) else given.metric
+    if isinstance(metric, Precision) and bound.denominator is not None:
         share = f", of a predicted share of {float(np.sum(bound.denominator * C[0])):.2g}"
     proved = judge.certified or problem.schema.width == 2
     most = f"{value:.3g} at most" if proved else f"about {value:.3g} at most"

@@ -39,7 +39,7 @@ def record_rule(problem: Problem, rule: WeightedRule | MixtureRule) -> dict[str,
     # Without labels the recalibrated probabilities are what is believed, of argmax's decisions too.
     oracle = problem.oracle("labels" if problem.labelled else "expected", rules[0].link)
     tensors = oracle.confusions([one.loss for one in rules])
-    plain = oracle.confusions([Loss.argmax(problem.schema.width)], linked=False)[0]
+    plain = oracle.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
     out = {}
     for name, aim in problem.record.items():
         own = replace(problem, aim=aim, record={})

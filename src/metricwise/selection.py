@@ -158,7 +158,7 @@ def choose(
     together = whole and not any(bag.mixtures for bag in bags)
     if together:  # else all rows are fitted once, by the better recipe
         bags, names = [Bag.merged(bags)], [" and ".join([names[0], *(recipe.confusion for recipe in recipes[1:])])]
-    plain = rows.decide(argmax_rule(rows)).astype(code_type(rows.schema.width))
+    plain = rows.decide(argmax_rule(rows)).astype(code_type(rows.schema.decision_width))
     table = _Table.of(rows, resamples, bags, plain)
     recorded = held_out(rows, table.decisions[:-1])
     tried = tuple(
@@ -176,7 +176,7 @@ def choose(
     if gain is None:
         return Choice(None, "argmax", None, Gain(0.0, 0.0, 0.0), value, tried, rows)
     recipe = Recipe("labels", recipes[0].recalibrate) if together else recipes[best]
-    rule = bags[best].rule(rows.schema.n_classes) if together else None
+    rule = bags[best].rule(rows.schema.n_decisions) if together else None
     return Choice(recipe, names[best], rule, gain, value, tried, rows)
 
 
@@ -249,7 +249,7 @@ def _enough(problem: Problem) -> int:
 
 def _judged(problem: InMemory, resamples: Resamples, bag: Bag) -> NDArray[Any]:
     """Decisions (N, M) on every row by the rule that the resamples which left it out make together."""
-    out = np.empty((problem.n_rows, problem.schema.n_outputs), dtype=code_type(problem.schema.width))
+    out = np.empty((problem.n_rows, problem.schema.n_outputs), dtype=code_type(problem.schema.decision_width))
     for rows, which in zip(resamples.rows, resamples.left_out.T, strict=True):
         out[rows] = bag.decide(problem.take(rows), which)
     return out
@@ -334,7 +334,7 @@ def _value_and_without(
 
 def _counts(problem: InMemory, decisions: NDArray[Any], rows: Any) -> FloatArray:
     """What some rows add to the metric of decisions, to be summed: (M, K, K), or two numbers row by row."""
-    some, width = problem.source.rows, problem.schema.width
+    some, width = problem.source.rows, problem.schema.decision_width
     assert some.codes is not None
     if problem.aim.average == "instance":
         each, mass = problem.by_row(decisions)
@@ -421,8 +421,9 @@ def _believed(problem: InMemory, table: _Table, decisions: NDArray[Any], bag: Ba
         for block, part in zip(blocks, link.view(rows.proba.take(own)).recalibrated().blocks, strict=True):
             block[own] = part
     proba = replace(rows.proba, blocks=tuple(blocks), link=None)
-    counts = [expected_confusion(proba, codes, rows.weight, seen) for codes in (decisions, table.decisions[-1])]
-    value, base = values_of_counts(problem, np.stack(counts))
+    width, n_extra = problem.schema.decision_width, problem.schema.n_extra
+    counts = [expected_confusion(proba, codes, rows.weight, seen, width) for codes in (decisions, table.decisions[-1])]
+    value, base = values_of_counts(problem, np.pad(np.stack(counts), [(0, 0), (0, 0), (0, n_extra), (0, 0)]))
     return float(value - base)
 
 

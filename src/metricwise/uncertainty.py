@@ -157,7 +157,7 @@ def moves(problem: InMemory, C: FloatArray) -> tuple[float, FloatArray]:
     grouping = objective.grouping
     pooled = grouping.pool(C)
     slope = objective.full_gradient(pooled) * grouping.weight[:, None, None]
-    counts = problem.source.class_weights
+    counts = np.pad(problem.source.class_weights, [(0, 0), (0, problem.schema.n_extra)])
     factor = np.divide(oracle.priors, counts, out=np.zeros_like(counts), where=counts > 0)
     own = grouping.spread(slope) * grouping.share[:, None, None]  # (M, K, K)
     if problem.prior is None:
@@ -190,7 +190,7 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
     """
     schema, aim, rows = problem.schema, problem.aim, problem.source.rows
     apart = schema.n_outputs == 1 or aim.average == "macro"
-    binary = bool((schema.n_classes == 2).all()) and schema.n_outputs <= _MOST_RANGES
+    binary = bool((schema.n_decisions == 2).all()) and schema.n_outputs <= _MOST_RANGES
     if not (apart and binary) or aim.average == "instance" or isinstance(rule, MixtureRule):
         return None
     assert rows.codes is not None
@@ -251,7 +251,7 @@ def values_of_samples(problem: InMemory, counts: FloatArray) -> FloatArray:
     out = np.empty(len(counts))
     for s, own in enumerate(counts):
         C = own / np.maximum(own.sum(axis=(1, 2), keepdims=True), np.finfo(float).tiny)
-        bound = make_objective(problem.aim.metric, grouping, C.sum(axis=2), schema.n_classes, classes=schema.classes)
+        bound = make_objective(problem.aim.metric, grouping, C.sum(axis=2), schema.n_decisions, classes=schema.classes)
         out[s] = bound.value(C)
     return out
 
@@ -289,7 +289,7 @@ def bootstrap_errors(
     -------
     Errors
     """
-    rows, k = problem.source.rows, problem.schema.width
+    rows, k = problem.source.rows, problem.schema.decision_width
     assert rows.codes is not None
     rng = np.random.default_rng(seed)
     if rows.cluster is None and rows.repeats is None and rows.codes.shape[1] == 1 and problem.aim.average != "instance":
@@ -327,7 +327,7 @@ def _values_of_draws(
     Rows that are alike in all that counts are drawn together: a sum of Poisson draws is one. `weight_of` (N,) says
     which of the weights (W,) a row has.
     """
-    k, codes = problem.schema.width, problem.source.rows.codes
+    k, codes = problem.schema.decision_width, problem.source.rows.codes
     assert codes is not None
     seen = codes[:, 0] >= 0
     shape = (len(weight), k, k, k)
@@ -349,9 +349,9 @@ def one_more_right(problem: InMemory, decisions: NDArray[Any]) -> float:
     if problem.aim.average == "instance":
         return problem.value_of(decisions)
     oracle, schema = problem.oracle(), problem.schema
-    k, n_classes = schema.width, schema.n_classes
-    extra = np.eye(k) * (np.arange(k) < n_classes[:, None])[:, :, None]
+    k, n_decisions = schema.decision_width, schema.n_decisions
+    extra = np.eye(k) * (np.arange(k) < schema.n_classes[:, None])[:, :, None]
     C = oracle.confusion_of(decisions) + extra / np.maximum(problem.source.class_rows.sum(axis=1), 1.0)[:, None, None]
     C = C / C.sum(axis=(1, 2), keepdims=True)
     grouping = problem.objective(oracle).grouping
-    return make_objective(problem.aim.metric, grouping, C.sum(axis=2), n_classes, classes=schema.classes).value(C)
+    return make_objective(problem.aim.metric, grouping, C.sum(axis=2), n_decisions, classes=schema.classes).value(C)

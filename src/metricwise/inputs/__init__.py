@@ -6,6 +6,7 @@ objects are recognised by what they can do.
 """
 
 from ..rows import Probabilities
+from .abstention import check_abstain_label, read_abstain_label
 from .categories import Scales, scales_of
 from .classes import classes_from_columns, name_classes
 from .data import Data, read_data
@@ -33,6 +34,7 @@ __all__ = [
     "Probabilities",
     "Scales",
     "Schema",
+    "check_abstain_label",
     "check_one_column",
     "check_rows",
     "classes_from_columns",
@@ -46,6 +48,7 @@ __all__ = [
     "observed_labels",
     "position_named",
     "python_labels",
+    "read_abstain_label",
     "read_data",
     "read_groups",
     "read_labels",

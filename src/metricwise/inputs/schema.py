@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .abstention import with_label
 from .encoding import shared
 
 __all__ = ["Schema"]
@@ -33,6 +34,8 @@ class Schema:
         Names of the outputs, which the columns of a multilabel data frame are matched to.
     n_extra : int, default=0
         Decisions that are no class, such as to abstain: they come behind the classes of each output.
+    abstain_label : object, optional
+        What an abstention is called, where a rule may abstain: one more decision, the same label for all outputs.
 
     Examples
     --------
@@ -47,8 +50,11 @@ class Schema:
     normalize: bool = False
     output_names: tuple[str, ...] | None = None
     n_extra: int = 0
+    abstain_label: Any = None
 
     def __post_init__(self) -> None:
+        if self.abstain_label is not None:
+            object.__setattr__(self, "n_extra", 1)
         object.__setattr__(self, "classes", shared(map(np.asarray, self.classes)))
         if self.output_names is not None:
             object.__setattr__(self, "output_names", tuple(self.output_names))
@@ -76,6 +82,14 @@ class Schema:
         return self.n_classes + self.n_extra
 
     @property
+    def decisions(self) -> tuple[NDArray[Any], ...]:
+        """Label of each decision about each output: its classes, and that of an abstention behind them."""
+        if self.abstain_label is None:
+            return self.classes
+        made = {id(own): with_label(own, self.abstain_label) for own in self.classes}
+        return tuple([made[id(own)] for own in self.classes])
+
+    @property
     def n_outputs(self) -> int:
         """M."""
         return len(self.classes)
@@ -84,3 +98,8 @@ class Schema:
     def width(self) -> int:
         """K, the largest K_m."""
         return int(self.n_classes.max())
+
+    @property
+    def decision_width(self) -> int:
+        """D, the most decisions about an output: rows and columns of its confusion and its loss."""
+        return self.width + self.n_extra

@@ -4,9 +4,11 @@ Families by file: :mod:`linear <metricwise.metrics.linear>`, :mod:`ratio <metric
 :mod:`transforms <metricwise.metrics.transforms>`, :mod:`recall_means <metricwise.metrics.recall_means>` (concave),
 :mod:`smooth <metricwise.metrics.smooth>`; averages over classes in
 :mod:`class_average <metricwise.metrics.class_average>`, over outputs in :mod:`averages <metricwise.metrics.averages>`;
-names in :mod:`registry <metricwise.metrics.registry>` and :mod:`resolution <metricwise.metrics.resolution>`.
+rules that may abstain in :mod:`abstention <metricwise.metrics.abstention>`; names in
+:mod:`registry <metricwise.metrics.registry>` and :mod:`resolution <metricwise.metrics.resolution>`.
 """
 
+from .abstention import Abstained, Abstaining
 from .base import FractionalLinear, FromFunction, Increasing, Linear, Metric, from_function
 from .class_average import ClassAverage
 from .linear import (
@@ -69,6 +71,9 @@ __all__ = [
     "MCC",
     "FowlkesMallows",
     "ClassAverage",
+    # rules that may abstain
+    "Abstaining",
+    "Abstained",
     # names
     "Resolved",
     "get_metric",

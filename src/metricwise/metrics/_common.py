@@ -36,6 +36,7 @@ __all__ = [
     "require_order",
     "self_ordered",
     "weight_places",
+    "with_column",
 ]
 
 
@@ -64,6 +65,22 @@ def diagonal(confusion: FloatArray) -> FloatArray:
 def on_diagonal(values: FloatArray) -> FloatArray:
     """Return diagonal matrices (..., K, K) of values (..., K)."""
     return values[..., None] * np.eye(values.shape[-1])
+
+
+def with_column(matrix: FloatArray, column: FloatArray | float) -> FloatArray:
+    """Return matrices (..., K + 1, K + 1) with one more decision, whose column is given, that no row is of.
+
+    What stands in the row of that decision counts nowhere. It is the excess of each column, off the diagonal, over the
+    one given: a matrix that is diagonal plus a constant per row and per column, whose scores cost O(K), stays one.
+    """
+    k = matrix.shape[-1]
+    out = np.zeros((*matrix.shape[:-2], k + 1, k + 1))
+    out[..., :k, :k] = matrix
+    out[..., :k, k] = column
+    columns = np.arange(k)
+    other = (columns + 1) % k
+    out[..., k, :k] = matrix[..., other, columns] - out[..., other, k]
+    return out
 
 
 def prior_limits(weights: FloatArray, priors: FloatArray) -> tuple[float, float]:

@@ -81,7 +81,17 @@ class Affine(Metric):
         return Affine(self.base.with_positive(label), self.scale, self.shift)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
-        bound = self.base.bind(priors, classes)
+        return self._of(self.base.bind(priors, classes))
+
+    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> Metric | None:
+        form = self.base.of_cells(n_classes, classes)
+        return None if form is None else self._of(form)
+
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
+        return self._of(self.base.bind_undecided(priors, classes))
+
+    def _of(self, bound: Metric) -> Metric:
+        """Return the same of a bound metric."""
         if not isinstance(bound, Linear | FractionalLinear):
             return Affine(bound, self.scale, self.shift)
         form = bound if self.scale > 0 else _negative(bound)

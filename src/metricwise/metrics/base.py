@@ -118,6 +118,52 @@ class Metric:
         """
         return self
 
+    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> Metric | None:
+        """Return the metric as a ratio of sums of cells of C, whatever the class priors; None where it is none.
+
+        Of some of the rows it is the same ratio of theirs, so that rows can be left out.
+
+        Returns
+        -------
+        FractionalLinear, Increasing or None
+        """
+        return None
+
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
+        """Bind the metric of rules that may leave rows undecided, which counts as a miss of their class.
+
+        An undecided row is neither right nor predicted as any class: what scikit-learn says of one more predicted
+        label, with ``labels=classes`` for averages over classes.
+
+        Parameters
+        ----------
+        priors : array-like of shape (..., K + 1)
+            Of the K classes, and 0 for the decision that is none of them.
+        classes : sequence of K labels, optional
+
+        Returns
+        -------
+        Metric
+            Of confusions (..., K + 1, K + 1), whose last row is empty.
+        """
+        raise ValueError(
+            f"{type(self).__name__}: {self.name} says nothing of rows that are left undecided, so that a rule for it "
+            f"cannot abstain."
+        )
+
+    def price(self, A: FloatArray, cost: float) -> FloatArray:
+        """Return what an undecided row of each class is worth, (..., K), at a cost, for a linear metric <A, C>.
+
+        As good as the best decision about it at 0, as bad as the worst one at 1.
+        """
+        best, worst = A.max(axis=-1), A.min(axis=-1)
+        return np.asarray(best - cost * (best - worst))
+
+    @property
+    def priced(self) -> bool:
+        """Whether the metric itself says what an undecided row is worth."""
+        return False
+
     def of_rows(self, total: ArrayLike) -> Metric:
         """Return the metric of confusions that stand for so many rows, one number or one for each matrix of a stack."""
         return self
@@ -279,6 +325,15 @@ class Linear(Metric):
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         return np.zeros(len(confusion))
 
+    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear:
+        return self.bind(np.zeros(n_classes)).as_ratio()
+
+    def price(self, A: FloatArray, cost: float) -> FloatArray:
+        raise ValueError(
+            "Linear: what an abstention is worth beside the entries of A cannot be told; give metrics.Cost(cost) "
+            "with a cost of shape (K, K + 1), whose last column is what an abstention costs, and abstain=True."
+        )
+
     def value(self, confusion: ArrayLike) -> FloatArray:
         return inner(self.A, np.asarray(confusion, dtype=np.float64))
 
@@ -364,6 +419,10 @@ class FractionalLinear(Metric):
 
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         return np.zeros(len(confusion))
+
+    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear:
+        _check_size(self.A, n_classes, "FractionalLinear", "A and B")
+        return self
 
     def ratio(self, numerator: FloatArray, denominator: FloatArray) -> FloatArray:
         """Return numerator / denominator, and the stated value where the denominator is empty."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._common import FloatArray, as_shares, class_weights, divide, require, weight_places
-from .base import Metric
+from .base import FractionalLinear, Linear, Metric
 from .one_vs_rest import OneVsRest, free_gradient_of_classes
 
 __all__ = ["ClassAverage"]
@@ -92,6 +92,20 @@ class ClassAverage(Metric):
         if self.average == "micro":
             return self.base.pool(priors.shape[-1])
         return self.base.average(self._weights(priors, classes), priors)
+
+    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> Metric | None:
+        if self.average != "micro":
+            return None
+        pooled = self.base.pool(n_classes)
+        assert isinstance(pooled, Linear | FractionalLinear)
+        return pooled.as_ratio()
+
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
+        priors = as_shares(priors)
+        if self.average == "micro":
+            return self.base.pool_undecided(priors.shape[-1] - 1)
+        weights = self._weights(priors[..., :-1], classes)
+        return self.base.average(np.concatenate([weights, np.zeros_like(weights[..., :1])], axis=-1), priors)
 
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray | None:
         return np.zeros(len(confusion)) if self.average == "micro" else None

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .abstention import Abstaining
 from .base import FractionalLinear, Increasing, Linear, Metric, inner
 from .one_vs_rest import OneVsRest
 
@@ -112,8 +113,11 @@ class Constraint:
         """The class whose prior the bounds are around."""
         if not self.near_prior:
             return None
-        assert isinstance(self.metric, OneVsRest)
-        return self.metric.position(len(np.asarray(priors)), classes)
+        metric, n_classes = self.metric, len(np.asarray(priors))
+        if isinstance(metric, Abstaining):
+            metric, n_classes = metric.base, n_classes - 1
+        assert isinstance(metric, OneVsRest)
+        return metric.position(n_classes, classes)
 
     def _moved(self, by: float) -> Constraint:
         return replace(self, low=self.low + by, high=self.high + by, near_prior=False)

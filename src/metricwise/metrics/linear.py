@@ -26,8 +26,9 @@ from ._common import (
     require,
     require_order,
     weight_places,
+    with_column,
 )
-from .base import Linear, Metric, _check_matrix, _check_size
+from .base import FractionalLinear, Linear, Metric, _check_matrix, _check_size
 from .one_vs_rest import ClassRatio, Terms
 
 __all__ = [
@@ -63,9 +64,22 @@ class _LinearMetric(Metric):
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         return np.zeros(len(confusion))  # A is the same for all priors, but for those who say otherwise
 
+    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear | None:
+        return Linear(self.matrix(np.full(n_classes, 1.0 / n_classes), classes)).as_ratio()  # likewise
+
+
+class _HitsOnly(_LinearMetric):
+    """Base of the linear metrics by which all errors about a class are alike, so that an undecided row is one."""
+
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
+        priors = as_shares(priors)
+        own = self.matrix(priors[..., :-1], classes)
+        matrix = with_column(own, own.min(axis=-1))
+        return Linear(matrix, prior_limits(matrix, priors))
+
 
 @dataclass(frozen=True, eq=False)
-class Accuracy(_LinearMetric):
+class Accuracy(_HitsOnly):
     """Accuracy, ``sum_i C[i, i]``; averaged over the outputs of a multilabel problem, Hamming accuracy.
 
     Range [0, 1]. It has no 0/0.
@@ -84,7 +98,7 @@ class Accuracy(_LinearMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedAccuracy(_LinearMetric):
+class WeightedAccuracy(_HitsOnly):
     """Accuracy with a weight per class, ``sum_i w_i C[i, i]``.
 
     Range [0, max w]. It has no 0/0. The weights are used as given: they are not scaled to sum to 1.
@@ -118,7 +132,7 @@ class WeightedAccuracy(_LinearMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedExponential(_LinearMetric):
+class WeightedExponential(_HitsOnly):
     """Accuracy with weights that fall from class to class, ``sum_i e^(-gamma i) C[i, i]``, i = f..f + K - 1.
 
     Range [0, e^(-gamma f)] for gamma >= 0. It has no 0/0. The first index f scales all values, and changes no rule.
@@ -189,8 +203,15 @@ def _distance(places: FloatArray) -> FloatArray:
     return np.asarray(np.abs(np.subtract.outer(places, places)) / max(len(places) - 1, 1))
 
 
+class _OnScale(_LinearMetric):
+    """Base of the linear metrics of distances on a scale: an undecided row costs a share of its whole length."""
+
+    def price(self, A: FloatArray, cost: float) -> FloatArray:
+        return np.full(A.shape[:-1], 1.0 - cost)
+
+
 @dataclass(frozen=True, eq=False)
-class Ordinal(_LinearMetric):
+class Ordinal(_OnScale):
     """Closeness on an ordered scale, ``sum_ij (1 - |i - j| / (K - 1)) C[i, j]``.
 
     Range [0, 1]. It has no 0/0. One minus the mean absolute error in units of the scale.
@@ -229,7 +250,7 @@ class Ordinal(_LinearMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class SquaredOrdinal(_LinearMetric):
+class SquaredOrdinal(_OnScale):
     """Closeness on an ordered scale by squares, ``sum_ij (1 - (i - j)^2 / (K - 1)^2) C[i, j]``.
 
     Range [0, 1]. It has no 0/0. One minus the mean squared error in units of the scale.
@@ -274,8 +295,9 @@ class Cost(_LinearMetric):
 
     Parameters
     ----------
-    cost : array-like of shape (K, K)
-        What it costs to predict class j (column) where class i (row) is true. Negative entries are gains.
+    cost : array-like of shape (K, K) or (K, K + 1)
+        What it costs to predict class j (column) where class i (row) is true. Negative entries are gains. One more
+        column is what it costs to abstain, where ``abstain=True`` is given to :func:`metricwise.optimize`.
 
     References
     ----------
@@ -293,19 +315,47 @@ class Cost(_LinearMetric):
     name: ClassVar[str] = "cost"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cost", _check_matrix(self.cost, "Cost", "cost"))
+        shape = np.shape(self.cost)
+        if len(shape) == 2 and shape[0] > 1 and shape[1] == shape[0] + 1:
+            table = np.concatenate([np.asarray(self.cost, dtype=np.float64), np.zeros((1, shape[1]))])
+            object.__setattr__(self, "cost", _check_matrix(table, "Cost", "cost")[:-1])
+        else:
+            object.__setattr__(self, "cost", _check_matrix(self.cost, "Cost", "cost"))
 
     @property
     def range(self) -> tuple[float, float]:
         return (-float(self.cost.max()), -float(self.cost.min()))
 
+    @property
+    def priced(self) -> bool:
+        return bool(self.cost.shape[-1] > self.cost.shape[-2])
+
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
+        require(
+            not self.priced,
+            "Cost: a cost of shape (K, K + 1) says what it costs to abstain, and nothing allows that; give "
+            "abstain=True, or a cost of shape (K, K).",
+        )
         _check_size(self.cost, priors.shape[-1], "Cost", "cost")
         return -self.cost
 
+    def price(self, A: FloatArray, cost: float) -> FloatArray:
+        return np.full(A.shape[:-1], -cost)  # in the units of the table
+
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
+        priors = as_shares(priors)
+        require(
+            self.priced,
+            "Cost: the table does not say what it costs to abstain; give it one more column, shape (K, K + 1), or "
+            "abstain= the cost.",
+        )
+        _check_size(self.cost[:, :-1], priors.shape[-1] - 1, "Cost", "cost")
+        matrix = with_column(-self.cost[:, :-1], -self.cost[:, -1])
+        return Linear(matrix, prior_limits(matrix, priors))
+
 
 @dataclass(frozen=True, eq=False)
-class BalancedAccuracy(_LinearMetric):
+class BalancedAccuracy(_HitsOnly):
     """Mean recall of the classes that occur, ``mean_i C[i, i] / pi_i``; linear once pi is known.
 
     Range [0, 1]; adjusted, [-1, 1]. A class without rows is left out (as in scikit-learn); with no class at all, or
@@ -343,6 +393,9 @@ class BalancedAccuracy(_LinearMetric):
         if not self.adjusted:
             return matrix
         return divide(matrix - share[..., None], np.where(n_present > 1, 1 - share, 0.0)[..., None])
+
+    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> None:
+        return None
 
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         priors = confusion.sum(axis=-1)

@@ -25,6 +25,7 @@ from ._common import (
     on_diagonal,
     prior_limits,
     require,
+    with_column,
 )
 from ._free import centred
 from .base import FractionalLinear, Linear, Metric
@@ -67,6 +68,10 @@ class Terms(NamedTuple):
         """Return A with <A, C> equal to the sum of its values over all classes."""
         everywhere = self.true + self.predicted + n_classes * self.total
         return self.hit * np.eye(n_classes) + everywhere
+
+    def pooled_undecided(self, n_classes: int) -> FloatArray:
+        """Return the same where rows may stay undecided, (K + 1, K + 1)."""
+        return with_column(self.pooled(n_classes), self.true + n_classes * self.total)
 
 
 class Profile(NamedTuple):
@@ -146,7 +151,14 @@ class OneVsRest(Metric):
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
         priors = as_shares(priors)
-        k = self.position(priors.shape[-1], classes)
+        return self._bound(priors, self.position(priors.shape[-1], classes))
+
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
+        priors = as_shares(priors)
+        return self._bound(priors, self.position(priors.shape[-1] - 1, classes))
+
+    def _bound(self, priors: FloatArray, k: int) -> Metric:
+        """Return the metric of class k; decisions that are no class come behind the classes."""
         return AverageOfClasses(self, np.eye(priors.shape[-1])[k], priors)
 
     def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
@@ -157,6 +169,10 @@ class OneVsRest(Metric):
     def average(self, weights: FloatArray, priors: FloatArray) -> Metric:
         """Return the weighted mean over all classes as a bound metric."""
         return AverageOfClasses(self, weights, priors)
+
+    def pool_undecided(self, n_classes: int) -> Metric:
+        """Return the same of K classes where rows may stay undecided."""
+        return self.pool(n_classes)  # which refuses
 
     def pool(self, n_classes: int) -> Metric:
         """Return the metric of the shares summed over classes (the micro-average over classes)."""
@@ -193,15 +209,22 @@ class ClassRatio(OneVsRest):
         by_hit = divide(above.hit - value * below.hit, denominator)
         return Profile(value, by_hit, divide(above.predicted - value * below.predicted, denominator))
 
-    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear | FractionalLinear:
-        priors = as_shares(priors)
+    def _bound(self, priors: FloatArray, k: int) -> Linear | FractionalLinear:
         n_classes = priors.shape[-1]
-        k = self.position(n_classes, classes)
         above, below = self.numerator.matrix(n_classes, k), self.denominator.matrix(n_classes, k)
         if not self.denominator.fixed:
             return FractionalLinear(above, below, self.zero_division, (0.0, 1.0))
         denominator = np.sum(priors * below[:, 0], axis=-1)[..., None, None]
         return _bound_linear(divide(above, denominator, self.zero_division), priors)
+
+    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear:
+        k = self.position(n_classes, classes)
+        return FractionalLinear(
+            self.numerator.matrix(n_classes, k),
+            self.denominator.matrix(n_classes, k),
+            self.zero_division,
+            (0.0, 1.0),
+        )
 
     def average(self, weights: FloatArray, priors: FloatArray) -> Metric:
         if not self.denominator.fixed:
@@ -213,6 +236,10 @@ class ClassRatio(OneVsRest):
         columns = above.predicted * scale + (above.total * scale.sum(axis=-1) + constant)[..., None]
         matrix = on_diagonal(above.hit * scale) + above.true * scale[..., None] + columns[..., None, :]
         return _bound_linear(matrix, priors)
+
+    def pool_undecided(self, n_classes: int) -> Metric:
+        above, below = self.numerator.pooled_undecided(n_classes), self.denominator.pooled_undecided(n_classes)
+        return FractionalLinear(above, below, self.zero_division, (0.0, 1.0))
 
     def pool(self, n_classes: int) -> Metric:
         above, below = self.numerator.pooled(n_classes), self.denominator.pooled(n_classes)

@@ -26,6 +26,7 @@ from ._common import (
     require,
     require_order,
     self_ordered,
+    with_column,
 )
 from .base import FractionalLinear, Metric, _check_matrix, _check_size
 from .one_vs_rest import ClassRatio, Terms
@@ -216,6 +217,14 @@ class MicroF1(Metric):
         counted = (np.arange(n_classes) != negative).astype(np.float64)
         return FractionalLinear(2 * np.diag(counted), np.add.outer(counted, counted), self.zero_division, (0.0, 1.0))
 
+    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear:
+        return self.bind(np.zeros(n_classes), classes)
+
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
+        own = self.of_cells(as_shares(priors).shape[-1] - 1, classes)
+        counted = np.diagonal(own.A) / 2  # true, and predicted as nothing
+        return FractionalLinear(with_column(own.A, 0.0), with_column(own.B, counted), self.zero_division, (0.0, 1.0))
+
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         return np.zeros(len(confusion))  # A and B are the same for all priors
 
@@ -310,6 +319,14 @@ class Kappa(Metric):
         worst = np.max(np.where(priors[..., None] > EMPTY, divide(weights, chance), 1.0))
         limits = (max(self.range[0], 1.0 - float(worst)), 1.0)
         return FractionalLinear(chance - weights, chance, 0.0, limits)
+
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
+        require(
+            self.weights is None,
+            f"Kappa: {self.name} goes by how far a decision is from the truth, and a row that is left undecided is at "
+            "no distance; use 'kappa', by which it disagrees with every class.",
+        )
+        return self.bind(priors)  # one more label, which no row has
 
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         # 1 - <W, C> / <W, pi q^T> at fixed C: the chance disagreement grows by (W q)_i per unit of pi_i.

@@ -59,6 +59,9 @@ class RecallMean(Metric):
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> OfRecalls:
         return OfRecalls(self, as_shares(priors))
 
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> OfRecalls:
+        return self.bind(priors)  # a class without rows is left out
+
     def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
         recall, weight = recalls(diagonal(confusion), confusion.sum(axis=1))
@@ -332,6 +335,9 @@ class MinRecall(Metric):
         which = np.where(present[..., occurs], occurs, present.argmax(axis=-1)[..., None])
         return MinimumOfRecalls(priors, which)
 
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfRecalls:
+        return self.bind(priors)  # a class without rows is left out
+
     def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
         recall, weight = recalls(diagonal(confusion), confusion.sum(axis=1))
@@ -393,7 +399,13 @@ class Minimum(Metric):
         return Minimum([metric.with_positive(label) if metric.wants_positive else metric for metric in self.metrics])
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
-        bound = [metric.bind(priors, classes) for metric in self.metrics]
+        return self._of([metric.bind(priors, classes) for metric in self.metrics])
+
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
+        return self._of([metric.bind_undecided(priors, classes) for metric in self.metrics])
+
+    def _of(self, bound: Sequence[Metric]) -> MinimumOfLinear:
+        """Return the smallest of bound metrics."""
         linear = [metric for metric in bound if isinstance(metric, Linear)]
         bad = [f"{m.name} ({b.family})" for m, b in zip(self.metrics, bound, strict=True) if not isinstance(b, Linear)]
         require(not bad, f"Minimum: every metric must be linear once the priors are known, and these are not: {bad}.")

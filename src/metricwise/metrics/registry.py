@@ -13,6 +13,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from .abstention import Abstained
 from .base import Metric
 from .class_average import ClassAverage
 from .linear import (
@@ -86,6 +87,9 @@ _FACTORIES: dict[str, Callable[..., Metric]] = {
     "mcc": MCC,
     "fowlkes_mallows": FowlkesMallows,
 }
+
+# Names of what rules that may abstain have besides: of K classes alone they say nothing.
+_OF_ABSTENTIONS: dict[str, Callable[..., Metric]] = {"abstained": Abstained}
 
 # Other names, and examples of those with a number in them.
 _SHORT = {"qwk": "quadratic_kappa", "fpr": "false_positive_rate", "f2": "f2", "f0.5": "f0.5"}
@@ -163,8 +167,8 @@ def beta_of(name: str) -> float | None:
 def _factory(name: str) -> Callable[..., Metric] | None:
     """What makes the metric of a name: a line of the table, or an F-measure of any number, averaged or not."""
     name = _SHORT.get(name, name)
-    if name in _FACTORIES:
-        return _FACTORIES[name]
+    if name in _FACTORIES or name in _OF_ABSTENTIONS:
+        return _FACTORIES.get(name) or _OF_ABSTENTIONS[name]
     average, _, rest = name.rpartition("_")
     beta = beta_of(rest)
     if beta is None or average not in ("", "macro", "weighted"):

@@ -51,6 +51,9 @@ class MCC(Metric):
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> BoundMCC:
         return BoundMCC(as_shares(priors))
 
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> BoundMCC:
+        return self.bind(priors)  # one more label, which no row has
+
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         priors, predicted = confusion.sum(axis=1), confusion.sum(axis=0)
         spread = _spread(priors)

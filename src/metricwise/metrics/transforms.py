@@ -71,6 +71,13 @@ class Polynomial(Metric):
         accuracy = Linear(np.eye(as_shares(priors).shape[-1]), (0.0, 1.0))
         return Increasing(accuracy, self.transform, self.slope, self.range)
 
+    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> Increasing:
+        accuracy = Linear(np.eye(n_classes), (0.0, 1.0)).as_ratio()
+        return Increasing(accuracy, self.transform, self.slope, self.range)
+
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Increasing:
+        return self.bind(priors)  # one more label, which no row has
+
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         return np.zeros(len(confusion))  # the accuracy inside is the same for all priors
 

@@ -217,7 +217,7 @@ class Oracle(Protocol):
     n_rows : int
         N.
     n_classes : ndarray of shape (M,), int
-        K_m of each output.
+        K_m of each output; decisions that are no class, such as to abstain, are classes here that no row is of.
     weight : ndarray of shape (M,)
         n_m, the weight of the observed labels of each output.
     priors : ndarray of shape (M, K)

@@ -90,18 +90,16 @@ class Counts:
 
     @property
     def n_classes(self) -> IntArray:
-        """K_m of each output."""
-        return self.source.schema.n_classes
+        """Rows and columns of the confusion of each output: its classes, and decisions that the schema adds.
 
-    @property
-    def n_decisions(self) -> IntArray:
-        """Decisions about each output: its classes, and whatever the schema adds."""
+        Those are columns; as classes no row is of them, and their rows are empty.
+        """
         return self.source.schema.n_decisions
 
     @cached_property
     def _decisions(self) -> IntArray | None:
         """The same for kernels, None where they are the classes."""
-        return self.n_decisions if self.source.schema.n_extra else None
+        return self.n_classes if self.source.schema.n_extra else None
 
     @cached_property
     def _shape(self) -> tuple[int, int]:
@@ -183,7 +181,7 @@ class Counts:
 
     @cached_property
     def _argmax(self) -> Loss:
-        return Loss.argmax(self.source.schema.width)
+        return Loss.argmax(self.source.schema.decision_width)
 
     @cached_property
     def _argmax_sums(self) -> FloatArray:
@@ -210,8 +208,9 @@ class Counts:
 
     @cached_property
     def priors(self) -> FloatArray:
-        """Class priors (M, K)."""
-        return self._mixed(self._row_sums * self._factor)
+        """Class priors (M, D), 0 for decisions that are no class."""
+        shares = self._mixed(self._row_sums * self._factor)
+        return np.pad(shares, [(0, 0), (0, self.source.schema.n_extra)])
 
     @cached_property
     def weight(self) -> FloatArray:
@@ -227,12 +226,12 @@ class Counts:
     # ------------------------------------------------------------------------------------------------- confusions
 
     def confusions(self, losses: Sequence[Loss], linked: bool = True) -> FloatArray:
-        """Return the confusion tensors of the rules of R losses, shape (R, M, K, D), in one pass over the rows.
+        """Return the confusion tensors of the rules of R losses, shape (R, M, D, D), in one pass over the rows.
 
         Parameters
         ----------
         losses : sequence of R Loss
-            Of D decisions, which are the K classes unless the schema has more of them.
+            Of D decisions, which are the K classes unless the schema has more of them. No row is of those.
         linked : bool, default=True
             False: decided by the probabilities before the link, as plain argmax is.
         """
@@ -243,7 +242,12 @@ class Counts:
         else:
             sums = self.source.reduce(lambda rows: self._decided_sums(rows, losses))
         sums *= self._factor[:, None, :, :, None]
-        return self._mixed(sums)
+        return self._square(self._mixed(sums))
+
+    def _square(self, counted: FloatArray) -> FloatArray:
+        """Add empty rows for decisions that are no class to tensors (..., K, D)."""
+        n_extra = self.source.schema.n_extra
+        return np.pad(counted, [(0, 0)] * (counted.ndim - 2) + [(0, n_extra), (0, 0)]) if n_extra else counted
 
     def _linked_sums(self, losses: Sequence[Loss]) -> FloatArray:
         """Sums (kinds, R, M, K, D) behind the link, those of argmax out of memory once they are known."""
@@ -295,9 +299,9 @@ class Counts:
         return np.stack(out)
 
     def confusion_of(self, decided: NDArray[Any]) -> FloatArray:
-        """Return the confusion tensor (M, K, D) of given decisions, codes of shape (N, M)."""
+        """Return the confusion tensor (M, D, D) of given decisions, codes of shape (N, M)."""
         sums = self._prepared.reduce(lambda rows: self._count(rows, decided[rows.start : rows.start + rows.n_rows]))
-        return self._mixed(sums * self._factor[..., None])
+        return self._square(self._mixed(sums * self._factor[..., None]))
 
     def shares(self, losses: Sequence[Loss]) -> FloatArray:
         """Return hits (the diagonals) and predicted shares (the column sums) of those tensors alone, (R, M, 2, D)."""

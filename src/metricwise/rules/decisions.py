@@ -24,6 +24,8 @@ IntArray = NDArray[np.intp]
 def decide_loss(loss: Loss, proba: Probabilities, n_decisions: IntArray | None = None) -> IntArray:
     """Codes (N, M) of least expected loss, among the classes of each output or as many decisions as are given."""
     codes = []
+    if n_decisions is not None and np.array_equal(n_decisions, proba.n_classes):
+        n_decisions = None
     for block, span in proba.outputs(n_decisions):
         width = min(block.width, loss.n_classes)
         real = block if width == block.width else block.part(slice(None), width)  # what lies beyond is padding

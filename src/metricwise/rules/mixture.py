@@ -21,8 +21,10 @@ from .link import Link
 from .weighted import (
     WeightedRule,
     decision_to_dict,
+    last_column,
     rule_from_fields,
     same_classes,
+    same_label,
     shared_from_dict,
     shared_to_dict,
 )
@@ -33,6 +35,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _FIELDS = ("classes", "multioutput", "normalize", "output_names", "rules", "weights", "seed", "facts")
+_OPTIONAL = ("abstain_label",)
 _SUM_TOL = 1e-9
 
 # SplitMix64 (Steele, Lea, Flood 2014): an odd step of full period, and a mixer that passes BigCrush.
@@ -130,6 +133,11 @@ class MixtureRule:
         return self.schema.classes
 
     @property
+    def abstain_label(self) -> Any:
+        """What is predicted where the rule abstains; None: it never does."""
+        return self.schema.abstain_label
+
+    @property
     def multioutput(self) -> bool:
         """Whether predictions are 2-D."""
         return self.schema.multioutput
@@ -166,11 +174,13 @@ class MixtureRule:
         ndarray of shape (N,), or (N, M) if `multioutput`
         """
         read = self.rules[0].read(proba, "MixtureRule.predict")
-        labels = decode(self.decide(read, start), self.classes)
+        labels = decode(self.decide(read, start), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 
     def distribution(self, proba: Any) -> FloatArray:
         """Return the exact probability with which each class is predicted; nothing is drawn.
+
+        A rule that may abstain has one more column for that, the last one.
 
         Parameters
         ----------
@@ -182,13 +192,13 @@ class MixtureRule:
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
         read = self.rules[0].read(proba, "MixtureRule.distribution")
-        result = np.zeros((read.n_rows, self.n_outputs, self.width))
+        result = np.zeros((read.n_rows, self.n_outputs, self.schema.decision_width))
         weights = np.atleast_2d(self.weights)
         for rows in read.chunks():
             part = result[rows]
             row, output = np.ogrid[: len(part), : self.n_outputs]
             for r, codes in enumerate(self._component_codes(read.take(rows))):
-                part[row, output, codes] += weights[:, r]
+                part[row, output, last_column(codes, self.schema)] += weights[:, r]
         return result if self.multioutput else result[:, 0]
 
     def decide(self, proba: Probabilities, start: int = 0) -> IntArray:
@@ -250,7 +260,7 @@ class MixtureRule:
         """Return the rule of a document, every field of which is checked."""
         who = "MixtureRule.from_dict"
         read = serialize.read_object(document, who, "the rule")
-        serialize.check_fields(read, "mixture", _FIELDS, who)
+        serialize.check_fields(read, "mixture", _FIELDS, who, _OPTIONAL)
         shared = shared_from_dict(read, who)
         parts = serialize.read_list(read["rules"], who, "rules")
         for r, part in enumerate(parts):
@@ -295,8 +305,8 @@ def _check_rules(rules: tuple[WeightedRule, ...]) -> None:
     for r, rule in enumerate(rules[1:], start=1):
         if not same_classes(rule.classes, first.classes):
             raise ValueError(f"{who}: rules must share their classes, got others in rules[{r}] than in rules[0].")
-        for name in ("multioutput", "normalize", "output_names"):
-            if getattr(rule, name) != getattr(first, name):
+        for name in ("multioutput", "normalize", "output_names", "abstain_label"):
+            if not same_label(getattr(rule, name), getattr(first, name)):
                 raise ValueError(
                     f"{who}: rules must share {name}, got {getattr(first, name)!r} in rules[0] and "
                     f"{getattr(rule, name)!r} in rules[{r}]."

@@ -30,6 +30,7 @@ __all__ = [
     "read_bool",
     "read_facts",
     "read_int",
+    "read_label",
     "read_labels",
     "read_list",
     "read_names",
@@ -174,8 +175,10 @@ def read_object(value: Any, who: str, field: str) -> dict[str, Any]:
     return dict(value)
 
 
-def check_fields(document: dict[str, Any], kind: str, required: Iterable[str], who: str) -> None:
-    """Check the envelope of a document and that it has exactly the fields of its kind."""
+def check_fields(
+    document: dict[str, Any], kind: str, required: Iterable[str], who: str, optional: Iterable[str] = ()
+) -> None:
+    """Check the envelope of a document and that it has exactly the fields of its kind; some may be left out."""
     if document.get("format") != FORMAT:
         _refuse(who, "format", repr(FORMAT), document.get("format"))
     version = document.get("version")
@@ -188,7 +191,8 @@ def check_fields(document: dict[str, Any], kind: str, required: Iterable[str], w
         )
     if document.get("kind") != kind:
         _refuse(who, "kind", repr(kind), document.get("kind"))
-    check_keys(document, (*_ENVELOPE, *required), who, "the rule")
+    given = [name for name in optional if name in document]
+    check_keys(document, (*_ENVELOPE, *required, *given), who, "the rule")
 
 
 def check_keys(document: dict[str, Any], names: Sequence[str], who: str, field: str) -> None:
@@ -250,6 +254,11 @@ def read_labels(value: Any, who: str, field: str) -> NDArray[Any]:
         if not isinstance(label, (str, int, float)) or (isinstance(label, float) and not math.isfinite(label)):
             _refuse(who, field, "made of text, finite numbers or booleans", label)
     return label_array(labels)
+
+
+def read_label(value: Any, who: str, field: str = "abstain_label") -> Label:
+    """Read one label."""
+    return python_labels(read_labels([value], who, field))[0]  # type: ignore[no-any-return]  # checked there
 
 
 def label_array(labels: list[Any]) -> NDArray[Any]:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Probabilities, Schema, check_rows, decode, python_labels, read_proba
+from ..inputs import Probabilities, Schema, check_abstain_label, check_rows, decode, python_labels, read_proba
+from ..inputs.encoding import python_label
 from ..losses import Loss
 from . import by_hand, serialize
 from .decisions import bisect_changes, decide_loss
@@ -29,6 +30,7 @@ IntArray = NDArray[np.intp]
 
 _LARGEST_BIAS = 300.0  # beyond some 700 the exponential is no number
 _FIELDS = ("loss", "classes", "multioutput", "normalize", "link", "output_names", "facts")
+_OPTIONAL = ("abstain_label",)  # of rules that may abstain, and only of those: files of all others are as they were
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,10 @@ class WeightedRule:
         Metric, average, versions, time of creation: whatever JSON can hold.
     output_names : tuple of str, optional
         Names of the outputs, which the columns of a multilabel data frame are matched to.
+    abstain_label : text, number or boolean, optional
+        What is predicted where the rule abstains; None: it never does. No class, and the same for all outputs. The loss
+        then has one more row and column: what it costs to abstain is the last column, behind the classes of each
+        output, and what stands in the row counts nowhere.
 
     Examples
     --------
@@ -79,10 +85,14 @@ class WeightedRule:
     normalize: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
     output_names: tuple[str, ...] | None = None
+    abstain_label: Any = None
     schema: Schema = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        schema = Schema(self.classes, self.multioutput, self.normalize, self.output_names)
+        object.__setattr__(self, "abstain_label", python_label(self.abstain_label))
+        schema = Schema(
+            self.classes, self.multioutput, self.normalize, self.output_names, abstain_label=self.abstain_label
+        )
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "classes", schema.classes)
         object.__setattr__(self, "output_names", schema.output_names)
@@ -254,11 +264,13 @@ class WeightedRule:
         -------
         ndarray of shape (N,), or (N, M) if `multioutput`
         """
-        labels = decode(self.decide(self.read(proba, "WeightedRule.predict")), self.classes)
+        labels = decode(self.decide(self.read(proba, "WeightedRule.predict")), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 
     def distribution(self, proba: Any) -> FloatArray:
         """Return the probability with which each class is predicted: 1 for the decision, 0 for the others.
+
+        A rule that may abstain has one more column for that, the last one.
 
         Parameters
         ----------
@@ -269,8 +281,8 @@ class WeightedRule:
         -------
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
-        codes = self.decide(self.read(proba, "WeightedRule.distribution"))
-        result = np.zeros((*codes.shape, self.width))
+        codes = last_column(self.decide(self.read(proba, "WeightedRule.distribution")), self.schema)
+        result = np.zeros((*codes.shape, self.schema.decision_width))
         np.put_along_axis(result, codes[:, :, None], 1.0, axis=2)
         return result if self.multioutput else result[:, 0]
 
@@ -294,7 +306,8 @@ class WeightedRule:
 
     def decide(self, proba: Probabilities) -> IntArray:
         """Predict codes of shape (N, M) for probabilities that have been read already."""
-        return decide_loss(self.loss, proba if self.link is None else self.link.view(proba))
+        proba = proba if self.link is None else self.link.view(proba)
+        return decide_loss(self.loss, proba, self.schema.n_decisions)
 
     # ------------------------------------------------------------------------------------- in other words
 
@@ -307,7 +320,7 @@ class WeightedRule:
         the last bit where both diagonal entries are negative and there is no link, else within rounding.
         """
         result = (np.full(self.n_outputs, np.nan), np.full(self.n_outputs, np.nan), np.full(self.n_outputs, np.nan))
-        binary = np.flatnonzero(self.n_classes == 2)
+        binary = np.flatnonzero(self.schema.n_decisions == 2)
         if len(binary):
             for array, values in zip(result, bisect_changes(self.loss, self.link, binary), strict=True):
                 array[binary] = values
@@ -318,7 +331,7 @@ class WeightedRule:
         """For each output, t such that class 1 is predicted iff its raw probability exceeds t; of shape (M,).
 
         -inf where class 1 is always predicted, inf where it never is, NaN where there is no such t: more than two
-        classes, or class 1 predicted *below* some probability.
+        classes, class 1 predicted *below* some probability, or a rule that may abstain.
         """
         at_zero, at_one, last = self.changes
         constant = np.where(at_one == 1, -np.inf, np.where(at_one == 0, np.inf, np.nan))
@@ -348,10 +361,14 @@ class WeightedRule:
         """Weights w such that the rule is ``argmax_j w_j * eta_j``, of shape (K,), or (M, K) if `multioutput`.
 
         A bias of the link multiplies them (but for probabilities below its floor). None where the rule has no such
-        form: a full loss, an offset that differs between three or more classes, a temperature other than 1. Padding has
-        weight 0.
+        form: a full loss, an offset that differs between three or more classes, a temperature other than 1, a rule that
+        may abstain. Padding has weight 0.
         """
-        if not self.loss.is_diagonal or (self.link is not None and (self.link.temperature != 1).any()):
+        if (
+            self.abstain_label is not None
+            or not self.loss.is_diagonal
+            or (self.link is not None and (self.link.temperature != 1).any())
+        ):
             return None
         diagonal, offset = (np.broadcast_to(a, (self.n_outputs, self.width)) for a in self.loss.arrays)
         # An offset of one of two classes is a weight of both. Weights have no scale: what may overflow is brought down.
@@ -379,7 +396,14 @@ class WeightedRule:
     def named(self, schema: Schema, link: Link | None, facts: Mapping[str, Any]) -> WeightedRule:
         """Return a copy in the user's labels: solvers build rules whose labels are codes."""
         return WeightedRule(
-            self.loss, schema.classes, link, schema.multioutput, schema.normalize, facts, schema.output_names
+            self.loss,
+            schema.classes,
+            link,
+            schema.multioutput,
+            schema.normalize,
+            facts,
+            schema.output_names,
+            schema.abstain_label,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -399,7 +423,7 @@ class WeightedRule:
         """Return the rule of a document, every field of which is checked."""
         who = "WeightedRule.from_dict"
         read = serialize.read_object(document, who, "the rule")
-        serialize.check_fields(read, "weighted", _FIELDS, who)
+        serialize.check_fields(read, "weighted", _FIELDS, who, _OPTIONAL)
         facts = serialize.read_facts(read["facts"], who)
         return rule_from_fields(shared_from_dict(read, who), read, facts, who)
 
@@ -426,6 +450,7 @@ class WeightedRule:
             and self.multioutput == other.multioutput
             and self.normalize == other.normalize
             and self.output_names == other.output_names
+            and same_label(self.abstain_label, other.abstain_label)
             and same_classes(self.classes, other.classes)
         )
 
@@ -465,10 +490,14 @@ def _check(rule: WeightedRule) -> None:
             raise ValueError(f"{who}: classes must be distinct within an output, got {labels.tolist()}.")
     if not rule.multioutput and rule.n_outputs > 1:
         raise ValueError(f"{who}: multioutput must be True for several outputs, got {rule.n_outputs} and False.")
-    if loss.n_outputs not in (1, rule.n_outputs) or loss.n_classes != rule.width:
+    if rule.abstain_label is not None:
+        check_abstain_label(rule.abstain_label, rule.classes, who)
+    width = rule.schema.decision_width
+    if loss.n_outputs not in (1, rule.n_outputs) or loss.n_classes != width:
+        wanted = f"{width} classes, as classes is" if rule.abstain_label is None else f"{width} decisions"
         raise ValueError(
-            f"{who}: loss must be of {rule.n_outputs} outputs (or 1, shared) and {rule.width} classes, as classes is, "
-            f"got {loss.n_outputs} and {loss.n_classes}."
+            f"{who}: loss must be of {rule.n_outputs} outputs (or 1, shared) and {wanted}, got {loss.n_outputs} and "
+            f"{loss.n_classes}."
         )
     if link is not None and link.bias.shape != (rule.n_outputs, rule.width):
         raise ValueError(
@@ -502,6 +531,18 @@ def _counts(n_classes: IntArray) -> str:
     return f"{len(n_classes)} outputs of {shown} classes"
 
 
+def last_column(codes: IntArray, schema: Schema) -> IntArray:
+    """Return codes in which abstentions are the last of D decisions, however few classes their output has."""
+    if schema.abstain_label is None:
+        return codes
+    return np.where(codes >= schema.n_classes, schema.width, codes)
+
+
+def same_label(one: Any, other: Any) -> bool:
+    """Whether two labels agree in value and type."""
+    return type(one) is type(other) and bool(one == other)
+
+
 def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ...]) -> bool:
     """Whether the labels of all outputs agree in value and type (1, 1.0 and True are three labels)."""
     if len(these) != len(others):
@@ -525,6 +566,7 @@ def shared_to_dict(rule: WeightedRule, who: str) -> dict[str, Any]:
         "multioutput": rule.multioutput,
         "normalize": rule.normalize,
         "output_names": None if rule.output_names is None else serialize.plain(rule.output_names, who, "output_names"),
+        **({} if rule.abstain_label is None else {"abstain_label": rule.abstain_label}),
     }
 
 
@@ -550,6 +592,7 @@ def shared_from_dict(document: Mapping[str, Any], who: str) -> dict[str, Any]:
         "multioutput": serialize.read_bool(document["multioutput"], who, "multioutput"),
         "normalize": serialize.read_bool(document["normalize"], who, "normalize"),
         "output_names": None if names is None else serialize.read_names(names, who, "output_names"),
+        "abstain_label": serialize.read_label(document["abstain_label"], who) if "abstain_label" in document else None,
     }
 
 
