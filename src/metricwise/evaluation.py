@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import inputs, kernels
 from .inputs import Schema, column_names, is_frame, position_named, shown
 from .losses import Loss
+from .metrics.abstention import Abstention, check_pooled, read_abstain
 from .metrics.aim import Aim
 from .metrics.averages import check_average
 from .metrics.base import Metric
@@ -144,6 +145,7 @@ def evaluate(
     pos_label: Any = None,
     missing: Any = None,
     zero_division: float = 0.0,
+    abstain: bool | float | None = None,
 ) -> Evaluation:
     """Value a rule by any metrics on rows with labels, beside plain argmax or another rule, with 95 % intervals.
 
@@ -187,6 +189,9 @@ def evaluate(
         A code that stands for a missing label besides the usual ones.
     zero_division : float, default=0.0
         Value at 0/0 of the metrics given by name.
+    abstain : True or float, optional
+        What abstentions count for, where a rule may abstain: a cost, for linear metrics, and misses in others; or True
+        for the metrics of the accepted rows, as in :func:`optimize`. None: as the rule was fitted.
 
     Returns
     -------
@@ -227,6 +232,9 @@ def evaluate(
     inputs.warn_of_order(_WHO, 2, proba=proba, y=y, sample_weight=sample_weight)
     data = _read_data(one, proba, y, missing, sample_weight, weight_kind, groups, time)
     schema, rows = data.schema, data.rows
+    allowed = _read_abstain(abstain, one, other)
+    if allowed is not None:
+        schema = replace(schema, abstain_label=one.abstain_label if other is None else _label(one, other))
     alpha = inputs.read_output_weight(output_weight, schema.n_outputs, _WHO)
     named = _read_metrics(metrics, schema, data.scales, average, pos_label, zero_division)
     if groups is None and time is None and rows.repeats is None:
@@ -243,7 +251,12 @@ def evaluate(
     for name, meant in named.items():
         check_whole_rows(meant.metric, _WHO, sample_weight=rows.weight, output_weight=alpha, average=meant.average)
         positive = positive_places(meant.metric, schema.classes) if meant.support_weighted else None
-        aim = Aim(meant.metric, meant.average, alpha, meant.support_weighted, positive, meant.name)
+        metric = meant.metric
+        if allowed is not None:
+            check_pooled(meant.average, schema.n_classes, _WHO)
+            metric = allowed.judge(metric, schema.classes)
+            allowed.check(metric, schema.classes)
+        aim = Aim(metric, meant.average, alpha, meant.support_weighted, positive, meant.name)
         found[name] = _compare(InMemory(source, aim), both)
     return Evaluation(found, rows.n_rows, "argmax" if other is None else "other rule")
 
@@ -260,6 +273,20 @@ def _read_rule(rule: Any, parameter: str) -> Rule:
             f"{shown(rule)}."
         )
     return as_rule(rule)
+
+
+def _label(rule: Rule, other: Rule) -> Any:
+    return other.abstain_label if rule.abstain_label is None else rule.abstain_label
+
+
+def _read_abstain(abstain: Any, rule: Rule, other: Rule | None) -> Abstention | None:
+    """Read what abstentions count for; None where nothing abstains."""
+    who_may = [one for one in (rule, other) if one is not None and one.abstain_label is not None]
+    if not who_may:
+        if abstain is not None:
+            raise ValueError(f"{_WHO}: abstain is for rules that may abstain, and this one does not; leave it out.")
+        return None
+    return read_abstain(who_may[0].facts.get("abstain", True) if abstain is None else abstain, _WHO) or Abstention()
 
 
 def _check_alike(rule: Rule, other: Rule) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import inputs
 from ._version import __version__
-from .metrics.abstention import Abstention, read_abstain
+from .metrics.abstention import Abstention, check_pooled, read_abstain
 from .metrics.aim import Aim
 from .metrics.base import Metric
 from .metrics.constraint_text import read_constraints
@@ -403,11 +403,8 @@ def read_abstention(
         if abstain_label is not None:
             raise ValueError(f"{who}: abstain_label is for rules that may abstain; give abstain=True, or a cost.")
         return None
-    if resolved.average != "macro" and len(set(schema.n_classes.tolist())) > 1:
-        raise ValueError(
-            f"{who}: abstain needs average='macro' where outputs have different numbers of classes, got "
-            f"{resolved.average!r}: pooled by position, abstentions of one would be a class of another."
-        )
+    check_pooled(resolved.average, schema.n_classes, who)
+    inputs.read_abstain_label(abstain_label, schema.classes, who)
     return allowed
 
 
@@ -465,7 +462,7 @@ def _read_pledge(
     if confidence is not None and not (_is_number(confidence) and 0.5 <= confidence < 1):
         raise ValueError(f"optimize: confidence must be a number in [0.5, 1) or None, got {inputs.shown(confidence)}.")
     wanted = read_constraints(subject_to)
-    check_bounded(wanted, problem, "optimize")
+    check_bounded(wanted, problem.allowed, problem.aim.metric, "optimize")
     if not wanted:
         return None
     if problem.aim.metric.whole_rows:

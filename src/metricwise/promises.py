@@ -122,10 +122,9 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
     return Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
 
 
-def check_bounded(wanted: Sequence[Wanted], problem: Problem, who: str) -> None:
+def check_bounded(wanted: Sequence[Wanted], allowed: Abstention | None, aim: Metric, who: str) -> None:
     """Refuse rules that may abstain as often as they like: of nearly no accepted rows everything is best."""
-    allowed = problem.allowed
-    if allowed is None or allowed.prices(problem.aim.metric):
+    if allowed is None or allowed.prices(aim):
         return
     name = Abstained.name
     bounded = (one for one in wanted if one.metric == name or isinstance(one.metric, Abstained))

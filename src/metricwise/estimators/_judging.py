@@ -31,12 +31,15 @@ def score_labels(
     declared: bool = False,
     outputs: Sequence[Any] | None = None,
     wanted_only: bool = False,
+    abstain_label: Any = None,
+    abstain: bool | float = True,
 ) -> float:
     """Return a metric of labels and predictions over the classes that a model knows and those that occur in y.
 
     `scales` is the order of the classes that the model was fitted to, where they have one. Classes that the user
     declared are all there are. `outputs` are the names of the outputs that it was fitted to, for a y without any.
     `wanted_only` allows a `pos_label` that the metric has no use for.
+    `abstain_label` and `abstain` are what is predicted where the model abstains, and what that counts for.
     """
     true = observed_labels(y, who="score")
     if len(true.classes) != len(classes) or true.multioutput != (predicted.ndim == 2):
@@ -44,8 +47,18 @@ def score_labels(
     pools = average != "macro" and not are_for_outputs(metric)
     every = list(classes) if declared else _joined_classes(classes, true.classes, pools)
     names = every if true.multioutput else every[0]
-    given = {"scales": scales, "pos_label": pos_label, "outputs": outputs, "wanted_only": wanted_only}
-    scorer = LabelScore(metric, average, names, output_weight, **given)
+    scorer = LabelScore(
+        metric,
+        average,
+        names,
+        output_weight,
+        scales=scales,
+        pos_label=pos_label,
+        outputs=outputs,
+        wanted_only=wanted_only,
+        abstain_label=abstain_label,
+        abstain=abstain,
+    )
     return scorer(y, predicted, sample_weight=sample_weight)
 
 

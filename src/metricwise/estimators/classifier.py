@@ -31,8 +31,8 @@ from ..inputs import (
 from ..metrics.constraint_text import read_constraints
 from ..metrics.for_outputs import resolve_for, settle
 from ..metrics.recording import resolve_record
-from ..optimization import optimize
-from ..promises import read_limits
+from ..optimization import optimize, read_abstention
+from ..promises import check_bounded, read_limits
 from ..solvers import Candidate
 from ._compat import (
     HasMethods,
@@ -123,6 +123,11 @@ class MetricOptimalClassifierCV(RuleClassifier):
         They are counted on the out-of-fold rows.
     confidence : float or None, default=0.95
         The probability with which all rows like those given keep them; None: these rows keep them.
+    abstain : bool or float, optional
+        Allow the rule to abstain, at a cost or, with True, as often as `subject_to` has it, as in
+        :func:`metricwise.optimize`.
+    abstain_label : text, number or boolean, optional
+        What `predict` gives then; by default "abstain" where classes are text, -1 where they are numbers.
     n_jobs : int, optional
         Folds, or outputs where there is one fold, fitted at a time.
     random_state : int, RandomState instance or None, default=None
@@ -200,6 +205,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         "record": [list, tuple, dict, None],
         "subject_to": "no_validation",
         "confidence": [Interval(Real, 0.5, 1.0, closed="left"), None],
+        "abstain": ["boolean", Interval(Real, 0.0, None, closed="left"), None],
+        "abstain_label": "no_validation",
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -225,6 +232,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         record: Any = None,
         subject_to: Any = None,
         confidence: float | None = 0.95,
+        abstain: bool | float | None = None,
+        abstain_label: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -246,6 +255,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
         self.record = record
         self.subject_to = subject_to
         self.confidence = confidence
+        self.abstain = abstain
+        self.abstain_label = abstain_label
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -308,6 +319,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
             randomized=self.randomized,
             subject_to=self.subject_to,
             confidence=self.confidence,
+            abstain=self.abstain,
+            abstain_label=self.abstain_label,
             random_state=self._seed(),
             verbose=True if self.verbose else None,
         )
@@ -348,6 +361,8 @@ class MetricOptimalClassifierCV(RuleClassifier):
             declared=self.classes is not None,
             outputs=self._outputs,
             wanted_only=self.subject_to is not None,
+            abstain_label=self.rule_.abstain_label,
+            abstain=True if self.abstain is None else self.abstain,
         )
 
     # ------------------------------------------------------------------------------------------------- fitting
@@ -370,7 +385,12 @@ class MetricOptimalClassifierCV(RuleClassifier):
         for one in resolve_record(self.record, target.kind, aim, pos_label=self.pos_label, who=who).values():
             settle(one, target.classes, declared=declared, scales=target.scales)
         schema = Schema(target.classes, multioutput=target.several, output_names=target.output_names)
-        read_limits(read_constraints(self.subject_to), schema, declared=declared, pos_label=self.pos_label)
+        allowed = read_abstention(self.abstain, self.abstain_label, schema, aim, who)
+        if allowed is not None:
+            allowed.check(allowed.aim(aim.metric), target.classes)
+        wanted = read_constraints(self.subject_to)
+        check_bounded(wanted, allowed, aim.metric, who)
+        read_limits(wanted, schema, declared=declared, pos_label=self.pos_label, allowed=allowed, aim=aim.metric)
 
     def _read_together(self, groups: Any, time: Any, n_rows: int) -> dict[str, Any]:
         """Return `groups` or `time` as the rule is to have them, by row; what is wrong must not cost any fits."""

@@ -122,6 +122,8 @@ class FixedRuleClassifier(RuleClassifier):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of right decisions, over the observed labels of all outputs.
 
+        Where the rule may abstain, over those that it has decided.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -134,7 +136,13 @@ class FixedRuleClassifier(RuleClassifier):
         """
         predicted, rule = self.predict(X), self._fitted(X)[1]
         return score_labels(
-            rule.classes, y, predicted, sample_weight, Accuracy(), "micro" if rule.multioutput else None
+            rule.classes,
+            y,
+            predicted,
+            sample_weight,
+            Accuracy(),
+            "micro" if rule.multioutput else None,
+            abstain_label=rule.abstain_label,
         )
 
     def _fitted(self, X: Any = None) -> tuple[Any, Rule]:

@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import Scales, column_names, is_frame, is_two_dimensional, read_pair, read_sample_weight
+from ..inputs import (
+    Scales,
+    column_names,
+    is_frame,
+    is_two_dimensional,
+    read_pair,
+    read_sample_weight,
+    split_abstained,
+)
 from ..metrics.base import Metric
 from ..metrics.for_outputs import MetricSpec, check_macro, resolve_outputs
 from ..metrics.functions import function_name
@@ -41,6 +49,8 @@ class LabelScore:
     pos_label: Any = None
     outputs: Sequence[Any] | None = None
     wanted_only: bool = False  # whether pos_label may be for others, such as constraints
+    abstain_label: Any = None
+    abstain: bool | float = True
 
     @property
     def __name__(self) -> str:
@@ -58,7 +68,10 @@ class LabelScore:
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the score."""
         several = is_two_dimensional(y_true, _WHO)
-        true, _, names = read_pair(y_true, y_pred, self.classes, self.missing, _WHO)
+        accepted = y_pred
+        if self.abstain_label is not None:
+            accepted, _ = split_abstained(y_true, y_pred, self.abstain_label, _WHO)
+        true, _, names = read_pair(y_true, accepted, self.classes, self.missing, _WHO)
         resolved = resolve_outputs(
             self.metric,
             names,
@@ -82,6 +95,8 @@ class LabelScore:
             output_weight=output_weight,
             classes=self.classes,
             missing=self.missing,
+            abstain_label=self.abstain_label,
+            abstain=self.abstain,
         )
 
 
@@ -100,6 +115,8 @@ def make_scorer(
     missing: Any = None,
     zero_division: float = 0.0,
     pos_label: Any = None,
+    abstain_label: Any = None,
+    abstain: bool | float = True,
 ) -> Any:
     """Make a scikit-learn scorer of a metric, for ``scoring=`` in model selection.
 
@@ -125,6 +142,10 @@ def make_scorer(
     pos_label : object, or list of M objects, optional
         The positive class of a metric of one class, by label: for all outputs, or for each. Needed for other labels
         than 0 and 1, -1 and 1, False and True.
+    abstain_label : text, number or boolean, optional
+        What an estimator predicts where it abstains; None: every prediction is a class.
+    abstain : True or float, default=True
+        What an abstention counts for, as in :meth:`metricwise.metrics.Metric.score`.
 
     Returns
     -------
@@ -146,7 +167,17 @@ def make_scorer(
     from sklearn.metrics import make_scorer as wrap  # loaded when asked for: `import metricwise` stays light
 
     _refuse_early(metric, average, zero_division, pos_label)
-    score = LabelScore(metric, average, classes, output_weight, missing, zero_division, pos_label=pos_label)
+    score = LabelScore(
+        metric,
+        average,
+        classes,
+        output_weight,
+        missing,
+        zero_division,
+        pos_label=pos_label,
+        abstain_label=abstain_label,
+        abstain=abstain,
+    )
     return wrap(score, response_method="predict", greater_is_better=True)
 
 

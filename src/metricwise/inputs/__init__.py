@@ -6,7 +6,7 @@ objects are recognised by what they can do.
 """
 
 from ..rows import Probabilities
-from .abstention import check_abstain_label, read_abstain_label
+from .abstention import check_abstain_label, read_abstain_label, split_abstained
 from .categories import Scales, scales_of
 from .classes import classes_from_columns, name_classes
 from .data import Data, read_data
@@ -64,5 +64,6 @@ __all__ = [
     "scales_of",
     "shared",
     "shown",
+    "split_abstained",
     "warn_of_order",
 ]

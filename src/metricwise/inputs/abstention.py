@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .encoding import python_label, python_labels
 from .messages import shown
 
-__all__ = ["check_abstain_label", "read_abstain_label", "with_label"]
+__all__ = ["check_abstain_label", "read_abstain_label", "split_abstained", "with_label"]
 
 _DEFAULTS = {"U": "abstain", "i": -1, "u": -1, "b": -1, "f": -1.0}
 
@@ -63,6 +63,31 @@ def check_abstain_label(label: Any, classes: Sequence[NDArray[Any]], who: str) -
             raise ValueError(
                 f"{who}: abstain_label must be none of the classes{where}, {shown(known)}, got {shown(label)}."
             )
+
+
+def split_abstained(y_true: Any, y_pred: Any, label: Any, who: str) -> tuple[Any, NDArray[np.bool_]]:
+    """Return predictions with the true label in the place of abstentions, and where those are, (N, M).
+
+    What they are to be counted as is another matter; the classes are those of the other rows.
+    """
+    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    if true.shape != predicted.shape:
+        raise ValueError(f"{who}: y_pred must have the shape of y_true, {true.shape}, got {predicted.shape}.")
+    check_abstain_label(label, (), who)
+    if _is_label(true, label).any():
+        raise ValueError(f"{who}: y_true must hold classes only, got abstain_label, {shown(label)}.")
+    gone = _is_label(predicted, label)
+    filled = predicted.astype(object)
+    filled[gone] = true.astype(object)[gone]
+    return filled, gone.reshape(len(gone), -1)
+
+
+def _is_label(values: NDArray[Any], label: Any) -> NDArray[np.bool_]:
+    """Say which values are a label; True and 1 are two."""
+    flat = [type(value) is not bool and value == label for value in python_labels(values.reshape(-1))]
+    if isinstance(label, bool):
+        flat = [value is label for value in python_labels(values.reshape(-1))]
+    return np.array(flat, dtype=bool).reshape(values.shape)
 
 
 def with_label(classes: NDArray[Any], label: Any) -> NDArray[Any]:

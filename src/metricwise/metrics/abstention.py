@@ -21,7 +21,7 @@ from ._common import FloatArray, as_shares, prior_limits, require, with_column
 from .base import FractionalLinear, Increasing, Linear, Metric
 from .naming import PerOutput
 
-__all__ = ["Abstained", "Abstaining", "Abstention", "read_abstain"]
+__all__ = ["Abstained", "Abstaining", "Abstention", "check_pooled", "read_abstain"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,18 @@ class Abstention:
         """Return what is bounded or recorded beside an aim, as it was given: abstentions cost nothing in it."""
         accepted = self.cost is None and not any(one.priced for one in aim.each)
         return _wrapped(metric, lambda one: _checked(Abstaining(one, None, accepted and not one.priced)))
+
+    def judge(self, metric: Metric, classes: Sequence[NDArray[Any]]) -> Metric:
+        """Return a metric that a rule is judged by: at the cost, where it is linear, else as what is recorded."""
+
+        def made(one: Metric) -> Metric:
+            if self.cost is None or one.priced:
+                return Abstaining(one, None, not one.priced)
+            k = max(map(len, classes))
+            bound = one.bind(np.full(k, 1.0 / k), python_labels(max(classes, key=len)))
+            return Abstaining(one, self.cost) if isinstance(bound, Linear) else Abstaining(one, None, False)
+
+        return metric if isinstance(metric, Abstaining) else _wrapped(metric, made)
 
     def check(self, metric: Metric, classes: Sequence[NDArray[Any]]) -> None:
         """Refuse a metric, as one of the two above has made it, in which abstentions have no place."""
@@ -80,6 +92,15 @@ def read_abstain(abstain: Any, who: str) -> Abstention | None:
             f"{shown(abstain)}."
         )
     return Abstention(float(abstain))
+
+
+def check_pooled(average: str, n_classes: ArrayLike, who: str) -> None:
+    """Refuse to pool outputs of different numbers of classes: abstentions of one would be a class of another."""
+    if average != "macro" and len(np.unique(n_classes)) > 1:
+        raise ValueError(
+            f"{who}: abstain needs average='macro' where outputs have different numbers of classes, got {average!r}: "
+            "pooled by position, abstentions of one would be a class of another."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +262,10 @@ class Abstained(Metric):
     name: ClassVar[str] = "abstained"
     family: ClassVar[str] = "linear"
     concave: ClassVar[bool] = True
+
+    @property
+    def priced(self) -> bool:
+        return True
 
     @property
     def degenerate(self) -> str:

@@ -16,9 +16,11 @@ from ..inputs import (
     read_pair,
     read_sample_weight,
     scales_of,
+    split_abstained,
     warn_of_order,
 )
 from ..inputs.encoding import label_array
+from .abstention import check_pooled, read_abstain
 from .aim import Aim
 from .averages import check_average
 from .base import Metric
@@ -43,6 +45,8 @@ def score(
     classes: Any = None,
     pos_label: Any = None,
     missing: Any = None,
+    abstain_label: Any = None,
+    abstain: bool | float = True,
 ) -> float:
     """Return a metric of labels and predictions; :meth:`Metric.score` is this.
 
@@ -62,6 +66,11 @@ def score(
         The positive class of a metric of one class that does not name it, for all outputs or for each.
     missing : scalar, optional
         A code for a missing label.
+    abstain_label : text, number or boolean, optional
+        What stands in `y_pred` where a rule has abstained. None: every prediction is a class.
+    abstain : True or float, default=True
+        What an abstention counts for, as in :func:`metricwise.optimize`: a cost, for linear metrics, or nothing; where
+        the metric is no ratio of counts, it is a miss.
 
     Returns
     -------
@@ -70,6 +79,9 @@ def score(
     who = f"{type(metric).__name__}.score"
     if average is not None:
         check_average(average, who)
+    allowed, gone = None if abstain_label is None else read_abstain(abstain, who), None
+    if allowed is not None:
+        y_pred, gone = split_abstained(y_true, y_pred, abstain_label, who)
     true, predicted, names = read_pair(y_true, y_pred, classes, missing, who)
     warn_of_order(who, 3, y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     if pos_label is not None:
@@ -88,6 +100,10 @@ def score(
     alpha = read_output_weight(output_weight, true.shape[1], who)
     check_whole_rows(metric, who, sample_weight=weight, output_weight=alpha, average=average)
     n_classes = np.array([len(labels) for labels in names], dtype=np.intp)
+    if allowed is not None and gone is not None:
+        metric, predicted = allowed.aim(metric), np.where(gone, n_classes, predicted)
+        check_pooled(average, n_classes, who)
+        n_classes = n_classes + 1
     width = int(n_classes.max())
     C, mass = normalize(from_predictions(true, predicted, width, weight))
     if not (mass * alpha > 0).any():

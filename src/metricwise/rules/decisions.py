@@ -5,6 +5,7 @@ Owns the one way in which rules call the kernels, block by block. Must not know 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..losses import Loss
 from ..rows import Probabilities
 from .link import Link
 
-__all__ = ["bisect_changes", "decide_loss"]
+__all__ = ["bisect_changes", "bisect_regions", "decide_loss"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -61,3 +62,32 @@ def bisect_changes(loss: Loss, link: Link | None, outputs: IntArray) -> tuple[In
         changed = decide(middle.view(np.float64)) != at_zero
         low, high = np.where(changed, low, middle), np.where(changed, middle, high)
     return at_zero, at_one, np.where(at_zero == at_one, np.nan, low.view(np.float64))
+
+
+def bisect_regions(loss: Loss, link: Link | None, output: int) -> tuple[int, int, float, float]:
+    """Decisions at p = 0 and p = 1 of a binary output of three decisions, the last p decided as 0 is, the first as 1.
+
+    Every decision is taken along one interval of p: scores are lines in the probability behind the link, which rises.
+    """
+    one = np.array([output])
+    arrays, two, three = _cut(loss, one, 3), np.array([2], dtype=np.intp), np.array([3], dtype=np.intp)
+    behind = None if link is None else link.arrays.part(one, 3)
+
+    def decide(bits: int) -> int:
+        p = np.array([[bits]], dtype=np.int64).view(np.float64)
+        return int(kernels.decide(kernels.Block(p, two, n_decisions=three, link=behind), arrays)[0, 0])
+
+    ends = 0, int(np.ones(1).view(np.int64)[0])
+    first, last = map(decide, ends)
+    below, above = _halved(ends, lambda at: decide(at) == first)[0], _halved(ends, lambda at: decide(at) != last)[1]
+    places = np.array([below, above]).view(np.float64)
+    return first, last, float(places[0]), float(places[1])
+
+
+def _halved(ends: tuple[int, int], stays: Callable[[int], bool]) -> tuple[int, int]:
+    """Neighbouring numbers of which the first is still as the lower end is, and the second is not."""
+    low, high = ends
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if stays(middle) else (low, middle)
+    return low, high

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import python_labels
+from .decisions import bisect_regions
 
 if TYPE_CHECKING:
     from .weighted import WeightedRule
@@ -49,6 +50,9 @@ def headline(facts: Any, several: bool) -> list[str]:
         return []
     average = facts.get("average")
     words = f", {average} average over the outputs" if several and isinstance(average, str) else ""
+    abstain = facts.get("abstain")
+    if abstain is not None:
+        words += ", abstentions allowed" if isinstance(abstain, bool) else f", abstentions at a cost of {abstain:g}"
     kept = facts.get("subject_to")
     if isinstance(kept, (list, tuple)) and kept:
         confidence = facts.get("confidence")
@@ -82,6 +86,8 @@ def _same_labels(rule: WeightedRule) -> bool:
 
 def _output_lines(rule: WeightedRule, m: int) -> list[str]:
     labels = [repr(label) for label in python_labels(rule.classes[m])]
+    if rule.abstain_label is not None:
+        return _abstaining_lines(rule, m, labels)
     if len(labels) == 2:
         return [_binary_sentence(rule, m, *labels)]
     k, loss = len(labels), rule.loss.output(m)
@@ -106,6 +112,36 @@ def _binary_sentence(rule: WeightedRule, m: int, negative: str, positive: str) -
     if np.isinf(threshold):
         return f"Always predict {positive if threshold < 0 else negative}."
     return f"Predict {positive} when its probability exceeds {threshold:.4g}, else {negative}."
+
+
+def _abstaining_lines(rule: WeightedRule, m: int, labels: list[str]) -> list[str]:
+    """What a rule that may abstain does: as without, and where it abstains."""
+    k, loss, label = len(labels), rule.loss.output(m), repr(rule.abstain_label)
+    if k == 2:
+        return [_regions_sentence(rule, m, labels, label)]
+    if not loss.is_diagonal:
+        return _table_lines(labels, loss.tensor()[0, :k, : k + 1], label)
+    weight, bonus = -loss.arrays[0][0, :k], -loss.arrays[1][0, : k + 1]
+    if (weight > 0).all():
+        bonus, weight = (bonus - bonus[:k].min()) / weight.min(), weight / weight.min()
+    if (weight == 1).all() and not bonus[:k].any():
+        return [
+            f"Predict the most probable class if its probability is at least {bonus[k]:.4g}, else abstain: {label}."
+        ]
+    first, *rest = _weight_lines(labels, weight, bonus[:k])
+    return [first, *rest, f"Abstain, {label}, where that is below {bonus[k]:.4g}."]
+
+
+def _regions_sentence(rule: WeightedRule, m: int, labels: list[str], label: str) -> str:
+    """Where a binary rule that may abstain does what, along the probability of class 1."""
+    words = [f"predict {own}" for own in labels] + [f"abstain: {label}"]
+    first, last, below, above = bisect_regions(rule.loss, rule.link, m)
+    if first == last:
+        return f"Always {words[first]}."
+    (between,) = {0, 1, 2} - {first, last}
+    middle = "" if np.nextafter(below, 1.0) >= above else f", between the two {words[between]}"
+    start = f"By the probability of {labels[1]}: up to {below:.4g} {words[first]}, "
+    return f"{start}{'above' if not middle else f'from {above:.4g} on'} {words[last]}{middle}."
 
 
 def _weight_lines(labels: list[str], weight: FloatArray, bonus: FloatArray) -> list[str]:
@@ -162,18 +198,21 @@ def _cut_lines(labels: list[str], grades: FloatArray, cuts: FloatArray) -> list[
     ]
 
 
-def _table_lines(labels: list[str], full: FloatArray) -> list[str]:
+def _table_lines(labels: list[str], full: FloatArray, abstain: str | None = None) -> list[str]:
+    """A table of losses, (K, K), or (K, K + 1) where the rule may abstain."""
+    columns = labels if abstain is None else [*labels, abstain]
     if len(labels) > _MANY_CLASSES:
-        return [f"Predict the class of least expected loss, by a table of {len(labels)} x {len(labels)} losses."]
+        return [f"Predict the class of least expected loss, by a table of {len(labels)} x {len(columns)} losses."]
     # Row constants change no decision: each row is shown against its least loss.
     cells = [[f"{value:.4g}" for value in row - row.min()] for row in full]
     first = max(len(label) for label in ["true", *labels])
-    widths = [max(len(label), *(len(row[j]) for row in cells)) for j, label in enumerate(labels)]
-    rows = [["true", *labels], *([label, *row] for label, row in zip(labels, cells, strict=True))]
+    widths = [max(len(label), *(len(row[j]) for row in cells)) for j, label in enumerate(columns)]
+    rows = [["true", *columns], *([label, *row] for label, row in zip(labels, cells, strict=True))]
     table = [
         "  ".join([head.ljust(first), *(c.rjust(w) for c, w in zip(row, widths, strict=True))]) for head, *row in rows
     ]
-    return ["Predict the class of least expected loss. Losses of predicting each column:", *table]
+    what = "Predict the class of least expected loss" + ("" if abstain is None else f", or abstain: {abstain}")
+    return [f"{what}. Losses of predicting each column:", *table]
 
 
 def _link_lines(rule: WeightedRule, m: int) -> list[str]:
@@ -199,6 +238,9 @@ def _link_lines(rule: WeightedRule, m: int) -> list[str]:
 
 def _summary_lines(rule: WeightedRule) -> list[str]:
     lines = []
+    if rule.abstain_label is not None:
+        words = f"{rule.n_outputs} outputs: least expected loss, of their classes or of abstaining"
+        return [f"{words}: {rule.abstain_label!r}.", *_link_summary(rule)]
     binary = rule.n_classes == 2
     if binary.any():
         lines += _threshold_summary(rule.thresholds[binary], int(binary.sum()))
