@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 HEAVY = ["sklearn", "pandas", "polars", "pyarrow", "matplotlib", "dask", "distributed", "typer", "rich", "pooch"]
+HEAVY += ["onnx", "onnxruntime", "skl2onnx", "sqlglot", "duckdb"]
 
 
 def run(code):

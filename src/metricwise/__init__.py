@@ -22,6 +22,7 @@ _HOME = {
     "solvers": None,
     "theory": None,
     "geometry": None,
+    "export": None,
     "Solution": "solvers",
     "WeightedRule": "rules",
     "MixtureRule": "rules",

@@ -1,4 +1,4 @@
-"""Writing a text to where a path leads: whole or not at all into a file, straight into anything else.
+"""Writing a text, or bytes, to where a path leads: whole or not at all into a file, straight into anything else.
 
 Owns what becomes of the file that is there. Loaded where a rule meets a file: most never do.
 """
@@ -13,35 +13,40 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["write_text"]
+__all__ = ["write_bytes", "write_text"]
 
 _STREAMS = {"stdin": 0, "stdout": 1, "stderr": 2}
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text; a file that is there keeps its permissions, a link stays a link, a device or a pipe what it is.
+    """Write a text in UTF-8; see :func:`write_bytes`."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write bytes; a file that is there keeps its permissions, a link stays a link, a device or a pipe what it is.
 
     Parameters
     ----------
     path : path
-        A file is replaced in one step, so that readers see the old text or the new one, and a failure leaves the old
-        one. Pipes, terminals, other devices, and the streams of this process have no old text: they are written to.
-    text : str
+        A file is replaced in one step, so that readers see the old content or the new one, and a failure leaves the
+        old one. Pipes, terminals, other devices, and streams of this process have no old content: they are written to.
+    content : bytes
     """
     path = Path(path)
     stream = _own_stream(str(path))
     if stream is not None:
-        _write_stream(stream, text)
+        _write_stream(stream, content)
         return
     try:
         old = path.stat()
     except FileNotFoundError:
         old = None
     if old is None or stat.S_ISREG(old.st_mode):
-        _replace(Path(os.path.realpath(path)), text, old)
+        _replace(Path(os.path.realpath(path)), content, old)
         return
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+    with path.open("wb") as file:
+        file.write(content)
 
 
 def _own_stream(path: str) -> int | None:
@@ -55,15 +60,15 @@ def _own_stream(path: str) -> int | None:
     return _STREAMS[found[1]] if found[1] else int(found[2])
 
 
-def _write_stream(stream: int, text: str) -> None:
+def _write_stream(stream: int, content: bytes) -> None:
     for own in (sys.stdout, sys.stderr):  # what was printed before comes before
         if own is not None:
             own.flush()
-    with os.fdopen(os.dup(stream), "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+    with os.fdopen(os.dup(stream), "wb") as file:
+        file.write(content)
 
 
-def _replace(path: Path, text: str, old: os.stat_result | None) -> None:
+def _replace(path: Path, content: bytes, old: os.stat_result | None) -> None:
     # A reader sees the old file or the new one: renaming within a directory is atomic.
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
 
@@ -72,8 +77,8 @@ def _replace(path: Path, text: str, old: os.stat_result | None) -> None:
         return os.open(name, flags, 0o666 if old is None else 0o600)
 
     try:
-        with open(temporary, "x", encoding="utf-8", newline="\n", opener=create) as file:
-            file.write(text)
+        with open(temporary, "xb", opener=create) as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         if old is not None:

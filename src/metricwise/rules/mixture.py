@@ -157,6 +157,19 @@ class MixtureRule:
         """K, the largest K_m."""
         return self.schema.width
 
+    @property
+    def edges(self) -> FloatArray:
+        """Where in [0, 1) the share of each rule but the last ends, of shape (M, R - 1).
+
+        A row whose number, see :func:`uniforms`, is at least r of them is decided by rule r.
+        """
+        weights = np.atleast_2d(self.weights)
+        edges = np.cumsum(weights, axis=1)
+        # Rounding must not leave a sliver at the end to rules of weight zero.
+        left = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+        edges[:, :-1][left[:, 1:] == 0] = 1.0
+        return np.broadcast_to(edges[:, :-1], (self.n_outputs, len(self.rules) - 1))
+
     # ---------------------------------------------------------------------------------------------- decisions
 
     def predict(self, proba: Any, start: int = 0) -> NDArray[Any]:
@@ -220,15 +233,10 @@ class MixtureRule:
 
     def _choices(self, start: int, n_rows: int) -> NDArray[Any]:
         """Index of the rule drawn for each row and output."""
-        weights = np.atleast_2d(self.weights)
-        edges = np.cumsum(weights, axis=1)
-        # Rounding must not leave a sliver at the end to rules of weight zero.
-        left = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
-        edges[:, :-1][left[:, 1:] == 0] = 1.0
         drawn = uniforms(self.seed, start, n_rows, self.n_outputs)
         choice = np.zeros(drawn.shape, dtype=np.min_scalar_type(len(self.rules)))
-        for r in range(len(self.rules) - 1):
-            choice += drawn >= edges[:, r]
+        for edges in self.edges.T:
+            choice += drawn >= edges
         return choice
 
     def describe(self) -> str:

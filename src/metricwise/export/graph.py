@@ -1,0 +1,177 @@
+"""Nodes of an ONNX graph that decide as a rule does.
+
+Owns the arithmetic: in double precision, product by product and sum by sum, for the order of sums within MatMul or
+ReduceSum is anybody's guess. Operators are those of opset 13; draws of mixtures need opset 18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..rules import MixtureRule, WeightedRule
+from . import standalone
+from .outputs import Rule, unknown_kind
+
+__all__ = ["Builder"]
+
+_STEP = 0x9E3779B97F4A7C15
+_MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Nodes and constants, named with a prefix that nothing else in the graph has."""
+
+    onnx: Any
+    prefix: str = ""
+    nodes: list[Any] = field(default_factory=list)
+    constants: dict[str, Any] = field(default_factory=dict)
+
+    # --------------------------------------------------------------------------------------------------- plumbing
+
+    def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """Add a node of one output, and return the name of that."""
+        name = output or f"{self.prefix}{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], name=f"{name}_node", **attributes))
+        return name
+
+    def constant(self, value: Any) -> str:
+        """Add a constant, once for equal ones, and return its name."""
+        array = np.asarray(value)
+        key = repr((array.dtype.str, array.shape, array.tolist()))
+        if key not in self.constants:
+            name = f"{self.prefix}constant_{len(self.constants)}"
+            self.constants[key] = self.onnx.numpy_helper.from_array(array, name)
+        return str(self.constants[key].name)
+
+    def cast(self, value: str, dtype: Any) -> str:
+        kind = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.add("Cast", value, to=kind)
+
+    def slices(self, value: str, n: int) -> list[str]:
+        """The n slices of size 1 along the last axis, which stays."""
+        return [self.add("Gather", value, self.constant(np.array([i])), axis=-1) for i in range(n)]
+
+    def chain(self, operator: str, parts: Sequence[str]) -> str:
+        """Combine in order."""
+        result = parts[0]
+        for part in parts[1:]:
+            result = self.add(operator, result, part)
+        return result
+
+    # -------------------------------------------------------------------------------------------------- decisions
+
+    def codes(self, rule: Rule, eta: str, positive: bool, key: str | None) -> str:
+        """Add the decisions of any kind of rule.
+
+        Parameters
+        ----------
+        eta : str
+            Name of the probabilities, double: (N, M, K), or (N, M, 1) of the second of two classes if `positive`.
+        key : str or None
+            Name of the keys of rows, int64 of shape (N,): for mixtures.
+
+        Returns
+        -------
+        str
+            Name of the codes, int64 of shape (N, M).
+        """
+        match rule:
+            case WeightedRule():
+                return self.weighted(rule, eta, positive)
+            case MixtureRule():
+                assert key is not None
+                number = self.uniforms(rule.seed, key, rule.n_outputs)
+                result = self.codes(rule.rules[0], eta, positive, key)
+                for r, part in enumerate(rule.rules[1:]):
+                    edge = self.constant(rule.edges[:, r])
+                    beyond = self.add("Not", self.add("Less", number, edge))
+                    result = self.add("Where", beyond, self.codes(part, eta, positive, key), result)
+                return result
+            case _:
+                raise unknown_kind(rule, "to_onnx")
+
+    def weighted(self, rule: WeightedRule, eta: str, positive: bool) -> str:
+        """The decisions of a weighted rule."""
+        k = rule.width
+        classes = [self.add("Sub", self.constant(1.0), eta), eta] if positive else self.slices(eta, k)
+        if rule.link is not None:
+            classes = self.recalibrated(rule, classes, positive)
+        scores = self.scores(rule, classes, positive)
+        real = np.arange(k) < rule.n_classes[:, None]
+        if not real.all():  # padding is never predicted
+            scores = self.add("Where", self.constant(real), scores, self.constant(np.inf))
+        return self.add("ArgMin", scores, axis=-1, keepdims=0, select_last_index=0)
+
+    def scores(self, rule: WeightedRule, classes: list[str], positive: bool) -> str:
+        """The expected loss of each decision, (N, M, K)."""
+        if not rule.loss.is_diagonal:
+            (full,) = rule.loss.arrays
+            terms = [self.add("Mul", eta, self.constant(full[:, i])) for i, eta in enumerate(classes)]
+            return self.chain("Add", terms)
+        diagonal, offset = rule.loss.arrays
+        scores = self.add("Mul", self.add("Concat", *classes, axis=-1), self.constant(diagonal))
+        if not offset.any():
+            return scores
+        total = self.constant(1.0) if positive else self.chain("Add", classes)
+        return self.add("Add", scores, self.add("Mul", total, self.constant(offset)))
+
+    def recalibrated(self, rule: WeightedRule, classes: list[str], positive: bool) -> list[str]:
+        """``softmax(t * log(max(eta, floor)) + c)``, class by class."""
+        assert rule.link is not None
+        link, real = rule.link, np.arange(rule.width)[:, None] < rule.n_classes
+        logits = []
+        for j, eta in enumerate(classes):
+            raised = self.add("Log", self.add("Max", eta, self.constant(link.floor)))
+            scaled = self.add("Mul", raised, self.constant(link.temperature[:, None]))
+            bias = np.where(real[j], link.bias[:, j], -np.inf)[:, None]
+            logits.append(self.add("Add", scaled, self.constant(bias)))
+        highest = self.chain("Max", logits)
+        powers = [self.add("Exp", self.add("Sub", logit, highest)) for logit in logits]
+        scale = self.add("Div", self.constant(1.0), self.chain("Add", powers))
+        if positive:
+            second = self.add("Mul", powers[1], scale)
+            return [self.add("Sub", self.constant(1.0), second), second]
+        return [self.add("Mul", power, scale) for power in powers]
+
+    def normalized(self, eta: str, k: int, dtype: Any) -> str:
+        """Scores divided by the sum of their row, in double precision, then rounded as the scores are."""
+        shares = self.add("Div", eta, self.chain("Add", self.slices(eta, k)))
+        return shares if np.dtype(dtype) == np.float64 else self.cast(self.cast(shares, dtype), np.float64)
+
+    # ------------------------------------------------------------------------------------------------------ draws
+
+    def uniforms(self, seed: int, key: str, n_outputs: int) -> str:
+        """The numbers of rows and outputs that mixtures draw by, (N, M): SplitMix64 on unsigned integers."""
+        column = self.add("Unsqueeze", self.cast(key, np.uint64), self.constant(np.array([1])))
+        origin = int(standalone.mixed(seed + _STEP))  # type: ignore[no-untyped-call]
+        moved = self.add("Add", self.add("Mul", column, self.bits(_STEP)), self.bits(origin))
+        steps = np.arange(1, n_outputs + 1, dtype=np.uint64) * np.uint64(_STEP)
+        bits = self.mixed(self.add("Add", self.mixed(moved), self.constant(steps)))
+        high = self.add("BitShift", bits, self.bits(11), direction="RIGHT")
+        return self.add("Mul", self.cast(high, np.float64), self.constant(2.0**-53))
+
+    def mixed(self, state: str) -> str:
+        for shift, factor in _MIXERS:
+            folded = self.add("BitwiseXor", state, self.add("BitShift", state, self.bits(shift), direction="RIGHT"))
+            state = self.add("Mul", folded, self.bits(factor))
+        return self.add("BitwiseXor", state, self.add("BitShift", state, self.bits(31), direction="RIGHT"))
+
+    def bits(self, value: int) -> str:
+        return self.constant(np.array(value, dtype=np.uint64))
+
+    # ----------------------------------------------------------------------------------------------------- labels
+
+    def labels(self, codes: str, tables: Sequence[NDArray[Any]], output: str, several: bool) -> str:
+        """Labels of codes (N, M): of shape (N, M), or (N,) of a single output."""
+        if not several:
+            column = self.add("Squeeze", codes, self.constant(np.array([1])))
+            return self.add("Gather", self.constant(tables[0]), column, output=output, axis=0)
+        starts = np.concatenate([[0], np.cumsum([len(table) for table in tables])[:-1]])
+        position = self.add("Add", codes, self.constant(starts.astype(np.int64)))
+        return self.add("Gather", self.constant(np.concatenate(list(tables))), position, output=output, axis=0)

@@ -1,0 +1,190 @@
+"""Rules as ONNX models, alone or behind a classifier.
+
+Owns what goes in and comes out; the arithmetic is in `graph`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._version import __version__
+from ..inputs.messages import shown
+from ..rules import MixtureRule
+from ..rules.files import write_bytes
+from .graph import Builder
+from .outputs import Label, Rule, labels_of, needs_extra, output_names, read_rule
+
+__all__ = ["to_onnx"]
+
+_OPSET = 18
+_IR_VERSION = 9  # goes with opset 18: onnxruntime 1.14 and later
+_DTYPES = {"float64": np.float64, "float32": np.float32}
+_WHO = "to_onnx"
+
+
+def to_onnx(
+    rule: Any,
+    path: str | os.PathLike[str] | None = None,
+    append_to: Any = None,
+    *,
+    dtype: str = "float64",
+    positive: bool | None = None,
+    probability_output: str | None = None,
+) -> Any:
+    """Write a rule as an ONNX model.
+
+    Scores are computed in double precision, in the one order in which ``rule.predict`` computes them, so decisions are
+    the same to the last tie; behind a link they may differ where two scores are within 1e-9 of one another, for
+    runtimes differ in the last bit of exp and log. The model checks nothing: probabilities that ``rule.predict`` refuses, NaN
+    among them, must not reach it.
+
+    Parameters
+    ----------
+    rule : WeightedRule, MixtureRule, Solution, path, JSON text, or document
+    path : path, optional
+        Where to write the model too, whole or not at all.
+    append_to : onnx.ModelProto or path, optional
+        A classifier that the rule is put behind. Its classes must be those of the rule, in the same order; where the
+        model names them, as scikit-learn's do, that is checked. A ZipMap at its end is taken off.
+    dtype : {"float64", "float32"}, default="float64"
+        Of the probabilities that the model takes; with `append_to` that of the classifier's.
+    positive : bool, optional
+        Whether the input has the probability of the second of two classes alone. By default so for several outputs
+        of two classes each.
+    probability_output : str, optional
+        Name of the classifier's output that holds probabilities, where that is not clear.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Its input is "probabilities": (N, K) of one output, (N, 1) if `positive`; of several outputs (N, M, K) with 0
+        beyond the classes of an output, or (N, M) if `positive`. A mixture takes "keys" besides, integers (N,): rows
+        whose keys are their positions get what ``rule.predict`` gives them. The first output is "decisions", labels of
+        shape (N,) or (N, M). Where the labels of outputs are of several types, each has a tensor of its own, named
+        like the output. Behind a classifier the inputs are the classifier's and its probabilities come out too.
+
+    See Also
+    --------
+    register_converters : Teaches skl2onnx the estimators of metricwise.
+    to_sql : The same as an SQL expression.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> model = mw.export.to_onnx(mw.WeightedRule.from_weights([1, 2, 3]))
+    >>> [one.name for one in model.graph.input], [one.name for one in model.graph.output]
+    (['probabilities'], ['decisions'])
+    """
+    onnx = _import_onnx()
+    rule = read_rule(rule, _WHO)
+    if append_to is None:
+        model = _alone(onnx, rule, dtype, positive)
+    else:
+        from .appended import behind
+
+        model = behind(onnx, rule, append_to, probability_output, positive)
+    onnx.checker.check_model(model, full_check=True)
+    if path is not None:
+        write_bytes(path, model.SerializeToString())
+    return model
+
+
+def _import_onnx() -> Any:
+    try:
+        import onnx
+        import onnx.checker
+        import onnx.helper
+        import onnx.numpy_helper
+    except ImportError:
+        raise needs_extra(_WHO, "onnx", "onnx") from None
+    return onnx
+
+
+def _alone(onnx: Any, rule: Rule, dtype: str, positive: bool | None) -> Any:
+    if dtype not in _DTYPES:
+        raise ValueError(f"{_WHO}: dtype must be 'float64' or 'float32', got {shown(dtype)}.")
+    positive = read_positive(rule, positive)
+    kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(_DTYPES[dtype]))
+    shape: list[Any] = ["N", rule.n_outputs] if rule.multioutput or positive else ["N", rule.width]
+    if rule.multioutput and not positive:
+        shape.append(rule.width)
+    inputs = [onnx.helper.make_tensor_value_info("probabilities", kind, shape)]
+    builder = Builder(onnx)
+    outputs = decide(builder, rule, "probabilities", _DTYPES[dtype], positive)
+    inputs += key_input(onnx, rule)
+    graph = onnx.helper.make_graph(builder.nodes, "metricwise_rule", inputs, outputs, list(builder.constants.values()))
+    graph.doc_string = rule.describe()
+    return onnx.helper.make_model(
+        graph,
+        opset_imports=[onnx.helper.make_opsetid("", _OPSET)],
+        ir_version=_IR_VERSION,
+        producer_name="metricwise",
+        producer_version=__version__,
+    )
+
+
+def read_positive(rule: Rule, positive: bool | None) -> bool:
+    """Whether probabilities of the second of two classes are given alone."""
+    possible = bool((rule.n_classes == 2).all()) and not rule.schema.normalize
+    if positive is None:
+        return possible and rule.multioutput
+    if positive and not possible:
+        raise ValueError(
+            f"{_WHO}: positive must be False where an output has more than two classes or normalize is True, got True."
+        )
+    return bool(positive)
+
+
+def key_input(onnx: Any, rule: Rule) -> list[Any]:
+    """Return the input by which rules are drawn, of a mixture."""
+    if not isinstance(rule, MixtureRule):
+        return []
+    return [onnx.helper.make_tensor_value_info("keys", onnx.TensorProto.INT64, ["N"])]
+
+
+def decide(builder: Builder, rule: Rule, proba: str, dtype: Any, positive: bool) -> list[Any]:
+    """Add the nodes from probabilities, as they come in, to labels; return the descriptions of the outputs."""
+    onnx = builder.onnx
+    eta = proba if np.dtype(dtype) == np.float64 else builder.cast(proba, np.float64)
+    if positive:
+        eta = builder.add("Unsqueeze", eta, builder.constant(np.array([2])))
+    elif not rule.multioutput:
+        eta = builder.add("Unsqueeze", eta, builder.constant(np.array([1])))
+    if rule.schema.normalize:
+        eta = builder.normalized(eta, rule.width, dtype)
+    codes = builder.codes(rule, eta, positive, "keys")
+    tables = [_label_array(labels) for labels in labels_of(rule, _WHO)]
+    if len({table.dtype.kind for table in tables}) == 1:
+        shape = ["N", rule.n_outputs] if rule.multioutput else ["N"]
+        name = builder.labels(codes, tables, "decisions", rule.multioutput)
+        return [_value(onnx, name, tables[0], shape)]
+    outputs = []
+    for m, (name, table) in enumerate(zip(output_names(rule), tables, strict=True)):
+        column = builder.add("Gather", codes, builder.constant(np.array([m])), axis=1)
+        outputs.append(_value(onnx, builder.labels(column, [table], name, False), table, ["N"]))
+    return outputs
+
+
+def _value(onnx: Any, name: str, table: NDArray[Any], shape: Sequence[Any]) -> Any:
+    kind = onnx.TensorProto.STRING if table.dtype == object else onnx.helper.np_dtype_to_tensor_dtype(table.dtype)
+    return onnx.helper.make_tensor_value_info(name, kind, shape)
+
+
+def _label_array(labels: Sequence[Label]) -> NDArray[Any]:
+    """Labels as a tensor of one type: text, int64, double or bool."""
+    kinds = {type(label) for label in labels}
+    if len(kinds) > 1:
+        raise ValueError(f"{_WHO}: the labels of an output must be of one type in ONNX, got {shown(list(labels))}.")
+    (kind,) = kinds
+    if kind is int and max(map(abs, labels)) >= 2**63:  # type: ignore[arg-type]
+        raise ValueError(f"{_WHO}: labels must be integers of 64 bits, got {shown(list(labels))}.")
+    if kind is str:
+        array = np.empty(len(labels), dtype=object)
+        array[:] = labels
+        return array
+    return np.array(labels, dtype={int: np.int64, float: np.float64, bool: np.bool_}[kind])

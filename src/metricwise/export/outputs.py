@@ -1,0 +1,131 @@
+"""What every export writes down: the outputs of a weighted rule, one by one, and which rules are known at all.
+
+Owns the tables of an output: labels, losses, the link. Must not know any format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..rules import MixtureRule, WeightedRule, as_rule
+from ..rules.serialize import plain_labels
+
+__all__ = ["LinkTable", "OutputTable", "Rule", "labels_of", "needs_extra", "output_names", "read_rule", "unknown_kind"]
+
+FloatArray = NDArray[np.float64]
+Label = str | int | float | bool
+Rule = WeightedRule | MixtureRule
+
+
+@dataclass(frozen=True)
+class LinkTable:
+    """``softmax(temperature * log(max(eta, floor)) + bias)`` of one output."""
+
+    temperature: float
+    bias: tuple[float, ...]
+    floor: float
+
+
+@dataclass(frozen=True)
+class OutputTable:
+    """One output of a weighted rule: K classes, D decisions, D >= K.
+
+    Parameters
+    ----------
+    labels : tuple of D labels
+        Of the decisions; the first K are the classes.
+    n_classes : int
+        K.
+    diagonal, offset : tuple of D floats, or None
+        The score of decision j is ``diagonal_j * eta_j + offset_j * s``, s the sum of the row; 0 stands for ``eta_j``
+        of a decision that is no class.
+    full : tuple of K tuples of D floats, or None
+        The score of decision j is ``sum_i full[i][j] * eta_i``, in order.
+    link : LinkTable or None
+    changes : tuple (at_zero, at_one, last), or None
+        For two classes: the decisions at probability 0 and 1 of class 1, and the last probability that is decided as 0
+        is; None where that is known within rounding only.
+    """
+
+    labels: tuple[Label, ...]
+    n_classes: int
+    diagonal: tuple[float, ...] | None
+    offset: tuple[float, ...] | None
+    full: tuple[tuple[float, ...], ...] | None
+    link: LinkTable | None
+    changes: tuple[int, int, float] | None
+
+    @classmethod
+    def of(cls, rule: WeightedRule, m: int, who: str) -> OutputTable:
+        """Return the table of output m of a rule."""
+        labels = tuple(plain_labels(rule.classes[m], who))
+        k = len(labels)
+        loss = rule.loss.output(m)
+        arrays = [array[0][..., :k] if loss.is_diagonal else array[0][:k, :k] for array in loss.arrays]
+        diagonal, offset = (_floats(array) for array in arrays) if loss.is_diagonal else (None, None)
+        full = None if loss.is_diagonal else tuple(_floats(row) for row in arrays[0])
+        link = None
+        if rule.link is not None:
+            link = LinkTable(float(rule.link.temperature[m]), _floats(rule.link.bias[m, :k]), rule.link.floor)
+        return cls(labels, k, diagonal, offset, full, link, _changes(rule, m, diagonal, link))
+
+    @property
+    def n_decisions(self) -> int:
+        """D."""
+        return len(self.labels)
+
+
+def _floats(values: Any) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+def _changes(
+    rule: WeightedRule, m: int, diagonal: Sequence[float] | None, link: LinkTable | None
+) -> tuple[int, int, float] | None:
+    """Where the decision on one probability changes, if that is exact, or as exact as exp and log are anywhere."""
+    if rule.n_classes[m] != 2:
+        return None
+    if link is None and (diagonal is None or max(diagonal) > 0):
+        return None
+    at_zero, at_one, last = (array[m] for array in rule.changes)
+    return int(at_zero), int(at_one), float(last)
+
+
+def read_rule(rule: Any, who: str) -> Rule:
+    """Return a rule, read from what stands for one, or refuse what is none."""
+    if hasattr(rule, "rule") and not isinstance(rule, (str, bytes)) and not hasattr(rule, "predict"):
+        rule = rule.rule  # of a Solution
+    if isinstance(rule, (WeightedRule, MixtureRule)):
+        return rule
+    if isinstance(rule, type) or not (isinstance(rule, (str, dict)) or hasattr(rule, "__fspath__")):
+        raise unknown_kind(rule, who)
+    return as_rule(rule)
+
+
+def unknown_kind(rule: Any, who: str) -> TypeError:
+    """Return the error that says which kinds of rules can be exported."""
+    return TypeError(
+        f"{who}: rule must be a WeightedRule or a MixtureRule, a Solution, or a rule file, got {type(rule).__name__}."
+    )
+
+
+def output_names(rule: Rule) -> list[str]:
+    """Return a name for each output."""
+    names = rule.schema.output_names
+    return [f"output_{m}" for m in range(rule.n_outputs)] if names is None else list(names)
+
+
+def labels_of(rule: Rule, who: str) -> list[tuple[Label, ...]]:
+    """Return the labels of the decisions about each output."""
+    seen: dict[int, tuple[Label, ...]] = {}
+    return [seen.setdefault(id(labels), tuple(plain_labels(labels, who))) for labels in rule.classes]
+
+
+def needs_extra(who: str, package: str, extra: str) -> ImportError:
+    """Return the error that says how to get what is missing."""
+    return ImportError(f"{who}: needs {package}, which is not installed: pip install metricwise[{extra}].")

@@ -1,0 +1,374 @@
+"""Rules as SQL expressions.
+
+Owns the expression of each output: a comparison with a threshold where there is one, else a CASE over the worth of the
+decisions, the loss with its sign turned. Builds it as a tree of sqlglot, which knows how dialects quote.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..inputs.messages import shown
+from ..inputs.probabilities import sum_tolerance
+from ..rules import MixtureRule, WeightedRule
+from ..rules.files import write_text
+from .dialects import DIALECTS, Dialect
+from .outputs import Label, LinkTable, OutputTable, Rule, labels_of, needs_extra, output_names, read_rule, unknown_kind
+
+__all__ = ["to_sql"]
+
+Expression = Any  # a node of sqlglot, which is an extra
+
+_MANY = 64  # arguments of one function; some databases take no more than a hundred
+_SMALLEST_POWER = 600.0  # exp(-600) is a normal number, and so is the sum of products of such with losses
+_LARGEST_TOTAL = 1e300
+_LARGEST_INTEGER = 2**63 - 1
+
+
+def to_sql(
+    rule: Any,
+    columns: Sequence[Any] | None = None,
+    dialect: str = "duckdb",
+    path: str | os.PathLike[str] | None = None,
+    *,
+    draw: str | Sequence[str] | None = None,
+) -> str:
+    """Write a rule as an SQL expression over columns of probabilities.
+
+    Decisions are those of ``rule.predict`` on the same doubles (single-precision columns are widened first), to the
+    last tie. Behind a link they may differ where two scores are within 1e-9 of one another, for databases differ in the
+    last bit of powers. Rows that ``rule.predict`` refuses have no decision: the expression is NULL where a probability
+    is missing, NaN or negative, or where those of a row do not sum to 1.
+
+    Parameters
+    ----------
+    rule : WeightedRule, MixtureRule, Solution, path, JSON text, or document
+    columns : sequence, optional
+        Names of the columns, in the order of the classes. For one output a name per class; for two classes, also that
+        of the second class alone. For several outputs one such list each, or a name where the probability of the second
+        of two classes is given alone. By default columns are named like the classes; for several outputs like the
+        outputs if all have two classes, else ``<output>=<class>``. Names are quoted: their case matters.
+    dialect : {"duckdb", "postgres", "sqlite", "bigquery", "snowflake", "spark"}, default="duckdb"
+        SQLite needs its mathematical functions (``SQLITE_ENABLE_MATH_FUNCTIONS``, which most builds have) for links
+        with a temperature, unless the probability of the second of two classes is given alone.
+    path : path, optional
+        Where to write the text too, whole or not at all.
+    draw : str, or sequence of M str, optional
+        For a mixture, and only there: the column with the number in [0, 1) by which one of its rules is drawn, of each
+        output where there are several. A hash of the row's key over its range serves; the numbers that
+        ``rule.predict`` draws are those of ``metricwise.rules.mixture.uniforms``.
+
+    Returns
+    -------
+    str
+        An expression for one output. For several, ``expression AS "name"`` of each, separated by commas, as they stand
+        in a SELECT.
+
+    See Also
+    --------
+    to_python : The same as Python source.
+    to_onnx : The same as an ONNX graph.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> rule = mw.WeightedRule.from_thresholds(0.3, classes=["fine", "fraud"], pos_label="fraud")
+    >>> print(mw.export.to_sql(rule, ["p"], dialect="postgres"))
+    CASE WHEN "p" >= 0 AND "p" <= 0.3 THEN 'fine' WHEN "p" > 0.3 AND "p" <= 1 THEN 'fraud' END
+    >>> rule = mw.WeightedRule.from_weights({"a": 1.0, "b": 2.0, "c": 2.5})
+    >>> print(mw.export.to_sql(rule, dialect="postgres"))
+    CASE
+      WHEN "a" >= 0
+      AND "b" >= 0
+      AND "c" >= 0
+      AND ABS(CAST("a" AS DOUBLE PRECISION) + "b" + "c" - 1) <= 0.015001
+      THEN CASE GREATEST("a", 2.0 * "b", 2.5 * "c")
+        WHEN "a"
+        THEN 'a'
+        WHEN 2.0 * "b"
+        THEN 'b'
+        ELSE 'c'
+      END
+    END
+    """
+    who = "to_sql"
+    rule, writer = read_rule(rule, who), _Writer.of(dialect, who)
+    names = _read_columns(columns, rule, who)
+    draws = _read_draws(draw, rule, who)
+    for labels in labels_of(rule, who):
+        _check_labels(labels, who)
+    expressions = [writer.output(rule, m, names[m], draws[m]) for m in range(rule.n_outputs)]
+    texts = [one.sql(dialect=writer.dialect.name, pretty=True) for one in expressions]
+    if rule.multioutput:
+        titles = [writer.column(name).sql(dialect=writer.dialect.name) for name in output_names(rule)]
+        texts = [f"{text} AS {title}" for text, title in zip(texts, titles, strict=True)]
+    text = ",\n".join(texts)
+    if path is not None:
+        write_text(path, text + "\n")
+    return text
+
+
+# ----------------------------------------------------------------------------------------------------- arguments
+
+
+def _read_columns(columns: Sequence[Any] | None, rule: Rule, who: str) -> list[list[str]]:
+    """Return the names of the columns of each output: of every class, or of the second of two alone."""
+    if columns is None:
+        return _default_columns(rule, who)
+    if isinstance(columns, (str, bytes)) or not isinstance(columns, Sequence):
+        raise TypeError(f"{who}: columns must be a list of names, got {shown(columns)}.")
+    each = list(columns) if rule.multioutput else [list(columns)]
+    if len(each) != rule.n_outputs:
+        raise ValueError(f"{who}: columns must be given for each of {rule.n_outputs} outputs, got {len(each)}.")
+    result = []
+    for m, names in enumerate(each):
+        names = [names] if isinstance(names, str) else list(names)
+        k = int(rule.n_classes[m])
+        if not _are_names(names) or len(set(names)) < len(names):
+            raise ValueError(f"{who}: columns must be distinct names, got {shown(names)}.")
+        if len(names) != k and (k > 2 or len(names) != 1 or rule.schema.normalize):
+            alone = " or 1, that of the second class," if k == 2 and not rule.schema.normalize else ""
+            raise ValueError(f"{who}: columns must have {k} names{alone} for output {m}, got {len(names)}.")
+        result.append(names)
+    return result
+
+
+def _are_names(names: Sequence[Any]) -> bool:
+    return all(isinstance(name, str) and name for name in names)
+
+
+def _default_columns(rule: Rule, who: str) -> list[list[str]]:
+    classes = [[str(label) for label in labels] for labels in labels_of(rule, who)]
+    if not rule.multioutput:
+        return [classes[0][: int(rule.n_classes[0])]]
+    names = output_names(rule)
+    if (rule.n_classes == 2).all() and not rule.schema.normalize:
+        return [[name] for name in names]
+    return [
+        [f"{name}={label}" for label in labels[: int(k)]]
+        for name, labels, k in zip(names, classes, rule.n_classes, strict=True)
+    ]
+
+
+def _read_draws(draw: str | Sequence[str] | None, rule: Rule, who: str) -> list[str | None]:
+    if not isinstance(rule, MixtureRule):
+        if draw is not None:
+            raise ValueError(f"{who}: draw is for a MixtureRule, got {shown(draw)} with a {type(rule).__name__}.")
+        return [None] * rule.n_outputs
+    names = [draw] if isinstance(draw, str) else list(draw or ())
+    if len(names) != rule.n_outputs or not _are_names(names):
+        raise ValueError(
+            f"{who}: draw must name the column of numbers in [0, 1) by which a MixtureRule is drawn, one for each of "
+            f"{rule.n_outputs} outputs, got {shown(draw)}; a hash of the row's key over its range serves."
+        )
+    return list(names)
+
+
+def _check_labels(labels: Sequence[Label], who: str) -> None:
+    kinds = {type(label) for label in labels}
+    if len(kinds) > 1:
+        raise ValueError(f"{who}: the labels of an output must be of one type in SQL, got {shown(list(labels))}.")
+    for label in labels:
+        if isinstance(label, str) and "\0" in label:
+            raise ValueError(f"{who}: labels must not hold the character NUL, which databases refuse, got {label!r}.")
+        if isinstance(label, int) and abs(label) > _LARGEST_INTEGER:
+            raise ValueError(f"{who}: labels must be integers of 64 bits, got {shown(label)}.")
+
+
+# ------------------------------------------------------------------------------------------------------- writing
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The probabilities of one output as expressions, their sum, and when they are probabilities at all."""
+
+    eta: list[Expression]
+    total: Expression | None
+    valid: Expression
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Builds expressions of one dialect."""
+
+    dialect: Dialect
+    exp: Any  # the module sqlglot.expressions, which is imported where it is needed
+
+    @classmethod
+    def of(cls, dialect: str, who: str) -> _Writer:
+        if dialect not in DIALECTS:
+            raise ValueError(f"{who}: dialect must be one of {list(DIALECTS)}, got {shown(dialect)}.")
+        try:
+            from sqlglot import expressions
+        except ImportError:
+            raise needs_extra(who, "sqlglot", "sql") from None
+        return cls(DIALECTS[dialect], expressions)
+
+    def output(self, rule: Rule, m: int, names: list[str], draw: str | None) -> Expression:
+        """The decision of any kind of rule about output m."""
+        match rule:
+            case WeightedRule():
+                return self.decision(OutputTable.of(rule, m, "to_sql"), names, rule.normalize)
+            case MixtureRule():
+                parts = [self.output(part, m, names, None) for part in rule.rules]
+                return self.drawn(parts, rule.edges[m].tolist(), self.column(str(draw)))
+            case _:
+                raise unknown_kind(rule, "to_sql")
+
+    def drawn(self, parts: list[Expression], edges: list[float], draw: Expression) -> Expression:
+        """One of several decisions, by a number in [0, 1): NULL where that is NULL, NaN or no such number."""
+        case = self.exp.Case()
+        for part, edge in zip(parts, [*edges, 1.0], strict=True):
+            inside = self.all(
+                [self.at_least(draw, self.number(0.0)), self.exp.LT(this=draw, expression=self.number(edge))]
+            )
+            case = case.when(inside, part, copy=False)
+        return case
+
+    # ------------------------------------------------------------------------------------------------ decisions
+
+    def decision(self, table: OutputTable, names: list[str], normalize: bool) -> Expression:
+        """The decision of a weighted rule about one output."""
+        if len(names) == 1 and table.n_decisions == 2 and table.changes is not None:
+            return self.by_threshold(self.column(names[0]), table.labels, *table.changes)
+        row = self.row(names, normalize)
+        if table.link is not None:
+            row = self.recalibrated(row, table.link, alone=len(names) == 1)
+        labels = [self.label(label) for label in table.labels]
+        case = self.exp.Case().when(row.valid, self.best(self.worths(table, row), labels), copy=False)
+        return case
+
+    def by_threshold(
+        self, p: Expression, labels: Sequence[Label], at_zero: int, at_one: int, last: float
+    ) -> Expression:
+        """Comparisons of the probability of the second of two classes with the last one that is decided as 0 is."""
+        case, zero, one = self.exp.Case(), self.exp.Literal.number(0), self.exp.Literal.number(1)
+        if at_zero == at_one:
+            return case.when(self.all([self.at_least(p, zero), self.at_most(p, one)]), self.label(labels[at_one]))
+        change = self.number(last)
+        case = case.when(self.all([self.at_least(p, zero), self.at_most(p, change)]), self.label(labels[at_zero]))
+        return case.when(self.all([self.more(p, change), self.at_most(p, one)]), self.label(labels[at_one]))
+
+    def best(self, worths: list[Expression], labels: list[Expression]) -> Expression:
+        """The label of the largest worth, the first where several are."""
+        if len(worths) == 2:
+            return self.exp.Case().when(self.more(worths[1], worths[0]), labels[1]).else_(labels[0])
+        case = self.exp.Case(this=self.greatest(worths))
+        for worth, label in zip(worths[:-1], labels[:-1], strict=True):
+            case = case.when(worth, label, copy=False)
+        return case.else_(labels[-1], copy=False)
+
+    def worths(self, table: OutputTable, row: _Row) -> list[Expression]:
+        """The loss of each decision with its sign turned, which is exact, so that the largest is best."""
+        if table.full is not None:
+            return [
+                self.sum_of([(-a[j], p) for a, p in zip(table.full, row.eta, strict=True)])
+                for j in range(table.n_decisions)
+            ]
+        assert table.diagonal is not None and table.offset is not None
+        worths = []
+        for j, (d, v) in enumerate(zip(table.diagonal, table.offset, strict=True)):
+            terms: list[tuple[float, Expression | None]] = [(-v, row.total)]
+            worths.append(self.sum_of([(-d, row.eta[j]), *terms] if j < table.n_classes else terms))
+        return worths
+
+    # ----------------------------------------------------------------------------------------------------- rows
+
+    def row(self, names: list[str], normalize: bool) -> _Row:
+        columns = [self.column(name) for name in names]
+        zero, one = self.exp.Literal.number(0), self.exp.Literal.number(1)
+        if len(names) == 1:
+            p = columns[0]
+            rest = self.exp.Paren(this=self.exp.Sub(this=one, expression=p))
+            return _Row([rest, p], None, self.all([self.at_least(p, zero), self.at_most(p, one)]))
+        positive = [self.at_least(column, zero) for column in columns]
+        total = self.total(columns)
+        if normalize:
+            bounds = [self.more(total, zero), self.at_most(total, self.number(_LARGEST_TOTAL))]
+            shares = [self.exp.Div(this=column, expression=self.exp.Paren(this=total)) for column in columns]
+            return _Row(shares, self.total(shares), self.all([*positive, *bounds]))
+        off = self.exp.Abs(this=self.exp.Sub(this=total, expression=one))
+        return _Row(
+            columns, total, self.all([*positive, self.at_most(off, self.number(round(sum_tolerance(len(names)), 9)))])
+        )
+
+    def total(self, parts: list[Expression]) -> Expression:
+        """Sum in order, in double precision whatever the columns are."""
+        total = self.exp.cast(parts[0], "double")
+        for part in parts[1:]:
+            total = self.exp.Add(this=total, expression=part)
+        return total
+
+    def recalibrated(self, row: _Row, link: LinkTable, alone: bool) -> _Row:
+        """``softmax(t * log(max(eta, floor)) + c)`` but for a factor that all classes of a row share."""
+        top = max(link.bias)
+        if -link.temperature * math.log(link.floor) + top - min(link.bias) > _SMALLEST_POWER:
+            raise ValueError(
+                "to_sql: the link of the rule must not be so steep that its powers vanish, got a temperature of "
+                f"{link.temperature:.6g} and biases from {min(link.bias):.6g} to {top:.6g}; use to_python or to_onnx."
+            )
+        powers = []
+        for p, c in zip(row.eta, link.bias, strict=True):
+            power = self.greatest([p, self.number(link.floor)])
+            if link.temperature != 1.0:
+                power = self.exp.Pow(this=power, expression=self.number(link.temperature))
+            powers.append(self.sum_of([(math.exp(c - top), power)]))
+        return _Row(powers, self.total(powers), row.valid)
+
+    # ------------------------------------------------------------------------------------------------- small parts
+
+    def column(self, name: str) -> Expression:
+        return self.exp.column(name, quoted=True)
+
+    def number(self, value: float) -> Expression:
+        literal = self.exp.Literal(this=self.dialect.number(abs(value)), is_string=False)
+        return self.exp.Neg(this=literal) if value < 0 else literal
+
+    def label(self, label: Label) -> Expression:
+        if isinstance(label, bool):
+            return self.exp.Boolean(this=label)
+        if isinstance(label, str):
+            return self.exp.Literal.string(label)
+        return self.number(label) if isinstance(label, float) else self.exp.Literal.number(label)
+
+    def sum_of(self, terms: Sequence[tuple[float, Expression | None]]) -> Expression:
+        """Sum of factors times expressions, in order; None stands for 1, and what is 0 is left out, which is exact."""
+        result: Expression | None = None
+        for factor, part in terms:
+            if factor == 0:
+                continue
+            if result is None:
+                result = self.product(factor, part)
+            else:
+                combine = self.exp.Sub if factor < 0 else self.exp.Add
+                result = combine(this=result, expression=self.product(abs(factor), part))
+        return self.number(0.0) if result is None else result
+
+    def product(self, factor: float, part: Expression | None) -> Expression:
+        if part is None:
+            return self.number(factor)
+        if factor == 1:
+            return part
+        wrapped = self.exp.Paren(this=part) if isinstance(part, (self.exp.Add, self.exp.Div, self.exp.Mul)) else part
+        return self.exp.Mul(this=self.number(factor), expression=wrapped)
+
+    def greatest(self, parts: list[Expression]) -> Expression:
+        while len(parts) > _MANY:
+            parts = [self.greatest(parts[start : start + _MANY]) for start in range(0, len(parts), _MANY)]
+        return self.exp.Anonymous(this=self.dialect.greatest, expressions=parts)
+
+    def all(self, conditions: list[Expression]) -> Expression:
+        return self.exp.and_(*conditions, wrap=False)
+
+    def at_least(self, left: Expression, right: Expression) -> Expression:
+        return self.exp.GTE(this=left, expression=right)
+
+    def at_most(self, left: Expression, right: Expression) -> Expression:
+        return self.exp.LTE(this=left, expression=right)
+
+    def more(self, left: Expression, right: Expression) -> Expression:
+        return self.exp.GT(this=left, expression=right)
