@@ -60,6 +60,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/tuning_speed.py
 	$(BIN)/python benchmarks/home_ground.py
 	$(BIN)/python -m benchmarks.promises
+	$(BIN)/python -m benchmarks.export_equality
 
 reproduce: $(STAMP)
 	$(BIN)/python -m reproduction all --jobs $(WORKERS) --output docs/reproduction

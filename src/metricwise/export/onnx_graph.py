@@ -19,7 +19,7 @@ from ..rules.files import write_bytes
 from .graph import Builder
 from .outputs import Label, Rule, labels_of, needs_extra, output_names, read_rule
 
-__all__ = ["to_onnx"]
+__all__ = ["decide", "import_onnx", "key_input", "read_positive", "to_onnx"]
 
 _OPSET = 18
 _IR_VERSION = 9  # goes with opset 18: onnxruntime 1.14 and later
@@ -40,8 +40,8 @@ def to_onnx(
 
     Scores are computed in double precision, in the one order in which ``rule.predict`` computes them, so decisions are
     the same to the last tie; behind a link they may differ where two scores are within 1e-9 of one another, for
-    runtimes differ in the last bit of exp and log. The model checks nothing: probabilities that ``rule.predict`` refuses, NaN
-    among them, must not reach it.
+    runtimes differ in the last bit of exp and log. The model checks nothing: probabilities that ``rule.predict``
+    refuses, NaN among them, must not reach it.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def to_onnx(
     >>> [one.name for one in model.graph.input], [one.name for one in model.graph.output]
     (['probabilities'], ['decisions'])
     """
-    onnx = _import_onnx()
+    onnx = import_onnx()
     rule = read_rule(rule, _WHO)
     if append_to is None:
         model = _alone(onnx, rule, dtype, positive)
@@ -94,12 +94,14 @@ def to_onnx(
     return model
 
 
-def _import_onnx() -> Any:
+def import_onnx() -> Any:
+    """Return the module, or say how to install it."""
     try:
         import onnx
         import onnx.checker
         import onnx.helper
         import onnx.numpy_helper
+        import onnx.shape_inference
     except ImportError:
         raise needs_extra(_WHO, "onnx", "onnx") from None
     return onnx
@@ -147,7 +149,9 @@ def key_input(onnx: Any, rule: Rule) -> list[Any]:
     return [onnx.helper.make_tensor_value_info("keys", onnx.TensorProto.INT64, ["N"])]
 
 
-def decide(builder: Builder, rule: Rule, proba: str, dtype: Any, positive: bool) -> list[Any]:
+def decide(
+    builder: Builder, rule: Rule, proba: str, dtype: Any, positive: bool, output: str = "decisions"
+) -> list[Any]:
     """Add the nodes from probabilities, as they come in, to labels; return the descriptions of the outputs."""
     onnx = builder.onnx
     eta = proba if np.dtype(dtype) == np.float64 else builder.cast(proba, np.float64)
@@ -161,7 +165,7 @@ def decide(builder: Builder, rule: Rule, proba: str, dtype: Any, positive: bool)
     tables = [_label_array(labels) for labels in labels_of(rule, _WHO)]
     if len({table.dtype.kind for table in tables}) == 1:
         shape = ["N", rule.n_outputs] if rule.multioutput else ["N"]
-        name = builder.labels(codes, tables, "decisions", rule.multioutput)
+        name = builder.labels(codes, tables, output, rule.multioutput)
         return [_value(onnx, name, tables[0], shape)]
     outputs = []
     for m, (name, table) in enumerate(zip(output_names(rule), tables, strict=True)):

@@ -1,0 +1,165 @@
+"""Whether exported rules decide as `rule.predict` does: a million rows, every format, every kind of target.
+
+    python -m benchmarks.export_equality                    writes export_equality.csv and export_equality.md beside it
+    python -m benchmarks.export_equality --output folder
+    python -m benchmarks.export_equality --rows 10000       a quick look; writes nothing unless given a folder
+
+Needs ``pip install --group test`` (onnxruntime, DuckDB, sqlglot) and, for its rows, PostgreSQL (Debian:
+``apt-get install postgresql``; the script starts a server of its own and stops it). Rows are smooth, rounded to two
+decimals, tied, and next to thresholds. Behind a link, decisions may differ where the scores of the two decisions are
+within 1e-9 of one another, for exp, log and powers differ in the last bit from library to library: those are counted
+apart. Anything beyond that makes the script fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sqlite3
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .export_cases import Case, cases
+from .export_engines import in_duckdb, in_onnxruntime, in_python, in_sqlite, postgres
+from .machine import facts, installed
+from .tables import table, write_csv, write_text
+
+HERE = Path(__file__).parent
+CLOSE = 1e-9
+
+
+def score_gaps(case: Case, ours: np.ndarray, theirs: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """How far apart the scores of two decisions are, for some rows: by NumPy's own exp and log, and matrix products."""
+    rule, proba = case.rule, case.proba[rows].astype(np.float64)
+    if case.positive:
+        proba = np.stack([1 - proba, proba], axis=-1)
+    eta = proba if rule.multioutput else proba[:, None, :]
+    if rule.link is not None:
+        real = np.arange(rule.width) < rule.n_classes[:, None]
+        logits = rule.link.temperature[:, None] * np.log(np.maximum(eta, rule.link.floor)) + rule.link.bias
+        powers = np.where(real, np.exp(logits - logits.max(axis=-1, keepdims=True)), 0.0)
+        eta = powers / powers.sum(axis=-1, keepdims=True)
+    tensor = np.broadcast_to(rule.loss.tensor(), (rule.n_outputs, rule.width, rule.width))
+    scores = np.einsum("nmi,mij->nmj", eta, tensor)
+    gaps = np.zeros(len(rows))
+    for m, labels in enumerate(rule.classes):
+        place = {label: j for j, label in enumerate(labels.tolist())}
+        one, other = ([place.get(x) for x in (a[:, m] if rule.multioutput else a)] for a in (ours[rows], theirs[rows]))
+        gaps = np.maximum(
+            gaps, [np.inf if b is None else abs(s[a] - s[b]) for s, a, b in zip(scores[:, m], one, other, strict=True)]
+        )
+    return gaps
+
+
+def compare(case: Case, where: str, run: Any) -> dict[str, Any]:
+    """One line of the table."""
+    ours = case.rule.predict(case.proba).astype(object)
+    start = time.perf_counter()
+    theirs = run(case)
+    seconds = time.perf_counter() - start
+    other = ours != theirs
+    rows = np.flatnonzero(other.any(axis=1) if other.ndim == 2 else other)
+    beyond = (
+        int((score_gaps(case, ours, theirs, rows) > CLOSE).sum())
+        if case.linked and len(rows)
+        else 0
+        if case.linked
+        else len(rows)
+    )
+    return {
+        "target": case.target,
+        "rule": case.decides,
+        "where": where,
+        "precision": "single" if case.proba.dtype == np.float32 else "double",
+        "rows": len(case.proba),
+        "rows that differ": len(rows),
+        "of these beyond 1e-9": beyond,
+        "seconds": round(seconds, 2),
+    }
+
+
+def single(case: Case) -> Case:
+    return replace(case, proba=case.proba.astype(np.float32))
+
+
+def run_all(n_rows: int, server: Any) -> list[dict[str, Any]]:
+    """Every case, in every place, in both precisions where the place has them."""
+    places: list[tuple[str, Any, bool]] = [
+        ("Python", in_python, False),
+        ("onnxruntime", in_onnxruntime, True),
+        ("DuckDB", in_duckdb, True),
+        ("SQLite", in_sqlite, False),
+    ]
+    if server is not None:
+        places.append(("PostgreSQL", server.decide, True))
+    lines = []
+    for case in cases(n_rows):
+        for where, run, both in places:
+            # Scores that are normalised in single precision are rounded to it, which SQL has no word for.
+            in_both = both and not (case.rule.schema.normalize and where != "onnxruntime")
+            for given in [case, single(case)] if in_both else [case]:
+                lines.append(compare(given, where, run))
+                print(lines[-1], flush=True)
+    return lines
+
+
+def markdown(lines: list[dict[str, Any]], server: Any) -> str:
+    """The page: a row per kind of rule, a column per place."""
+    known = facts()
+    versions = [f"metricwise {known['metricwise']}", f"Python {known['Python']}", f"NumPy {known['numpy']}"]
+    versions += [f"{name} {installed(name)}" for name in ("onnx", "onnxruntime", "duckdb", "sqlglot")]
+    versions += [f"SQLite {sqlite3.sqlite_version}", *([] if server is None else [f"PostgreSQL {server.version()}"])]
+    heads = list(dict.fromkeys((line["where"], line["precision"]) for line in lines))
+    titles = {head: head[0] if head[1] == "double" else f"{head[0]}, single" for head in heads}
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in lines:
+        row = found.setdefault(
+            (line["target"], line["rule"]),
+            {"target": line["target"], "rule": line["rule"]} | dict.fromkeys(titles.values(), "–"),
+        )
+        row[titles[line["where"], line["precision"]]] = f"{line['rows that differ']:,}"
+    beyond = sum(line["of these beyond 1e-9"] for line in lines)
+    total = sum(line["rows"] for line in lines)
+    absent = (
+        "" if server is not None else " PostgreSQL was not installed where this was run, so it is not in the table."
+    )
+    return f"""# Exports decide as the rule does
+
+Made by `python -m benchmarks.export_equality`, which says how. Rows of {lines[0]["rows"]:,} that an export decides
+otherwise than `rule.predict` on the same numbers; {total:,} rows compared in all. Rows are smooth, rounded to two
+decimals, tied, and next to thresholds.{absent}
+
+{table(list(found.values()), left=2)}
+
+Without a link no row may differ. Behind one, rows may differ where the scores of the two decisions are within 1e-9 of
+one another, for libraries differ in the last bit of exp, log and powers. Rows that differ beyond that: **{beyond}**.
+Where the probability of one of two classes is given alone, one row in fifty was put at the very threshold of the rule
+behind a link, or next to it. A dash: SQL divides scores that are normalised in double precision only.
+
+{", ".join(versions)}; {known["processor"]}.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--output", type=Path, help="folder; without it only a full run writes, beside this file")
+    given = parser.parse_args()
+    with postgres() as server:
+        lines = run_all(given.rows, server)
+        text = markdown(lines, server)
+    output = given.output or (HERE if given.rows >= 1_000_000 else None)
+    print(text)
+    if output is not None:
+        write_csv(output / "export_equality.csv", lines)
+        write_text(output / "export_equality.md", text)
+    if any(line["of these beyond 1e-9"] for line in lines):
+        sys.exit("An export decides otherwise than the rule does.")
+
+
+if __name__ == "__main__":
+    main()
