@@ -27,6 +27,7 @@ _HOME = {
     "WeightedRule": "rules",
     "MixtureRule": "rules",
     "load_rule": "rules",
+    "load_solution": "solvers.solution_file",
     "make_scorer": "estimators",
     "MetricOptimalClassifierCV": "estimators",
     "FixedRuleClassifier": "estimators",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import inputs
-from ._version import __version__
+from .facts import facts_of
 from .losses import Loss
 from .metrics.abstention import Abstained
 from .metrics.constraint import Constraint
@@ -365,13 +365,7 @@ class _Frontier:
 
     def _packed(self, name: str, points: list[tuple[float, Found]]) -> TradeOff:
         search, problem = self.search, self.problem
-        facts = {
-            "metric": problem.aim.name,
-            "average": problem.aim.average,
-            "rows": problem.n_rows,
-            "recipe": str(search.recipe),
-            "metricwise": __version__,
-        }
+        facts = {**facts_of(problem), "recipe": str(search.recipe)}
         sign = "<=" if self.ceiling else ">="
         others = [one.name for one in search.constraints[1:]]
         solutions = [

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import inputs
-from ._version import __version__
+from .facts import facts_of, informed
 from .metrics.abstention import Abstention, check_pooled, read_abstain
 from .metrics.aim import Aim
 from .metrics.base import Metric
@@ -233,7 +233,7 @@ def _solve(
         choice = choose(problem, recipe, solver, seed=seed, stage=progress.stage)
         recipe, found = choice.recipe, choice.rule
     progress.stage("fitting all rows")
-    facts = {**_facts(problem), "recipe": str(recipe) if choice is None else choice.name}
+    facts = {**facts_of(problem), "recipe": str(recipe) if choice is None else choice.name}
     solution = _plain(problem, facts) if recipe is None else fit(problem, recipe, solver, facts, found)
     solution = replace(
         solution, status=_status(solution, problem, choice), recorded=record_rule(problem, solution.rule)
@@ -243,12 +243,14 @@ def _solve(
     judges = choice.judges
     some = judges.schema.n_outputs < problem.schema.n_outputs  # of very many outputs, not all judge
     ranges = None if some else threshold_range(judges, solution.rule)
-    return replace(
-        solution,
-        gain=choice.gain,
-        value_on_new_rows=choice.value,
-        threshold_range=ranges if ranges is None or problem.schema.multioutput else ranges[0],
-        candidates=choice.candidates,
+    return informed(
+        replace(
+            solution,
+            gain=choice.gain,
+            value_on_new_rows=choice.value,
+            threshold_range=ranges if ranges is None or problem.schema.multioutput else ranges[0],
+            candidates=choice.candidates,
+        )
     )
 
 
@@ -263,21 +265,11 @@ def _solve_within(
     """Fit the best rule that keeps promises."""
     if not isinstance(solver, Settings):
         raise ValueError("optimize: solver must be 'auto' where subject_to is given: constraints have their own.")
-    facts = _facts(problem)
+    facts = facts_of(problem)
     recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]
     solution = fit_within(problem, recipes, solver, pledge, seed=seed, facts=facts, stage=progress.stage)
-    return replace(solution, status=_status(solution, problem, None), recorded=record_rule(problem, solution.rule))
-
-
-def _facts(problem: Problem) -> dict[str, Any]:
-    """What every rule is to know of itself."""
-    facts = {
-        "metric": problem.aim.name,
-        "average": problem.aim.average,
-        "rows": problem.n_rows,
-        "metricwise": __version__,
-    }
-    return facts if problem.allowed is None else {**facts, "abstain": problem.allowed.said}
+    solution = replace(solution, status=_status(solution, problem, None), recorded=record_rule(problem, solution.rule))
+    return informed(solution)
 
 
 def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
@@ -288,7 +280,7 @@ def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
     by_row = problem.aim.average == "instance"
     value = problem.value_of_rule(rule) if by_row else problem.objective(oracle).value(confusion)
     return Solution(
-        rule=replace(rule, facts={**facts, "value": value}),
+        rule=replace(rule, facts={**facts, "value": value, "baseline": value}),
         value=value,
         baseline=value,
         confusion=confusion[:, : problem.schema.width],

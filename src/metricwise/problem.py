@@ -470,7 +470,7 @@ def present(
     if problem.labelled and problem.aim.average == "instance":
         value, baseline = (problem.value_of_rule(one) for one in (rule, argmax_rule(problem)))
         solution = replace(solution, value=value, baseline=baseline)
-    rule = replace(rule, facts={**(facts or {}), "value": solution.value})
+    rule = replace(rule, facts={**(facts or {}), "value": solution.value, "baseline": solution.baseline})
     return replace(solution, rule=rule, confusion=solution.confusion[:, : problem.schema.width])
 
 

@@ -5,9 +5,10 @@ float64 and in order. Knows rules and labels; must not know metrics, solvers or 
 is an extra, imported where it is used.
 """
 
+from ..rules.load import rule_schema
 from .converters import register_converters
 from .onnx_graph import to_onnx
 from .python_source import to_python
 from .sql import to_sql
 
-__all__ = ["register_converters", "to_onnx", "to_python", "to_sql"]
+__all__ = ["register_converters", "rule_schema", "to_onnx", "to_python", "to_sql"]

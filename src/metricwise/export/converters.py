@@ -77,7 +77,8 @@ def _set_shapes(operator: Any) -> None:
     if kinds not in ({str}, {int}, {bool}):
         names = sorted(one.__name__ for one in kinds)
         raise ValueError(
-            f"{_WHO}: labels must all be text, integers or booleans in skl2onnx, got {names}; use to_onnx with append_to."
+            f"{_WHO}: labels must all be text, integers or booleans in skl2onnx, got {names}; use to_onnx with "
+            "append_to."
         )
     n_rows = operator.inputs[0].get_first_dimension()
     label = data_types.StringTensorType if kinds == {str} else data_types.Int64TensorType

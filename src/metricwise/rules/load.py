@@ -13,7 +13,7 @@ from . import serialize
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 
-__all__ = ["as_rule", "load_rule"]
+__all__ = ["as_rule", "load_rule", "rule_schema"]
 
 
 def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule:
@@ -41,6 +41,32 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule:
     if document.get("format") == serialize.FORMAT and document.get("kind") not in ("weighted", "mixture"):
         raise ValueError(f"{who}: kind must be 'weighted' or 'mixture', got {serialize.shown(document.get('kind'))}.")
     return MixtureRule.from_dict(document) if document.get("kind") == "mixture" else WeightedRule.from_dict(document)
+
+
+def rule_schema() -> dict[str, Any]:
+    """Return the JSON Schema of rule files, draft 2020-12.
+
+    What a schema cannot say, such as that a loss has as many classes as there are labels, is checked by
+    :func:`load_rule` alone.
+
+    Returns
+    -------
+    dict
+
+    See Also
+    --------
+    load_rule : Reads a file, and checks all of it.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> mw.export.rule_schema()["title"]
+    'A decision rule of metricwise'
+    """
+    from importlib.resources import files
+
+    text = files(__package__).joinpath("rule.schema.json").read_text(encoding="utf-8")
+    return dict(serialize.parse(text, "rule_schema", "the schema"))
 
 
 def as_rule(rule: Any) -> WeightedRule | MixtureRule:

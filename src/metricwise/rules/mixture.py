@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -248,6 +248,20 @@ class MixtureRule:
     def named(self, schema: Schema, link: Link | None, facts: Mapping[str, Any]) -> MixtureRule:
         """Return a copy in the user's labels: solvers build rules whose labels are codes."""
         return MixtureRule(tuple(rule.named(schema, link, {}) for rule in self.rules), self.weights, self.seed, facts)
+
+    def with_facts(self, **facts: Any) -> MixtureRule:
+        """Return a copy that knows more of itself, such as ``date="2026-11-17"`` or who is to be asked.
+
+        Parameters
+        ----------
+        **facts
+            Whatever JSON can hold; they go beside the facts that are there, or in their place.
+
+        Returns
+        -------
+        MixtureRule
+        """
+        return replace(self, facts={**self.facts, **facts})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON types; `from_dict` gives it back exactly."""

@@ -20,6 +20,7 @@ from ..inputs import python_labels
 __all__ = [
     "FORMAT",
     "VERSION",
+    "check_envelope",
     "check_fields",
     "check_keys",
     "dump",
@@ -122,12 +123,12 @@ def _json_text(document: Mapping[str, Any]) -> str:
 # -------------------------------------------------------------------------------------------------------- read
 
 
-def read_text(source: str | os.PathLike[str], who: str) -> str:
-    """Return `source` if it is JSON text, else the content of the file it names."""
+def read_text(source: str | os.PathLike[str], who: str, what: str = "the rule") -> str:
+    """Return `source` if it is JSON text, else the content of the file it names; `what` it is, for messages."""
     if isinstance(source, str) and source.lstrip().startswith(("{", "[")):
         return source
     if not isinstance(source, (str, os.PathLike)):
-        raise TypeError(f"{who}: the rule must be a path or JSON text, got {type(source).__name__}.")
+        raise TypeError(f"{who}: {what} must be a path or JSON text, got {type(source).__name__}.")
     from pathlib import Path
 
     try:
@@ -136,7 +137,7 @@ def read_text(source: str | os.PathLike[str], who: str) -> str:
         raise ValueError(f"{who}: {os.fspath(source)} must be a JSON file in UTF-8, got other bytes.") from None
 
 
-def parse(text: str, who: str) -> Any:
+def parse(text: str, who: str, what: str = "the rule") -> Any:
     """Parse JSON strictly: no NaN, no infinity, no key twice."""
     import json
 
@@ -157,11 +158,11 @@ def parse(text: str, who: str) -> Any:
         raise ValueError(f"{who}: {error}") from None
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"{who}: the rule must be JSON, got text that breaks off or goes wrong at line {error.lineno}, column "
+            f"{who}: {what} must be JSON, got text that breaks off or goes wrong at line {error.lineno}, column "
             f"{error.colno} ({error.msg})."
         ) from None
     except (RecursionError, ValueError):  # nested without end, or an integer of thousands of digits
-        raise ValueError(f"{who}: the rule must be JSON of sensible depth and numbers, got neither.") from None
+        raise ValueError(f"{who}: {what} must be JSON of sensible depth and numbers, got neither.") from None
 
 
 class _RefusedError(Exception):
@@ -175,20 +176,25 @@ def read_object(value: Any, who: str, field: str) -> dict[str, Any]:
     return dict(value)
 
 
+def check_envelope(document: dict[str, Any], form: str, newest: int, who: str, what: str) -> None:
+    """Check that a document is of a format, and of a version that is known."""
+    if document.get("format") != form:
+        _refuse(who, "format", repr(form), document.get("format"))
+    version = document.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        _refuse(who, "version", f"an integer from 1 to {newest}", version)
+    if version > newest:
+        raise ValueError(
+            f"{who}: version must be at most {newest}, got {shown(version)}; {what} was written by a newer metricwise: "
+            "upgrade this one."
+        )
+
+
 def check_fields(
     document: dict[str, Any], kind: str, required: Iterable[str], who: str, optional: Iterable[str] = ()
 ) -> None:
-    """Check the envelope of a document and that it has exactly the fields of its kind; some may be left out."""
-    if document.get("format") != FORMAT:
-        _refuse(who, "format", repr(FORMAT), document.get("format"))
-    version = document.get("version")
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        _refuse(who, "version", f"an integer from 1 to {VERSION}", version)
-    if version > VERSION:
-        raise ValueError(
-            f"{who}: version must be at most {VERSION}, got {shown(version)}; the rule was written by a newer "
-            "metricwise: upgrade this one."
-        )
+    """Check the envelope of a rule and that it has exactly the fields of its kind; some may be left out."""
+    check_envelope(document, FORMAT, VERSION, who, "the rule")
     if document.get("kind") != kind:
         _refuse(who, "kind", repr(kind), document.get("kind"))
     given = [name for name in optional if name in document]

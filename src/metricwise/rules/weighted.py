@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -405,6 +405,20 @@ class WeightedRule:
             schema.output_names,
             schema.abstain_label,
         )
+
+    def with_facts(self, **facts: Any) -> WeightedRule:
+        """Return a copy that knows more of itself, such as ``date="2026-11-17"`` or who is to be asked.
+
+        Parameters
+        ----------
+        **facts
+            Whatever JSON can hold; they go beside the facts that are there, or in their place.
+
+        Returns
+        -------
+        WeightedRule
+        """
+        return replace(self, facts={**self.facts, **facts})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON types; `from_dict` gives it back exactly."""

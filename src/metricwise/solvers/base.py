@@ -8,6 +8,7 @@ algorithm.
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle, Walk
 from ..rules import MixtureRule, WeightedRule, anonymous_rule
+from ..rules.serialize import dump
 from ..sources.passes import in_passes
 from .needs import Needs
 
@@ -257,6 +259,30 @@ class Solution:
     candidates: tuple[Candidate, ...] = ()
     recorded: dict[str, Recorded] = field(default_factory=dict)
     constraints: tuple[Promise, ...] = ()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the solution, its rule included, as JSON; :func:`metricwise.load_solution` reads it again.
+
+        Parameters
+        ----------
+        path : path
+            Written whole or not at all, as by ``rule.to_json``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import metricwise as mw
+        >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1", recalibrate=False, confusion="labels")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     solution.save(Path(folder) / "solution.json")
+        ...     again = mw.load_solution(Path(folder) / "solution.json")
+        >>> again.rule == solution.rule, again.value == solution.value
+        (True, True)
+        """
+        from .solution_file import to_dict
+
+        dump(to_dict(self), path)
 
     @property
     def gap(self) -> float | None:
