@@ -23,7 +23,7 @@ from .metrics.recording import RecordSpec
 from .optimization import read_problem
 from .problem import Problem, Recipe, Settings, present
 from .promise_search import Found, NoSingleRuleError, Search
-from .promises import explain_infeasible, read_limits
+from .promises import InfeasibleConstraintsError, explain_infeasible, read_limits
 from .recorded import record_rule
 from .rules import MixtureRule, WeightedRule
 from .solvers.constrained import InfeasibleError
@@ -340,7 +340,7 @@ class _Frontier:
         free = self.at(loose)
         if free is None:
             others = self.search.constraints[1:] or self.search.constraints
-            raise ValueError(explain_infeasible(self.problem, self.search.judge, others, None))
+            raise InfeasibleConstraintsError(explain_infeasible(self.problem, self.search.judge, others, None))
         begin = float(self.search.limits.values(free.judged)[0])
         end, last = self._end(begin, tight)
         bounds = np.linspace(begin, end, n_points)

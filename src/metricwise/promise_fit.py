@@ -22,7 +22,7 @@ from .metrics.constraint import Constraint
 from .problem import InMemory, Problem, Recipe, Settings, present
 from .promise_search import Found, NoSingleRuleError, Search
 from .promise_unseen import Refits, Unseen
-from .promises import explain_infeasible
+from .promises import InfeasibleConstraintsError, explain_infeasible
 from .rules import MixtureRule
 from .selection import judging_rows
 from .solvers import Candidate, Estimate, Promise, Solution
@@ -98,7 +98,7 @@ def fit_within(
 
     Raises
     ------
-    ValueError
+    InfeasibleConstraintsError
         If no rule keeps the constraints on the rows given.
     """
     read_before = problem.source.passes.entries
@@ -116,9 +116,10 @@ def fit_within(
             search, seen = task.choose(searches)
             found, margins, promised = task.promise(search)
     except InfeasibleError as error:
-        raise ValueError(explain_infeasible(problem, searches[0].judge, pledge.constraints, error.point)) from None
+        said = explain_infeasible(problem, searches[0].judge, pledge.constraints, error.point)
+        raise InfeasibleConstraintsError(said) from None
     except NoSingleRuleError as error:
-        raise ValueError(
+        raise InfeasibleConstraintsError(
             "subject_to: no single rule that was found keeps all constraints; a mixture of rules does, with a value of "
             f"{error.point.value:.4g}; give randomized=True to have it, or loosen a bound."
         ) from None

@@ -29,12 +29,23 @@ from .problem import Problem
 from .solvers.constrained import Feasible, InfeasibleError, Point, maximise
 from .solvers.sweep import sweep_within
 
-__all__ = ["bind_limits", "check_bounded", "check_shown", "explain_infeasible", "read_limits"]
+__all__ = [
+    "InfeasibleConstraintsError",
+    "bind_limits",
+    "check_bounded",
+    "check_shown",
+    "explain_infeasible",
+    "read_limits",
+]
 
 FloatArray = NDArray[np.float64]
 
 _WHO = "subject_to"
 _TOL = 1e-9
+
+
+class InfeasibleConstraintsError(ValueError):
+    """No rule that was found keeps the constraints, which are fine as such."""
 
 
 def read_limits(

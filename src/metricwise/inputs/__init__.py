@@ -9,6 +9,7 @@ from ..rows import Probabilities
 from .abstention import check_abstain_label, read_abstain_label, split_abstained
 from .categories import Scales, scales_of
 from .classes import classes_from_columns, name_classes
+from .columns import ProbabilityColumns, few, labels_of_texts, match_label, probability_columns
 from .data import Data, read_data
 from .encoding import decode, python_labels, read_missing, shared
 from .frames import column_names, is_frame, match_columns, position_named, warn_of_order
@@ -32,6 +33,7 @@ __all__ = [
     "Data",
     "Labels",
     "Probabilities",
+    "ProbabilityColumns",
     "Scales",
     "Schema",
     "check_abstain_label",
@@ -40,13 +42,17 @@ __all__ = [
     "classes_from_columns",
     "column_names",
     "decode",
+    "few",
     "is_frame",
     "is_two_dimensional",
+    "labels_of_texts",
     "make_rows",
     "match_columns",
+    "match_label",
     "name_classes",
     "observed_labels",
     "position_named",
+    "probability_columns",
     "python_labels",
     "read_abstain_label",
     "read_data",

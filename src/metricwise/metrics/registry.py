@@ -35,7 +35,7 @@ from .recall_means import GMean, HMean, MinRecall, QMean
 from .smooth import MCC, FowlkesMallows
 from .transforms import Decathlon, Polynomial
 
-__all__ = ["beta_of", "get_metric", "is_metric_name", "metric_names", "unknown_name"]
+__all__ = ["beta_of", "get_metric", "is_metric_name", "metric_names", "needed_parameter", "unknown_name"]
 
 _F_NUMBER = re.compile(r"f(\d+(?:\.\d+)?)")
 
@@ -161,6 +161,18 @@ def beta_of(name: str) -> float | None:
     """
     found = _F_NUMBER.fullmatch(name)
     return None if found is None else float(found[1])
+
+
+def needed_parameter(name: str) -> str | None:
+    """Return the parameter that a name of ours says nothing without; None for most names.
+
+    Examples
+    --------
+    >>> from metricwise.metrics.registry import needed_parameter
+    >>> needed_parameter("cost"), needed_parameter("f1")
+    ('cost', None)
+    """
+    return _NEEDS.get(name, (None, ""))[0]
 
 
 @cache

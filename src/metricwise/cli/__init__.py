@@ -1,0 +1,46 @@
+"""What people type: the ``metricwise`` command.
+
+Owns the words of the command line: a command reads tables and rules, calls one function of the library, and prints what
+it found. The commands need the extra `cli`; without it, this module says so, and has the few that need nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+_NEEDED = ("rich", "typer")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the ``metricwise`` command; see the page "Command line" of the documentation.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What was typed behind ``metricwise``; None takes it from the process.
+
+    Raises
+    ------
+    SystemExit
+        With the exit code, where that is not 0.
+
+    Examples
+    --------
+    >>> from metricwise.cli import main
+    >>> main(["versions"])
+    System:
+                  python: 3...
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        from .app import run
+    except ImportError as error:
+        if error.name not in _NEEDED:
+            raise
+        from .bare import run
+    code = run(words)
+    if code:
+        sys.exit(code)

@@ -1,0 +1,106 @@
+"""The commands, put together.
+
+To add one, write a function in a module of this package and name it here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from .._version import __version__
+from . import deciding, exporting, fitting, judging, looking, plain
+from .exits import BAD_INPUT, guarded, note
+
+__all__ = ["app", "run"]
+
+_ABOUT = """Decisions that maximise the metric you are judged by.
+
+From a table of out-of-fold probabilities to decisions:
+
+  metricwise fit oof.csv --target grade --metric quadratic_kappa -o rule.json
+
+  metricwise apply rule.json new.csv -o decisions.csv
+
+Exit codes: 0 done; 1 a fault of metricwise; 2 the command or what it reads is wrong, or it was stopped; 3 no rule keeps
+the constraints.
+"""
+
+
+class _Commands(TyperGroup):
+    """The commands, with errors in a sentence each."""
+
+    def main(self, *arguments: Any, standalone_mode: bool = True, **options: Any) -> Any:
+        options["standalone_mode"] = False  # errors are ours to tell
+
+        def call() -> Any:
+            try:
+                return super(_Commands, self).main(*arguments, **options)
+            except typer.Abort:
+                raise KeyboardInterrupt from None
+            except typer.TyperException as error:
+                return _usage(error)
+
+        code = guarded(call)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+
+def _usage(error: typer.TyperException) -> int:
+    """Say what is wrong with what was typed."""
+    said = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    where = "metricwise" if context is None else context.command_path
+    if said:  # else the help was printed
+        note(f"{said[0].lower()}{said[1:].rstrip('.')}; see {where} --help.")
+    return BAD_INPUT
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help=_ABOUT,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        sys.stdout.write(f"metricwise {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context,
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        sys.stdout.write(f"{context.get_help()}\n")
+
+
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "fit": fitting.fit,
+    "apply": deciding.apply,
+    "evaluate": judging.evaluate,
+    "compare": judging.compare,
+    "trade-off": fitting.trade_off,
+    "explain": looking.explain,
+    "export": exporting.export,
+    "metrics": looking.metrics,
+    "demo": plain.demo,
+    "versions": plain.versions,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(_command)
+
+
+def run(words: Sequence[str]) -> int:
+    """Run `words`, and return the exit code."""
+    return int(typer.main.get_command(app).main(list(words), "metricwise", standalone_mode=False))

@@ -1,0 +1,108 @@
+"""The command that decides: apply."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from .exits import note
+from .options import ColumnOptions, Json, OutputOptions, Rule, Table, takes
+from .printing import print_json
+from .targets import Output, saved
+
+__all__ = ["apply"]
+
+
+@takes(ColumnOptions, OutputOptions)
+def apply(
+    columns: ColumnOptions,
+    written: OutputOptions,
+    rule: Rule,
+    table: Table,
+    output: Output = "-",
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", "-k", metavar="COLUMN", help="A column to write besides. Several times for more."),
+    ] = None,
+    keep_all: Annotated[bool, typer.Option("--keep-all", help="Write all columns of the table besides.")] = False,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="NAME",
+            help="What the column of decisions is called, by default like the target; one for each of several outputs.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Decide about every row of a table by a rule.
+
+    Decisions go to the standard output as CSV, or to a file by its ending; columns of the table go with them by --keep.
+    """
+    from ..table_files import check_target, open_table, write_table
+    from .rows import read_for_rule, read_rule
+
+    with saved(output, written.force, json, "apply", 3) as progress:
+        progress.stage(f"reading {table}")
+        loaded = read_rule(rule)
+        opened = open_table(table, separator=columns.separator, tick=progress.tick)
+        kept = _kept(opened, keep or [], keep_all)
+        proba = read_for_rule(loaded, opened, columns)
+        progress.stage("deciding")
+        decided = loaded.predict(proba)
+        named = _named(loaded, decided, column, list(kept))
+        progress.stage("writing")
+        check_target(output, force=written.force)
+        write_table(
+            output, {**kept, **named}, n_decided=len(named), separator=columns.separator or ",", tick=progress.tick
+        )
+    if json:
+        counts = {name: _counts(values) for name, values in named.items()}
+        print_json({"output": output, "rows": len(decided), "decisions": counts})
+    else:
+        note(f"{len(decided):,} rows decided" + (f"; decisions are in {output}." if output != "-" else "."))
+
+
+def _kept(table: Any, names: list[str], keep_all: bool) -> dict[str, Any]:
+    """Return the columns that are to be written besides decisions."""
+    from ..table_files import Arrays
+
+    wanted = list(dict.fromkeys([*(table.names if keep_all else ()), *names]))
+    if not wanted:
+        return {}
+    if isinstance(table, Arrays):
+        return {name: table.get(name) for name in wanted if name != "proba" or name in names}
+    values = table.values(wanted)
+    return {name: values.column(name) for name in wanted}
+
+
+def _named(rule: Any, decided: Any, column: list[str] | None, kept: list[str]) -> dict[str, Any]:
+    """Return the decisions about each output by the name of their column."""
+    from ..inputs import shown
+    from .rows import target_names
+
+    names = column or target_names(rule)
+    if len(names) != rule.schema.n_outputs or len(set(names)) < len(names):
+        raise ValueError(f"--column must name each of {rule.schema.n_outputs} outputs once, got {len(names)}.")
+    taken = [name for name in names if name in kept]
+    if taken:
+        raise ValueError(
+            f"the decisions would be in the column {shown(taken[0])}, which is kept from the table; give them another "
+            "name by --column."
+        )
+    if not rule.multioutput:
+        return {names[0]: decided}
+    return {name: _own_type(decided[:, m], rule.classes[m]) for m, name in enumerate(names)}
+
+
+def _own_type(decided: Any, labels: Any) -> Any:
+    """Return the decisions about one output as its labels are, where others are of another kind."""
+    return decided.astype(labels.dtype) if decided.dtype.kind == "O" else decided
+
+
+def _counts(decided: Any) -> dict[str, int]:
+    import numpy as np
+
+    labels, counts = np.unique(decided.astype(str) if decided.dtype.kind == "O" else decided, return_counts=True)
+    return dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True))

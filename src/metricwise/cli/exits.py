@@ -1,0 +1,190 @@
+"""Exit codes, and the sentence that is said where something went wrong.
+
+Owns which error means what to whoever called the command, and how the words of the library become those of the command
+line. Must not know commands.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["BAD_INPUT", "NOT_KEPT", "OK", "UNEXPECTED", "guarded", "in_options", "note"]
+
+OK = 0
+UNEXPECTED = 1
+BAD_INPUT = 2
+NOT_KEPT = 3
+
+_TRACEBACK = "METRICWISE_TRACEBACK"
+# Parameters of the library that are options here by another name, or whose name is a word that sentences use.
+_RENAMED = {"sample_weight": "--weight", "random_state": "--seed", "randomized": "--randomized"}
+_WORDS = (
+    "against",
+    "average",
+    "classes",
+    "confidence",
+    "force",
+    "groups",
+    "missing",
+    "normalize",
+    "proba",
+    "randomized",
+    "separator",
+    "time",
+)
+_NAMES = (
+    "pos_label",
+    "proba_prefix",
+    "random_state",
+    "sample_weight",
+    "subject_to",
+    "weight_kind",
+    "zero_division",
+)
+_LEADING = re.compile(rf"^(y|{'|'.join(_WORDS)})\b(?= (?:must|has|is|are|and)\b)")
+_LED_BY = {"y": "the column of the labels", "proba": "the probabilities"}
+_VALUE = r"""\.\.\.|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|range\([\d, ]+\)|[+-]?\w+(?:\.\w+)?"""
+_PARAMETER = re.compile(rf"\b(?:({'|'.join(_NAMES)})\b(?:=({_VALUE})?)?|({'|'.join(_WORDS)})=({_VALUE})?)")
+_WHO = re.compile(r"^(?:optimize|evaluate|trade_off|load_rule|to_\w+|[A-Z]\w+(?:\.\w+)?): ")
+
+
+class _StoppedError(BaseException):
+    """Somebody has asked the process to end."""
+
+
+def note(text: str) -> None:
+    """Say something besides the result."""
+    sys.stderr.write(f"metricwise: {text}\n")
+
+
+def guarded(call: Callable[[], Any]) -> int:
+    """Call a command, say in a sentence what went wrong, and return the exit code.
+
+    Parameters
+    ----------
+    call : callable
+        Returns an exit code, or None for success.
+
+    Returns
+    -------
+    int
+    """
+    with _stopped_by_signals(), warnings.catch_warnings():
+        warnings.showwarning = _warn
+        try:
+            return int(call() or OK)
+        except (_StoppedError, KeyboardInterrupt):
+            return _fail("stopped before the end; nothing was written.", BAD_INPUT)
+        except BrokenPipeError:  # whoever read our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return UNEXPECTED
+        except Exception as error:
+            if os.environ.get(_TRACEBACK):
+                traceback.print_exc()
+            return _fail(*_sentence(error))
+
+
+def _fail(text: str, code: int) -> int:
+    note(text)
+    return code
+
+
+def _sentence(error: Exception) -> tuple[str, int]:
+    from ..promises import InfeasibleConstraintsError
+
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this table.", BAD_INPUT
+    if isinstance(error, InfeasibleConstraintsError):
+        return in_options(str(error)), NOT_KEPT
+    if isinstance(error, ImportError) and "pip install" in str(error):
+        return str(error), BAD_INPUT
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}.", BAD_INPUT
+    if isinstance(error, (OSError, ValueError, TypeError)) and _is_ours(error):
+        return in_options(str(error)), BAD_INPUT
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror[0].lower()}{error.strerror[1:]}.", BAD_INPUT
+    return (
+        f"unexpected {type(error).__name__}: {' '.join(str(error).split())} This is a fault of metricwise: please "
+        f"report it, with what {_TRACEBACK}=1 before the command adds.",
+        UNEXPECTED,
+    )
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether the library has refused something, and not a library that it uses."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(frames) and str(frames[-1].f_globals.get("__name__", "")).startswith("metricwise")
+
+
+def in_options(text: str) -> str:
+    """Return a sentence of the library with its parameters as options.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from metricwise.cli.exits import in_options
+    >>> in_options("optimize: name it, pos_label='a b' or pos_label='c'.")
+    "name it, --pos-label 'a b' or --pos-label c."
+    >>> in_options("metric: 'f3x' is not known; pass classes= with the label of each column.")
+    "--metric: 'f3x' is not known; pass --classes with the label of each column."
+    """
+    first, *more = text.splitlines()  # a constraint is shown again, with a mark where it goes wrong
+    text = _WHO.sub("", first).rstrip(":") + ("." if more else "")
+    if text.startswith("metric: "):
+        text = f"--{text}"
+    text = _PARAMETER.sub(_as_option, text.replace("see metrics.metric_names()", "see metricwise metrics"))
+    return _LEADING.sub(lambda found: _LED_BY.get(found[1], f"--{found[1]}"), text)
+
+
+def _as_option(found: re.Match[str]) -> str:
+    name, value = found[1] or found[3], found[2] or found[4]
+    option = _RENAMED.get(name, f"--{name.replace('_', '-')}")
+    if value is None or value == "True":
+        return option
+    if value == "...":
+        return f"{option} CLASS."
+    if value.startswith("range("):
+        value = ",".join(map(str, range(*ast.literal_eval(f"({value[6:-1]},)"))))
+    elif not value[0].isalnum():
+        value = shlex.quote(str(ast.literal_eval(value)))
+    return f"{option} {value}"
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    note(f"warning: {in_options(str(message))}")
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Turn a request to end into an error, so that what has been begun is tidied up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: Any) -> None:
+        raise _StoppedError
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

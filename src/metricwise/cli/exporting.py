@@ -1,0 +1,112 @@
+"""The command that writes rules for other systems: export."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from .exits import note
+from .options import OutputOptions, Rule, takes
+from .targets import Output, saved
+
+__all__ = ["export"]
+
+_FORMATS = {".onnx": "onnx", ".sql": "sql", ".py": "python"}
+
+
+@takes(OutputOptions)
+def export(
+    written: OutputOptions,
+    rule: Rule,
+    output: Output,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FORMAT", help="onnx, sql or python; by default by the ending of FILE."),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="NAME",
+            help="SQL: a column of probabilities, in the order of outputs and classes; several times for all of them. "
+            "By default those that the rule was fitted to.",
+        ),
+    ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option("--dialect", metavar="NAME", help="SQL: duckdb, postgres, sqlite, bigquery, snowflake or spark."),
+    ] = None,
+    draw: Annotated[
+        list[str] | None,
+        typer.Option("--draw", metavar="NAME", help="SQL: the column of numbers in [0, 1) that a mixture is drawn by."),
+    ] = None,
+    append_to: Annotated[
+        str | None,
+        typer.Option("--append-to", metavar="MODEL", help="ONNX: the classifier that the rule is put behind."),
+    ] = None,
+) -> None:
+    """Write a rule for other systems.
+
+    As an ONNX model, an SQL expression, or Python source that needs nothing: .onnx, .sql or .py.
+    """
+    from .. import export as exports
+    from .rows import read_rule
+
+    kind = _format(output, to)
+    of_sql = {"--column": column, "--dialect": dialect, "--draw": draw}
+    for needed, given in (("sql", of_sql), ("onnx", {"--append-to": append_to})):
+        odd = [option for option, value in given.items() if value and kind != needed]
+        if odd:
+            raise ValueError(f"{odd[0]} is for {needed}, not for {kind}; leave it out.")
+    with saved(output, written.force, False, "export", 1) as progress:
+        progress.stage("writing")
+        loaded = read_rule(rule)
+        path = None if output == "-" else output
+        if kind == "onnx":
+            content = exports.to_onnx(loaded, path, append_to).SerializeToString()
+        elif kind == "sql":
+            names = _grouped(loaded, column) if column else loaded.facts.get("columns")
+            drawn = draw[0] if draw and len(draw) == 1 else draw
+            text = exports.to_sql(loaded, _flat(loaded, names), dialect or "duckdb", path, draw=drawn)
+            content = f"{text}\n".encode()
+        else:
+            content = exports.to_python(loaded, path).encode()
+    if output == "-":
+        sys.stdout.buffer.write(content)
+    else:
+        note(f"the rule is in {output}.")
+
+
+def _format(output: str, to: str | None) -> str:
+    ending = next((kind for end, kind in _FORMATS.items() if output.lower().endswith(end)), None)
+    kind = to or ending
+    if kind not in _FORMATS.values():
+        raise ValueError(
+            f"{output}: the name must end in .onnx, .sql or .py, or --to must be onnx, sql or python, got {to!r}."
+            if to
+            else f"{output}: the name must end in .onnx, .sql or .py, or --to say the format."
+        )
+    return str(kind)
+
+
+def _grouped(rule: Any, names: Sequence[str]) -> list[list[str]]:
+    """Return names for each output: one of each class, or one of each output."""
+    sizes = rule.schema.n_classes.tolist()
+    if len(names) == len(sizes):
+        return [[name] for name in names]
+    if len(names) != sum(sizes):
+        raise ValueError(f"--column must be given for each class, {sum(sizes)} times, got {len(names)}.")
+    rest = list(names)
+    return [[rest.pop(0) for _ in range(size)] for size in sizes]
+
+
+def _flat(rule: Any, columns: Any) -> Any:
+    """Return columns as `to_sql` takes them: of one output the list of its own, of a single column its name."""
+    if not isinstance(columns, list) or len(columns) != rule.schema.n_outputs:
+        return None
+    if not rule.multioutput:
+        return columns[0]
+    return [own[0] if len(own) == 1 else own for own in columns]

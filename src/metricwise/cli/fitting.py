@@ -1,0 +1,292 @@
+"""Commands that find rules: fit and trade-off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from .exits import note
+from .options import ColumnOptions, Json, LabelOptions, OutputOptions, Table, takes
+from .printing import interval, print_json, print_table, say, signed
+from .targets import Output, saved
+
+__all__ = ["fit", "trade_off"]
+
+
+def _metric_names(incomplete: str) -> list[str]:
+    from ..metrics import metric_names, scorer_names
+
+    return [name for name in sorted({*metric_names(), *scorer_names()}) if name.startswith(incomplete)]
+
+
+Metric = Annotated[
+    list[str],
+    typer.Option(
+        "--metric",
+        "-m",
+        metavar="METRIC",
+        autocompletion=_metric_names,
+        help="What decisions are judged by: see metricwise metrics. With several targets one for each, TARGET=METRIC.",
+    ),
+]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--classes",
+        metavar="A,B,...",
+        help="All classes, in their order; of several targets TARGET=A,B,...",
+    ),
+]
+Average = Annotated[
+    str | None, typer.Option("--average", metavar="NAME", help="Over several targets: micro, macro or instance.")
+]
+Record = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--record",
+        metavar="METRIC",
+        autocompletion=_metric_names,
+        help="A metric to print besides. Several times for more.",
+    ),
+]
+SubjectTo = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--subject-to",
+        metavar="BOUND",
+        help="A promise to keep, such as 'precision >= 0.9' or 'recall[urgent] >= 80 %'. Several times for more.",
+    ),
+]
+Confidence = Annotated[
+    str,
+    typer.Option(
+        "--confidence",
+        metavar="NUMBER",
+        help="With what probability new rows keep the promises, from 0.5 up to 1; none: they are kept on these rows.",
+    ),
+]
+Normalize = Annotated[
+    bool, typer.Option("--normalize", help="Take scores that are not negative, and divide each row by its sum.")
+]
+Randomized = Annotated[bool, typer.Option("--randomized", help="Allow a mixture of rules where that is better.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Of resamples and draws.")]
+ZeroDivision = Annotated[float, typer.Option("--zero-division", metavar="NUMBER", help="Value of metrics at 0/0.")]
+
+
+@takes(ColumnOptions, LabelOptions, OutputOptions)
+def fit(
+    columns: ColumnOptions,
+    labels: LabelOptions,
+    written: OutputOptions,
+    table: Table,
+    metric: Metric,
+    output: Output,
+    average: Average = None,
+    classes: Classes = None,
+    record: Record = None,
+    subject_to: SubjectTo = None,
+    confidence: Confidence = "0.95",
+    normalize: Normalize = False,
+    randomized: Randomized = False,
+    seed: Seed = 0,
+    zero_division: ZeroDivision = 0.0,
+    json: Json = False,
+) -> None:
+    """Find the best rule for a metric.
+
+    The table has probabilities and labels. Give probabilities of rows that the model was not trained on: of a held-out
+    set, or out of fold.
+    """
+    from .. import optimize
+    from .rows import read_labelled
+
+    with saved(output, written.force, json, "fit", 1) as progress:
+        progress.stage(f"reading {table}")
+        rows = read_labelled(table, columns, labels, classes, progress.tick)
+    aim = _metric(metric, rows.targets)
+    _say_positive(aim, rows)
+    solution = optimize(
+        rows.proba,
+        rows.y,
+        aim,
+        average=average,
+        record=record,
+        subject_to=subject_to,
+        confidence=_confidence(confidence),
+        normalize=normalize,
+        randomized=randomized,
+        random_state=seed,
+        zero_division=zero_division,
+        **rows.options,
+    )
+    rule = replace(solution.rule, facts={**solution.rule.facts, **rows.facts(solution.rule)})
+    solution = replace(solution, rule=rule)
+    _write_rule(rule, output, written.force)
+    if json:
+        print_json({**solution_document(solution), "output": output})
+    elif output != "-":
+        _print_solution(solution)
+    note(f"the rule is in {output}." if output != "-" else "the rule is on the standard output.")
+
+
+def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
+    """Return one metric for all targets, or a metric for each."""
+    named = [text.partition("=") for text in given]
+    if len(targets) > 1 and all(name in targets and sign for name, sign, _ in named):
+        lacking = [target for target in targets if target not in [name for name, _, _ in named]]
+        if lacking:
+            raise ValueError(
+                f"--metric must be given for each target where it is for one; there is none for {lacking[0]!r}."
+            )
+        return {name: metric for name, _, metric in named}
+    if len(given) > 1:
+        raise ValueError(
+            f"--metric must be given once, got {len(given)}; give --record METRIC for what is to be printed besides, "
+            "or TARGET=METRIC for each of several targets."
+        )
+    return given[0]
+
+
+def _say_positive(metric: Any, rows: Any) -> None:
+    """Say which class a metric of one class is of, where nobody has."""
+    from ..inputs import shown
+    from ..metrics.resolution import metric_meant, target_kind
+
+    if rows.options.get("pos_label") is not None or not isinstance(metric, str):
+        return
+    try:
+        wants = metric_meant(metric, target_kind(2, len(rows.targets) > 1), class_named=True).metric.wants_positive
+    except (ValueError, TypeError):  # which optimize will say
+        return
+    for name, one in zip(rows.targets, rows.columns, strict=False):
+        if wants and not one.single and set(one.classes) in ({0, 1}, {-1, 1}):
+            note(f"positive class of {shown(name)}: {shown(max(one.classes))}.")
+
+
+def _confidence(text: str) -> float | None:
+    if text.lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--confidence must be a number from 0.5 up to 1, or none, got {text!r}.") from None
+
+
+def _write_rule(rule: Any, output: str, force: bool) -> None:
+    from ..table_files import check_target
+
+    if output == "-":
+        say(rule.to_json())
+        return
+    check_target(output, force=force)
+    rule.to_json(output)
+
+
+def solution_document(solution: Any) -> dict[str, Any]:
+    """Return a solution for programs."""
+    facts = solution.rule.facts
+
+    def numbers(estimate: Any) -> dict[str, float] | None:
+        return None if estimate is None else {key: getattr(estimate, key) for key in ("estimate", "low", "high")}
+
+    return {
+        "metric": facts.get("metric"),
+        "average": facts.get("average"),
+        "rows": facts.get("rows"),
+        "value": solution.value,
+        "baseline": solution.baseline,
+        "gain": numbers(solution.gain),
+        "value_on_new_rows": numbers(solution.value_on_new_rows),
+        "recorded": {name: vars(one) for name, one in solution.recorded.items()},
+        "constraints": [{**vars(one), "on_new_rows": numbers(one.on_new_rows)} for one in solution.constraints],
+        "threshold": getattr(solution.rule, "threshold", None),
+        "classes": list(solution.rule.classes),
+        "targets": facts.get("targets"),
+        "columns": facts.get("columns"),
+        "outcome": solution.outcome,
+        "status": solution.status,
+        "words": solution.rule.describe(),
+    }
+
+
+def _print_solution(solution: Any) -> None:
+    facts = solution.rule.facts
+    measured = {facts["metric"]: solution, **solution.recorded}
+    print_table(
+        [f"on these {facts['rows']:,} rows", "rule", "argmax", "difference"],
+        [
+            [name, f"{one.value:.4f}", f"{one.baseline:.4f}", signed(one.value - one.baseline)]
+            for name, one in measured.items()
+        ],
+    )
+    if solution.value_on_new_rows is not None:
+        say(
+            f"On new rows, with 95 % intervals: {interval(solution.value_on_new_rows)}"
+            + ("." if solution.gain is None else f", {interval(solution.gain, difference=True)} over argmax.")
+        )
+    for one in solution.constraints:
+        sure = "" if one.confidence is None else f", kept by new rows with a confidence of {one.confidence:.3g}"
+        say(f"{one.name}: {one.value:.4f} on these rows{sure}.")
+    say(f"\n{solution.rule.describe()}")
+    if solution.status:
+        say(solution.status)
+
+
+@takes(ColumnOptions, LabelOptions)
+def trade_off(
+    columns: ColumnOptions,
+    labels: LabelOptions,
+    table: Table,
+    metric: Metric,
+    against: Annotated[str, typer.Option("--against", metavar="METRIC", help="The metric that is bounded.")],
+    ceiling: Annotated[bool, typer.Option("--ceiling", help="Bound it from above.")] = False,
+    points: Annotated[int, typer.Option("--points", metavar="NUMBER", help="How many bounds are tried.")] = 10,
+    average: Average = None,
+    classes: Classes = None,
+    record: Record = None,
+    subject_to: SubjectTo = None,
+    normalize: Normalize = False,
+    randomized: Randomized = False,
+    seed: Seed = 0,
+    zero_division: ZeroDivision = 0.0,
+    json: Json = False,
+) -> None:
+    """Trace the best of one metric beside another.
+
+    Prints the best of --metric at every bound on --against: how much of the one must be given up for the other.
+    """
+    from .. import trade_off as trace
+    from ..progress import Progress
+    from .rows import read_labelled
+
+    with Progress("trade-off", 2) as progress:
+        progress.stage(f"reading {table}")
+        rows = read_labelled(table, columns, labels, classes, progress.tick)
+        for name in ("weight_kind", "groups", "time"):
+            if rows.options.pop(name, None) not in (None, "importance"):
+                raise ValueError(f"--{name.replace('_', '-')} changes no value of a trade-off; leave it out.")
+        progress.stage("tracing")
+        found = trace(
+            rows.proba,
+            rows.y,
+            _metric(metric, rows.targets),
+            against,
+            ceiling=ceiling,
+            n_points=points,
+            average=average,
+            record=record,
+            subject_to=subject_to,
+            normalize=normalize,
+            randomized=randomized,
+            random_state=seed,
+            zero_division=zero_division,
+            **rows.options,
+        )
+    if json:
+        baseline = {found.metric: found.baseline[0], found.against: found.baseline[1], **found.recorded_baseline}
+        print_json({"points": found.to_dict(), "argmax": baseline})
+        return
+    head, *lines = list(found.to_dict()), *zip(*(values.tolist() for values in found.to_dict().values()), strict=True)
+    print_table(head, [[f"{value:.4f}" for value in line] for line in lines])

@@ -1,0 +1,196 @@
+"""Commands that judge rules on rows with labels: evaluate and compare."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from .exits import note
+from .fitting import Average, ZeroDivision, _metric_names
+from .options import Against, ColumnOptions, Json, LabelOptions, Rule, Table, takes
+from .printing import interval, print_json, print_table, say
+
+__all__ = ["compare", "evaluate"]
+
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        metavar="METRIC",
+        autocompletion=_metric_names,
+        help="A metric: see metricwise metrics. Several times for more; by default that of the rule.",
+    ),
+]
+
+
+@takes(ColumnOptions, LabelOptions)
+def evaluate(
+    columns: ColumnOptions,
+    labels: LabelOptions,
+    rule: Rule,
+    table: Table,
+    metric: Metrics = None,
+    average: Average = None,
+    zero_division: ZeroDivision = 0.0,
+    json: Json = False,
+) -> None:
+    """Judge a rule by metrics, beside argmax.
+
+    Values have 95 % intervals. Give rows that neither the model nor the rule has seen.
+    """
+    from .rows import read_rule
+
+    _judge(read_rule(rule), None, "argmax", table, columns, labels, metric, average, zero_division, json)
+
+
+@takes(ColumnOptions, LabelOptions)
+def compare(
+    columns: ColumnOptions,
+    labels: LabelOptions,
+    rule: Rule,
+    table: Table,
+    against: Against = None,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--threshold",
+            metavar="NUMBER",
+            help="Instead of another rule: a threshold on the probability of the positive class; of several outputs "
+            "OUTPUT=NUMBER for each.",
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            "--class-weights",
+            metavar="CLASS=NUMBER,...",
+            help="Instead of another rule: weights that the probabilities are multiplied by.",
+        ),
+    ] = None,
+    metric: Metrics = None,
+    average: Average = None,
+    zero_division: ZeroDivision = 0.0,
+    json: Json = False,
+) -> None:
+    """Compare two rules on the same rows.
+
+    The other rule may be made by hand: a threshold, or class weights. The interval of the difference is narrower than
+    those of the two would suggest, for the rows are the same.
+    """
+    from .rows import read_rule
+
+    loaded = read_rule(rule)
+    given = [name for name in (against, threshold, weights) if name]
+    if len(given) != 1:
+        raise ValueError("give one thing to compare the rule with: --against RULE, --threshold or --class-weights.")
+    if against is not None:
+        other, title = read_rule(against), against
+    elif threshold:
+        other, title = _by_thresholds(loaded, threshold, labels.pos_label), f"threshold {', '.join(threshold)}"
+    else:
+        assert weights is not None
+        other, title = _by_weights(loaded, weights), f"weights {weights}"
+    _judge(loaded, other, title, table, columns, labels, metric, average, zero_division, json)
+
+
+def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> Any:
+    """Return the rule of thresholds for the outputs and classes of another rule."""
+    from .. import WeightedRule
+    from ..inputs import match_label, python_labels
+    from .rows import target_names
+
+    classes = [python_labels(labels) for labels in rule.classes]
+    if max(map(len, classes)) > 2:
+        raise ValueError(
+            f"--threshold is for two classes, and the rule has {max(map(len, classes))}; give --class-weights or "
+            "--against."
+        )
+    positive = (
+        None if not pos_label else [match_label(text, own) for text, own in zip(pos_label, classes, strict=False)]
+    )
+    if not rule.multioutput:
+        numbers: Any = _number(given[0], "--threshold")
+        if len(given) > 1:
+            raise ValueError(f"--threshold must be given once for a single output, got {len(given)}.")
+        return WeightedRule.from_thresholds(numbers, classes=classes[0], pos_label=positive and positive[0])
+    names, pairs = target_names(rule), [text.partition("=") for text in given]
+    if sorted(name for name, _, _ in pairs) != sorted(names):
+        raise ValueError(f"--threshold must be given as OUTPUT=NUMBER for each of the outputs {', '.join(names)}.")
+    found = {name: _number(text, "--threshold") for name, _, text in pairs}
+    label = positive[0] if positive and len(positive) == 1 else positive
+    return WeightedRule.from_thresholds(
+        [found[name] for name in names], classes=classes, pos_label=label, output_names=rule.schema.output_names
+    )
+
+
+def _by_weights(rule: Any, given: str) -> Any:
+    from .. import WeightedRule
+    from ..inputs import match_label, python_labels
+
+    if rule.multioutput:
+        raise ValueError("--class-weights are for rules of a single output.")
+    classes = python_labels(rule.classes[0])
+    pairs = [text.rpartition("=") for text in given.split(",")]
+    found = {match_label(name, classes): _number(text, "--class-weights") for name, _, text in pairs}
+    return WeightedRule.from_weights(found, classes=classes)
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{option} must hold numbers, got {text!r}.") from None
+
+
+def _judge(
+    rule: Any,
+    other: Any,
+    title: str,
+    table: str,
+    columns: ColumnOptions,
+    labels: LabelOptions,
+    metric: list[str] | None,
+    average: str | None,
+    zero_division: float,
+    json: bool,
+) -> None:
+    from .. import evaluate as judge
+    from ..progress import Progress
+    from .rows import read_labels_for_rule
+
+    with Progress("evaluate", 2) as progress:
+        progress.stage(f"reading {table}")
+        rows = read_labels_for_rule(table, rule, columns, labels, progress.tick)
+        progress.stage("judging")
+        found = judge(
+            rule,
+            rows.proba,
+            rows.y,
+            metric or [_own_metric(rule)],
+            against=other,
+            average=average,
+            zero_division=zero_division,
+            **rows.options,
+        )
+    if json:
+        print_json({"rows": found.n_rows, "against": title, "metrics": found.to_dict()})
+        return
+    say(f"{found.n_rows:,} rows, with 95 % intervals:")
+    print_table(
+        ["metric", "rule", title, "difference"],
+        [
+            [name, interval(one.value), interval(one.baseline), interval(one.difference, difference=True)]
+            for name, one in found.items()
+        ],
+    )
+
+
+def _own_metric(rule: Any) -> str:
+    """Return the metric that the rule was fitted for."""
+    name = rule.facts.get("metric")
+    if not isinstance(name, str):
+        raise ValueError("the rule does not say which metric it is for; give --metric.")
+    note(f"metric: {name}, which the rule was fitted for.")
+    return name

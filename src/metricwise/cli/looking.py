@@ -1,0 +1,84 @@
+"""Commands that look at what there is: explain and metrics."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from .options import Json, Rule
+from .printing import print_json, print_table, say
+
+__all__ = ["explain", "metrics"]
+
+
+def explain(rule: Rule, json: Json = False) -> None:
+    """Say in words what a rule decides.
+
+    And what it was fitted to, as far as its file says.
+    """
+    from .rows import read_rule
+
+    loaded = read_rule(rule)
+    if json:
+        weight = getattr(loaded, "class_weight", None)
+        print_json(
+            {
+                "words": loaded.describe(),
+                "facts": dict(loaded.facts),
+                "classes": list(loaded.classes),
+                "outputs": loaded.schema.output_names,
+                "threshold": getattr(loaded, "threshold", None),
+                "class_weight": weight,
+            }
+        )
+        return
+    say(loaded.describe())
+    for line in _facts(loaded):
+        say(line)
+
+
+def _facts(rule: Any) -> list[str]:
+    """Say what the rule was fitted to, as far as it knows."""
+    facts, lines = rule.facts, []
+    if isinstance(facts.get("rows"), int):
+        value = facts.get("value")
+        worth = f", worth {value:.4f} on them" if isinstance(value, float) else ""
+        lines.append(f"Fitted to {facts['rows']:,} rows{worth} ({facts.get('recipe', 'no recipe')}).")
+    columns = facts.get("columns")
+    if isinstance(columns, list):
+        names = [
+            f"{target}: {', '.join(map(repr, own))}" for target, own in zip(facts["targets"], columns, strict=False)
+        ]
+        lines.append(f"Columns of probabilities of {'; '.join(names)}.")
+    if isinstance(facts.get("metricwise"), str):
+        lines.append(f"Made by metricwise {facts['metricwise']}.")
+    return lines
+
+
+def metrics(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One metric, with all that is known of it.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the metrics there are.
+
+    What each of them is, and how its best rule is found.
+    """
+    from .catalogue import catalogue, entry
+
+    found = catalogue() if name is None else [entry(name)]
+    if json:
+        print_json({"metrics": [vars(one) for one in found]})
+    elif name is None:
+        print_table(
+            ["metric", "what it is", "how it is maximised"], [[one.name, one.about, one.optimum] for one in found]
+        )
+        say(
+            "Two classes with labels: exact over all thresholds, whatever the metric. Besides these names, f2, f0.5 "
+            "and so on are F-measures, scikit-learn's names of scorers mean what they mean there, and a metric of one "
+            "class may name it: recall[urgent]."
+        )
+    else:
+        say(f"{found[0].name}: {found[0].about}\n{found[0].details}\nIts best rule: {found[0].optimum}.")
