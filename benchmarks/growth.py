@@ -73,7 +73,11 @@ def some_labels(rows: int, outputs: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def optimize(proba: np.ndarray, y: np.ndarray, metric: Any, average: str | None = None) -> Any:
-    return mw.optimize(proba, y, metric, average=average, confusion="labels", recalibrate=False)
+    classes = None  # few rows do not show all of many classes
+    if proba.ndim > y.ndim:
+        own = np.arange(proba.shape[-1])
+        classes = own if y.ndim == 1 else [own] * y.shape[1]
+    return mw.optimize(proba, y, metric, average=average, classes=classes, confusion="labels", recalibrate=False)
 
 
 def fitting(metric: str, data: Callable[[int], tuple[np.ndarray, np.ndarray]], average: str | None = None) -> Any:
