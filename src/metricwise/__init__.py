@@ -26,6 +26,7 @@ _HOME = {
     "Solution": "solvers",
     "WeightedRule": "rules",
     "MixtureRule": "rules",
+    "CostRule": "rules",
     "load_rule": "rules",
     "load_solution": "solvers.solution_file",
     "make_scorer": "estimators",

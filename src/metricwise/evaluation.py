@@ -26,7 +26,7 @@ from .metrics.functions import check_whole_rows
 from .metrics.naming import check_same_classes, positive_places
 from .metrics.resolution import Resolved, metric_meant, resolve, target_kind
 from .problem import InMemory, components, mixed
-from .rules import MixtureRule, WeightedRule, anonymous_rule, as_rule
+from .rules import CostRule, MixtureRule, WeightedRule, anonymous_rule, as_rule
 from .rules.weighted import same_classes
 from .solvers import Estimate, Solution
 from .sources import MemorySource
@@ -266,8 +266,8 @@ def evaluate(
 
 def _read_rule(rule: Any, parameter: str) -> Rule:
     if isinstance(rule, Solution):
-        return rule.rule
-    if not isinstance(rule, (WeightedRule, MixtureRule, str, os.PathLike, Mapping)):
+        rule = rule.rule
+    if not isinstance(rule, (CostRule, WeightedRule, MixtureRule, str, os.PathLike, Mapping)):
         raise TypeError(
             f"{_WHO}: {parameter} must be a rule, a Solution, a JSON file or text, or a document of a rule, got "
             f"{shown(rule)}."

@@ -21,6 +21,7 @@ from .metrics.base import Metric
 from .metrics.constraint_text import read_constraints
 from .metrics.for_outputs import MetricSpec, resolve_for, settle
 from .metrics.functions import check_whole_rows
+from .metrics.linear import Accuracy
 from .metrics.naming import positive_places
 from .metrics.recording import RecordSpec, resolve_record
 from .metrics.resolution import Resolved, target_kind
@@ -29,6 +30,7 @@ from .progress import Progress, read_verbose
 from .promise_fit import Pledge, fit_within
 from .promises import check_bounded, check_shown, read_limits
 from .recorded import record_rule
+from .row_costs import fit_row_costs, refuse_beside_costs, with_costs
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
 from .sources import MemorySource
@@ -65,6 +67,7 @@ def optimize(
     confidence: float | None = 0.95,
     abstain: bool | float | None = None,
     abstain_label: Any = None,
+    cost: ArrayLike | None = None,
     verbose: bool | None = None,
 ) -> Solution:
     """Find the decision rule that maximises a metric.
@@ -159,6 +162,11 @@ def optimize(
         metrics that are no ratio of counts (balanced accuracy, G-mean, kappa, macro-F1) count abstentions as misses.
     abstain_label : text, number or boolean, optional
         What is predicted then; by default "abstain" where classes are text, -1 where they are numbers. No class.
+    cost : array-like of shape (N, K) or (N, K, K), optional
+        Costs per row, for ``metric="cost"`` and one output: what a wrong decision about the row costs if class k is the
+        true one, a right one being free; or ``cost[n, i, j]``, what it costs to decide row n, of class i, as j. With
+        ``abstain=True`` of shape (N, K, K + 1), the last column for abstentions. The rule is a :class:`CostRule`, whose
+        `predict` takes the costs of new rows. A table that is the same for all rows is ``metrics.Cost(cost)``.
     verbose : bool, optional
         Say on standard error what is being done, if it takes more than a second. None: on a terminal only.
 
@@ -187,6 +195,40 @@ def optimize(
     >>> solution.rule.facts["metric"]
     'quadratic_kappa (stars), f1 (spam)'
     """
+    if cost is not None:
+        refused = {
+            "average": average,
+            "output_weight": output_weight,
+            "pos_label": pos_label,
+            "record": record,
+            "prior": prior,
+            "subject_to": subject_to,
+            "tol": tol,
+            "randomized": randomized or None,
+            "solver": None if isinstance(solver, str) and solver == "auto" else solver,
+            "confusion": None if confusion == "auto" else confusion,
+        }
+        refuse_beside_costs(metric, refused)
+        # Links, resamples and argmax are those of any problem of these rows, whatever it is judged by.
+        problem = read_problem(
+            proba,
+            y,
+            Accuracy(),
+            average="micro",
+            sample_weight=sample_weight,
+            weight_kind=weight_kind,
+            groups=groups,
+            time=time,
+            classes=classes,
+            missing=missing,
+            normalize=normalize,
+        )
+        recipe, seed = _read_recipe("auto", recalibrate, y), _read_seed(random_state)
+        judged = isinstance(recipe, list)
+        with Progress("optimize", 2 if judged else 1, read_verbose(verbose, "optimize")) as progress:
+            own, rule = with_costs(problem, cost, abstain, abstain_label)
+            first = recipe[0] if isinstance(recipe, list) else recipe or Recipe()
+            return fit_row_costs(own, rule, first.recalibrate, judged=judged, seed=seed, stage=progress.stage)
     recipe = _read_recipe(confusion, recalibrate, y)
     seed, shown = _read_seed(random_state), read_verbose(verbose, "optimize")
     if not isinstance(randomized, (bool, np.bool_)):

@@ -40,7 +40,8 @@ class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _blocks(self, X: Any) -> tuple[list[NDArray[Any]], Target, WeightedRule | MixtureRule]:
         estimator, rule = self._fitted(X)
-        target = Target(np.empty((0, rule.n_outputs), dtype=np.intp), rule.classes, rule.multioutput)
+        schema = rule.schema
+        target = Target(np.empty((0, schema.n_outputs), dtype=np.intp), schema.classes, schema.multioutput)
         return aligned_proba(estimator, X, target, f"{type(self).__name__}.predict"), target, rule
 
     def predict(self, X: Any) -> NDArray[Any]:

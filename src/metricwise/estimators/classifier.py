@@ -33,6 +33,7 @@ from ..metrics.for_outputs import resolve_for, settle
 from ..metrics.recording import resolve_record
 from ..optimization import optimize, read_abstention
 from ..promises import check_bounded, read_limits
+from ..row_costs import refuse_beside_costs
 from ..solvers import Candidate
 from ._compat import (
     HasMethods,
@@ -44,7 +45,6 @@ from ._compat import (
     own_requests,
     routing_enabled,
 )
-from ._decisions import RuleClassifier
 from ._folds import check_groups, make_splits
 from ._judging import score_labels, weight_for_fit
 from ._probabilities import (
@@ -56,12 +56,13 @@ from ._probabilities import (
     pack,
     train,
 )
+from ._row_costs import RowCostClassifier
 from ._targets import Target, read_target
 
 __all__ = ["MetricOptimalClassifierCV"]
 
 
-class MetricOptimalClassifierCV(RuleClassifier):
+class MetricOptimalClassifierCV(RowCostClassifier):
     """Classifier whose decisions maximise a metric, on top of any classifier with probabilities.
 
     The estimator is fitted on folds, the rule is found on the probabilities of the rows that each fold left out
@@ -263,7 +264,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, time: Any = None, **params: Any
+        self, X: Any, y: Any, sample_weight: Any = None, *, time: Any = None, cost: Any = None, **params: Any
     ) -> MetricOptimalClassifierCV:
         """Fit the estimator and the rule.
 
@@ -277,6 +278,9 @@ class MetricOptimalClassifierCV(RuleClassifier):
         time : array-like of shape (n_samples,), optional
             When rows were observed, as numbers or dates: the rule is judged on stretches of time that it has not seen.
             With metadata routing enabled, the estimator gets it too if it asks for it.
+        cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
+            Costs per row, for ``metric="cost"``, as in :func:`metricwise.optimize`; `predict` and `score` take those of
+            their rows then. For the rule only: the estimator does not get them.
         **params
             For the estimator's fit; `groups`, rows that belong together, for the splitter, which must be one that keeps
             them together, such as :class:`~sklearn.model_selection.GroupKFold`, and for whatever judges the rule. An
@@ -294,13 +298,15 @@ class MetricOptimalClassifierCV(RuleClassifier):
         sample_weight = read_sample_weight(sample_weight, count_rows(X), who)
         read_weight_kind(self.weight_kind, sample_weight, who)
         together = self._read_together(params.get("groups"), time, count_rows(X))
+        if cost is not None:
+            cost = self._read_cost(cost, target, self.abstain)
         routed = self._route(sample_weight, time, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
             target = replace(target, scales=scales_of(y, target.classes))
-            self._check_metric(target)
+            self._check_metric(target, cost)
         else:
-            self._check_metric(target)  # a metric that is refused must not cost any fits
+            self._check_metric(target, cost)  # a metric that is refused must not cost any fits
             pool = self._cross_fit(X, target, routed)
         self.solution_ = optimize(
             pool.proba,
@@ -321,6 +327,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
             confidence=self.confidence,
             abstain=self.abstain,
             abstain_label=self.abstain_label,
+            cost=None if cost is None else cost[pool.rows],
             random_state=self._seed(),
             verbose=True if self.verbose else None,
         )
@@ -334,7 +341,7 @@ class MetricOptimalClassifierCV(RuleClassifier):
         self._copy_features()
         return self
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, cost: Any = None) -> float:
         """Return the chosen metric of the predictions.
 
         Parameters
@@ -342,11 +349,15 @@ class MetricOptimalClassifierCV(RuleClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
+        cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
+            Costs of these rows, if the rule was fitted to costs per row: the score is minus their mean.
 
         Returns
         -------
         score : float
         """
+        if self._by_costs(cost):
+            return self._minus_cost(X, y, cost, sample_weight)
         predicted = self.predict(X)
         return score_labels(
             self.rule_.classes,
@@ -367,8 +378,11 @@ class MetricOptimalClassifierCV(RuleClassifier):
 
     # ------------------------------------------------------------------------------------------------- fitting
 
-    def _check_metric(self, target: Target) -> None:
+    def _check_metric(self, target: Target, cost: Any = None) -> None:
         """Refuse metrics that do not fit the target, or about which something would have to be guessed."""
+        if cost is not None:
+            refuse_beside_costs(self.metric, {"record": self.record, "subject_to": self.subject_to})
+            return
         who, declared = type(self).__name__, self.classes is not None
         aim = resolve_for(
             self.metric,

@@ -16,6 +16,7 @@ from .frames import column_names, is_frame, match_columns, position_named, warn_
 from .labels import Labels, make_rows, observed_labels, read_labels, read_pair
 from .messages import shown
 from .probabilities import read_proba
+from .row_costs import read_row_costs, table_of
 from .schema import Schema
 from .single_row import check_rows
 from .tables import check_one_column, is_two_dimensional
@@ -63,6 +64,7 @@ __all__ = [
     "read_pair",
     "read_prior",
     "read_proba",
+    "read_row_costs",
     "read_sample_weight",
     "read_time",
     "read_weight_kind",
@@ -71,5 +73,6 @@ __all__ = [
     "shared",
     "shown",
     "split_abstained",
+    "table_of",
     "warn_of_order",
 ]

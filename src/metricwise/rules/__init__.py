@@ -1,9 +1,10 @@
 """Decision rules: what to predict from probabilities.
 
-Owns the rules that solvers find (weighted, and mixtures of weighted ones), the link that recalibrates probabilities
-before them, and their JSON. Must not know metrics, oracles or solvers.
+Owns the rules that solvers find (weighted, and mixtures of weighted ones), the rule for costs per row, the link that
+recalibrates probabilities before them, and their JSON. Must not know metrics, oracles or solvers.
 """
 
+from .cost_rule import CostRule
 from .link import Link, prior_shift
 from .link_fit import fit_link, fit_links
 from .load import as_rule, load_rule
@@ -11,6 +12,7 @@ from .mixture import MixtureRule
 from .weighted import WeightedRule, anonymous_rule
 
 __all__ = [
+    "CostRule",
     "Link",
     "MixtureRule",
     "WeightedRule",

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..inputs import table_of
 from ..losses import Loss
 from ..rows import Probabilities
 from .link import Link
 
-__all__ = ["bisect_changes", "bisect_regions", "decide_loss"]
+__all__ = ["bisect_changes", "bisect_regions", "decide_costs", "decide_loss"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -32,6 +33,23 @@ def decide_loss(loss: Loss, proba: Probabilities, n_decisions: IntArray | None =
         real = block if width == block.width else block.part(slice(None), width)  # what lies beyond is padding
         codes.append(kernels.decide(real, _cut(loss, span, width)))
     return codes[0] if len(codes) == 1 else np.concatenate(codes, axis=1)
+
+
+def decide_costs(proba: Probabilities, cost: FloatArray, abstain_cost: float | None = None) -> IntArray:
+    """Codes (N, 1) of least expected cost, by the costs of each row; see :func:`metricwise.inputs.table_of`.
+
+    The cost of a decision is summed over the true classes in their order, in float64, and ties go to the lowest code.
+    """
+    out = np.empty((proba.n_rows, 1), dtype=np.intp)
+    for rows in proba.chunks():
+        eta = proba.take(rows).output(0)[:, 0].astype(np.float64)
+        eta = np.stack([1.0 - eta, eta], axis=1) if eta.ndim == 1 else eta
+        table = table_of(cost[rows], abstain_cost)
+        scores = eta[:, :1] * table[:, 0]
+        for i in range(1, table.shape[1]):
+            scores = scores + eta[:, i : i + 1] * table[:, i]
+        out[rows, 0] = scores.argmin(axis=1)
+    return out
 
 
 def _cut(loss: Loss, span: Any, width: int) -> tuple[FloatArray, ...]:

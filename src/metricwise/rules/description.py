@@ -16,7 +16,7 @@ from .decisions import bisect_regions
 if TYPE_CHECKING:
     from .weighted import WeightedRule
 
-__all__ = ["describe_mixture", "describe_rule", "headline"]
+__all__ = ["describe_mixture", "describe_rule", "headline", "link_lines"]
 
 FloatArray = NDArray[np.float64]
 
@@ -63,7 +63,7 @@ def headline(facts: Any, several: bool) -> list[str]:
 
 def _decision_lines(rule: WeightedRule) -> list[str]:
     if rule.n_outputs == 1:
-        return [*_output_lines(rule, 0), *_link_lines(rule, 0)]
+        return [*_output_lines(rule, 0), *link_lines(rule, 0)]
     shared = rule.loss.n_outputs == 1 and _same_labels(rule)
     # Behind links a shared loss means other thresholds on the model's own probabilities, output by output.
     if shared and (rule.link is None or rule.width > 2):
@@ -73,7 +73,7 @@ def _decision_lines(rule: WeightedRule) -> list[str]:
         lines = []
         for m in range(rule.n_outputs):
             name = rule.output_names[m] if rule.output_names is not None else m
-            first, *rest = [*_output_lines(rule, m), *_link_lines(rule, m)]
+            first, *rest = [*_output_lines(rule, m), *link_lines(rule, m)]
             lines += [f"Output {name}: {first}", *("  " + line for line in rest)]
         return lines
     return _summary_lines(rule)
@@ -215,7 +215,8 @@ def _table_lines(labels: list[str], full: FloatArray, abstain: str | None = None
     return [f"{what}. Losses of predicting each column:", *table]
 
 
-def _link_lines(rule: WeightedRule, m: int) -> list[str]:
+def link_lines(rule: WeightedRule, m: int) -> list[str]:
+    """Say what the link does before, for output m."""
     if rule.link is None:
         return []
     t = float(rule.link.temperature[m])

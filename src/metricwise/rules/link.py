@@ -7,6 +7,7 @@ Must not know losses, metrics or labels.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,6 +91,10 @@ class Link:
     def arrays(self) -> kernels.LinkArrays:
         """The link as row passes take it."""
         return kernels.LinkArrays(self.temperature, self.bias, self.floor)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the link as JSON types."""
+        return {"temperature": self.temperature.tolist(), "bias": self.bias.tolist(), "floor": self.floor}
 
     def of_outputs(self, outputs: NDArray[np.intp]) -> Link:
         """Return the link of some of the outputs, given by position."""

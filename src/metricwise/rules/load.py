@@ -10,13 +10,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import serialize
+from .cost_rule import CostRule
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 
 __all__ = ["as_rule", "load_rule", "rule_schema"]
 
+_KINDS: dict[str, type[WeightedRule] | type[MixtureRule] | type[CostRule]] = {
+    "weighted": WeightedRule,
+    "mixture": MixtureRule,
+    "row_costs": CostRule,
+}
 
-def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule:
+
+def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | CostRule:
     """Read a rule that `to_json` wrote.
 
     Parameters
@@ -25,7 +32,7 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule:
 
     Returns
     -------
-    WeightedRule or MixtureRule
+    WeightedRule, MixtureRule or CostRule
 
     Examples
     --------
@@ -38,9 +45,10 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule:
     """
     who = "load_rule"
     document = serialize.read_object(serialize.parse(serialize.read_text(path, who), who), who, "the rule")
-    if document.get("format") == serialize.FORMAT and document.get("kind") not in ("weighted", "mixture"):
-        raise ValueError(f"{who}: kind must be 'weighted' or 'mixture', got {serialize.shown(document.get('kind'))}.")
-    return MixtureRule.from_dict(document) if document.get("kind") == "mixture" else WeightedRule.from_dict(document)
+    if document.get("format") == serialize.FORMAT and document.get("kind") not in _KINDS:
+        words = " or ".join(map(repr, _KINDS))
+        raise ValueError(f"{who}: kind must be {words}, got {serialize.shown(document.get('kind'))}.")
+    return _KINDS.get(str(document.get("kind")), WeightedRule).from_dict(document)
 
 
 def rule_schema() -> dict[str, Any]:
@@ -91,5 +99,12 @@ def as_rule(rule: Any) -> WeightedRule | MixtureRule:
     if isinstance(rule, (WeightedRule, MixtureRule)):
         return rule
     if isinstance(rule, Mapping):
-        return (MixtureRule if rule.get("kind") == "mixture" else WeightedRule).from_dict(rule)
-    return load_rule(rule)
+        read = _KINDS.get(str(rule.get("kind")), WeightedRule).from_dict(rule)
+    else:
+        read = rule if isinstance(rule, CostRule) else load_rule(rule)
+    if isinstance(read, CostRule):
+        raise ValueError(
+            "rule: one for costs per row cannot stand for one that decides by probabilities alone; use "
+            "rule.predict(proba, cost=) and rule.value(proba, y, cost=)."
+        )
+    return read

@@ -591,9 +591,7 @@ def decision_to_dict(rule: WeightedRule, who: str) -> dict[str, Any]:
     link = rule.link
     return {
         "loss": {name: serialize.plain(array, who, f"loss.{name}") for name, array in arrays},
-        "link": None
-        if link is None
-        else {"temperature": link.temperature.tolist(), "bias": link.bias.tolist(), "floor": link.floor},
+        "link": None if link is None else link.to_dict(),
     }
 
 
@@ -614,9 +612,7 @@ def rule_from_fields(
     shared: Mapping[str, Any], document: Mapping[str, Any], facts: Mapping[str, Any], who: str
 ) -> WeightedRule:
     """Build a rule from shared fields and the loss and link of `document`."""
-    return WeightedRule(
-        _read_loss(document["loss"], who), link=_read_link(document["link"], who), facts=facts, **shared
-    )
+    return WeightedRule(_read_loss(document["loss"], who), link=read_link(document["link"], who), facts=facts, **shared)
 
 
 def _read_loss(value: Any, who: str) -> Loss:
@@ -637,7 +633,8 @@ def _read_loss(value: Any, who: str) -> Loss:
     return Loss(diagonal=diagonal, offset=offset)
 
 
-def _read_link(value: Any, who: str) -> Link | None:
+def read_link(value: Any, who: str) -> Link | None:
+    """Check and read a link of a document."""
     if value is None:
         return None
     document = serialize.read_object(value, who, "link")

@@ -1,0 +1,84 @@
+"""Decisions by costs of each row, for classifiers whose rule may go by them.
+
+Owns `cost=` of `predict`, and the score by it. Must not know how the rule came about.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ..inputs import read_row_costs
+from ..metrics.abstention import read_abstain
+from ..rules import CostRule
+from ._decisions import RuleClassifier
+from ._probabilities import pack
+from ._targets import Target
+
+__all__ = ["RowCostClassifier"]
+
+
+class RowCostClassifier(RuleClassifier):
+    """Base of classifiers whose rule may be one for costs per row."""
+
+    def predict(self, X: Any, *, cost: Any = None) -> NDArray[Any]:
+        """Predict labels by the rule.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
+            Costs of these rows, if the rule was fitted to costs per row.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
+        """
+        if not self._by_costs(cost):
+            return super().predict(X)
+        blocks, target, rule = self._blocks(X)
+        return rule.predict(pack(blocks, target), cost)  # type: ignore[call-arg]  # a CostRule
+
+    def decision_distribution(self, X: Any, *, cost: Any = None) -> NDArray[Any]:
+        """Return the probability with which `predict` gives each class: 0 or 1, unless the rule is randomised.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        cost : array-like, optional
+            As in `predict`.
+
+        Returns
+        -------
+        distribution : ndarray of shape (n_samples, n_classes), or (n_samples, n_outputs, n_classes)
+            With one more column, the last one, if the rule may abstain.
+        """
+        if not self._by_costs(cost):
+            return super().decision_distribution(X)
+        blocks, target, rule = self._blocks(X)
+        return rule.distribution(pack(blocks, target), cost)  # type: ignore[call-arg]  # a CostRule
+
+    def _minus_cost(self, X: Any, y: Any, cost: Any, sample_weight: Any) -> float:
+        """Return minus the mean cost of the predictions."""
+        blocks, target, rule = self._blocks(X)
+        return rule.value(pack(blocks, target), y, cost, sample_weight)  # type: ignore[union-attr]  # a CostRule
+
+    def _by_costs(self, cost: Any) -> bool:
+        """Whether the rule goes by costs per row; refuse those where it does not."""
+        found: Any = self._fitted()[1]
+        if isinstance(found, CostRule):
+            return True
+        if cost is not None:
+            raise ValueError(
+                f"{type(self).__name__}: cost is for rules that were fitted to costs per row; leave it out, or give it "
+                "to fit, with metric='cost'."
+            )
+        return False
+
+    def _read_cost(self, cost: Any, target: Target, abstain: Any) -> NDArray[Any]:
+        """Return costs per row; what is wrong with them must not cost any fits."""
+        who, allowed = type(self).__name__, read_abstain(abstain, type(self).__name__)
+        price = None if allowed is None else allowed.cost
+        n_rows, k = target.codes.shape[0], max(map(len, target.classes))
+        return read_row_costs(cost, n_rows, k, who, abstain=allowed is not None, abstain_cost=price)

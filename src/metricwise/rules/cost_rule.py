@@ -1,0 +1,267 @@
+"""The rule for costs that differ from row to row: the decision of least expected cost, by the costs of its own row.
+
+Owns how costs and probabilities of a row become a decision in the user's labels. Must not know where costs come from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs import Probabilities, Schema, decode, observed_labels, python_labels, read_row_costs, read_sample_weight
+from ..losses import Loss
+from . import serialize
+from .decisions import decide_costs
+from .description import headline, link_lines
+from .link import Link
+from .weighted import WeightedRule, last_column, read_link, same_classes, same_label, shared_from_dict, shared_to_dict
+
+__all__ = ["CostRule"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_FIELDS = ("classes", "multioutput", "normalize", "link", "output_names", "facts", "abstain_cost")
+
+
+@dataclass(frozen=True, eq=False)
+class CostRule:
+    """Predict the class of least expected cost, ``argmin_j sum_i cost[n, i, j] * eta_i``, by the costs of each row.
+
+    Ties go to the lowest class. Equality compares what the rule decides, not `facts`.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+        Label of each class, in column order.
+    link : Link, optional
+        Recalibrates the probabilities first.
+    normalize : bool, default=False
+        Whether `predict` takes scores and divides each row by its sum.
+    abstain_label : text, number or boolean, optional
+        What is predicted where the rule abstains; None: it never does.
+    abstain_cost : float, optional
+        What an abstention costs; None: the costs of each row say it.
+    facts : mapping
+        As in WeightedRule.
+
+    See Also
+    --------
+    metricwise.optimize : Finds one, with ``cost=``.
+    WeightedRule : One loss for all rows.
+
+    References
+    ----------
+    .. [1] Elkan (2001), "The Foundations of Cost-Sensitive Learning", IJCAI.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rule = mw.CostRule(np.array(["pay", "refuse"]))
+    >>> proba = [[0.9, 0.1], [0.9, 0.1]]
+    >>> amount = [[50.0, 100.0], [50.0, 900.0]]  # lost if the row is of that class, and decided otherwise
+    >>> rule.predict(proba, cost=amount)
+    array(['pay', 'refuse'], dtype='<U6')
+    """
+
+    classes: NDArray[Any]
+    link: Link | None = None
+    normalize: bool = False
+    abstain_label: Any = None
+    abstain_cost: float | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    _reader: WeightedRule = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", dict(self.facts))
+        classes = np.asarray(self.classes)
+        width = len(classes) + (self.abstain_label is not None) if classes.ndim == 1 else 2
+        # Argmax of the same classes: it reads probabilities and checks all that both have in common.
+        reader = WeightedRule(
+            Loss.argmax(width), (classes,), self.link, normalize=self.normalize, abstain_label=self.abstain_label
+        )
+        object.__setattr__(self, "_reader", reader)
+        object.__setattr__(self, "classes", reader.classes[0])
+        object.__setattr__(self, "abstain_label", reader.abstain_label)
+        priced = self.abstain_cost
+        if priced is not None and (self.abstain_label is None or not np.isfinite(priced)):
+            raise ValueError(
+                f"CostRule: abstain_cost must be a finite number, and beside an abstain_label, got {priced!r}."
+            )
+
+    @property
+    def schema(self) -> Schema:
+        """Classes, and whether the rule may abstain."""
+        return self._reader.schema
+
+    def predict(self, proba: Any, cost: Any = None) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        proba : array-like of shape (N,) or (N, K)
+            As in WeightedRule.predict.
+        cost : array-like of shape (N, K), (N, K, K) or (N, K, K + 1)
+            What decisions about these rows cost, as in :func:`metricwise.optimize`.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+        """
+        read = self._reader.read(proba, "CostRule.predict")
+        codes = self.decide(read, self.read_cost(cost, read.n_rows, "CostRule.predict"))
+        return decode(codes, self.schema.decisions)[:, 0]
+
+    def distribution(self, proba: Any, cost: Any = None) -> FloatArray:
+        """Return 1 for the decision about each row and 0 for the others; abstentions are the last column.
+
+        Parameters
+        ----------
+        proba, cost
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (N, K), or (N, K + 1) if the rule may abstain
+        """
+        read = self._reader.read(proba, "CostRule.distribution")
+        codes = self.decide(read, self.read_cost(cost, read.n_rows, "CostRule.distribution"))
+        out = np.zeros((len(codes), self.schema.decision_width))
+        np.put_along_axis(out, last_column(codes, self.schema), 1.0, axis=1)
+        return out
+
+    def value(self, proba: Any, y: Any, cost: Any = None, sample_weight: Any = None) -> float:
+        """Return minus the mean cost of the decisions about rows whose labels are known.
+
+        Parameters
+        ----------
+        proba, cost
+            As in `predict`.
+        y : array-like of shape (N,)
+            Missing labels add nothing.
+        sample_weight : array-like of shape (N,), optional
+
+        Returns
+        -------
+        float
+        """
+        who = "CostRule.value"
+        read = self._reader.read(proba, who)
+        costs = self.read_cost(cost, read.n_rows, who)
+        true = _codes(y, self.classes, read.n_rows, who)
+        weight = read_sample_weight(sample_weight, read.n_rows, who)
+        weight = np.where(true >= 0, 1.0 if weight is None else weight, 0.0)
+        if not weight.any():
+            raise ValueError(f"{who}: y must have an observed label of positive weight, got none.")
+        return -float(self.paid(costs, true, self.decide(read, costs)[:, 0]) @ weight / weight.sum())
+
+    def read_cost(self, cost: Any, n_rows: int, who: str) -> FloatArray:
+        """Read what decisions about so many rows cost."""
+        may, k = self.abstain_label is not None, len(self.classes)
+        return read_row_costs(cost, n_rows, k, who, abstain=may, abstain_cost=self.abstain_cost)
+
+    def decide(self, proba: Probabilities, cost: FloatArray) -> IntArray:
+        """Return codes of shape (N, 1) for probabilities and costs that have been read already."""
+        return decide_costs(proba if self.link is None else self.link.view(proba), cost, self.abstain_cost)
+
+    def paid(self, cost: FloatArray, true: NDArray[Any], decided: NDArray[Any]) -> FloatArray:
+        """Return what decisions (N,) about rows of true classes (N,) cost, (N,); 0 where the class is not known."""
+        own = np.maximum(true, 0).astype(np.intp)
+        rows = np.arange(len(own))
+        if cost.ndim == 2:
+            paid = np.where(decided == own, 0.0, cost[rows, own])
+            if self.abstain_cost is not None:
+                paid = np.where(decided == cost.shape[1], self.abstain_cost, paid)
+        elif self.abstain_cost is not None:
+            inside = np.minimum(decided, cost.shape[2] - 1)
+            paid = np.where(decided == cost.shape[2], self.abstain_cost, cost[rows, own, inside])
+        else:
+            paid = cost[rows, own, decided]
+        return np.where(true >= 0, paid, 0.0)
+
+    def describe(self) -> str:
+        """Say in a few plain lines what the rule does."""
+        labels = ", ".join(map(repr, python_labels(self.classes)[:6]))
+        what = f"For each row, predict the class of least expected cost, by the costs of that row. Classes: {labels}."
+        lines = [*headline(self.facts, False), what]
+        if self.abstain_label is not None:
+            price = "what the costs of the row say" if self.abstain_cost is None else f"{self.abstain_cost:g}"
+            lines.append(f"Abstain, {self.abstain_label!r}, where all cost more than that: {price}.")
+        return "\n".join([*lines, *link_lines(self._reader, 0)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as JSON types; `from_dict` gives it back exactly."""
+        who = "CostRule.to_dict"
+        link = self.link
+        return {
+            "format": serialize.FORMAT,
+            "version": serialize.VERSION,
+            "kind": "row_costs",
+            **shared_to_dict(self._reader, who),
+            "link": None if link is None else link.to_dict(),
+            "abstain_cost": serialize.plain(self.abstain_cost, who, "abstain_cost"),
+            "facts": serialize.plain(self.facts, who, "facts"),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> CostRule:
+        """Return the rule of a document, every field of which is checked."""
+        who = "CostRule.from_dict"
+        read = serialize.read_object(document, who, "the rule")
+        serialize.check_fields(read, "row_costs", _FIELDS, who, ("abstain_label",))
+        shared = shared_from_dict(read, who)
+        if len(shared["classes"]) != 1 or shared["multioutput"] or shared["output_names"] is not None:
+            raise ValueError(f"{who}: classes must be of one output, got {len(shared['classes'])}.")
+        price = read["abstain_cost"]
+        return cls(
+            shared["classes"][0],
+            read_link(read["link"], who),
+            shared["normalize"],
+            shared["abstain_label"],
+            None if price is None else float(serialize.read_numbers(price, who, "abstain_cost", 0)),
+            serialize.read_facts(read["facts"], who),
+        )
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the rule as JSON text; with `path`, also write it there, whole or not at all."""
+        return serialize.dump(self.to_dict(), path)
+
+    @classmethod
+    def from_json(cls, path_or_text: str | os.PathLike[str]) -> CostRule:
+        """Read a rule from a JSON file, or from JSON text. Nothing in it is run."""
+        who = "CostRule.from_json"
+        document = serialize.parse(serialize.read_text(path_or_text, who), who)
+        return cls.from_dict(serialize.read_object(document, who, "the rule"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CostRule):
+            return NotImplemented
+        return (
+            self.link == other.link
+            and self.normalize == other.normalize
+            and self.abstain_cost == other.abstain_cost
+            and same_label(self.abstain_label, other.abstain_label)
+            and same_classes((self.classes,), (other.classes,))
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
+
+
+def _codes(y: Any, classes: NDArray[Any], n_rows: int, who: str) -> NDArray[Any]:
+    """Read labels of known classes, (N,), -1 where one is missing."""
+    labels = observed_labels(y, who=who)
+    if labels.multioutput or len(labels.codes) != n_rows:
+        raise ValueError(f"{who}: y must have one label for each of the {n_rows} rows, got shape {np.shape(y)}.")
+    known = {label: code for code, label in enumerate(python_labels(classes))}
+    seen = python_labels(labels.classes[0])
+    unknown = [label for label in seen if label not in known]
+    if unknown:
+        raise ValueError(f"{who}: y must hold only the classes {list(known)}, got {unknown[0]!r}.")
+    table = np.array([known[label] for label in seen] + [-1], dtype=np.intp)
+    return np.asarray(table[labels.codes[:, 0]])
