@@ -44,19 +44,19 @@ class Abstention:
 
     def aim(self, metric: Metric) -> Metric:
         """Return what is maximised: at the cost, or of the accepted rows."""
-        return _wrapped(metric, lambda one: _checked(Abstaining(one, self.cost, self.cost is None and not one.priced)))
+        return _wrapped(metric, lambda one: _checked(Abstaining(one, self.cost)))
 
     def beside(self, metric: Metric, aim: Metric) -> Metric:
         """Return what is bounded or recorded beside an aim, as it was given: abstentions cost nothing in it."""
         accepted = self.cost is None and not any(one.priced for one in aim.each)
-        return _wrapped(metric, lambda one: _checked(Abstaining(one, None, accepted and not one.priced)))
+        return _wrapped(metric, lambda one: _checked(Abstaining(one, None, accepted)))
 
     def judge(self, metric: Metric, classes: Sequence[NDArray[Any]]) -> Metric:
         """Return a metric that a rule is judged by: at the cost, where it is linear, else as what is recorded."""
 
         def made(one: Metric) -> Metric:
             if self.cost is None or one.priced:
-                return Abstaining(one, None, not one.priced)
+                return Abstaining(one)
             k = max(map(len, classes))
             bound = one.bind(np.full(k, 1.0 / k), python_labels(max(classes, key=len)))
             return Abstaining(one, self.cost) if isinstance(bound, Linear) else Abstaining(one, None, False)
@@ -122,7 +122,7 @@ class Abstaining(Metric):
         Of K classes.
     cost : float, optional
     accepted : bool, default=True
-        Whether rows that are abstained count nowhere, where the metric allows it.
+        Whether rows that are abstained count nowhere, where the metric allows it and has no price for them.
 
     See Also
     --------
@@ -218,7 +218,8 @@ class Abstaining(Metric):
 
     def _of_accepted(self, n_classes: int, classes: Sequence[Any] | None) -> Metric | None:
         """Return the metric of the rows that are not abstained; None where it is not the same ratio of theirs."""
-        form = self.base.of_cells(n_classes, classes) if self.accepted else None
+        counts = self.accepted and not self.base.priced
+        form = self.base.of_cells(n_classes, classes) if counts else None
         if isinstance(form, Increasing):
             return replace(form, base=_without_column(form.base))
         return None if form is None else _without_column(form)
