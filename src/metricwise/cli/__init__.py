@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 __all__ = ["main"]
 
-_NEEDED = ("rich", "typer")
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the ``metricwise`` command; see the page "Command line" of the documentation.
@@ -38,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         from .app import run
     except ImportError as error:
-        if error.name not in _NEEDED:
+        if error.name != "typer":
             raise
         from .bare import run
     code = run(words)

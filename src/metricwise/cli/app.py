@@ -40,8 +40,6 @@ class _Commands(TyperGroup):
         def call() -> Any:
             try:
                 return super(_Commands, self).main(*arguments, **options)
-            except typer.Abort:
-                raise KeyboardInterrupt from None
             except typer.TyperException as error:
                 return _usage(error)
 
@@ -62,6 +60,7 @@ def _usage(error: typer.TyperException) -> int:
 
 
 app = typer.Typer(
+    name="metricwise",
     cls=_Commands,
     help=_ABOUT,
     rich_markup_mode=None,

@@ -81,14 +81,13 @@ def guarded(call: Callable[[], Any]) -> int:
     int
     """
     with _stopped_by_signals(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of libraries are for programmers
+        warnings.simplefilter("always", UserWarning)
         warnings.showwarning = _warn
         try:
             return int(call() or OK)
-        except (_StoppedError, KeyboardInterrupt):
+        except _StoppedError:
             return _fail("stopped before the end; nothing was written.", BAD_INPUT)
-        except BrokenPipeError:  # whoever read our output has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return UNEXPECTED
         except Exception as error:
             if os.environ.get(_TRACEBACK):
                 traceback.print_exc()
@@ -109,12 +108,11 @@ def _sentence(error: Exception) -> tuple[str, int]:
         return in_options(str(error)), NOT_KEPT
     if isinstance(error, ImportError) and "pip install" in str(error):
         return str(error), BAD_INPUT
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}.", BAD_INPUT
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f"{error.filename}: "
+        return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}.", BAD_INPUT
     if isinstance(error, (OSError, ValueError, TypeError)) and _is_ours(error):
         return in_options(str(error)), BAD_INPUT
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror[0].lower()}{error.strerror[1:]}.", BAD_INPUT
     return (
         f"unexpected {type(error).__name__}: {' '.join(str(error).split())} This is a fault of metricwise: please "
         f"report it, with what {_TRACEBACK}=1 before the command adds.",
@@ -183,8 +181,9 @@ def _stopped_by_signals() -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise _StoppedError
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

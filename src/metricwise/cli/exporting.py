@@ -95,7 +95,7 @@ def _format(output: str, to: str | None) -> str:
 def _grouped(rule: Any, names: Sequence[str]) -> list[list[str]]:
     """Return names for each output: one of each class, or one of each output."""
     sizes = rule.schema.n_classes.tolist()
-    if len(names) == len(sizes):
+    if len(names) == len(sizes) and set(sizes) == {2}:
         return [[name] for name in names]
     if len(names) != sum(sizes):
         raise ValueError(f"--column must be given for each class, {sum(sizes)} times, got {len(names)}.")

@@ -179,7 +179,12 @@ def _classes(given: Sequence[str] | None, targets: Sequence[_Target]) -> list[li
                     f"{shown(text)}."
                 )
             at = [one.name for one in targets].index(name)
-        found[at] = [match_label(label, targets[at].labels) for label in next(csv.reader([listed]))]
+        found[at] = own = [match_label(label, targets[at].labels) for label in next(csv.reader([listed]))]
+        lacking = [label for label in targets[at].labels if label not in own]
+        if lacking:
+            raise ValueError(
+                f"--classes must name all labels of {shown(targets[at].name)}, and lacks {shown(lacking[0])}."
+            )
     return found
 
 

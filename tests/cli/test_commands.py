@@ -1,0 +1,363 @@
+"""Commands say and write what the library does in Python, whatever format the table has."""
+
+import json
+import runpy
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import accuracy_score, f1_score
+
+import metricwise as mw
+from cli.shared import (
+    AVERAGES,
+    KINDS,
+    METRICS,
+    MULTICLASS,
+    MULTILABEL,
+    OUTPUTS,
+    SINGLE,
+    arguments,
+    document,
+    done,
+    drawn,
+    read,
+    run,
+    table,
+    write,
+)
+
+ENDINGS = (".csv", ".tsv", ".parquet", ".feather")
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """For each kind of target: the frame, its options, the rule that Python finds, and the file of a command's."""
+    folder, found = tmp_path_factory.mktemp("rules"), {}
+    for at, kind in enumerate(KINDS):
+        frame, options = table(kind)
+        proba, y = arguments(kind, frame)
+        rule = mw.optimize(proba, y, METRICS[kind], average=AVERAGES.get(kind)).rule
+        path = folder / f"{at}.json"
+        average = ["--average", AVERAGES[kind]] if kind in AVERAGES else []
+        done("fit", write(frame, folder / f"{at}.csv"), *options, "--metric", METRICS[kind], *average, "-o", path)
+        found[kind] = frame, options, rule, path
+    return found
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_fit_and_apply_are_those_of_python_to_the_last_bit(tmp_path, fitted, kind, ending):
+    frame, options, rule, _ = fitted[kind]
+    source, target = write(frame, tmp_path / f"rows{ending}"), tmp_path / f"decisions{ending}"
+    average = ["--average", AVERAGES[kind]] if kind in AVERAGES else []
+    done("fit", source, *options, "--metric", METRICS[kind], *average, "-o", tmp_path / "rule.json")
+    loaded = mw.load_rule(tmp_path / "rule.json")
+    assert loaded.to_dict()["loss"] == rule.to_dict()["loss"]
+    assert loaded.to_dict()["link"] == rule.to_dict()["link"]
+    done("apply", tmp_path / "rule.json", source, "--keep", "id", "-o", target)
+    decided, expected = read(target), rule.predict(arguments(kind, frame)[0])
+    assert decided["id"].tolist() == frame["id"].tolist()
+    names = [options[at + 1] for at, word in enumerate(options) if word == "--target"]
+    assert list(decided) == ["id", *names]
+    for column, own in zip(names, expected.reshape(len(frame), -1).T, strict=True):
+        assert decided[column].tolist() == own.tolist()
+
+
+@pytest.mark.parametrize("ending", [".npy", ".npz"])
+def test_arrays(tmp_path, fitted, ending):
+    frame, _, rule, _ = fitted[MULTICLASS]
+    proba, y = arguments(MULTICLASS, frame)
+    codes = np.unique(y, return_inverse=True)[1]
+    if ending == ".npz":
+        np.savez(tmp_path / "rows.npz", proba=proba, y=codes, weight=np.ones(len(y)))
+        options = ["--target", "y", "--weight", "weight"]
+    else:
+        np.save(tmp_path / "rows.npy", proba)
+        np.save(tmp_path / "y.npy", codes)
+        options = ["--target", tmp_path / "y.npy"]
+    source, target = tmp_path / f"rows{ending}", tmp_path / f"decisions{ending}"
+    done("fit", source, *options, "--metric", "macro_f1", "-o", tmp_path / "rule.json")
+    done("apply", tmp_path / "rule.json", source, "-o", target)
+    expected = np.searchsorted(np.unique(y), rule.predict(proba))
+    found = np.load(target) if ending == ".npy" else np.load(target)["y"]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_standard_input_and_output(tmp_path, fitted):
+    frame, _, rule, path = fitted[MULTICLASS]
+    text = frame.to_csv(index=False)
+    decided = done("apply", path, "-", "--keep", "id", stdin=text)
+    lines = [
+        "id,truth",
+        *(f"{row},{label}" for row, label in zip(frame["id"], rule.predict(frame.iloc[:, 1:4]), strict=True)),
+    ]
+    assert decided.out.splitlines() == lines
+    printed = done("fit", "-", "--target", "truth", "--metric", "macro_f1", "-o", "-", stdin=text)
+    assert mw.load_rule(printed.out) == mw.load_rule(path)
+
+
+def test_a_rule_remembers_its_columns_and_others_are_found_by_name(tmp_path, fitted):
+    frame, _, rule, path = fitted[MULTICLASS]
+    shuffled = frame[["urgent", "id", "low", "mid"]]
+    expected = rule.predict(frame[["low", "mid", "urgent"]].to_numpy()).tolist()
+    for renamed in (shuffled, shuffled.rename(columns={name: f"p.{name}" for name in ("low", "mid", "urgent")})):
+        source = write(renamed, tmp_path / "rows.csv")
+        said = done("apply", path, source, "-o", tmp_path / "out.csv", "--force")
+        assert read(tmp_path / "out.csv")["truth"].tolist() == expected
+    assert "prefix 'p.': a guess" in said.err
+    rule.to_json(tmp_path / "python.json")  # which knows no columns
+    done(
+        "apply", tmp_path / "python.json", write(shuffled, tmp_path / "rows.csv"), "-o", tmp_path / "out.csv", "--force"
+    )
+    assert read(tmp_path / "out.csv")["decision"].tolist() == expected
+
+
+def test_evaluate_is_that_of_python_and_the_values_are_those_of_scikit_learn(tmp_path, fitted):
+    _, options, rule, path = fitted[MULTICLASS]
+    new, _ = table(MULTICLASS, seed=1)
+    proba, y = arguments(MULTICLASS, new)
+    found = document("evaluate", path, write(new, tmp_path / "new.parquet"), "-m", "macro_f1", "-m", "accuracy")
+    assert found["metrics"] == mw.evaluate(rule, proba, y, ["macro_f1", "accuracy"]).to_dict()
+    for name, score in (("macro_f1", lambda a, b: f1_score(a, b, average="macro")), ("accuracy", accuracy_score)):
+        assert found["metrics"][name]["value"] == pytest.approx(score(y, rule.predict(proba)), abs=1e-12)
+    shown = done("evaluate", path, tmp_path / "new.parquet", *options, "-m", "accuracy").out
+    assert f"{found['metrics']['accuracy']['value']:.4f}" in shown
+
+
+def test_compare_with_a_rule_a_threshold_and_weights(tmp_path, fitted):
+    frame, _, rule, path = fitted[SINGLE]
+    proba, y = arguments(SINGLE, frame)
+    source = write(frame, tmp_path / "rows.feather")
+    by_hand = mw.WeightedRule.from_thresholds(0.3)
+    by_hand.to_json(tmp_path / "hand.json")
+    expected = mw.evaluate(rule, proba, y, "f1", against=by_hand).to_dict()
+    for other in (["--threshold", "0.3"], ["--against", tmp_path / "hand.json"]):
+        assert document("compare", path, source, *other, "--target", "fraud")["metrics"] == expected
+    frame, _, rule, path = fitted[MULTICLASS]
+    source = write(frame, tmp_path / "more.csv")
+    found = document("compare", path, source, "--class-weights", "low=1,mid=2,urgent=2.5", "-m", "accuracy")
+    other = mw.WeightedRule.from_weights({"low": 1, "mid": 2, "urgent": 2.5})
+    assert found["metrics"] == mw.evaluate(rule, *arguments(MULTICLASS, frame), "accuracy", against=other).to_dict()
+
+
+def test_compare_thresholds_of_several_outputs(tmp_path, fitted):
+    frame, _, rule, path = fitted[MULTILABEL]
+    source = write(frame, tmp_path / "rows.csv")
+    found = document("compare", path, source, "--threshold", "sport=0.2", "--threshold", "news=0.4")
+    other = mw.WeightedRule.from_thresholds({"news": 0.4, "sport": 0.2})
+    expected = mw.evaluate(rule, *arguments(MULTILABEL, frame), "f1_macro", against=other).to_dict()
+    assert found["metrics"] == expected
+
+
+def test_options_reach_the_library(tmp_path):
+    frame, options = table(SINGLE, 400)
+    frame["weight"] = np.arange(len(frame)) % 3 + 1
+    frame["person"] = [f"person {row // 4}" for row in range(len(frame))]
+    frame["day"] = pd.date_range("2024-01-01", periods=len(frame)).astype(str)
+    source, (proba, y) = write(frame, tmp_path / "rows.csv"), arguments(SINGLE, frame)
+    cases = [
+        (["--weight", "weight"], {"sample_weight": frame["weight"]}),
+        (
+            ["--weight", "weight", "--weight-kind", "frequency"],
+            {"sample_weight": frame["weight"], "weight_kind": "frequency"},
+        ),
+        (["--groups", "person"], {"groups": frame["person"]}),
+        (["--time", "day"], {"time": pd.to_datetime(frame["day"])}),
+        (["--record", "recall", "--seed", "3"], {"record": ["recall"], "random_state": 3}),
+        (["--subject-to", "recall >= 0.6"], {"subject_to": "recall >= 0.6"}),
+        (
+            ["--subject-to", "recall >= 0.6", "--confidence", "none"],
+            {"subject_to": "recall >= 0.6", "confidence": None},
+        ),
+        (["--pos-label", "0"], {"pos_label": 0, "classes": [0, 1]}),
+    ]
+    for words, arguments_ in cases:
+        if "--pos-label" in words:
+            frame["score"] = 1 - frame["score"]  # now that of class 0, the positive one
+            source, proba, arguments_ = (
+                write(frame, tmp_path / "rows.csv"),
+                1 - proba,
+                {"pos_label": 0, "classes": [1, 0]},
+            )
+        found = document("fit", source, *options, "-m", "f1", *words, "-o", tmp_path / "rule.json", "--force")
+        expected = mw.optimize(proba, y, "f1", **arguments_)
+        assert found["value"] == expected.value
+        assert mw.load_rule(tmp_path / "rule.json") == expected.rule
+        assert found["gain"] is None or found["gain"]["low"] == expected.gain.low
+        assert [one["value"] for one in found["constraints"]] == [one.value for one in expected.constraints]
+
+
+def test_a_metric_for_each_target(tmp_path, fitted):
+    frame, options, _, _ = fitted[OUTPUTS]
+    words = ["-m", "grade=quadratic_kappa", "-m", "spam=f1[yes]"]
+    done("fit", write(frame, tmp_path / "rows.csv"), *options, *words, "-o", tmp_path / "rule.json")
+    proba, y = arguments(OUTPUTS, frame)
+    expected = mw.optimize(proba, y, {"grade": "quadratic_kappa", "spam": "f1[yes]"})
+    assert mw.load_rule(tmp_path / "rule.json") == expected.rule
+
+
+def test_classes_say_the_order_of_words_and_classes_that_no_label_shows(tmp_path):
+    frame, _ = table(MULTICLASS)
+    proba, y = arguments(MULTICLASS, frame)
+    order = ["urgent", "mid", "low"]
+    words = ["--target", "truth", "-m", "quadratic_kappa", "--classes", ",".join(order)]
+    done("fit", write(frame, tmp_path / "rows.csv"), *words, "-o", tmp_path / "rule.json")
+    rule = mw.optimize(proba[:, ::-1], y, "quadratic_kappa", classes=order).rule
+    assert mw.load_rule(tmp_path / "rule.json") == rule
+    seen = frame[frame["truth"] != "mid"].rename(columns={"low": "p1", "mid": "p2", "urgent": "p3"})
+    seen["truth"] = np.where(seen["truth"] == "low", 1, 3)
+    said = done(
+        "fit", write(seen, tmp_path / "seen.csv"), "--target", "truth", "-m", "accuracy", "-o", tmp_path / "seen.json"
+    )
+    assert "columns 'p1', 'p2', 'p3' (by the prefix 'p': a guess)" in said.err
+    assert mw.load_rule(tmp_path / "seen.json").classes[0].tolist() == [1, 2, 3]
+
+
+def test_missing_labels_are_said_and_left_out(tmp_path):
+    frame, options = table(SINGLE)
+    proba, y = arguments(SINGLE, frame)
+    kept = np.arange(len(frame)) >= 7
+    expected = mw.optimize(proba, np.where(kept, y, np.nan), "f1").value
+    for gap, words in (("", []), ("?", ["--missing", "?"])):
+        frame["fraud"] = [str(label) if known else gap for label, known in zip(y, kept, strict=True)]
+        source = write(frame, tmp_path / "rows.csv")
+        said = run("fit", source, *options, *words, "-m", "f1", "-o", tmp_path / "rule.json", "--force", "--json")
+        assert "7 of 160 labels of 'fraud' are missing" in said.err
+        assert json.loads(said.out)["value"] == expected
+        assert mw.load_rule(tmp_path / "rule.json").classes[0].tolist() == [0, 1]
+    frame["fraud"] = np.where(kept, y, -9)
+    source = write(frame, tmp_path / "rows.parquet")
+    found = document("fit", source, *options, "--missing", "-9", "-m", "f1", "-o", tmp_path / "rule.json", "--force")
+    assert found["value"] == expected
+
+
+def test_ordered_categories_keep_their_order(tmp_path):
+    frame, _ = table(MULTICLASS)
+    order = ["mid", "low", "urgent"]
+    frame["truth"] = pd.Categorical(frame["truth"], order, ordered=True)
+    source = write(frame, tmp_path / "rows.parquet")
+    done("fit", source, "--target", "truth", "-m", "quadratic_kappa", "-o", tmp_path / "rule.json")
+    expected = mw.optimize(frame[["low", "mid", "urgent"]], frame["truth"], "quadratic_kappa").rule
+    assert mw.load_rule(tmp_path / "rule.json") == expected
+
+
+def test_trade_off_is_that_of_python(tmp_path):
+    frame, options = table(SINGLE)
+    words = ["-m", "recall", "--against", "precision", "--points", "4"]
+    source = write(frame, tmp_path / "rows.csv")
+    found = document("trade-off", source, *options, *words)
+    expected = mw.trade_off(*arguments(SINGLE, frame), "recall", "precision", n_points=4)
+    assert found["points"] == {name: values.tolist() for name, values in expected.to_dict().items()}
+    assert done("trade-off", source, *options, *words).out.splitlines()[0].split() == ["bound", "recall", "precision"]
+
+
+def test_explain(fitted):
+    _, _, _, path = fitted[SINGLE]
+    rule = mw.load_rule(path)
+    assert done("explain", path).out.startswith(rule.describe())
+    found = document("explain", path)
+    assert found["words"] == rule.describe()
+    assert found["threshold"] == rule.threshold
+    assert found["facts"]["columns"] == [["score"]]
+
+
+def test_metrics_are_those_of_the_registry():
+    listed = {one["name"]: one for one in document("metrics")["metrics"]}
+    assert sorted(listed) == mw.metrics.metric_names()
+    assert "(1 + beta^2) C[k, k]" in listed["f1"]["about"]
+    assert {listed[name]["solver"] for name in ("accuracy", "quadratic_kappa", "g_mean", "min_recall", "mcc")} == {
+        "closed_form",
+        "path",
+        "frank_wolfe",
+        "column_generation",
+        "ascent",
+    }
+    shown = done("metrics").out
+    assert all(name in shown for name in listed)
+    assert "zero_division" in done("metrics", "f1").out
+
+
+@pytest.mark.filterwarnings("ignore:optimize:UserWarning")  # some are degenerate aims
+def test_solvers_of_the_catalogue_are_those_that_serve():
+    """With expected confusion, where no labels let a solver off its guarantee."""
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 30)
+    for one in document("metrics")["metrics"]:
+        if "Needs" in one["about"]:
+            continue
+        options = {"pos_label": 1} if mw.metrics.get_metric(one["name"]).wants_positive else {}
+        mw.optimize(proba, None, one["name"], solver=one["solver"], **options)
+
+
+def test_export_to_sql_and_python_decide_alike(tmp_path, fitted):
+    for kind in (SINGLE, MULTICLASS):
+        frame, _, rule, path = fitted[kind]
+        expected = rule.predict(arguments(kind, frame)[0]).tolist()
+        done("export", path, "--to", "python", "-o", tmp_path / "rule.py", "--force")
+        names = runpy.run_path(str(tmp_path / "rule.py"))
+        assert names["decide_all"](arguments(kind, frame)[0].tolist()) == expected
+        text = done("export", path, "--to", "sql", "--dialect", "sqlite", "-o", "-").out
+        with sqlite3.connect(":memory:") as database:
+            frame.to_sql("rows", database)
+            decided = [row[0] for row in database.execute(f"SELECT {text} FROM rows")]
+        assert decided == expected
+
+
+def test_export_to_onnx(tmp_path, fitted):
+    runtime = pytest.importorskip("onnxruntime")
+    frame, _, rule, path = fitted[MULTICLASS]
+    done("export", path, "-o", tmp_path / "rule.onnx")
+    proba = arguments(MULTICLASS, frame)[0]
+    decided = runtime.InferenceSession(tmp_path / "rule.onnx").run(None, {"probabilities": proba})[0]
+    assert decided.tolist() == rule.predict(proba).tolist()
+    columns = ["--column", "a", "--column", "b", "--column", "c"]
+    assert '"b"' in done("export", path, "-o", "-", "--to", "sql", *columns).out
+
+
+def test_counts_of_decisions_and_names_of_columns(tmp_path, fitted):
+    frame, _, rule, path = fitted[MULTILABEL]
+    source = write(frame, tmp_path / "rows.csv")
+    words = ["--column", "a", "--column", "b", "--keep-all"]
+    found = document("apply", path, source, *words, "-o", tmp_path / "out.parquet")
+    decided = rule.predict(arguments(MULTILABEL, frame)[0])
+    assert found["decisions"]["b"] == {str(k): int((decided[:, 1] == k).sum()) for k in (0, 1)}
+    out = pd.read_parquet(tmp_path / "out.parquet")
+    assert list(out) == [*frame, "a", "b"]
+    assert out["a"].tolist() == decided[:, 0].tolist()
+    assert out["id"].tolist() == frame["id"].tolist()
+
+
+def test_names_and_labels_are_no_markup_and_no_escape_codes(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = ["[bold]a[/bold]", "\x1b[31mb", "c,d"]
+    p = rng.dirichlet(np.ones(3), 90)
+    frame = pd.DataFrame(p, columns=labels).assign(**{"[red]y": np.array(labels)[drawn(p, rng)]})
+    said = done(
+        "fit", write(frame, tmp_path / "rows.csv"), "-t", "[red]y", "-m", "macro_f1", "-o", tmp_path / "rule.json"
+    )
+    assert "'[bold]a[/bold]'" in said.out
+    assert "'[red]y'" in said.err
+    assert "\x1b" not in said.out + said.err
+    out = done("apply", tmp_path / "rule.json", tmp_path / "rows.csv", "--column", "[i]x", "-o", tmp_path / "out.csv")
+    assert "\x1b" not in out.out + out.err
+    assert set(pd.read_csv(tmp_path / "out.csv")["[i]x"]) <= set(labels)
+
+
+def test_json_takes_the_standard_output_alone(tmp_path, fitted):
+    frame, options, _, path = fitted[SINGLE]
+    source = write(frame, tmp_path / "rows.csv")
+    for words in (
+        ["fit", source, *options, "-m", "f1", "-o", tmp_path / "rule.json"],
+        ["apply", path, source, "-o", tmp_path / "out.csv"],
+        ["evaluate", path, source],
+        ["compare", path, source, "--threshold", "0.5"],
+        ["explain", path],
+        ["metrics", "f1"],
+    ):
+        assert isinstance(document(*words), dict)
+    for words in (["fit", source, *options, "-m", "f1"], ["apply", path, source]):
+        result = run(*words, "-o", "-", "--json")
+        assert (result.code, result.out) == (2, "")
+        assert "both write to the standard output" in result.err
