@@ -19,6 +19,7 @@ _HOME = {
     "between": "metrics.constraint_text",
     "near_prior": "metrics.constraint_text",
     "metrics": None,
+    "displays": None,
     "solvers": None,
     "theory": None,
     "geometry": None,

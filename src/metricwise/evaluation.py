@@ -32,7 +32,17 @@ from .solvers import Estimate, Solution
 from .sources import MemorySource
 from .uncertainty import STEEP, Errors, Spread, moves, values_of_samples, within
 
-__all__ = ["Comparison", "Evaluation", "evaluate"]
+__all__ = [
+    "Comparison",
+    "Decisions",
+    "Evaluation",
+    "allowed_for",
+    "compare",
+    "evaluate",
+    "read_aims",
+    "read_judged",
+    "read_rule",
+]
 
 FloatArray = NDArray[np.float64]
 Rule = WeightedRule | MixtureRule
@@ -226,50 +236,128 @@ def evaluate(
     precision  0.5656 [0.5229, 0.6083]  0.7046 [0.6465, 0.7628]  -0.1390 [-0.1850, -0.0931]
     recall     0.5635 [0.5208, 0.6061]  0.3212 [0.2810, 0.3613]  +0.2423 [+0.2055, +0.2792]
     """
-    one, other = _read_rule(rule, "rule"), None if against is None else _read_rule(against, "against")
+    one, other = read_rule(rule, _WHO), None if against is None else read_rule(against, _WHO, "against")
     if other is not None:
         _check_alike(one, other)
     inputs.warn_of_order(_WHO, 2, proba=proba, y=y, sample_weight=sample_weight)
-    data = _read_data(one, proba, y, missing, sample_weight, weight_kind, groups, time)
+    allowed = allowed_for(abstain, one, other)
+    source, aims = read_judged(
+        one,
+        proba,
+        y,
+        metrics,
+        average=average,
+        sample_weight=sample_weight,
+        weight_kind=weight_kind,
+        groups=groups,
+        time=time,
+        output_weight=output_weight,
+        pos_label=pos_label,
+        missing=missing,
+        zero_division=zero_division,
+        allowed=allowed,
+        abstain_label=one.abstain_label if other is None else _label(one, other),
+    )
+    schema = source.schema
+    argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
+    both = [
+        Decisions.of(one, _proba_for(one, proba)),
+        Decisions.of(argmax, source.rows.proba) if other is None else Decisions.of(other, _proba_for(other, proba)),
+    ]
+    found = {name: compare(InMemory(source, aim), both) for name, aim in aims.items()}
+    return Evaluation(found, source.n_rows, "argmax" if other is None else "other rule")
+
+
+# ----------------------------------------------------------------------------------------------------------- arguments
+
+
+def read_judged(
+    rule: Rule,
+    proba: Any,
+    y: Any,
+    metrics: Any,
+    *,
+    average: str | None = None,
+    sample_weight: Any = None,
+    weight_kind: Any = "importance",
+    groups: Any = None,
+    time: Any = None,
+    output_weight: Any = None,
+    pos_label: Any = None,
+    missing: Any = None,
+    zero_division: Any = 0.0,
+    strict: bool = True,
+    allowed: Abstention | None = None,
+    abstain_label: Any = None,
+) -> tuple[MemorySource, dict[str, Aim]]:
+    """Read the rows that a rule is judged on, and what it is judged by; as :func:`evaluate` takes them.
+
+    Unless `strict`, a `pos_label` that no metric wants is left alone.
+    """
+    data = _read_data(rule, proba, y, missing, sample_weight, weight_kind, groups, time)
     schema, rows = data.schema, data.rows
-    allowed = _read_abstain(abstain, one, other)
     if allowed is not None:
-        schema = replace(schema, abstain_label=one.abstain_label if other is None else _label(one, other))
+        schema = replace(schema, abstain_label=abstain_label)
     alpha = inputs.read_output_weight(output_weight, schema.n_outputs, _WHO)
-    named = _read_metrics(metrics, schema, data.scales, average, pos_label, zero_division)
     if groups is None and time is None and rows.repeats is None:
         rows = replace(rows, cluster=rows.copies())
     source = MemorySource(rows, schema)
+    aims = read_aims(
+        metrics,
+        schema,
+        alpha,
+        average=average,
+        pos_label=pos_label,
+        zero_division=zero_division,
+        scales=data.scales,
+        sample_weight=rows.weight,
+        strict=strict,
+        allowed=allowed,
+    )
     if not (source.class_weights > 0)[alpha > 0].any():
         raise ValueError(f"{_WHO}: no observed label has a positive weight; check sample_weight and output_weight.")
-    argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
-    both = [
-        _Decisions.of(one, _proba_for(one, proba)),
-        _Decisions.of(argmax, rows.proba) if other is None else _Decisions.of(other, _proba_for(other, proba)),
-    ]
-    found = {}
-    for name, meant in named.items():
-        check_whole_rows(meant.metric, _WHO, sample_weight=rows.weight, output_weight=alpha, average=meant.average)
+    return source, aims
+
+
+def read_aims(
+    metrics: Any,
+    schema: Schema,
+    output_weight: FloatArray,
+    *,
+    average: str | None = None,
+    pos_label: Any = None,
+    zero_division: Any = 0.0,
+    scales: Any = None,
+    sample_weight: Any = None,
+    strict: bool = True,
+    allowed: Abstention | None = None,
+) -> dict[str, Aim]:
+    """Read what a rule is judged by, each under its name; as :func:`evaluate` takes it.
+
+    Unless `strict`, a `pos_label` that no metric wants is left alone.
+    """
+    aims = {}
+    for name, meant in _read_metrics(metrics, schema, scales, average, pos_label, zero_division, strict).items():
+        check_whole_rows(
+            meant.metric, _WHO, sample_weight=sample_weight, output_weight=output_weight, average=meant.average
+        )
         positive = positive_places(meant.metric, schema.classes) if meant.support_weighted else None
         metric = meant.metric
         if allowed is not None:
             check_pooled(meant.average, schema.n_classes, _WHO)
             metric = allowed.judge(metric, schema.classes)
             allowed.check(metric, schema.classes)
-        aim = Aim(metric, meant.average, alpha, meant.support_weighted, positive, meant.name)
-        found[name] = _compare(InMemory(source, aim), both)
-    return Evaluation(found, rows.n_rows, "argmax" if other is None else "other rule")
+        aims[name] = Aim(metric, meant.average, output_weight, meant.support_weighted, positive, name)
+    return aims
 
 
-# ----------------------------------------------------------------------------------------------------------- arguments
-
-
-def _read_rule(rule: Any, parameter: str) -> Rule:
+def read_rule(rule: Any, who: str, parameter: str = "rule") -> Rule:
+    """Return the rule that is meant: of a Solution, a file, a text, a document, or itself."""
     if isinstance(rule, Solution):
         rule = rule.rule
     if not isinstance(rule, (CostRule, WeightedRule, MixtureRule, str, os.PathLike, Mapping)):
         raise TypeError(
-            f"{_WHO}: {parameter} must be a rule, a Solution, a JSON file or text, or a document of a rule, got "
+            f"{who}: {parameter} must be a rule, a Solution, a JSON file or text, or a document of a rule, got "
             f"{shown(rule)}."
         )
     return as_rule(rule)
@@ -279,7 +367,7 @@ def _label(rule: Rule, other: Rule) -> Any:
     return other.abstain_label if rule.abstain_label is None else rule.abstain_label
 
 
-def _read_abstain(abstain: Any, rule: Rule, other: Rule | None) -> Abstention | None:
+def allowed_for(abstain: Any, rule: Rule, other: Rule | None = None) -> Abstention | None:
     """Read what abstentions count for; None where nothing abstains."""
     who_may = [one for one in (rule, other) if one is not None and one.abstain_label is not None]
     if not who_may:
@@ -373,7 +461,13 @@ def _proba_for(rule: Rule, proba: Any) -> inputs.Probabilities:
 
 
 def _read_metrics(
-    metrics: Any, schema: Schema, scales: Any, average: str | None, pos_label: Any, zero_division: Any
+    metrics: Any,
+    schema: Schema,
+    scales: Any,
+    average: str | None,
+    pos_label: Any,
+    zero_division: Any,
+    strict: bool = True,
 ) -> dict[str, Resolved]:
     """Find the metrics that are meant, each under its name."""
     if not (isinstance(zero_division, (int, float, np.number)) and 0 <= zero_division <= 1):
@@ -388,7 +482,7 @@ def _read_metrics(
         if name in found:
             raise ValueError(f"{_WHO}: metrics: {name!r} names two metrics; give a dict of names to metrics.")
         found[name] = settle(meant, schema.classes, declared=False, scales=scales)
-    if pos_label is not None and not any(_wants_positive(metric, schema) for _, metric in listed):
+    if strict and pos_label is not None and not any(_wants_positive(metric, schema) for _, metric in listed):
         raise ValueError(
             f"{_WHO}: pos_label is for metrics of one class that do not name it, and none of these is one."
         )
@@ -447,7 +541,7 @@ def _meant(metric: Any, schema: Schema, average: str | None, pos_label: Any, zer
 
 
 @dataclass(frozen=True, eq=False)
-class _Decisions:
+class Decisions:
     """What a rule decides: codes (N, M) of each rule that it mixes, their shares (M or 1, R), and what is drawn."""
 
     codes: tuple[NDArray[Any], ...]
@@ -455,15 +549,15 @@ class _Decisions:
     drawn: NDArray[Any]
 
     @classmethod
-    def of(cls, rule: Rule, proba: inputs.Probabilities) -> _Decisions:
+    def of(cls, rule: Rule, proba: inputs.Probabilities) -> Decisions:
         rules, shares = components(rule)
         dtype = kernels.code_type(rule.schema.decision_width)
         codes = tuple(one.decide(proba).astype(dtype) for one in rules)
         return cls(codes, shares, codes[0] if len(codes) == 1 else rule.decide(proba).astype(dtype))
 
     @property
-    def as_drawn(self) -> _Decisions:
-        return _Decisions((self.drawn,), np.ones((1, 1)), self.drawn)
+    def as_drawn(self) -> Decisions:
+        return Decisions((self.drawn,), np.ones((1, 1)), self.drawn)
 
     def mix(self, tensors: list[FloatArray]) -> FloatArray:
         """Mean of arrays (S, M, ...) of each rule by their shares."""
@@ -482,7 +576,8 @@ class _Judged:
     unseen: FloatArray
 
 
-def _compare(problem: InMemory, both: list[_Decisions]) -> Comparison:
+def compare(problem: InMemory, both: list[Decisions]) -> Comparison:
+    """Value two sets of decisions about the rows of a problem by its aim, with intervals."""
     metric, spread = problem.aim.metric, Spread.of(problem)
     by_row = problem.aim.average == "instance"
     if by_row or metric.whole_rows:
@@ -504,7 +599,7 @@ def _compare(problem: InMemory, both: list[_Decisions]) -> Comparison:
     )
 
 
-def _judge_rows(problem: InMemory, decisions: _Decisions) -> _Judged:
+def _judge_rows(problem: InMemory, decisions: Decisions) -> _Judged:
     """Judge by the mean over rows of the metric of each."""
     each, mass = problem.by_row(decisions.drawn)
     mass = mass / mass.sum()
@@ -512,7 +607,7 @@ def _judge_rows(problem: InMemory, decisions: _Decisions) -> _Judged:
     return _Judged(value, (each - value) * mass, np.zeros(0))
 
 
-def _judge(problem: InMemory, decisions: _Decisions, spread: Spread) -> _Judged:
+def _judge(problem: InMemory, decisions: Decisions, spread: Spread) -> _Judged:
     rows, oracle = problem.source.rows, problem.oracle()
     assert rows.codes is not None
     C = mixed(np.stack([oracle.confusion_of(codes) for codes in decisions.codes]), decisions.shares)
@@ -571,7 +666,7 @@ def _unit(problem: InMemory, spread: Spread) -> float:
     return weight * rows.n_rows / spread.n_clusters
 
 
-def _resampled(problem: InMemory, both: list[_Decisions], spread: Spread, *found: float) -> Errors:
+def _resampled(problem: InMemory, both: list[Decisions], spread: Spread, *found: float) -> Errors:
     """Errors by drawing rows again, for metrics that slopes say little of.
 
     Root mean squares about the values found: the least of several recalls is smaller in resamples, as it is in samples.

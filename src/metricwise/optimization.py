@@ -262,8 +262,12 @@ def optimize(
     with Progress("optimize", n_stages, shown) as progress:
         problem.source.passes.listener = progress.tick
         if pledge is not None:
-            return _solve_within(problem, recipe, chosen_solver, pledge, seed, progress)
-        return _solve(problem, recipe, chosen_solver, seed, progress)
+            problem = replace(problem, constraints=pledge.constraints)
+            solution = _solve_within(problem, recipe, chosen_solver, pledge, seed, progress)
+        else:
+            solution = _solve(problem, recipe, chosen_solver, seed, progress)
+    problem.source.passes.listener = None
+    return replace(solution, problem=problem)
 
 
 def _solve(

@@ -19,6 +19,7 @@ from .losses import Loss
 from .metrics.abstention import Abstention
 from .metrics.aim import Aim
 from .metrics.averages import Grouping
+from .metrics.constraint import Constraint
 from .metrics.instance import RowMean, RowValues, row_values
 from .metrics.naming import PerOutput
 from .metrics.objective import Objective
@@ -89,6 +90,8 @@ class Problem:
         Whether rows that belong together are runs of neighbours in time, which their codes ascend with.
     allowed : Abstention, optional
         What an abstention counts for, where the rule may abstain; the aims know already.
+    constraints : tuple of Constraint
+        What the rule is to keep besides, for whoever looks at it afterwards.
     """
 
     source: Source
@@ -97,6 +100,7 @@ class Problem:
     record: Mapping[str, Aim] = field(default_factory=dict)
     ordered: bool = False
     allowed: Abstention | None = None
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def schema(self) -> Schema:

@@ -14,7 +14,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import ClassVar, Literal, Protocol, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from ..oracles.base import Oracle, Walk
 from ..rules import MixtureRule, WeightedRule, anonymous_rule
 from ..rules.serialize import dump
 from ..sources.passes import in_passes
+from ..views import above
 from .needs import Needs
 
 __all__ = [
@@ -237,6 +239,9 @@ class Solution:
         The metrics that were to be recorded, of the rule and of argmax.
     constraints : tuple of Promise
         What the rule was to keep besides, in the order given.
+    problem : object or None
+        What was solved: the rows, no copy of them, and the aim. It is there for whoever looks at the solution, and does
+        not go into pickles.
     """
 
     rule: WeightedRule | MixtureRule
@@ -259,6 +264,7 @@ class Solution:
     candidates: tuple[Candidate, ...] = ()
     recorded: dict[str, Recorded] = field(default_factory=dict)
     constraints: tuple[Promise, ...] = ()
+    problem: Any = field(default=None, repr=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the solution, its rule included, as JSON; :func:`metricwise.load_solution` reads it again.
@@ -298,6 +304,41 @@ class Solution:
             stacklevel=2,
         )
         return self.value if self.counted == "labels" else None
+
+    @cached_property
+    def details(self) -> Any:
+        """What the rows say of the rule, as a :class:`~metricwise.details.Details`; counted when it is asked for.
+
+        The rows must be those that were given: who changes an array in place and looks at the solution afterwards is
+        told so. A pickle holds what had been counted before.
+        """
+        return above("details").Details.of_solution(self)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Any:
+        """Draw what says most about the solution; needs matplotlib.
+
+        The gain of every output where several have confusions of their own, else the metric along the rules from
+        argmax to this one, or, where that is not known, the confusion. :mod:`metricwise.displays` has others.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        **kwargs
+            For the `plot` of the display.
+
+        Returns
+        -------
+        display
+            With `ax_` and `figure_`.
+
+        See Also
+        --------
+        metricwise.displays.MetricCurveDisplay, metricwise.displays.GainsDisplay
+        """
+        return above("displays").display_of(self).plot(ax=ax, **kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "problem": None}
 
     def __repr__(self) -> str:
         parts = [f"value={self.value:.6g}", f"baseline={self.baseline:.6g}"]

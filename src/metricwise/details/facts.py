@@ -1,0 +1,213 @@
+"""Details: everything that is counted of the rows for whoever looks at a rule, each part when it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..evaluation import read_aims, read_judged, read_rule
+from ..losses import Loss
+from ..oracles import Counts
+from ..problem import Problem, components
+from ..rules import Link, MixtureRule, WeightedRule
+from ..selection import judging_rows
+from .curve import Curve, count_curve, judge_of
+from .gains import Gains, count_class_gains, count_output_gains
+from .moves import Moves, count_moves
+from .reliability import Reliability, count_reliability
+
+__all__ = ["Details"]
+
+FloatArray = NDArray[np.float64]
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Details:
+    """What rows say of a rule beside plain argmax; every part is counted when it is asked for, and kept.
+
+    Parameters
+    ----------
+    rule : WeightedRule or MixtureRule
+    problem : Problem or None
+        Rows, and what the rule is judged by. None in what was pickled, which holds what had been counted before.
+
+    See Also
+    --------
+    metricwise.displays : Draws the parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(1, 3, 2000)
+    >>> y = (rng.random(2000) < p).astype(int)
+    >>> details = mw.optimize(p, y, "f1").details
+    >>> details.curve.kind, details.moves.moved
+    ('threshold', 0.248)
+    """
+
+    rule: WeightedRule | MixtureRule
+    problem: Problem | None
+
+    @classmethod
+    def of_solution(cls, solution: Any) -> Details:
+        """Return the details of a solution whose rows are known."""
+        if solution.problem is None:
+            raise ValueError(
+                "Solution: its rows are not known here, for pickles do not hold them; give them to "
+                "displays.MetricCurveDisplay.from_predictions and its like, or call optimize again."
+            )
+        details = cls(solution.rule, solution.problem)
+        if not np.allclose(details.after, solution.confusion, rtol=0, atol=_ROUNDING):
+            raise ValueError(
+                "Solution: the rows have changed since optimize was called with them: the rule decides them otherwise. "
+                "Do not change arrays in place before the solution is drawn, or call optimize again."
+            )
+        return details
+
+    @classmethod
+    def of_rows(
+        cls,
+        rule: Any,
+        proba: Any,
+        y: ArrayLike,
+        metrics: Any = None,
+        *,
+        who: str = "Details.of_rows",
+        **options: Any,
+    ) -> Details:
+        """Return the details of a rule on rows with labels.
+
+        Parameters
+        ----------
+        rule : WeightedRule, MixtureRule, Solution, path, str or dict
+            As :func:`metricwise.evaluate` takes it.
+        proba, y
+            Likewise.
+        metrics : str, Metric, callable, list or dict, optional
+            What the rule is judged by first, and others. None: the metric that it was made for, by its name.
+        **options
+            As :func:`metricwise.evaluate` takes them: `sample_weight`, `pos_label`, `average` and so on.
+
+        Returns
+        -------
+        Details
+        """
+        rule = read_rule(rule, who)
+        if metrics is None:
+            metrics = rule.facts.get("metric")
+            if not isinstance(metrics, str):
+                raise ValueError(f"{who}: metrics must be given, for the rule does not say what it was made for.")
+            if options.get("average") is None and rule.multioutput:
+                options["average"] = rule.facts.get("average")
+        source, aims = read_judged(rule, proba, y, metrics, **options)
+        first, *others = aims
+        return cls(rule, Problem(source, aims[first], record={name: aims[name] for name in others}))
+
+    # ---------------------------------------------------------------------------------------------------- the parts
+
+    @cached_property
+    def before(self) -> FloatArray:
+        """Confusion tensor (M, K, K) of plain argmax."""
+        problem = self._rows
+        plain = [Loss.argmax(problem.schema.width)]
+        return np.asarray(self._judge.confusions(plain, linked=False)[0])
+
+    @cached_property
+    def after(self) -> FloatArray:
+        """Confusion tensor (M, K, K) of the rule."""
+        problem = self._rows
+        return problem.confusion_of_rule(self.rule, self._judge)
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """Weight (M,) of the labels of each output, which shares are of."""
+        return self._judge.weight
+
+    @cached_property
+    def labelled(self) -> bool:
+        """Whether labels were counted, not probabilities in their place."""
+        return self._rows.labelled
+
+    @cached_property
+    def curve(self) -> Curve | None:
+        """The way from argmax to the rule, and beyond; None where confusions are too large to be kept along it."""
+        return count_curve(self._rows, self.rule)
+
+    @cached_property
+    def moves(self) -> Moves:
+        """Rows that the rule decides otherwise than argmax."""
+        return count_moves(self._rows, self.rule)
+
+    @cached_property
+    def reliability(self) -> Reliability | None:
+        """Probabilities against what happened, before and after the link; None without labels."""
+        return count_reliability(judging_rows(self._rows)[0], self.link) if self._rows.labelled else None
+
+    @cached_property
+    def output_gains(self) -> Gains | None:
+        """What the rule adds in each output, by the metric that was maximised; None without labels."""
+        return count_output_gains(judging_rows(self._rows)[0], self.rule) if self._rows.labelled else None
+
+    @cached_property
+    def class_gains(self) -> Gains | None:
+        """What the rule adds for each class, by F1; None without labels, or for several outputs."""
+        problem = self._rows
+        if not problem.labelled or problem.schema.n_outputs > 1:
+            return None
+        return count_class_gains(judging_rows(problem)[0], self.rule)
+
+    @property
+    def gains(self) -> Gains | None:
+        """What the rule adds in each output, or for each class of a single one."""
+        return self.class_gains if self.rule.n_outputs == 1 else self.output_gains
+
+    # ---------------------------------------------------------------------------------------------------- plumbing
+
+    def with_metrics(self, metrics: Any, **options: Any) -> Details:
+        """Return the details with these metrics beside the first one, along the curve.
+
+        Parameters
+        ----------
+        metrics : str, Metric, callable, list or dict
+            As :func:`metricwise.evaluate` takes them.
+        **options
+            `average`, `pos_label` and `zero_division`, as there; by default those of the first metric.
+        """
+        problem = self._rows
+        aim = problem.aim
+        if problem.schema.multioutput:
+            options.setdefault("average", aim.average)
+        strict = "pos_label" in options
+        options.setdefault("pos_label", getattr(aim.metric, "pos_label", None))
+        aims = read_aims(metrics, problem.schema, aim.output_weight, strict=strict, **options)
+        record = {name: one for name, one in aims.items() if name != aim.name}
+        return replace(self, problem=replace(problem, record=record))
+
+    @property
+    def link(self) -> Link | None:
+        """The link of the rule."""
+        return components(self.rule)[0][0].link
+
+    @property
+    def _judge(self) -> Counts:
+        return judge_of(self._rows, self.rule)
+
+    @property
+    def _rows(self) -> Problem:
+        if self.problem is None:
+            raise ValueError(
+                "Details: this part was not counted before the pickle was made, which does not hold the rows; give "
+                "them to displays.MetricCurveDisplay.from_predictions and its like, or call optimize again."
+            )
+        return self.problem
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "problem": None}

@@ -1,0 +1,137 @@
+"""What a rule adds to plain argmax, output by output or class by class, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evaluation import Comparison, Decisions, compare
+from ..inputs import Schema, python_labels, read_proba
+from ..losses import Loss
+from ..metrics import FBeta
+from ..metrics.aim import Aim
+from ..problem import InMemory
+from ..rules import MixtureRule, WeightedRule, anonymous_rule
+from ..sources import MemorySource
+
+__all__ = ["Gains", "count_class_gains", "count_output_gains"]
+
+FloatArray = NDArray[np.float64]
+
+_MOST = 1_000  # outputs or classes that get an interval: those that change most
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """What a rule adds to argmax in each part.
+
+    Parameters
+    ----------
+    by : {"output", "class"}
+    metric : str
+        That of each part.
+    names : tuple of P str
+    value, baseline, difference : ndarray of shape (P, 3)
+        Estimate, and a 95 % interval for rows like these: of the rule, of argmax, of the rule less argmax. The rule has
+        been fitted to these rows, which intervals do not allow for.
+    n_parts : int
+        How many parts there are: of very many, those are listed that change most.
+    """
+
+    by: str
+    metric: str
+    names: tuple[str, ...]
+    value: FloatArray
+    baseline: FloatArray
+    difference: FloatArray
+    n_parts: int
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def count_output_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> Gains:
+    """Value each output by itself; the rows must be in memory and have labels."""
+    schema = problem.schema
+    both = _decided(problem, rule)
+    oracle = problem.oracle()
+    seen = (problem.source.class_weights > 0).any(axis=1)
+    # Cheap, and says which matter most.
+    moved = np.abs(oracle.confusion_of(both[0].drawn) - oracle.confusion_of(both[1].drawn)).sum(axis=(1, 2))
+    outputs = _most(np.flatnonzero(seen), moved)
+    found = []
+    for m in outputs:
+        one = np.array([m])
+        own = [_of_output(decisions, m) for decisions in both]
+        found.append(compare(problem.of_outputs(one), own))
+    return _packed("output", problem.aim.name, [output_name(schema, m) for m in outputs], found, int(seen.sum()))
+
+
+def count_class_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> Gains:
+    """Value each class of a single output by its F1 against the rest; the rows must be in memory and have labels."""
+    labels = python_labels(problem.schema.classes[0])
+    both = _decided(problem, rule)
+    oracle = problem.oracle()
+    C, plain = (oracle.confusion_of(one.drawn)[0] for one in both)
+    k, seen = len(labels), problem.source.class_weights[0] > 0
+    moved = np.abs(C - plain).sum(axis=0)[:k] + np.abs(C - plain).sum(axis=1)[:k]
+    classes = _most(np.flatnonzero(seen[:k]), moved)
+    found = [compare(_against_rest(problem, j), [_is_class(own, j) for own in both]) for j in classes]
+    return _packed("class", "f1", [str(labels[j]) for j in classes], found, int(seen.sum()))
+
+
+def _against_rest(problem: InMemory, j: int) -> InMemory:
+    """Return the problem of class j of a single output against the rest, two classes only."""
+    rows = problem.source.rows
+    eta = rows.proba.output(0)[:, 0]
+    codes = np.where(rows.codes < 0, -1, rows.codes == j)  # type: ignore[operator]  # labelled
+    own = replace(rows, proba=read_proba(eta[:, j] if eta.ndim == 2 else eta), codes=codes)
+    return InMemory(MemorySource(own, Schema.of_codes([2])), Aim(FBeta(index=1), "micro", np.ones(1)))
+
+
+def _is_class(decisions: Decisions, j: int) -> Decisions:
+    codes = tuple((own == j).astype(own.dtype) for own in decisions.codes)
+    return Decisions(codes, decisions.shares, (decisions.drawn == j).astype(decisions.drawn.dtype))
+
+
+def output_name(schema: Schema, m: int) -> str:
+    """Return what an output is called."""
+    return f"output {m}" if schema.output_names is None else str(schema.output_names[m])
+
+
+def _most(places: NDArray[np.intp], moved: FloatArray) -> list[int]:
+    if len(places) > _MOST:
+        places = np.sort(places[np.argsort(-moved[places], kind="stable")[:_MOST]])
+    return [int(place) for place in places]
+
+
+def _decided(problem: InMemory, rule: WeightedRule | MixtureRule) -> list[Decisions]:
+    schema, proba = problem.schema, problem.source.rows.proba
+    plain = anonymous_rule(Loss.argmax(schema.width), schema.n_classes)
+    return [Decisions.of(one, proba) for one in (rule, plain)]
+
+
+def _of_output(decisions: Decisions, m: int) -> Decisions:
+    shares = decisions.shares if len(decisions.shares) == 1 else decisions.shares[m : m + 1]
+    codes = tuple(own[:, m : m + 1] for own in decisions.codes)
+    return Decisions(codes, shares, decisions.drawn[:, m : m + 1])
+
+
+def _packed(by: str, metric: str, names: Sequence[str], found: Sequence[Comparison], n_parts: int) -> Gains:
+    def column(pick: Any) -> FloatArray:
+        triples = [(one.estimate, one.low, one.high) for one in map(pick, found)]
+        return np.array(triples, dtype=np.float64).reshape(len(found), 3)
+
+    return Gains(
+        by,
+        metric,
+        tuple(names),
+        column(lambda one: one.value),
+        column(lambda one: one.baseline),
+        column(lambda one: one.difference),
+        n_parts,
+    )

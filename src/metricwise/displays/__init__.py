@@ -1,0 +1,50 @@
+"""Pictures of solutions, rules and frontiers, as in scikit-learn.
+
+Every display is a class with ``from_solution``, ``from_estimator`` or ``from_predictions``, where these make sense,
+each of which draws, and ``plot(ax=None)``, which draws again; `ax_` and `figure_` are what was drawn on. matplotlib is
+imported when something is drawn (``pip install metricwise[plot]``). What is drawn comes from :mod:`metricwise.details`
+and is in the fields of the display. Must not count rows.
+"""
+
+from typing import Any
+
+from ..details import Details
+from ..solvers import Solution
+from .confusion_change import ConfusionChangeDisplay
+from .convergence import ConvergenceDisplay
+from .decision_regions import DecisionRegionsDisplay
+from .feasible_set import FeasibleSetDisplay
+from .frontier import FrontierDisplay
+from .gains import GainsDisplay
+from .metric_curve import MetricCurveDisplay
+from .moves import MovesDisplay
+from .reliability import ReliabilityDisplay
+
+__all__ = [
+    "MetricCurveDisplay",
+    "ConfusionChangeDisplay",
+    "MovesDisplay",
+    "DecisionRegionsDisplay",
+    "FeasibleSetDisplay",
+    "FrontierDisplay",
+    "ConvergenceDisplay",
+    "ReliabilityDisplay",
+    "GainsDisplay",
+    "display_of",
+]
+
+
+def display_of(solution: Solution) -> Any:
+    """Return the display that says most about a solution, not drawn yet.
+
+    The gain of every output where several have confusions of their own, else metrics along the way from argmax to the
+    rule, or, where classes are too many for that, the gain of each.
+    """
+    details: Details = solution.details
+    alone = details.rule.n_outputs == 1
+    kinds: list[Any] = [MetricCurveDisplay] if details.curve is not None else []
+    if details.labelled:
+        kinds.insert(len(kinds) if alone else 0, GainsDisplay)
+    if not kinds:
+        kinds = [ConfusionChangeDisplay]
+    return kinds[0].from_details(details, solution)

@@ -1,0 +1,146 @@
+"""What all displays share: axes, colours that also differ in grey, and text that stays what it is.
+
+matplotlib is imported here, inside functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "ARGMAX",
+    "BAND",
+    "BETTER",
+    "GREY",
+    "INK",
+    "LINES",
+    "RULE",
+    "WORSE",
+    "bare",
+    "font_for",
+    "legend",
+    "legend_beside",
+    "mark_argmax",
+    "mark_rule",
+    "new_axes",
+    "number",
+    "plain_text",
+    "pyplot",
+    "short",
+]
+
+# Okabe and Ito's palette, which the colour-blind can tell apart. What is shown in two colours differs in lightness,
+# line or marker as well, for print in grey.
+INK, GREY, BAND = "#333333", "#767676", "#e6e6e6"
+RULE, ARGMAX = "#0072b2", "#333333"
+BETTER, WORSE = "#0072b2", "#e69f00"
+LINES = (
+    ("#0072b2", "-"),
+    ("#d55e00", (0, (6, 2))),
+    ("#009e73", (0, (1, 1.4))),
+    ("#cc79a7", (0, (6, 2, 1, 2))),
+    ("#56b4e9", (0, (3, 1.5))),
+    ("#e69f00", (0, (8, 2, 1, 2, 1, 2))),
+)
+_LONGEST = 28  # characters of a label
+
+# Of fonts that know other scripts, the first that is installed, behind the one that is set.
+_SCRIPTS = (
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Noto Sans JP",
+    "Source Han Sans",
+    "IPAexGothic",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+    "Microsoft YaHei",
+    "Yu Gothic",
+    "Malgun Gothic",
+    "PingFang HK",
+    "Hiragino Sans",
+    "Arial Unicode MS",
+    "Unifont",
+)
+
+
+def pyplot(who: str) -> Any:
+    """Return matplotlib.pyplot, or say how to get it."""
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError:
+        raise ImportError(f"{who} needs matplotlib: pip install metricwise[plot].") from None
+    return plt
+
+
+def new_axes(who: str, ax: Any, **options: Any) -> tuple[Any, Any]:
+    """Return the figure and the axes to draw on."""
+    plt = pyplot(who)
+    if ax is not None:
+        return ax.figure, ax
+    return plt.subplots(layout="constrained", **options)
+
+
+def bare(ax: Any) -> None:
+    """Leave only the spines that carry an axis."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def legend(ax: Any, **options: Any) -> Any:
+    """Add a legend where something has a label."""
+    if ax.get_legend_handles_labels()[0]:
+        return ax.legend(**{"frameon": False, "fontsize": "small", **options})
+    return None
+
+
+def mark_argmax(ax: Any, x: float, y: float, label: str | None, color: str = ARGMAX) -> None:
+    """Mark plain argmax: a hollow square."""
+    ax.plot(x, y, "s", ms=7, mfc="white", mec=color, mew=1.5, linestyle="none", zorder=5, label=label)
+
+
+def mark_rule(ax: Any, x: float, y: float, label: str | None, color: str = RULE) -> None:
+    """Mark the rule: a filled circle."""
+    ax.plot(x, y, "o", ms=8, mfc=color, mec="white", mew=1.2, linestyle="none", zorder=6, label=label)
+
+
+def legend_beside(ax: Any) -> Any:
+    """Add a legend to the right of the axes, where no line can run through it."""
+    return legend(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def short(label: Any, longest: int = _LONGEST) -> str:
+    """Return a label as one line of plain text, with dots in the middle of a long one."""
+    text = " ".join(str(label).split())
+    if len(text) > longest:
+        half = (longest - 1) // 2
+        text = f"{text[: longest - 1 - half]}…{text[-half:]}"
+    return plain_text(text)
+
+
+def plain_text(text: str) -> str:
+    """Return text in which matplotlib finds no formula."""
+    return text.replace("$", r"\$")
+
+
+def number(value: float, signed: bool = False) -> str:
+    """Return a number as people read it: three figures behind the point, fewer for large ones."""
+    if not np.isfinite(value):
+        return str(value)
+    digits = 3 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
+    text = f"{value + 0.0:{'+' if signed else ''},.{digits}f}"
+    return text.replace("-", "−")  # a minus as long as the plus
+
+
+def font_for(labels: Iterable[str]) -> dict[str, Any]:
+    """Return what text of these labels needs besides: fonts for scripts that the usual one lacks, if any is there."""
+    wanted = {ord(letter) for label in labels for letter in label if ord(letter) > 0x52F}
+    if not wanted:
+        return {}
+    import matplotlib as mpl
+    from matplotlib import font_manager
+
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    families = mpl.rcParams["font.family"]
+    return {"fontfamily": [*families, *(name for name in _SCRIPTS if name in installed)]}
