@@ -96,9 +96,9 @@ class ConvergenceDisplay:
         if self.upper_bound is not None:
             label = f"upper bound {number(self.upper_bound)}"
             ax.axhline(self.upper_bound, linestyle=(0, (5, 3)), label=label, **line)
-            label = None if self.gap is None else f"gap {self.gap:.1e}"
+            said = None if self.gap is None else f"gap {self.gap:.1e}"
             ends = (0.5, len(steps) + 0.5)
-            ax.fill_between(ends, last, self.upper_bound, color=BAND, linewidth=0, zorder=0, label=label)
+            ax.fill_between(ends, last, self.upper_bound, color=BAND, linewidth=0, zorder=0, label=said)
         if self.baseline is not None:
             ax.axhline(self.baseline, linestyle=(0, (1, 1.5)), label=f"argmax {number(self.baseline)}", **line)
         look = {"color": RULE, "marker": "o", "markersize": 4.5, "linewidth": 1.6, "label": f"value {number(last)}"}

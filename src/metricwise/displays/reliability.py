@@ -41,7 +41,7 @@ class ReliabilityDisplay(RowsDisplay):
     >>> from metricwise.displays import ReliabilityDisplay
     >>> rng = np.random.default_rng(0)
     >>> p = rng.beta(1, 3, 2000)
-    >>> y = (rng.random(2000) < p**2).astype(int)  # the probabilities are too large
+    >>> y = (rng.random(2000) < p**1.3).astype(int)  # the probabilities are too large
     >>> display = ReliabilityDisplay.from_solution(mw.optimize(p, y, "f1"))
     >>> bool(display.reliability.after.error < display.reliability.before.error)
     True
