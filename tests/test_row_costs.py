@@ -1,0 +1,238 @@
+"""Costs per row: every row by its own, beside plain loops; what it saves; files, refusals and estimators."""
+
+import json
+
+import numpy as np
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import metricwise as mw
+from metricwise.inputs import read_proba
+
+
+def drawn(seed, n=300, k=3):
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.ones(k), n)
+    y = (P.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
+    return P, y, rng.lognormal(0, 1, (n, k)), rng.normal(1, 1, (n, k, k + 1))
+
+
+def cheapest(eta, cost, k, price=None):
+    """The decision of least expected cost about one row, by hand: the lowest of equals."""
+    found = []
+    for j in range(k):
+        of_wrong = [0.0 if i == j else cost[i] for i in range(k)] if np.ndim(cost) == 1 else [row[j] for row in cost]
+        found.append(sum(p * c for p, c in zip(eta, of_wrong, strict=True)))
+    if price is not None:
+        found.append(price)
+    elif np.ndim(cost) == 2 and len(cost[0]) > k:
+        found.append(sum(p * row[k] for p, row in zip(eta, cost, strict=True)))
+    return min(range(len(found)), key=lambda j: (round(found[j], 12), j))
+
+
+def paid(cost, y, d, price=None):
+    k = cost.shape[1]
+    out = []
+    for n, (true, decided) in enumerate(zip(y, d, strict=True)):
+        if price is not None and decided == k:
+            out.append(price)
+        elif cost.ndim == 2:
+            out.append(0.0 if true == decided else cost[n, true])
+        else:
+            out.append(cost[n, true, decided])
+    return np.array(out)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("kind", ["wrong", "table", "abstain", "price", "price of tables"])
+@given(seed=st.integers(0, 10_000), weighted=st.booleans())
+@settings(max_examples=5)
+def test_every_row_is_decided_and_valued_by_its_own_costs(k, kind, seed, weighted):
+    P, y, wrong, wide = drawn(seed, 30, k)
+    cost = {"wrong": wrong, "table": wide[:, :, :k], "abstain": wide, "price": wrong}.get(kind, wide[:, :, :k])
+    price = 0.3 if kind.startswith("price") else None
+    abstain = {"abstain": True}.get(kind, price)
+    w = np.random.default_rng(seed).integers(1, 4, 30) / 2 if weighted else None
+    solution = mw.optimize(
+        P, y, "cost", cost=cost, abstain=abstain, recalibrate=False, sample_weight=w, classes=list(range(k))
+    )
+    codes = [cheapest(eta, own, k, price) for eta, own in zip(P, cost.tolist(), strict=True)]
+    labels = [*range(k), -1]
+    assert solution.rule.predict(P, cost=cost).tolist() == [labels[j] for j in codes]
+    value = -np.average(paid(cost, y, codes, price), weights=w)
+    assert solution.value == pytest.approx(value)
+    assert solution.baseline == pytest.approx(-np.average(paid(cost, y, P.argmax(axis=1), price), weights=w))
+    assert solution.rule.value(P, y, cost, sample_weight=w) == pytest.approx(value)
+    shares = solution.rule.distribution(P, cost=cost)
+    assert shares.argmax(axis=1).tolist() == codes
+    assert shares.shape[1] == k + (abstain is not None)
+    again = mw.load_rule(solution.rule.to_json())
+    assert again == solution.rule
+    assert again.predict(P, cost=cost).tolist() == solution.rule.predict(P, cost=cost).tolist()
+
+
+def test_behind_the_link_and_without_labels():
+    P, y, cost, _ = drawn(1, 2000)
+    sharp = P**3 / (P**3).sum(axis=1, keepdims=True)
+    solution = mw.optimize(sharp, y, "cost", cost=cost)
+    eta = solution.rule.link.apply(read_proba(sharp)).blocks[0][:, 0]
+    assert solution.rule.predict(sharp, cost=cost).tolist() == (eta * cost).argmax(axis=1).tolist()
+    assert solution.value > solution.baseline
+    assert solution.gain.low > 0
+    assert solution.value_on_new_rows.low < -solution.value * -1 < solution.value_on_new_rows.high
+    raw = mw.optimize(sharp, y, "cost", cost=cost, recalibrate=False)
+    assert solution.value > raw.value  # twice as sure as it should be, which the link mends
+    free = mw.optimize(P, None, "cost", cost=cost)
+    expected = np.mean(np.sum(P * cost, axis=1) - (P * cost).max(axis=1))
+    assert free.value == pytest.approx(-expected)
+    assert free.upper_bound == free.value
+    assert free.counted == "expected"
+
+
+def test_the_gain_is_what_new_rows_show_and_knows_groups():
+    P, y, cost, _ = drawn(2, 1500)
+    solution = mw.optimize(P, y, "cost", cost=cost)
+    new, labels, costs, _ = drawn(3, 100_000)
+    seen = solution.rule.value(new, labels, costs)
+    plain = -np.mean(paid(costs, labels, new.argmax(axis=1)))
+    assert solution.gain.low < seen - plain < solution.gain.high
+    assert solution.value_on_new_rows.low < seen < solution.value_on_new_rows.high
+    copies = [np.repeat(part, 4, axis=0) for part in (P, y, cost)]
+    groups = np.repeat(np.arange(len(y)), 4)
+    together = mw.optimize(copies[0], copies[1], "cost", cost=copies[2], groups=groups)
+    width = solution.gain.high - solution.gain.low
+    assert together.gain.high - together.gain.low == pytest.approx(width, rel=0.1)
+
+
+def test_very_many_rows_are_judged_by_some_of_them():
+    P, y, cost, _ = drawn(4, 30_000)
+    solution = mw.optimize(P, y, "cost", cost=cost)
+    assert solution.gain.low < solution.value - solution.baseline < solution.gain.high
+
+
+def test_missing_labels_cost_nothing():
+    P, y, cost, _ = drawn(5)
+    labels = y.astype(float)
+    labels[::3] = np.nan
+    seen = np.flatnonzero(~np.isnan(labels))
+    solution = mw.optimize(P, labels, "cost", cost=cost, classes=[0, 1, 2], recalibrate=False)
+    d = (P * cost).argmax(axis=1)
+    assert solution.value == pytest.approx(-np.mean(paid(cost[seen], y[seen], d[seen])))
+
+
+@pytest.mark.parametrize(
+    ("cost", "options", "message"),
+    [
+        (lambda c, w: c[:5], {}, r"cost must have shape \(300, 3\) or \(300, 3, 3\), for each row and true class, got"),
+        (lambda c, w: np.ones((3, 3)), {}, r"a table for all rows is metrics.Cost\(cost\)"),
+        (lambda c, w: w, {}, r"got \(300, 3, 4\)"),
+        (lambda c, w: c, {"abstain": True}, r"the last column is what an abstention costs, or give abstain= the cost"),
+        (lambda c, w: w, {"abstain": 0.2}, r"got \(300, 3, 4\)"),
+        (lambda c, w: np.where(c > 5, np.nan, c), {}, "cost must be finite, got NaN or infinity in row"),
+        (lambda c, w: "dear", {}, "cost must be an array of numbers, got str"),
+        (lambda c, w: c, {"metric": "accuracy"}, "cost= is for metric='cost', minus the mean cost, got 'accuracy'"),
+        (lambda c, w: c, {"subject_to": "recall[1] >= 0.1"}, "subject_to must be left out where cost= has costs"),
+        (lambda c, w: c, {"randomized": True}, "randomized must be left out"),
+        (lambda c, w: c, {"solver": "path"}, "solver must be left out"),
+        (lambda c, w: c, {"confusion": "labels"}, "confusion must be left out"),
+        (lambda c, w: c, {"prior": [0.2, 0.3, 0.5]}, "prior must be left out"),
+        (lambda c, w: c, {"abstain_label": "?"}, "abstain_label is for rules that may abstain"),
+    ],
+)
+def test_what_is_refused(cost, options, message):
+    P, y, wrong, wide = drawn(6)
+    metric = options.get("metric", "cost")
+    options = {key: value for key, value in options.items() if key != "metric"}
+    with pytest.raises(ValueError, match=message):
+        mw.optimize(P, y, metric, cost=cost(wrong, wide), **options)
+
+
+def test_one_output_only():
+    P = np.random.default_rng(0).random((20, 2))
+    with pytest.raises(ValueError, match="cost= has costs per row of one output, and y is 2-D"):
+        mw.optimize(P, (P > 0.5).astype(int), "cost", cost=np.ones((20, 2)))
+
+
+def test_predict_refuses_costs_that_are_missing_or_of_another_shape():
+    P, y, wrong, wide = drawn(7)
+    rule = mw.optimize(P, y, "cost", cost=wrong).rule
+    with pytest.raises(ValueError, match=r"CostRule.predict: cost must be given: what decisions about each of the 300"):
+        rule.predict(P)
+    with pytest.raises(ValueError, match=r"CostRule.predict: cost must have shape \(300, 3\)"):
+        rule.predict(P, cost=wrong[:-1])
+    assert rule.predict(P, cost=wide[:, :, :3]).shape == (300,)  # either shape, whatever it was fitted to
+    with pytest.raises(ValueError, match="cannot stand for one that decides by probabilities alone"):
+        mw.evaluate(rule, P, y, "accuracy")
+    with pytest.raises(ValueError, match="cannot stand for one that decides by probabilities alone"):
+        mw.FixedRuleClassifier(LogisticRegression(), rule.to_dict()).fit(P, y)
+    with pytest.raises(ValueError, match=r"y must hold only the classes \[0, 1, 2\], got 5"):
+        rule.value(P, np.full(300, 5), wrong)
+    with pytest.raises(ValueError, match="y must have one label for each of the 300 rows"):
+        rule.value(P, y[:-1], wrong)
+
+
+def test_files_are_checked():
+    P, y, _, wide = drawn(8)
+    rule = mw.optimize(P, y, "cost", cost=wide, abstain=True).rule
+    document = json.loads(rule.to_json())
+    assert mw.CostRule.from_json(rule.to_json()) == rule
+    for change, message in (
+        ({"classes": [[0, 1, 2], [0, 1]]}, "classes must be of one output|multioutput must be"),
+        ({"abstain_cost": "dear"}, "abstain_cost must be made of numbers"),
+        ({"abstain_label": 2}, "abstain_label must be none of the classes"),
+        ({"kind": "costs"}, "kind must be 'weighted' or 'mixture' or 'row_costs', got 'costs'"),
+        ({"more": 1}, "must have only the fields"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            mw.load_rule(json.dumps({**document, **change}))
+    with pytest.raises(ValueError, match="abstain_cost must be a finite number, and beside an abstain_label"):
+        mw.CostRule(np.arange(2), abstain_cost=1.0)
+    said = rule.describe()
+    assert "by the costs of that row" in said
+    assert "Abstain, -1, where all cost more than that: what the costs of the row say." in said
+
+
+def test_estimators_take_costs_to_fit_predict_and_score():
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(400, 3))
+    y = (X + rng.gumbel(size=X.shape)).argmax(axis=1)
+    cost = rng.lognormal(0, 1, (400, 3))
+    model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="cost").fit(X, y, cost=cost)
+    predicted = model.predict(X, cost=cost)
+    assert model.score(X, y, cost=cost) == pytest.approx(-np.mean(paid(cost, y, predicted)))
+    assert predicted.tolist() == model.rule_.predict(model.predict_proba(X), cost=cost).tolist()
+    assert model.decision_distribution(X, cost=cost).argmax(axis=1).tolist() == predicted.tolist()
+    with pytest.raises(ValueError, match="cost must be given"):
+        model.predict(X)
+    with pytest.raises(ValueError, match=r"MetricOptimalClassifierCV: cost must have shape \(400, 3\)"):
+        mw.MetricOptimalClassifierCV(LogisticRegression(), metric="cost").fit(X, y, cost=cost[:-1])
+    with pytest.raises(ValueError, match="cost= is for metric='cost'"):
+        mw.MetricOptimalClassifierCV(LogisticRegression()).fit(X, y, cost=cost)
+    plain = mw.MetricOptimalClassifierCV(LogisticRegression(), recalibrate=False, confusion="expected").fit(X, y)
+    with pytest.raises(ValueError, match="cost is for rules that were fitted to costs per row"):
+        plain.predict(X, cost=cost)
+    pipe = make_pipeline(StandardScaler(), mw.MetricOptimalClassifierCV(LogisticRegression(), metric="cost"))
+    pipe.fit(X, y, metricoptimalclassifiercv__cost=cost)
+    assert pipe.predict(X, cost=cost).shape == (400,)
+
+
+def test_costs_are_routed():
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] + rng.logistic(size=300) > 0).astype(int)
+    cost = rng.lognormal(0, 1, (300, 2))
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="cost", cv=3)
+        model = model.set_fit_request(cost=True).set_predict_request(cost=True).set_score_request(cost=True)
+        scores = cross_validate(model, X, y, params={"cost": cost}, cv=2)["test_score"]
+        assert (scores < 0).all()
+        search = GridSearchCV(model, {"estimator__C": [0.01, 1.0]}, cv=2).fit(X, y, cost=cost)
+        assert search.score(X, y, cost=cost) < 0
+        pipe = make_pipeline(StandardScaler(), model).fit(X, y, cost=cost)
+        assert pipe.predict(X, cost=cost).shape == (300,)
