@@ -20,6 +20,7 @@ __all__ = ["behind"]
 
 _WHO = "to_onnx"
 _LEAST_OPSET, _LEAST_FOR_DRAWS = 13, 18
+_LEAST_IR = 8  # of opset 18
 
 
 def behind(onnx: Any, rule: Rule, classifier: Any, name: str | None, positive: bool | None) -> Any:
@@ -33,8 +34,7 @@ def behind(onnx: Any, rule: Rule, classifier: Any, name: str | None, positive: b
     positive : bool or None
         Whether these are of the second of two classes alone.
     """
-    model = _copy(onnx, classifier)
-    _check_opset(model, rule)
+    model = _of_opset(onnx, _copy(onnx, classifier), rule)
     output = _find_output(onnx, model, name)
     proba, labels = _without_zipmap(model, output)
     _check_classes(labels, rule)
@@ -70,14 +70,26 @@ def _copy(onnx: Any, classifier: Any) -> Any:
     return model
 
 
-def _check_opset(model: Any, rule: Rule) -> None:
-    version = max((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), default=0)
+def _of_opset(onnx: Any, model: Any, rule: Rule) -> Any:
+    """Return the model in an opset that has the operators of the rule; converters often declare an older one."""
     least = _LEAST_FOR_DRAWS if isinstance(rule, MixtureRule) else _LEAST_OPSET
-    if version < least:
+    versions: dict[str, int] = {}
+    for one in model.opset_import:  # some converters declare one twice
+        domain = "" if one.domain == "ai.onnx" else one.domain
+        versions[domain] = max(one.version, versions.get(domain, 0))
+    found = versions.setdefault("", least)
+    del model.opset_import[:]
+    model.opset_import.extend(onnx.helper.make_opsetid(domain, version) for domain, version in versions.items())
+    model.ir_version = max(model.ir_version, _LEAST_IR)
+    if found >= least:
+        return model
+    try:
+        return onnx.version_converter.convert_version(model, least)
+    except RuntimeError as error:  # an operator that it has no adapter for
         raise ValueError(
-            f"{_WHO}: append_to must be of opset {least} or later for a {type(rule).__name__}, got {version}; convert "
-            f"the classifier with target_opset={least}."
-        )
+            f"{_WHO}: append_to must be of opset {least} or later for a {type(rule).__name__}, got {found}, which "
+            f"cannot be converted ({error}); convert the classifier with target_opset={least}."
+        ) from None
 
 
 def _find_output(onnx: Any, model: Any, name: str | None) -> Any:

@@ -102,6 +102,7 @@ def import_onnx() -> Any:
         import onnx.helper
         import onnx.numpy_helper
         import onnx.shape_inference
+        import onnx.version_converter
     except ImportError:
         raise needs_extra(_WHO, "onnx", "onnx") from None
     return onnx

@@ -1,0 +1,150 @@
+"""Exports decide as the rule does: the benchmark on few rows, and rules at random."""
+
+import importlib
+import sqlite3
+import sys
+from functools import cache
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import onnxruntime
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+import metricwise as mw
+from rules_at_random import columns_of, rules_and_rows, table_of
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    """The benchmark is no part of the package: it is found because it is run from the root."""
+    sys.path.insert(0, str(ROOT))
+    yield importlib.import_module("benchmarks.export_equality")
+    sys.path.remove(str(ROOT))
+    for name in [name for name in sys.modules if name == "benchmarks" or name.startswith("benchmarks.")]:
+        del sys.modules[name]
+
+
+def test_the_benchmark_finds_no_difference(benchmark):
+    lines = benchmark.run_all(300, None)
+    assert {line["where"] for line in lines} == {"Python", "onnxruntime", "DuckDB", "SQLite"}
+    assert {line["target"] for line in lines} >= {"binary, p", "multiclass", "multilabel", "multioutput"}
+    assert not [line for line in lines if line["of these beyond 1e-9"]]
+    assert not [line for line in lines if line["rows that differ"] and "link" not in line["rule"]]
+    text = benchmark.markdown(lines, None)
+    assert "PostgreSQL was not installed" in text
+    assert "beyond that: **0**" in text
+
+
+def test_the_benchmark_sees_a_difference(benchmark):
+    (case, *_) = benchmark.cases(200)
+    line = benchmark.compare(case, "nowhere", lambda given: np.full(len(given.proba), "no", dtype=object))
+    assert line["of these beyond 1e-9"] == line["rows that differ"] == (case.proba > 0.37).sum() > 0
+
+
+def test_the_benchmark_tells_close_scores_from_others(benchmark):
+    case = next(one for one in benchmark.cases(400) if one.linked and one.positive)
+    turned = lambda given: 1 - given.rule.predict(given.proba).astype(object)  # noqa: E731
+    line = benchmark.compare(case, "nowhere", turned)
+    near = np.abs(case.proba - case.rule.threshold) < 1e-12
+    assert line["rows that differ"] == 400
+    assert line["of these beyond 1e-9"] == 400 - near.sum() < 400
+
+
+def test_postgres(benchmark):
+    engines = sys.modules["benchmarks.export_engines"]
+    with engines.postgres() as server:
+        if server is None:
+            pytest.skip("PostgreSQL is not installed here: apt-get install postgresql")
+        for case in benchmark.cases(300)[::2]:
+            line = benchmark.compare(case, "PostgreSQL", server.decide)
+            assert line["of these beyond 1e-9"] == 0, line
+
+
+# --------------------------------------------------------------------------------------------------- rules at random
+
+
+def decide_in_python(rule, proba):
+    names = {}
+    exec(mw.export.to_python(rule), names)  # noqa: S102
+    rows = proba.tolist()
+    if rule.multioutput:
+        rows = [[eta[:k] for eta, k in zip(row, rule.n_classes.tolist(), strict=True)] for row in rows]
+    return np.array(names["decide_all"](rows), dtype=object)
+
+
+def decide_in_onnx(rule, proba):
+    model = mw.export.to_onnx(rule, dtype=str(proba.dtype), positive=False)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    found = session.run(None, {"probabilities": proba})
+    # Labels of several types come as one tensor for each output.
+    return found[0] if len(found) == 1 else np.stack([one.astype(object) for one in found], axis=1)
+
+
+@cache
+def duck():
+    return duckdb.connect()
+
+
+def decide_in_duckdb(rule, proba):
+    columns, connection = columns_of(rule), duck()
+    connection.register("t", pa.table(table_of(rule, proba, columns)))
+    found = np.array(connection.execute(f"SELECT {mw.export.to_sql(rule, columns)} FROM t").fetchall(), dtype=object)
+    return found if rule.multioutput else found[:, 0]
+
+
+def decide_in_sqlite(rule, proba):
+    columns = columns_of(rule)
+    table = table_of(rule, proba, columns)
+    connection = sqlite3.connect(":memory:")
+    connection.execute(f"CREATE TABLE t ({', '.join(f'{name} REAL' for name in table)})")
+    rows = zip(*(column.tolist() for column in table.values()), strict=True)
+    connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' for _ in table)})", rows)
+    found = np.array(
+        connection.execute(f"SELECT {mw.export.to_sql(rule, columns, 'sqlite')} FROM t").fetchall(), object
+    )
+    connection.close()
+    return found if rule.multioutput else found[:, 0]
+
+
+ALL = [decide_in_python, decide_in_onnx, decide_in_duckdb, decide_in_sqlite]
+
+
+@pytest.mark.parametrize("decide", ALL, ids=lambda one: one.__name__)
+@settings(max_examples=25, deadline=None)
+@given(rules_and_rows(links=False))
+def test_every_row_without_a_link(decide, drawn):
+    rule, proba = drawn
+    assert (decide(rule, proba) == rule.predict(proba)).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(rules_and_rows(links=False))
+def test_single_precision(drawn):
+    rule, proba = drawn
+    single = proba.astype(np.float32)
+    assert (decide_in_onnx(rule, single) == rule.predict(single)).all()
+    if not rule.normalize:
+        assert (decide_in_duckdb(rule, single) == rule.predict(single)).all()
+        assert (decide_in_python(rule, single) == rule.predict(single)).all()
+
+
+@pytest.mark.parametrize("decide", ALL, ids=lambda one: one.__name__)
+@settings(max_examples=20, deadline=None)
+@given(rules_and_rows(several=False))
+def test_behind_a_link_only_ties_may_differ(decide, drawn):
+    rule, proba = drawn
+    ours, theirs = rule.predict(proba), decide(rule, proba)
+    eta = proba / proba.sum(axis=1, keepdims=True) if rule.normalize else proba
+    if rule.link is not None:
+        powers = np.maximum(eta, rule.link.floor) ** rule.link.temperature[0] * np.exp(rule.link.bias[0])
+        eta = powers / powers.sum(axis=1, keepdims=True)
+    scores = eta @ rule.loss.tensor()[0]
+    place = {label: j for j, label in enumerate(rule.classes[0].tolist())}
+    for row in np.flatnonzero(ours != theirs):
+        assert rule.link is not None
+        assert abs(scores[row, place[ours[row]]] - scores[row, place[theirs[row]]]) < 1e-9

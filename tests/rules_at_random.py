@@ -1,0 +1,57 @@
+"""Rules and rows at random, of few digits, so that scores tie often."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from metricwise.losses import Loss
+from metricwise.rules import Link, WeightedRule
+
+LABELS = {
+    "text": lambda k: np.array(["it's", 'a "b"', "c\\d", "e;--", "ü"][:k]),
+    "integers": lambda k: np.arange(k) * 3 - 1,
+    "floats": lambda k: np.arange(k) / 8 - 0.1,
+    "booleans": lambda k: np.array([False, True]) if k == 2 else np.arange(k),
+}
+
+
+@st.composite
+def rules_and_rows(draw, links=True, several=True):
+    """A weighted rule, and probabilities (N, M, K) padded with 0, or (N, K)."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    multioutput = several and draw(st.booleans())
+    sizes = draw(st.lists(st.integers(2, 5), min_size=1, max_size=3 if multioutput else 1))
+    kind = draw(st.sampled_from(sorted(LABELS)))
+    m, k, lead = len(sizes), max(sizes), draw(st.sampled_from([1, len(sizes)]))
+    digits = draw(st.integers(0, 2)) if draw(st.booleans()) else 15
+    if draw(st.booleans()):
+        loss = Loss(full=rng.normal(size=(lead, k, k)).round(digits))
+    else:
+        loss = Loss(
+            diagonal=rng.normal(-1, 0.7, (lead, k)).round(digits), offset=rng.normal(0, 0.3, (lead, k)).round(digits)
+        )
+    link = None
+    if links and draw(st.booleans()):
+        link = Link(rng.uniform(0.5, 2, m).round(2), rng.normal(0, 0.5, (m, k)).round(2))
+    normalize = draw(st.booleans())
+    rule = WeightedRule(loss, tuple(LABELS[kind](size) for size in sizes), link, multioutput, normalize)
+    proba = np.zeros((40, m, k))
+    for place, size in enumerate(sizes):
+        smooth = rng.dirichlet(np.ones(size), 40)
+        tied = rng.multinomial(4, np.full(size, 1 / size), 40) / 4
+        proba[:, place, :size] = np.where(rng.random((40, 1)) < 0.5, smooth.round(2), tied)
+    if normalize:
+        proba *= rng.choice([0.5, 1.0, 3.0], (40, 1, 1))
+    return rule, proba if multioutput else proba[:, 0]
+
+
+def columns_of(rule):
+    """Names of columns for a rule."""
+    names = [[f"p{m}_{j}" for j in range(k)] for m, k in enumerate(rule.n_classes)]
+    return names if rule.multioutput else names[0]
+
+
+def table_of(rule, proba, columns):
+    """Columns by name."""
+    blocks = [proba[:, m] for m in range(rule.n_outputs)] if rule.multioutput else [proba]
+    each = columns if rule.multioutput else [columns]
+    return {name: block[:, j] for block, names in zip(blocks, each, strict=True) for j, name in enumerate(names)}
