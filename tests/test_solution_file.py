@@ -1,0 +1,166 @@
+"""Solutions as files: every kind comes back exactly, and bad files are refused in a sentence."""
+
+import copy
+import json
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+
+import metricwise as mw
+from metricwise.solvers import solution_file
+from metricwise.solvers.base import Candidate, Estimate, Gain, Outcome, Promise, Recorded
+
+rng = np.random.default_rng(0)
+P = rng.beta(1, 2, 150)
+Y = (rng.random(150) < P).astype(int)
+ETA = rng.dirichlet(np.ones(3), 150)
+GRADES = (rng.random((150, 1)) > ETA.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+FIXED = {"confusion": "labels", "recalibrate": False}
+EXPECTED = {"confusion": "expected", "recalibrate": False}
+
+CASES = {
+    "default": lambda: mw.optimize(P, Y, "f1", record=["recall", "precision"]),
+    "sweep": lambda: mw.optimize(P, Y, "f1", solver="sweep", **FIXED),
+    "path": lambda: mw.optimize(ETA, GRADES, "quadratic_kappa", solver="path", **FIXED),
+    "bisection": lambda: mw.optimize(ETA, GRADES, "micro_f1", solver="bisection", **FIXED),
+    "dinkelbach": lambda: mw.optimize(ETA, GRADES, "micro_f1", solver="dinkelbach", **EXPECTED),
+    "closed_form": lambda: mw.optimize(ETA, GRADES, "balanced_accuracy", solver="closed_form", **FIXED),
+    "frank_wolfe": lambda: mw.optimize(ETA, GRADES, "g_mean", solver="frank_wolfe", randomized=True, **EXPECTED),
+    "column_generation": lambda: mw.optimize(ETA, GRADES, "min_recall", randomized=True, **EXPECTED),
+    "ascent": lambda: mw.optimize(ETA, GRADES, "macro_f1", solver="ascent", **FIXED),
+    "without labels": lambda: mw.optimize(ETA, None, "quadratic_kappa", classes=[0, 1, 2]),
+    "constraints": lambda: mw.optimize(P, Y, "recall", subject_to=["precision >= 0.4", "share <= 0.6"], confidence=0.9),
+    "a mixture that keeps constraints": lambda: mw.optimize(
+        ETA, GRADES, "accuracy", subject_to="min_recall >= 0.3", confidence=None, randomized=True, **FIXED
+    ),
+    "multilabel": lambda: mw.optimize(
+        np.stack([P, 1 - P], 1), np.stack([Y, 1 - Y], 1), "f1", average="macro", record=["accuracy"]
+    ),
+    "a metric for each output": lambda: mw.optimize(
+        [ETA, np.stack([1 - P, P], 1)], np.stack([GRADES, Y], 1), ["quadratic_kappa", "f1"], average="macro", **FIXED
+    ),
+}
+
+
+def same(one, other):
+    """Whether two values are equal, types, bits and NaN included."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    if isinstance(one, float):
+        return one == other or (one != one and other != other)
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if is_dataclass(one) and not isinstance(one, (mw.WeightedRule, mw.MixtureRule)):
+        return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
+    return one == other
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_kind_comes_back_exactly(name, tmp_path):
+    solution = CASES[name]()
+    path = tmp_path / "solution.json"
+    solution.save(path)
+    again = mw.load_solution(path)
+    for field in fields(mw.Solution):
+        assert same(getattr(solution, field.name), getattr(again, field.name)), field.name
+    assert again.rule.to_json() == solution.rule.to_json()
+    assert repr(again) == repr(solution)
+    assert again.gap == solution.gap
+    again.save(tmp_path / "twice.json")
+    assert (tmp_path / "twice.json").read_bytes() == path.read_bytes()
+    json.loads(path.read_text(), parse_constant=pytest.fail)  # no NaN, no infinity
+
+
+def test_all_of_it_is_written():
+    """A field that is added to a record is a field that its file must have."""
+    assert list(solution_file._FIELDS) == [field.name for field in fields(mw.Solution)]
+    number = 1.0
+    made = {
+        Candidate: Candidate("r", number, number, number, {"f1": number}),
+        Promise: Promise("p", number, number, number, number, number, Estimate(number, number, number), number),
+        Recorded: Recorded(number, number),
+        Gain: Gain(number, number, number),
+    }
+    kinds = {Candidate: solution_file._CANDIDATE, Promise: solution_file._PROMISE}
+    for kind, codec in kinds.items():
+        assert list(codec.write(made[kind])) == [field.name for field in fields(kind)]
+    assert list(solution_file._ESTIMATE.write(made[Gain])) == [field.name for field in fields(Gain)]
+
+
+@pytest.fixture(scope="module")
+def document():
+    return solution_file.to_dict(CASES["constraints"]())
+
+
+BROKEN = [
+    ([], "the solution", r"load_solution: the solution must be an object, got \[\]"),
+    ("format", "rule", "load_solution: format must be 'metricwise-solution', got 'rule'"),
+    ("version", 2, "version must be at most 1, got 2; the solution was written by a newer metricwise: upgrade"),
+    ("version", True, "version must be an integer from 1 to 1, got True"),
+    ("value", "high", "value must be a number, 'NaN', 'Infinity' or '-Infinity', got 'high'"),
+    ("value", True, "value must be a number"),
+    ("value", None, "value must be a number"),
+    ("confusion", 3, "confusion must be an array, got 3"),
+    ("confusion", [[1], [2, 3]], "confusion must be a regular array"),
+    ("confusion", [[["x"]]], "confusion must be a number"),
+    ("confusion", [[[[[1]]]]], "confusion must be an array of at most 4 dimensions"),
+    ("status", 3, "status must be text, got 3"),
+    ("outcome", "great", r"outcome must be one of \['optimal', .*got 'great'"),
+    ("outcome", [], "outcome must be one of"),
+    ("counted", "fingers", "counted must be 'labels' or 'expected', got 'fingers'"),
+    ("n_passes", 1.5, "n_passes must be an integer, got 1.5"),
+    ("history", 3, "history must be a list, got 3"),
+    ("history", ["x"], r"history\[0\] must be a number"),
+    ("gain", 3, "gain must be an object, got 3"),
+    ("gain", {"low": 1, "high": 2}, "gain must have the field 'estimate'"),
+    ("recorded", [], "recorded must be an object"),
+    ("candidates", [{}], r"candidates\[0\] must have the field 'recipe'"),
+    ("constraints", [3], r"constraints\[0\] must be an object, got 3"),
+    ("rule", {}, "format must be 'metricwise-rule', got None"),
+    ("rule", None, "rule must be an object, got None"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "message"), BROKEN)
+def test_bad_files_are_refused(document, field, value, message):
+    broken = field if isinstance(field, list) else {**copy.deepcopy(document), field: value}
+    with pytest.raises(ValueError, match=message):
+        mw.load_solution(json.dumps(broken))
+
+
+def test_fields_are_those_that_are_known(document):
+    with pytest.raises(ValueError, match=r"the solution must have only the fields .*got 'code' besides"):
+        mw.load_solution(json.dumps({**document, "code": "print()"}))
+    for name in document:
+        less = {key: value for key, value in document.items() if key != name}
+        with pytest.raises(ValueError, match=r"load_solution: .*(must have the field|must be)"):
+            mw.load_solution(json.dumps(less))
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": NaN}', '{"a": 1, "a": 2}', "[" * 5000])
+def test_text_that_is_no_document(text):
+    with pytest.raises(ValueError, match="load_solution: "):
+        mw.load_solution(text)
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        mw.load_solution(tmp_path / "none.json")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match=r"load_solution: .*bytes\.json must be a JSON file in UTF-8"):
+        mw.load_solution(tmp_path / "bytes.json")
+    with pytest.raises(TypeError, match="load_solution: the solution must be a path or JSON text, got int"):
+        mw.load_solution(3)
+    solution = CASES["sweep"]()
+    with pytest.raises(FileNotFoundError):
+        solution.save(tmp_path / "nowhere" / "solution.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["bytes.json"]
+
+
+def test_outcomes_have_names():
+    assert {one.value for one in Outcome} == {"optimal", "local", "not converged", "argmax"}
