@@ -35,7 +35,7 @@ CASES = {
         ETA, GRADES, "accuracy", subject_to="min_recall >= 0.3", confidence=None, randomized=True, **FIXED
     ),
     "multilabel": lambda: mw.optimize(
-        np.stack([P, 1 - P], 1), np.stack([Y, 1 - Y], 1), "f1", average="macro", record=["accuracy"]
+        np.stack([P, 1 - P], 1), np.stack([Y, 1 - Y], 1), "f1", average="macro", record=["recall"]
     ),
     "a metric for each output": lambda: mw.optimize(
         [ETA, np.stack([1 - P, P], 1)], np.stack([GRADES, Y], 1), ["quadratic_kappa", "f1"], average="macro", **FIXED
