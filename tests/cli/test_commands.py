@@ -243,6 +243,30 @@ def test_ordered_categories_keep_their_order(tmp_path):
     assert mw.load_rule(tmp_path / "rule.json") == expected
 
 
+def test_abstentions(tmp_path):
+    frame, options = table(MULTICLASS, 300)
+    proba, y = arguments(MULTICLASS, frame)
+    source = write(frame, tmp_path / "rows.csv")
+    words = ["-m", "accuracy", "--abstain", "0.3", "--abstain-label", "ask"]
+    done("fit", source, *options, *words, "-o", tmp_path / "cost.json")
+    expected = mw.optimize(proba, y, "accuracy", abstain=0.3, abstain_label="ask").rule
+    assert mw.load_rule(tmp_path / "cost.json") == expected
+    done("apply", tmp_path / "cost.json", source, "-o", tmp_path / "out.csv")
+    decided = read(tmp_path / "out.csv")["truth"].tolist()
+    assert decided == expected.predict(proba).tolist()
+    assert "ask" in decided
+    found = document("evaluate", tmp_path / "cost.json", source, "--abstain", "yes")
+    assert found["metrics"] == mw.evaluate(expected, proba, y, ["accuracy"], abstain=True).to_dict()
+    frame, options = table(SINGLE, 300)
+    proba, y = arguments(SINGLE, frame)
+    words = ["-m", "accuracy", "--abstain", "yes", "--subject-to", "abstained <= 0.2"]
+    done("fit", write(frame, tmp_path / "rows.csv"), *options, *words, "-o", tmp_path / "share.json")
+    expected = mw.optimize(proba, y, "accuracy", abstain=True, subject_to="abstained <= 0.2").rule
+    done("apply", tmp_path / "share.json", tmp_path / "rows.csv", "-o", tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected.predict(proba))
+    assert -1 in expected.predict(proba)
+
+
 def test_trade_off_is_that_of_python(tmp_path):
     frame, options = table(SINGLE)
     words = ["-m", "recall", "--against", "precision", "--points", "4"]

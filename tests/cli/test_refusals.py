@@ -58,6 +58,8 @@ WRONG = {
     "fit binary.csv " + FIT + " --time id --groups id": "groups and time cannot both be given",
     "fit binary.csv " + FIT + " --confidence 2": r"--confidence must be a number in \[0.5, 1\)",
     "fit binary.csv " + FIT + " --confidence often": "--confidence must be a number from 0.5 up to 1",
+    "fit binary.csv " + FIT + " --abstain perhaps": "--abstain must be a cost, or yes, got 'perhaps'",
+    "fit binary.csv " + FIT + " --abstain yes": "subject-to",
     "fit binary.csv " + FIT + " --seed -1": "--seed must be",
     "fit binary.csv " + FIT + " --average most": "average",
     "fit binary.csv " + FIT + " --pos-label 7": r"--pos-label must be one of \[0, 1\], got 7",

@@ -93,12 +93,7 @@ def _named(rule: Any, decided: Any, column: list[str] | None, kept: list[str]) -
         )
     if not rule.multioutput:
         return {names[0]: decided}
-    return {name: _own_type(decided[:, m], rule.classes[m]) for m, name in enumerate(names)}
-
-
-def _own_type(decided: Any, labels: Any) -> Any:
-    """Return the decisions about one output as its labels are, where others are of another kind."""
-    return decided.astype(labels.dtype) if decided.dtype.kind == "O" else decided
+    return {name: decided[:, m] for m, name in enumerate(names)}
 
 
 def _counts(decided: Any) -> dict[str, int]:

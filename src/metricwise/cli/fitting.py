@@ -2,96 +2,39 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .exits import note
-from .options import ColumnOptions, Json, LabelOptions, OutputOptions, Table, takes
+from .options import AimOptions, ColumnOptions, Json, LabelOptions, OutputOptions, Table, takes
 from .printing import interval, print_json, print_table, say, signed
 from .targets import Output, saved
 
-__all__ = ["fit", "trade_off"]
+if TYPE_CHECKING:
+    from .rows import Labelled
+
+__all__ = ["fit", "read_abstain", "trade_off"]
 
 
-def _metric_names(incomplete: str) -> list[str]:
-    from ..metrics import metric_names, scorer_names
-
-    return [name for name in sorted({*metric_names(), *scorer_names()}) if name.startswith(incomplete)]
-
-
-Metric = Annotated[
-    list[str],
-    typer.Option(
-        "--metric",
-        "-m",
-        metavar="METRIC",
-        autocompletion=_metric_names,
-        help="What decisions are judged by: see metricwise metrics. With several targets one for each, TARGET=METRIC.",
-    ),
-]
-Classes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--classes",
-        metavar="A,B,...",
-        help="All classes, in their order; of several targets TARGET=A,B,...",
-    ),
-]
-Average = Annotated[
-    str | None, typer.Option("--average", metavar="NAME", help="Over several targets: micro, macro or instance.")
-]
-Record = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--record",
-        metavar="METRIC",
-        autocompletion=_metric_names,
-        help="A metric to print besides. Several times for more.",
-    ),
-]
-SubjectTo = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--subject-to",
-        metavar="BOUND",
-        help="A promise to keep, such as 'precision >= 0.9' or 'recall[urgent] >= 80 %'. Several times for more.",
-    ),
-]
-Confidence = Annotated[
-    str,
-    typer.Option(
-        "--confidence",
-        metavar="NUMBER",
-        help="With what probability new rows keep the promises, from 0.5 up to 1; none: they are kept on these rows.",
-    ),
-]
-Normalize = Annotated[
-    bool, typer.Option("--normalize", help="Take scores that are not negative, and divide each row by its sum.")
-]
-Randomized = Annotated[bool, typer.Option("--randomized", help="Allow a mixture of rules where that is better.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Of resamples and draws.")]
-ZeroDivision = Annotated[float, typer.Option("--zero-division", metavar="NUMBER", help="Value of metrics at 0/0.")]
-
-
-@takes(ColumnOptions, LabelOptions, OutputOptions)
+@takes(LabelOptions, AimOptions, ColumnOptions, OutputOptions)
 def fit(
-    columns: ColumnOptions,
     labels: LabelOptions,
+    aim: AimOptions,
+    columns: ColumnOptions,
     written: OutputOptions,
     table: Table,
-    metric: Metric,
     output: Output,
-    average: Average = None,
-    classes: Classes = None,
-    record: Record = None,
-    subject_to: SubjectTo = None,
-    confidence: Confidence = "0.95",
-    normalize: Normalize = False,
-    randomized: Randomized = False,
-    seed: Seed = 0,
-    zero_division: ZeroDivision = 0.0,
+    confidence: Annotated[
+        str,
+        typer.Option(
+            "--confidence",
+            metavar="NUMBER",
+            help="With what probability new rows keep the promises, from 0.5 up to 1; none: these rows alone do.",
+        ),
+    ] = "0.95",
     json: Json = False,
 ) -> None:
     """Find the best rule for a metric.
@@ -104,31 +47,34 @@ def fit(
 
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labelled(table, columns, labels, classes, progress.tick)
-    aim = _metric(metric, rows.targets)
-    _say_positive(aim, rows)
-    solution = optimize(
-        rows.proba,
-        rows.y,
-        aim,
-        average=average,
-        record=record,
-        subject_to=subject_to,
-        confidence=_confidence(confidence),
-        normalize=normalize,
-        randomized=randomized,
-        random_state=seed,
-        zero_division=zero_division,
-        **rows.options,
-    )
-    rule = replace(solution.rule, facts={**solution.rule.facts, **rows.facts(solution.rule)})
-    solution = replace(solution, rule=rule)
-    _write_rule(rule, output, written.force)
+        rows = read_labelled(table, columns, labels, aim.classes, progress.tick)
+    arguments = _arguments(aim, rows)
+    _say_positive(arguments["metric"], rows)
+    solution = optimize(rows.proba, rows.y, confidence=_confidence(confidence), **arguments)
+    solution = replace(solution, rule=solution.rule.with_facts(**rows.facts(solution.rule)))
+    _write_rule(solution.rule, output, written.force)
     if json:
-        print_json({**solution_document(solution), "output": output})
+        print_json({**_document(solution), "output": output})
     elif output != "-":
         _print_solution(solution)
     note(f"the rule is in {output}." if output != "-" else "the rule is on the standard output.")
+
+
+def _arguments(aim: AimOptions, rows: Labelled) -> dict[str, Any]:
+    """Return what options say, as `optimize` and `trade_off` take it."""
+    return {
+        "metric": _metric(aim.metric, rows.targets),
+        "average": aim.average,
+        "record": aim.record,
+        "subject_to": aim.subject_to,
+        "abstain": read_abstain(aim.abstain),
+        "abstain_label": rows.label(aim.abstain_label),
+        "normalize": aim.normalize,
+        "randomized": aim.randomized,
+        "random_state": aim.seed,
+        "zero_division": aim.zero_division,
+        **rows.options,
+    }
 
 
 def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
@@ -149,7 +95,7 @@ def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
     return given[0]
 
 
-def _say_positive(metric: Any, rows: Any) -> None:
+def _say_positive(metric: Any, rows: Labelled) -> None:
     """Say which class a metric of one class is of, where nobody has."""
     from ..inputs import shown
     from ..metrics.resolution import metric_meant, target_kind
@@ -165,6 +111,16 @@ def _say_positive(metric: Any, rows: Any) -> None:
             note(f"positive class of {shown(name)}: {shown(max(one.classes))}.")
 
 
+def read_abstain(text: str | None) -> float | bool | None:
+    """Return the cost of an abstention, True for none, None where nothing is said of it."""
+    if text is None or text.lower() in ("yes", "true"):
+        return None if text is None else True
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--abstain must be a cost, or yes, got {text!r}.") from None
+
+
 def _confidence(text: str) -> float | None:
     if text.lower() == "none":
         return None
@@ -178,13 +134,13 @@ def _write_rule(rule: Any, output: str, force: bool) -> None:
     from ..table_files import check_target
 
     if output == "-":
-        say(rule.to_json())
+        sys.stdout.write(rule.to_json())
         return
     check_target(output, force=force)
     rule.to_json(output)
 
 
-def solution_document(solution: Any) -> dict[str, Any]:
+def _document(solution: Any) -> dict[str, Any]:
     """Return a solution for programs."""
     facts = solution.rule.facts
 
@@ -222,10 +178,8 @@ def _print_solution(solution: Any) -> None:
         ],
     )
     if solution.value_on_new_rows is not None:
-        say(
-            f"On new rows, with 95 % intervals: {interval(solution.value_on_new_rows)}"
-            + ("." if solution.gain is None else f", {interval(solution.gain, difference=True)} over argmax.")
-        )
+        over = "" if solution.gain is None else f", {interval(solution.gain, difference=True)} over argmax"
+        say(f"On new rows, with 95 % intervals: {interval(solution.value_on_new_rows)}{over}.")
     for one in solution.constraints:
         sure = "" if one.confidence is None else f", kept by new rows with a confidence of {one.confidence:.3g}"
         say(f"{one.name}: {one.value:.4f} on these rows{sure}.")
@@ -234,23 +188,15 @@ def _print_solution(solution: Any) -> None:
         say(solution.status)
 
 
-@takes(ColumnOptions, LabelOptions)
+@takes(LabelOptions, AimOptions, ColumnOptions)
 def trade_off(
-    columns: ColumnOptions,
     labels: LabelOptions,
+    aim: AimOptions,
+    columns: ColumnOptions,
     table: Table,
-    metric: Metric,
     against: Annotated[str, typer.Option("--against", metavar="METRIC", help="The metric that is bounded.")],
     ceiling: Annotated[bool, typer.Option("--ceiling", help="Bound it from above.")] = False,
     points: Annotated[int, typer.Option("--points", metavar="NUMBER", help="How many bounds are tried.")] = 10,
-    average: Average = None,
-    classes: Classes = None,
-    record: Record = None,
-    subject_to: SubjectTo = None,
-    normalize: Normalize = False,
-    randomized: Randomized = False,
-    seed: Seed = 0,
-    zero_division: ZeroDivision = 0.0,
     json: Json = False,
 ) -> None:
     """Trace the best of one metric beside another.
@@ -263,30 +209,17 @@ def trade_off(
 
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labelled(table, columns, labels, classes, progress.tick)
+        rows = read_labelled(table, columns, labels, aim.classes, progress.tick)
+        arguments = _arguments(aim, rows)
         for name in ("weight_kind", "groups", "time"):
-            if rows.options.pop(name, None) not in (None, "importance"):
+            if arguments.pop(name, "importance") not in (None, "importance"):
                 raise ValueError(f"--{name.replace('_', '-')} changes no value of a trade-off; leave it out.")
         progress.stage("tracing")
-        found = trace(
-            rows.proba,
-            rows.y,
-            _metric(metric, rows.targets),
-            against,
-            ceiling=ceiling,
-            n_points=points,
-            average=average,
-            record=record,
-            subject_to=subject_to,
-            normalize=normalize,
-            randomized=randomized,
-            random_state=seed,
-            zero_division=zero_division,
-            **rows.options,
-        )
+        found = trace(rows.proba, rows.y, against=against, ceiling=ceiling, n_points=points, **arguments)
     if json:
         baseline = {found.metric: found.baseline[0], found.against: found.baseline[1], **found.recorded_baseline}
         print_json({"points": found.to_dict(), "argmax": baseline})
         return
-    head, *lines = list(found.to_dict()), *zip(*(values.tolist() for values in found.to_dict().values()), strict=True)
-    print_table(head, [[f"{value:.4f}" for value in line] for line in lines])
+    traced = found.to_dict()
+    lines = zip(*(values.tolist() for values in traced.values()), strict=True)
+    print_table(list(traced), [[f"{value:.4f}" for value in line] for line in lines])

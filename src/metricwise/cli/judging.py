@@ -7,33 +7,20 @@ from typing import Annotated, Any
 import typer
 
 from .exits import note
-from .fitting import Average, ZeroDivision, _metric_names
-from .options import Against, ColumnOptions, Json, LabelOptions, Rule, Table, takes
+from .fitting import read_abstain
+from .options import ColumnOptions, Json, JudgeOptions, LabelOptions, Rule, Table, takes
 from .printing import interval, print_json, print_table, say
 
 __all__ = ["compare", "evaluate"]
 
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        "-m",
-        metavar="METRIC",
-        autocompletion=_metric_names,
-        help="A metric: see metricwise metrics. Several times for more; by default that of the rule.",
-    ),
-]
 
-
-@takes(ColumnOptions, LabelOptions)
+@takes(LabelOptions, JudgeOptions, ColumnOptions)
 def evaluate(
-    columns: ColumnOptions,
     labels: LabelOptions,
+    judged: JudgeOptions,
+    columns: ColumnOptions,
     rule: Rule,
     table: Table,
-    metric: Metrics = None,
-    average: Average = None,
-    zero_division: ZeroDivision = 0.0,
     json: Json = False,
 ) -> None:
     """Judge a rule by metrics, beside argmax.
@@ -42,16 +29,17 @@ def evaluate(
     """
     from .rows import read_rule
 
-    _judge(read_rule(rule), None, "argmax", table, columns, labels, metric, average, zero_division, json)
+    _judge((read_rule(rule), None), "argmax", table, columns, labels, judged, json)
 
 
-@takes(ColumnOptions, LabelOptions)
+@takes(LabelOptions, JudgeOptions, ColumnOptions)
 def compare(
-    columns: ColumnOptions,
     labels: LabelOptions,
+    judged: JudgeOptions,
+    columns: ColumnOptions,
     rule: Rule,
     table: Table,
-    against: Against = None,
+    against: Annotated[str | None, typer.Option("--against", metavar="RULE", help="The other rule.")] = None,
     threshold: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,9 +57,6 @@ def compare(
             help="Instead of another rule: weights that the probabilities are multiplied by.",
         ),
     ] = None,
-    metric: Metrics = None,
-    average: Average = None,
-    zero_division: ZeroDivision = 0.0,
     json: Json = False,
 ) -> None:
     """Compare two rules on the same rows.
@@ -92,7 +77,7 @@ def compare(
     else:
         assert weights is not None
         other, title = _by_weights(loaded, weights), f"weights {weights}"
-    _judge(loaded, other, title, table, columns, labels, metric, average, zero_division, json)
+    _judge((loaded, other), title, table, columns, labels, judged, json)
 
 
 def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> Any:
@@ -145,15 +130,12 @@ def _number(text: str, option: str) -> float:
 
 
 def _judge(
-    rule: Any,
-    other: Any,
+    rules: tuple[Any, Any],
     title: str,
     table: str,
     columns: ColumnOptions,
     labels: LabelOptions,
-    metric: list[str] | None,
-    average: str | None,
-    zero_division: float,
+    judged: JudgeOptions,
     json: bool,
 ) -> None:
     from .. import evaluate as judge
@@ -162,16 +144,17 @@ def _judge(
 
     with Progress("evaluate", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labels_for_rule(table, rule, columns, labels, progress.tick)
+        rows = read_labels_for_rule(table, rules[0], columns, labels, progress.tick)
         progress.stage("judging")
         found = judge(
-            rule,
+            rules[0],
             rows.proba,
             rows.y,
-            metric or [_own_metric(rule)],
-            against=other,
-            average=average,
-            zero_division=zero_division,
+            judged.metric or [_own_metric(rules[0])],
+            against=rules[1],
+            average=judged.average,
+            abstain=read_abstain(judged.abstain),
+            zero_division=judged.zero_division,
             **rows.options,
         )
     if json:

@@ -13,7 +13,17 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-__all__ = ["Against", "ColumnOptions", "Json", "LabelOptions", "OutputOptions", "Rule", "Table", "takes"]
+__all__ = [
+    "AimOptions",
+    "ColumnOptions",
+    "JudgeOptions",
+    "LabelOptions",
+    "OutputOptions",
+    "Rule",
+    "Table",
+    "Json",
+    "takes",
+]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead of words.")]
 Rule = Annotated[str, typer.Argument(metavar="RULE", help="A rule: a JSON file that fit or Python has written.")]
@@ -24,7 +34,13 @@ Table = Annotated[
         help="A table: .csv, .tsv, .parquet, .feather, .arrow, .npy, .npz, or - for CSV from the standard input.",
     ),
 ]
-Against = Annotated[str | None, typer.Option("--against", metavar="RULE", help="The other rule.")]
+
+
+def _metric_names(incomplete: str) -> list[str]:
+    """Names of metrics that begin like what has been typed."""
+    from ..metrics import metric_names, scorer_names
+
+    return [name for name in sorted({*metric_names(), *scorer_names()}) if name.startswith(incomplete)]
 
 
 @dataclass(frozen=True)
@@ -101,6 +117,101 @@ class LabelOptions:
         return [name for name in (*(self.target or ()), self.weight, self.groups, self.time) if name is not None]
 
 
+_AVERAGE = typer.Option("--average", metavar="NAME", help="Over several targets: micro, macro or instance.")
+_ZERO_DIVISION = typer.Option("--zero-division", metavar="NUMBER", help="Value of metrics at 0/0.")
+
+
+@dataclass(frozen=True)
+class AimOptions:
+    """What the best rule is the best of."""
+
+    metric: Annotated[
+        list[str],
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="METRIC",
+            autocompletion=_metric_names,
+            help="What decisions are judged by: see metricwise metrics. With several targets one for each, "
+            "TARGET=METRIC.",
+        ),
+    ]
+    average: Annotated[str | None, _AVERAGE] = None
+    classes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--classes", metavar="A,B,...", help="All classes, in their order; of several targets TARGET=A,B,..."
+        ),
+    ] = None
+    record: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--record",
+            metavar="METRIC",
+            autocompletion=_metric_names,
+            help="A metric to print besides. Several times for more.",
+        ),
+    ] = None
+    subject_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--subject-to",
+            metavar="BOUND",
+            help="A promise to keep, such as 'precision >= 0.9' or 'recall[urgent] >= 80 %'. Several times for more.",
+        ),
+    ] = None
+    abstain: Annotated[
+        str | None,
+        typer.Option(
+            "--abstain",
+            metavar="COST",
+            help="Let the rule decide nothing about a row: what that costs; or yes, for the metric of the rows that "
+            "are decided, with --subject-to 'abstained <= 0.05' to bound the others.",
+        ),
+    ] = None
+    abstain_label: Annotated[
+        str | None,
+        typer.Option(
+            "--abstain-label", metavar="LABEL", help="What is decided then: by default abstain, or -1 beside numbers."
+        ),
+    ] = None
+    normalize: Annotated[
+        bool, typer.Option("--normalize", help="Take scores that are not negative, and divide each row by its sum.")
+    ] = False
+    randomized: Annotated[bool, typer.Option("--randomized", help="Allow a mixture of rules where that is better.")] = (
+        False
+    )
+    seed: Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Of resamples and draws.")] = 0
+    zero_division: Annotated[float, _ZERO_DIVISION] = 0.0
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """What a rule is judged by."""
+
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="METRIC",
+            autocompletion=_metric_names,
+            help="A metric: see metricwise metrics. Several times for more; by default that of the rule.",
+        ),
+    ] = None
+    average: Annotated[str | None, _AVERAGE] = None
+    abstain: Annotated[
+        str | None,
+        typer.Option(
+            "--abstain",
+            metavar="COST",
+            help="What an abstention counts for, or yes for the metric of the rows that are decided; by default as the "
+            "rule was fitted.",
+        ),
+    ] = None
+    zero_division: Annotated[float, _ZERO_DIVISION] = 0.0
+
+
 @dataclass(frozen=True)
 class OutputOptions:
     """What becomes of the result."""
@@ -120,7 +231,7 @@ def takes(*records: type) -> Callable[[Callable[..., None]], Callable[..., None]
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
         own = list(inspect.signature(command).parameters.values())[len(records) :]
-        parameters = [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in own]
+        parameters = []
         for record in records:
             types = get_type_hints(record, include_extras=True)
             for field in fields(record):
@@ -130,6 +241,7 @@ def takes(*records: type) -> Callable[[Callable[..., None]], Callable[..., None]
                         field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[field.name]
                     )
                 )
+        parameters += [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in own]
 
         def call(**given: Any) -> None:
             made = [record(**{field.name: given.pop(field.name) for field in fields(record)}) for record in records]

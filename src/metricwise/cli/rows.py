@@ -34,6 +34,8 @@ class Labelled:
         Names of the outputs.
     columns : tuple of ProbabilityColumns
         Of each output; none of arrays.
+    known : tuple
+        Labels of the first output.
     """
 
     proba: Any
@@ -41,6 +43,11 @@ class Labelled:
     options: dict[str, Any] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     columns: tuple[ProbabilityColumns, ...] = ()
+    known: tuple[Any, ...] = ()
+
+    def label(self, text: str | None) -> Any:
+        """Return the label that a text means beside those of the first target."""
+        return None if text is None else match_label(text, self.known)
 
     def facts(self, rule: Any) -> dict[str, Any]:
         """Return what a rule should remember of these rows: which columns were what, in the order of its classes."""
@@ -229,7 +236,14 @@ def read_labelled(
         options["classes"] = given
     if labels.missing is not None and not _is_csv(table):
         options["missing"] = match_label(labels.missing, [label for one in targets for label in one.labels])
-    return Labelled(proba, _labels(targets, several), options, tuple(one.name for one in targets), tuple(found))
+    return Labelled(
+        proba,
+        _labels(targets, several),
+        options,
+        tuple(one.name for one in targets),
+        tuple(found),
+        tuple(targets[0].labels),
+    )
 
 
 def _all_classes(declared: list[Any] | None, found: ProbabilityColumns, target: _Target) -> list[Any] | None:
