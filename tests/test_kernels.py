@@ -1,5 +1,8 @@
 """Row passes against plain loops: one definition of a score, whatever the layout, the blocks or the dtype."""
 
+import functools
+import operator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +19,8 @@ def scores_by_hand(row, loss, m):
     """Scores of one row of one output in Python floats, summed in the order that the definition fixes."""
     if len(loss) == 2:
         diagonal, offset = (a[m if len(a) > 1 else 0] for a in loss)
-        return [float(p) * float(d) + float(v) for p, d, v in zip(row, diagonal, offset, strict=True)]
+        total = functools.reduce(operator.add, map(float, row))  # 1 but for rounding
+        return [float(p) * float(d) + total * float(v) for p, d, v in zip(row, diagonal, offset, strict=True)]
     full = loss[0][m if len(loss[0]) > 1 else 0]
     scores = []
     for j in range(len(row)):

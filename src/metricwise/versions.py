@@ -19,7 +19,9 @@ from ._version import __version__
 __all__ = ["show_versions"]
 
 _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl")
-_OPTIONAL = ("pandas", "polars", "pyarrow")  # of data frames, which are read without loading these
+# Data frames, which are read without loading these, and what extras bring.
+_FRAMES = ("pandas", "polars", "pyarrow")
+_OPTIONAL = (*_FRAMES, "dask", "distributed", "jinja2", "matplotlib", "onnx", "rich", "skl2onnx", "sqlglot", "typer")
 _BUILDING = ("pip", "setuptools", "cython")
 _THREADS = "OMP_NUM_THREADS"
 

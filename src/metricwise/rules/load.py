@@ -45,10 +45,12 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | Cost
     """
     who = "load_rule"
     document = serialize.read_object(serialize.parse(serialize.read_text(path, who), who), who, "the rule")
-    if document.get("format") == serialize.FORMAT and document.get("kind") not in _KINDS:
-        words = " or ".join(map(repr, _KINDS))
-        raise ValueError(f"{who}: kind must be {words}, got {serialize.shown(document.get('kind'))}.")
-    return _KINDS.get(str(document.get("kind")), WeightedRule).from_dict(document)
+    kind = document.get("kind")
+    known = isinstance(kind, str) and kind in _KINDS
+    if document.get("format") == serialize.FORMAT and not known:
+        *most, last = map(repr, _KINDS)
+        raise ValueError(f"{who}: kind must be {', '.join(most)} or {last}, got {serialize.shown(kind)}.")
+    return (_KINDS[kind] if known else WeightedRule).from_dict(document)
 
 
 def rule_schema() -> dict[str, Any]:
