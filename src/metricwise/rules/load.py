@@ -46,11 +46,11 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | Cost
     who = "load_rule"
     document = serialize.read_object(serialize.parse(serialize.read_text(path, who), who), who, "the rule")
     kind = document.get("kind")
-    known = isinstance(kind, str) and kind in _KINDS
-    if document.get("format") == serialize.FORMAT and not known:
+    found = _KINDS.get(kind) if isinstance(kind, str) else None
+    if document.get("format") == serialize.FORMAT and found is None:
         *most, last = map(repr, _KINDS)
         raise ValueError(f"{who}: kind must be {', '.join(most)} or {last}, got {serialize.shown(kind)}.")
-    return (_KINDS[kind] if known else WeightedRule).from_dict(document)
+    return (found or WeightedRule).from_dict(document)
 
 
 def rule_schema() -> dict[str, Any]:
