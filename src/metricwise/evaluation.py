@@ -374,7 +374,10 @@ def allowed_for(abstain: Any, rule: Rule, other: Rule | None = None) -> Abstenti
         if abstain is not None:
             raise ValueError(f"{_WHO}: abstain is for rules that may abstain, and this one does not; leave it out.")
         return None
-    return read_abstain(who_may[0].facts.get("abstain", True) if abstain is None else abstain, _WHO) or Abstention()
+    fitted = who_may[0].facts.get("abstain")
+    if abstain is None and isinstance(fitted, (bool, float)):
+        abstain = fitted
+    return read_abstain(abstain, _WHO) or Abstention()
 
 
 def _check_alike(rule: Rule, other: Rule) -> None:

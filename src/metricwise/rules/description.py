@@ -51,8 +51,10 @@ def headline(facts: Any, several: bool) -> list[str]:
     average = facts.get("average")
     words = f", {average} average over the outputs" if several and isinstance(average, str) else ""
     abstain = facts.get("abstain")
-    if abstain is not None:
-        words += ", abstentions allowed" if isinstance(abstain, bool) else f", abstentions at a cost of {abstain:g}"
+    if abstain is True:
+        words += ", abstentions allowed"
+    elif isinstance(abstain, float):
+        words += f", abstentions at a cost of {abstain:g}"
     kept = facts.get("subject_to")
     if isinstance(kept, (list, tuple)) and kept:
         confidence = facts.get("confidence")

@@ -328,7 +328,8 @@ def _check_rules(rules: tuple[WeightedRule, ...]) -> None:
         if not same_classes(rule.classes, first.classes):
             raise ValueError(f"{who}: rules must share their classes, got others in rules[{r}] than in rules[0].")
         for name in ("multioutput", "normalize", "output_names", "abstain_label"):
-            if not same_label(getattr(rule, name), getattr(first, name)):
+            one, other = getattr(rule, name), getattr(first, name)
+            if one != other or (name == "abstain_label" and not same_label(one, other)):
                 raise ValueError(
                     f"{who}: rules must share {name}, got {getattr(first, name)!r} in rules[0] and "
                     f"{getattr(rule, name)!r} in rules[{r}]."

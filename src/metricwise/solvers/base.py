@@ -195,8 +195,8 @@ class Solution:
         expectation by the probabilities.
     baseline : float
         The metric of plain argmax, counted alike.
-    confusion : ndarray of shape (M, K, K)
-        The confusion tensor of the rule, counted alike.
+    confusion : ndarray of shape (M, K, K), or (M, K, K + 1) of a rule that may abstain
+        The confusion tensor of the rule, counted alike. Abstentions are the column behind the classes of each output.
     counted : {"labels", "expected"}
         What these three were counted with.
     optimized_value : float
