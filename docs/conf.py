@@ -58,6 +58,7 @@ _LEAVES = (
     "index",
     "guide",
     "floors",
+    "command_line",
     "mathematics",
     "geometry",
     "generalisation",

@@ -206,6 +206,13 @@ def test_classes_say_the_order_of_words_and_classes_that_no_label_shows(tmp_path
     done("fit", write(frame, tmp_path / "rows.csv"), *words, "-o", tmp_path / "rule.json")
     rule = mw.optimize(proba[:, ::-1], y, "quadratic_kappa", classes=order).rule
     assert mw.load_rule(tmp_path / "rule.json") == rule
+    metric = mw.metrics.Kappa("quadratic", order=order)
+    expected = mw.evaluate(rule, proba[:, ::-1], y, {"quadratic_kappa": metric}).to_dict()
+    assert document("evaluate", tmp_path / "rule.json", tmp_path / "rows.csv")["metrics"] == expected
+    rule.to_json(tmp_path / "python.json")  # which does not know the order
+    words = ["evaluate", tmp_path / "python.json", tmp_path / "rows.csv", "--target", "truth", "-m", "quadratic_kappa"]
+    assert document(*words, "--ordered")["metrics"] == expected
+    assert "give --ordered if they are" in run(*words).err
     seen = frame[frame["truth"] != "mid"].rename(columns={"low": "p1", "mid": "p2", "urgent": "p3"})
     seen["truth"] = np.where(seen["truth"] == "low", 1, 3)
     said = done(

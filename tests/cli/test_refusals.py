@@ -180,7 +180,7 @@ def test_a_fault_of_ours_has_code_1_and_asks_for_a_report(folder, monkeypatch):
 
 def test_an_error_of_another_library_is_no_bad_input(folder, monkeypatch):
     monkeypatch.setattr(mw, "load_rule", lambda path: np.zeros(3) + np.zeros(2))
-    monkeypatch.setattr("metricwise.cli.rows.read_rule", lambda path: mw.load_rule(path))
+    monkeypatch.setattr("metricwise.cli.rule_rows.read_rule", lambda path: mw.load_rule(path))
     assert "unexpected ValueError: operands could not be broadcast" in refused(folder, "explain binary.json", code=1)
 
 

@@ -41,7 +41,7 @@ def apply(
     Decisions go to the standard output as CSV, or to a file by its ending; columns of the table go with them by --keep.
     """
     from ..table_files import check_target, open_table, write_table
-    from .rows import read_for_rule, read_rule
+    from .rule_rows import read_for_rule, read_rule
 
     with saved(output, written.force, json, "apply", 3) as progress:
         progress.stage(f"reading {table}")
@@ -80,7 +80,7 @@ def _kept(table: Any, names: list[str], keep_all: bool) -> dict[str, Any]:
 def _named(rule: Any, decided: Any, column: list[str] | None, kept: list[str]) -> dict[str, Any]:
     """Return the decisions about each output by the name of their column."""
     from ..inputs import shown
-    from .rows import target_names
+    from .rule_rows import target_names
 
     names = column or target_names(rule)
     if len(names) != rule.schema.n_outputs or len(set(names)) < len(names):

@@ -64,8 +64,10 @@ class _StoppedError(BaseException):
 
 
 def note(text: str) -> None:
-    """Say something besides the result."""
+    """Say something besides the result, in the order in which it is said where both go the same way."""
+    sys.stdout.flush()
     sys.stderr.write(f"metricwise: {text}\n")
+    sys.stderr.flush()
 
 
 def guarded(call: Callable[[], Any]) -> int:

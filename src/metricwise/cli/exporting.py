@@ -53,7 +53,7 @@ def export(
     As an ONNX model, an SQL expression, or Python source that needs nothing: .onnx, .sql or .py.
     """
     from .. import export as exports
-    from .rows import read_rule
+    from .rule_rows import read_rule
 
     kind = _format(output, to)
     of_sql = {"--column": column, "--dialect": dialect, "--draw": draw}

@@ -27,7 +27,7 @@ def evaluate(
 
     Values have 95 % intervals. Give rows that neither the model nor the rule has seen.
     """
-    from .rows import read_rule
+    from .rule_rows import read_rule
 
     _judge((read_rule(rule), None), "argmax", table, columns, labels, judged, json)
 
@@ -64,7 +64,7 @@ def compare(
     The other rule may be made by hand: a threshold, or class weights. The interval of the difference is narrower than
     those of the two would suggest, for the rows are the same.
     """
-    from .rows import read_rule
+    from .rule_rows import read_rule
 
     loaded = read_rule(rule)
     given = [name for name in (against, threshold, weights) if name]
@@ -84,7 +84,7 @@ def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> 
     """Return the rule of thresholds for the outputs and classes of another rule."""
     from .. import WeightedRule
     from ..inputs import match_label, python_labels
-    from .rows import target_names
+    from .rule_rows import target_names
 
     classes = [python_labels(labels) for labels in rule.classes]
     if max(map(len, classes)) > 2:
@@ -139,24 +139,31 @@ def _judge(
     json: bool,
 ) -> None:
     from .. import evaluate as judge
+    from ..inputs import few, python_labels
     from ..progress import Progress
-    from .rows import read_labels_for_rule
+    from .rule_rows import read_labels_for_rule
 
     with Progress("evaluate", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labels_for_rule(table, rules[0], columns, labels, progress.tick)
+        rows = read_labels_for_rule(table, rules[0], columns, labels, judged.ordered, progress.tick)
         progress.stage("judging")
-        found = judge(
-            rules[0],
-            rows.proba,
-            rows.y,
-            judged.metric or [_own_metric(rules[0])],
-            against=rules[1],
-            average=judged.average,
-            abstain=read_abstain(judged.abstain),
-            zero_division=judged.zero_division,
+        arguments = {
+            "against": rules[1],
+            "average": judged.average,
+            "abstain": read_abstain(judged.abstain),
+            "zero_division": judged.zero_division,
             **rows.options,
-        )
+        }
+        metrics = judged.metric or [_own_metric(rules[0])]
+        try:
+            found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
+        except ValueError as error:
+            if "goes by the order of the classes" not in str(error):
+                raise
+            raise ValueError(
+                f"nothing says whether the classes {few(python_labels(rules[0].classes[0]))} are in their order; give "
+                "--ordered if they are."
+            ) from None
     if json:
         print_json({"rows": found.n_rows, "against": title, "metrics": found.to_dict()})
         return

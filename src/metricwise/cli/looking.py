@@ -17,7 +17,7 @@ def explain(rule: Rule, json: Json = False) -> None:
 
     And what it was fitted to, as far as its file says.
     """
-    from .rows import read_rule
+    from .rule_rows import read_rule
 
     loaded = read_rule(rule)
     if json:

@@ -209,6 +209,10 @@ class JudgeOptions:
             "rule was fitted.",
         ),
     ] = None
+    ordered: Annotated[
+        bool,
+        typer.Option("--ordered", help="The classes of the rule are in their order, if the rule does not know."),
+    ] = False
     zero_division: Annotated[float, _ZERO_DIVISION] = 0.0
 
 

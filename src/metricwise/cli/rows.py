@@ -18,7 +18,22 @@ from ..table_files import Arrays, Columns, open_table
 from .exits import note
 from .options import ColumnOptions, LabelOptions
 
-__all__ = ["Labelled", "read_for_rule", "read_rule", "read_labelled", "read_labels_for_rule", "target_names"]
+__all__ = [
+    "Labelled",
+    "Target",
+    "has_order",
+    "is_csv",
+    "labels_of",
+    "positive_of",
+    "proba_array",
+    "proba_columns",
+    "read_labelled",
+    "read_targets",
+    "refuse_columns",
+    "row_options",
+    "say_columns",
+    "single_columns",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +51,8 @@ class Labelled:
         Of each output; none of arrays.
     known : tuple
         Labels of the first output.
+    ordered : tuple of bool
+        Whether the classes of each output are in the order of their scale.
     """
 
     proba: Any
@@ -44,6 +61,7 @@ class Labelled:
     targets: tuple[str, ...] = ()
     columns: tuple[ProbabilityColumns, ...] = ()
     known: tuple[Any, ...] = ()
+    ordered: tuple[bool, ...] = ()
 
     def label(self, text: str | None) -> Any:
         """Return the label that a text means beside those of the first target."""
@@ -51,20 +69,23 @@ class Labelled:
 
     def facts(self, rule: Any) -> dict[str, Any]:
         """Return what a rule should remember of these rows: which columns were what, in the order of its classes."""
+        facts: dict[str, Any] = {"targets": list(self.targets)}
+        if any(self.ordered):
+            facts["ordered"] = list(self.ordered)
         if not self.columns:
-            return {"targets": list(self.targets)}
+            return facts
         each = []
         for found, labels in zip(self.columns, rule.classes, strict=True):
             place = dict(zip(found.classes, found.columns, strict=False))
             each.append(list(found.columns) if found.single else [place[label] for label in python_labels(labels)])
-        return {"targets": list(self.targets), "columns": each}
+        return {**facts, "columns": each}
 
 
 # ------------------------------------------------------------------------------------------------------------ labels
 
 
 @dataclass(frozen=True, eq=False)
-class _Target:
+class Target:
     """A column of labels, the distinct ones of which are known."""
 
     name: str
@@ -73,14 +94,14 @@ class _Target:
     n_missing: int
 
     @classmethod
-    def read(cls, table: Columns | Arrays, name: str, missing: str | None) -> _Target:
+    def read(cls, table: Columns | Arrays, name: str, missing: str | None) -> Target:
         column = _column(table, name, lambda columns: columns.labels(name, missing))
         if isinstance(column, np.ndarray):
             values = np.unique(column[~_is_nan(column)])
             labels, gone = python_labels(values), int(_is_nan(column).sum())
         else:
             labels, gone = _distinct(column)
-        if missing is not None and not _is_csv(table):
+        if missing is not None and not is_csv(table):
             code = match_label(missing, labels)
             labels = [label for label in labels if label != code]
         return cls(name if name in table.names else Path(name).stem, column, labels, gone)
@@ -103,7 +124,7 @@ def _is_nan(column: Any) -> Any:
     return np.isnan(column) if column.dtype.kind == "f" else np.zeros(column.shape, dtype=bool)
 
 
-def _is_csv(table: Columns | Arrays) -> bool:
+def is_csv(table: Columns | Arrays) -> bool:
     """Whether missing labels have been told from others by their text already."""
     return isinstance(table, Columns) and table.has_texts
 
@@ -123,19 +144,20 @@ def _column(table: Columns | Arrays, name: str, read: Any) -> Any:
     return table.get(name) if isinstance(table, Arrays) else read(table)
 
 
-def _read_targets(table: Columns | Arrays, given: Sequence[str], missing: str | None) -> list[_Target]:
+def read_targets(table: Columns | Arrays, given: Sequence[str], missing: str | None) -> list[Target]:
+    """Read the columns of labels, and say which are missing."""
     if not given:
         raise ValueError(f"{table.path}: say which column holds the labels: --target COLUMN.")
     if len(set(given)) < len(given):
         raise ValueError(f"{table.path}: a target must be given once, got {few(list(given))}.")
-    targets = [_Target.read(table, name, missing) for name in given]
+    targets = [Target.read(table, name, missing) for name in given]
     for one in targets:
         if one.n_missing:
             note(f"{one.n_missing:,} of {len(one.column):,} labels of {shown(one.name)} are missing.")
     return targets
 
 
-def _labels(targets: Sequence[_Target], several: bool) -> Any:
+def labels_of(targets: Sequence[Target], several: bool) -> Any:
     """Return y: one column, or a table of several."""
     if not several:
         return targets[0].column
@@ -144,7 +166,7 @@ def _labels(targets: Sequence[_Target], several: bool) -> Any:
     return pa.table({one.name: one.column for one in targets})
 
 
-def _row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]:
+def row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]:
     """Return what is known of rows besides labels, by the names of the library."""
     options: dict[str, Any] = {}
     if labels.weight is not None:
@@ -162,7 +184,7 @@ def _row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any
     return options
 
 
-def _positive(given: Sequence[str] | None, known: Sequence[list[Any]]) -> Any:
+def positive_of(given: Sequence[str] | None, known: Sequence[list[Any]]) -> Any:
     """Return pos_label: one label, or one for each output."""
     if not given:
         return None
@@ -173,7 +195,7 @@ def _positive(given: Sequence[str] | None, known: Sequence[list[Any]]) -> Any:
     return found if len(given) > 1 else found[0]
 
 
-def _classes(given: Sequence[str] | None, targets: Sequence[_Target]) -> list[list[Any] | None]:
+def _classes(given: Sequence[str] | None, targets: Sequence[Target]) -> list[list[Any] | None]:
     """Return the classes that were given, in their order, for each target."""
     found: list[list[Any] | None] = [None] * len(targets)
     for text in given or ():
@@ -218,35 +240,36 @@ def read_labelled(
     Labelled
     """
     table = open_table(path, separator=columns.separator, tick=tick)
-    targets = _read_targets(table, labels.target or [], labels.missing)
-    declared = _classes(classes, targets)
-    positive = _positive(labels.pos_label, [one.labels for one in targets])
+    targets = read_targets(table, labels.target or [], labels.missing)
+    declared = said_classes = _classes(classes, targets)
+    positive = positive_of(labels.pos_label, [one.labels for one in targets])
     several = len(targets) > 1
     if isinstance(table, Arrays):
-        _refuse_columns(columns, table.path)
+        refuse_columns(columns, table.path)
         found: list[ProbabilityColumns] = []
-        proba, given = _proba_array(table), declared if several else declared[0]
+        proba, given = proba_array(table), declared if several else declared[0]
     else:
         _check_two_classes(targets)
         found = _find_columns(table, targets, declared, positive, columns, labels.known)
         declared = [_all_classes(*each) for each in zip(declared, found, targets, strict=True)]
-        proba, given = _proba_columns(table, found, [one.name for one in targets], declared)
-    options = {**_row_options(table, labels), "pos_label": positive}
+        proba, given = proba_columns(table, found, [one.name for one in targets], declared)
+    options = {**row_options(table, labels), "pos_label": positive}
     if given is not None and not (several and all(one is None for one in given)):
         options["classes"] = given
-    if labels.missing is not None and not _is_csv(table):
+    if labels.missing is not None and not is_csv(table):
         options["missing"] = match_label(labels.missing, [label for one in targets for label in one.labels])
     return Labelled(
         proba,
-        _labels(targets, several),
+        labels_of(targets, several),
         options,
         tuple(one.name for one in targets),
         tuple(found),
         tuple(targets[0].labels),
+        tuple(said is not None or has_order(one.column) for said, one in zip(said_classes, targets, strict=True)),
     )
 
 
-def _all_classes(declared: list[Any] | None, found: ProbabilityColumns, target: _Target) -> list[Any] | None:
+def _all_classes(declared: list[Any] | None, found: ProbabilityColumns, target: Target) -> list[Any] | None:
     """Return the classes that must be said: those given, and numbers that columns show and labels do not."""
     unseen = [label for label in found.classes if label not in target.labels]
     if declared is not None or not unseen or any(isinstance(label, str) for label in unseen):
@@ -254,19 +277,20 @@ def _all_classes(declared: list[Any] | None, found: ProbabilityColumns, target: 
     return sorted(found.classes)
 
 
-def _check_two_classes(targets: Sequence[_Target]) -> None:
+def _check_two_classes(targets: Sequence[Target]) -> None:
     if len(targets) == 1 and len(targets[0].labels) < 2:
         seen = f"one class only, {shown(targets[0].labels[0])}" if targets[0].labels else "no label"
         raise ValueError(f"the target {shown(targets[0].name)} has {seen}; a rule needs rows of two classes or more.")
 
 
-def _refuse_columns(columns: ColumnOptions, path: str) -> None:
+def refuse_columns(columns: ColumnOptions, path: str) -> None:
+    """Refuse options about names of columns, where columns have none."""
     for option, value in (("--proba", columns.proba), ("--proba-prefix", columns.proba_prefix)):
         if value is not None:
             raise ValueError(f"{path}: {option} is for tables whose columns have names; leave it out.")
 
 
-def _proba_array(table: Arrays) -> Any:
+def proba_array(table: Arrays) -> Any:
     """Return the array of probabilities: the one there is, or the one called proba."""
     if "" in table.arrays:
         return table.arrays[""]
@@ -276,13 +300,13 @@ def _proba_array(table: Arrays) -> Any:
 
 def _find_columns(
     table: Columns,
-    targets: Sequence[_Target],
+    targets: Sequence[Target],
     declared: Sequence[list[Any] | None],
     positive: Any,
     columns: ColumnOptions,
     known: Sequence[str],
 ) -> list[ProbabilityColumns]:
-    several, single = len(targets) > 1, _single_columns(columns.proba, len(targets))
+    several, single = len(targets) > 1, single_columns(columns.proba, len(targets))
     free = [name for name in table.names if name not in known]
     found = []
     for at, one in enumerate(targets):
@@ -300,11 +324,12 @@ def _find_columns(
             )
         )
     for columns_found, one in zip(found, targets, strict=True):
-        _say_columns(columns_found, one.name)
+        say_columns(columns_found, one.name)
     return found
 
 
-def _single_columns(given: Sequence[str] | None, n_outputs: int) -> list[str | None]:
+def single_columns(given: Sequence[str] | None, n_outputs: int) -> list[str | None]:
+    """Return the column that --proba names for each output."""
     if not given:
         return [None] * n_outputs
     if len(given) != n_outputs:
@@ -312,7 +337,8 @@ def _single_columns(given: Sequence[str] | None, n_outputs: int) -> list[str | N
     return list(given)
 
 
-def _say_columns(found: ProbabilityColumns, output: str | None) -> None:
+def say_columns(found: ProbabilityColumns, output: str | None) -> None:
+    """Say which columns were taken for probabilities."""
     title = "" if output is None else f" of {shown(output)}"
     guess = "" if found.guessed_prefix is None else f" (by the prefix {shown(found.guessed_prefix)}: a guess)"
     if found.single:
@@ -321,7 +347,7 @@ def _say_columns(found: ProbabilityColumns, output: str | None) -> None:
         note(f"probabilities{title}: columns {few(found.columns)}{guess}.")
 
 
-def _proba_columns(
+def proba_columns(
     table: Columns, found: Sequence[ProbabilityColumns], outputs: Sequence[str], declared: Sequence[list[Any] | None]
 ) -> tuple[Any, Any]:
     """Return probabilities and the classes that must be said with them, of one output or several."""
@@ -343,136 +369,6 @@ def _proba_columns(
     return (frames[0], declared[0]) if len(found) == 1 else (frames, list(declared))
 
 
-# ------------------------------------------------------------------------------------------------------ for a rule
-
-
-def read_rule(path: str) -> Any:
-    """Read a rule from a file."""
-    from .. import load_rule
-
-    if not Path(path).is_file():
-        raise ValueError(f"{path}: there is no such file; give the JSON file of a rule.")
-    try:
-        return load_rule(Path(path))
-    except (ValueError, TypeError, UnicodeDecodeError) as error:
-        said = str(error).split(": ", 1)[-1]
-        raise ValueError(f"{path}: this is no rule of metricwise: {said}") from None
-
-
-def target_names(rule: Any) -> list[str]:
-    """Return what the outputs of a rule are called: by the rule, by the columns it was fitted to, or not at all."""
-    names = rule.schema.output_names
-    if names is not None:
-        return list(names)
-    facts = rule.facts.get("targets")
-    if isinstance(facts, list) and len(facts) == rule.schema.n_outputs and all(isinstance(one, str) for one in facts):
-        return facts
-    n_outputs = rule.schema.n_outputs
-    return ["decision"] if n_outputs == 1 else [f"decision_{m}" for m in range(n_outputs)]
-
-
-def read_for_rule(rule: Any, table: Columns | Arrays, columns: ColumnOptions, known: Sequence[str] = ()) -> Any:
-    """Return the probabilities that a rule decides on.
-
-    Parameters
-    ----------
-    rule : WeightedRule or MixtureRule
-    table : Columns or Arrays
-    columns : ColumnOptions
-    known : sequence of str
-        Columns that are no probabilities.
-
-    Returns
-    -------
-    array-like
-    """
-    if isinstance(table, Arrays):
-        _refuse_columns(columns, table.path)
-        return _proba_array(table)
-    found, names = _columns_of_rule(rule, table, columns, known), target_names(rule)
-    proba, _ = _proba_columns(table, found, names, [None] * len(found))
-    return proba if not (rule.multioutput and len(found) == 1 and not found[0].single) else [proba]
-
-
-def _columns_of_rule(
-    rule: Any, table: Columns, columns: ColumnOptions, known: Sequence[str]
-) -> list[ProbabilityColumns]:
-    """Return the columns that the rule was fitted to, if they are there; else those that names show."""
-    classes = [python_labels(labels) for labels in rule.classes]
-    recorded = _recorded(rule, classes)
-    asked = columns.proba is not None or columns.proba_prefix is not None
-    if recorded and not asked and all(name in table.names for one in recorded for name in one.columns):
-        return recorded
-    targets = target_names(rule)
-    single, free = _single_columns(columns.proba, len(classes)), [n for n in table.names if n not in known]
-    found = []
-    for at, labels in enumerate(classes):
-        found.append(
-            probability_columns(
-                free,
-                labels,
-                output=targets[at],
-                several=len(classes) > 1,
-                prefix=columns.proba_prefix,
-                classes=labels,
-                column=single[at],
-                pos_label=labels[1],
-                who=table.path,
-            )
-        )
-        if found[-1].single and found[-1].classes[1] != labels[1]:
-            raise ValueError(
-                f"{table.path}: the column {shown(found[-1].columns[0])} has the probability of "
-                f"{shown(found[-1].classes[1])}, and the rule needs that of {shown(labels[1])}."
-            )
-    for one, target in zip(found, targets, strict=True):
-        _say_columns(one, target if len(found) > 1 else None)
-    return found
-
-
-def _recorded(rule: Any, classes: Sequence[list[Any]]) -> list[ProbabilityColumns]:
-    """Return the columns that the rule remembers, if it does."""
-    facts = rule.facts.get("columns")
-    if not isinstance(facts, list) or len(facts) != len(classes):
-        return []
-    found = []
-    for names, labels in zip(facts, classes, strict=True):
-        fits = isinstance(names, list) and len(names) in (1, len(labels)) and all(isinstance(n, str) for n in names)
-        if not fits:
-            return []
-        found.append(ProbabilityColumns(tuple(names), tuple(labels)))
-    return found
-
-
-def read_labels_for_rule(path: str, rule: Any, columns: ColumnOptions, labels: LabelOptions, tick: Any) -> Labelled:
-    """Read rows that a rule is to be judged on.
-
-    Parameters
-    ----------
-    path : str
-    rule : WeightedRule or MixtureRule
-    columns : ColumnOptions
-    labels : LabelOptions
-    tick : callable
-
-    Returns
-    -------
-    Labelled
-    """
-    table = open_table(path, separator=columns.separator, tick=tick)
-    names = labels.target or [name for name in target_names(rule) if name in table.names]
-    if not labels.target and names:
-        note(f"labels: column {few(names)}, after the target of the rule.")
-    if labels.target and len(names) != rule.schema.n_outputs and not isinstance(table, Arrays):
-        raise ValueError(
-            f"--target must be given for each output of the rule, {rule.schema.n_outputs}, got {len(names)}."
-        )
-    targets = _read_targets(table, names, labels.missing)
-    options = _row_options(table, labels)
-    classes = [python_labels(own) for own in rule.classes]
-    options["pos_label"] = _positive(labels.pos_label, classes)
-    if labels.missing is not None and not _is_csv(table):
-        options["missing"] = match_label(labels.missing, [label for own in classes for label in own])
-    proba = read_for_rule(rule, table, columns, [*names, *labels.known])
-    several = rule.multioutput and (len(targets) > 1 or np.ndim(targets[0].column) == 1)
-    return Labelled(proba, _labels(targets, several), options)
+def has_order(column: Any) -> bool:
+    """Whether a column is of ordered categories."""
+    return bool(getattr(getattr(column, "type", None), "ordered", False))

@@ -1,0 +1,197 @@
+"""Rows that a rule decides about, or is judged on: which columns are what, by what the rule knows.
+
+Owns the reading of rule files and the way from columns to what a rule takes. Must not know metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..inputs import ProbabilityColumns, few, match_label, probability_columns, python_labels, shown
+from ..table_files import Arrays, Columns, open_table
+from .exits import note
+from .options import ColumnOptions, LabelOptions
+from .rows import (
+    Labelled,
+    Target,
+    has_order,
+    is_csv,
+    labels_of,
+    positive_of,
+    proba_array,
+    proba_columns,
+    read_targets,
+    refuse_columns,
+    row_options,
+    say_columns,
+    single_columns,
+)
+
+__all__ = ["read_for_rule", "read_labels_for_rule", "read_rule", "target_names"]
+
+
+def read_rule(path: str) -> Any:
+    """Read a rule from a file."""
+    from .. import load_rule
+
+    if not Path(path).is_file():
+        raise ValueError(f"{path}: there is no such file; give the JSON file of a rule.")
+    try:
+        return load_rule(Path(path))
+    except (ValueError, TypeError, UnicodeDecodeError) as error:
+        said = str(error).split(": ", 1)[-1]
+        raise ValueError(f"{path}: this is no rule of metricwise: {said}") from None
+
+
+def target_names(rule: Any) -> list[str]:
+    """Return what the outputs of a rule are called: by the rule, by the columns it was fitted to, or not at all."""
+    names = rule.schema.output_names
+    if names is not None:
+        return list(names)
+    facts = rule.facts.get("targets")
+    if isinstance(facts, list) and len(facts) == rule.schema.n_outputs and all(isinstance(one, str) for one in facts):
+        return facts
+    n_outputs = rule.schema.n_outputs
+    return ["decision"] if n_outputs == 1 else [f"decision_{m}" for m in range(n_outputs)]
+
+
+def read_for_rule(rule: Any, table: Columns | Arrays, columns: ColumnOptions, known: Sequence[str] = ()) -> Any:
+    """Return the probabilities that a rule decides on.
+
+    Parameters
+    ----------
+    rule : WeightedRule or MixtureRule
+    table : Columns or Arrays
+    columns : ColumnOptions
+    known : sequence of str
+        Columns that are no probabilities.
+
+    Returns
+    -------
+    array-like
+    """
+    if isinstance(table, Arrays):
+        refuse_columns(columns, table.path)
+        return proba_array(table)
+    found, names = _columns_of_rule(rule, table, columns, known), target_names(rule)
+    proba, _ = proba_columns(table, found, names, [None] * len(found))
+    return proba if not (rule.multioutput and len(found) == 1 and not found[0].single) else [proba]
+
+
+def _columns_of_rule(
+    rule: Any, table: Columns, columns: ColumnOptions, known: Sequence[str]
+) -> list[ProbabilityColumns]:
+    """Return the columns that the rule was fitted to, if they are there; else those that names show."""
+    classes = [python_labels(labels) for labels in rule.classes]
+    recorded = _recorded(rule, classes)
+    asked = columns.proba is not None or columns.proba_prefix is not None
+    if recorded and not asked and all(name in table.names for one in recorded for name in one.columns):
+        return recorded
+    targets = target_names(rule)
+    single, free = single_columns(columns.proba, len(classes)), [n for n in table.names if n not in known]
+    found = []
+    for at, labels in enumerate(classes):
+        found.append(
+            probability_columns(
+                free,
+                labels,
+                output=targets[at],
+                several=len(classes) > 1,
+                prefix=columns.proba_prefix,
+                classes=labels,
+                column=single[at],
+                pos_label=labels[1],
+                who=table.path,
+            )
+        )
+        if found[-1].single and found[-1].classes[1] != labels[1]:
+            raise ValueError(
+                f"{table.path}: the column {shown(found[-1].columns[0])} has the probability of "
+                f"{shown(found[-1].classes[1])}, and the rule needs that of {shown(labels[1])}."
+            )
+    for one, target in zip(found, targets, strict=True):
+        say_columns(one, target if len(found) > 1 else None)
+    return found
+
+
+def _recorded(rule: Any, classes: Sequence[list[Any]]) -> list[ProbabilityColumns]:
+    """Return the columns that the rule remembers, if it does."""
+    facts = rule.facts.get("columns")
+    if not isinstance(facts, list) or len(facts) != len(classes):
+        return []
+    found = []
+    for names, labels in zip(facts, classes, strict=True):
+        fits = isinstance(names, list) and len(names) in (1, len(labels)) and all(isinstance(n, str) for n in names)
+        if not fits:
+            return []
+        found.append(ProbabilityColumns(tuple(names), tuple(labels)))
+    return found
+
+
+def _knows_order(rule: Any) -> list[bool]:
+    """Return whether the classes of each output of a rule are known to be in the order of their scale."""
+    facts, n_outputs = rule.facts.get("ordered"), rule.schema.n_outputs
+    fits = isinstance(facts, list) and len(facts) == n_outputs
+    return [one is True for one in facts] if fits else [False] * n_outputs
+
+
+def _in_order(target: Target, labels: list[Any]) -> Target:
+    """Return a column of labels as ordered categories; as it is where it has others, which will be refused."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if has_order(target.column) or isinstance(target.column, np.ndarray):
+        return target
+    places = compute.index_in(target.column, value_set=pa.array(labels))
+    if places.null_count > target.column.null_count:
+        return target
+    places = places.combine_chunks() if isinstance(places, pa.ChunkedArray) else places
+    return replace(target, column=pa.DictionaryArray.from_arrays(places, pa.array(labels), ordered=True))
+
+
+def read_labels_for_rule(
+    path: str, rule: Any, columns: ColumnOptions, labels: LabelOptions, ordered: bool, tick: Any
+) -> Labelled:
+    """Read rows that a rule is to be judged on.
+
+    Parameters
+    ----------
+    path : str
+    rule : WeightedRule or MixtureRule
+    columns : ColumnOptions
+    labels : LabelOptions
+    ordered : bool
+        Whether the classes of the rule are in their order, whatever it knows of that.
+    tick : callable
+
+    Returns
+    -------
+    Labelled
+    """
+    table = open_table(path, separator=columns.separator, tick=tick)
+    names = labels.target or [name for name in target_names(rule) if name in table.names]
+    if not labels.target and names:
+        note(f"labels: column {few(names)}, after the target of the rule.")
+    if labels.target and len(names) != rule.schema.n_outputs and not isinstance(table, Arrays):
+        raise ValueError(
+            f"--target must be given for each output of the rule, {rule.schema.n_outputs}, got {len(names)}."
+        )
+    targets = read_targets(table, names, labels.missing)
+    options = row_options(table, labels)
+    classes = [python_labels(own) for own in rule.classes]
+    options["pos_label"] = positive_of(labels.pos_label, classes)
+    scales = [known or ordered for known in _knows_order(rule)]
+    if any(scales) and len(targets) == len(classes):
+        targets = [
+            _in_order(one, own) if scale else one for one, own, scale in zip(targets, classes, scales, strict=True)
+        ]
+    if labels.missing is not None and not is_csv(table):
+        options["missing"] = match_label(labels.missing, [label for own in classes for label in own])
+    proba = read_for_rule(rule, table, columns, [*names, *labels.known])
+    several = rule.multioutput and (len(targets) > 1 or np.ndim(targets[0].column) == 1)
+    return Labelled(proba, labels_of(targets, several), options)
