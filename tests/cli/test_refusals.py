@@ -153,6 +153,12 @@ def test_columns_of_a_parquet_file_that_are_no_numbers(folder):
     assert "'score' must hold numbers, its type is" in refused(folder, "fit text.parquet " + FIT)
 
 
+def test_a_rule_that_takes_more_than_probabilities(folder):
+    mw.CostRule(np.array([0, 1])).to_json(folder / "costs.json")
+    assert "takes more than probabilities; apply it in Python" in refused(folder, "apply costs.json binary.csv")
+    assert done("explain", "costs.json").out
+
+
 def test_two_prefixes_are_asked_about(folder):
     frame, _ = table(SINGLE, 40)
     both = {f"{model}_{k}": [0.5] * len(frame) for model in ("forest", "boosted") for k in (0, 1)}
@@ -180,7 +186,7 @@ def test_a_fault_of_ours_has_code_1_and_asks_for_a_report(folder, monkeypatch):
 
 def test_an_error_of_another_library_is_no_bad_input(folder, monkeypatch):
     monkeypatch.setattr(mw, "load_rule", lambda path: np.zeros(3) + np.zeros(2))
-    monkeypatch.setattr("metricwise.cli.rule_rows.read_rule", lambda path: mw.load_rule(path))
+    monkeypatch.setattr("metricwise.cli.rule_rows.read_rule", lambda path, **_: mw.load_rule(path))
     assert "unexpected ValueError: operands could not be broadcast" in refused(folder, "explain binary.json", code=1)
 
 

@@ -19,14 +19,14 @@ def explain(rule: Rule, json: Json = False) -> None:
     """
     from .rule_rows import read_rule
 
-    loaded = read_rule(rule)
+    loaded = read_rule(rule, any_kind=True)
     if json:
         weight = getattr(loaded, "class_weight", None)
         print_json(
             {
                 "words": loaded.describe(),
                 "facts": dict(loaded.facts),
-                "classes": list(loaded.classes),
+                "classes": list(loaded.schema.classes),
                 "outputs": loaded.schema.output_names,
                 "threshold": getattr(loaded, "threshold", None),
                 "class_weight": weight,

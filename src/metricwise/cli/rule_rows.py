@@ -35,17 +35,20 @@ from .rows import (
 __all__ = ["read_for_rule", "read_labels_for_rule", "read_rule", "target_names"]
 
 
-def read_rule(path: str) -> Any:
-    """Read a rule from a file."""
-    from .. import load_rule
+def read_rule(path: str, *, any_kind: bool = False) -> Any:
+    """Read a rule from a file; one that takes more than probabilities, such as costs of rows, only if `any_kind`."""
+    from .. import MixtureRule, WeightedRule, load_rule
 
     if not Path(path).is_file():
         raise ValueError(f"{path}: there is no such file; give the JSON file of a rule.")
     try:
-        return load_rule(Path(path))
+        rule = load_rule(Path(path))
     except (ValueError, TypeError, UnicodeDecodeError) as error:
         said = str(error).split(": ", 1)[-1]
         raise ValueError(f"{path}: this is no rule of metricwise: {said}") from None
+    if not any_kind and not isinstance(rule, (WeightedRule, MixtureRule)):
+        raise ValueError(f"{path}: a {type(rule).__name__} takes more than probabilities; apply it in Python.")
+    return rule
 
 
 def target_names(rule: Any) -> list[str]:
