@@ -49,7 +49,7 @@ class Curve:
     position : ndarray of shape (T,)
         Ascending.
     confusion : ndarray of shape (T, M, K, K)
-        Counted with labels where there are any, else expected.
+        Counted with labels where there are any, else expected; (T, M, K, K + 1) of a rule that may abstain.
     values : dict of str to ndarray of shape (T,)
         The metric that was maximised, and those that were recorded.
     bounded : dict of str to ndarray of shape (T,)
@@ -93,7 +93,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
     """
     schema = problem.schema
     whole = any(aim.metric.whole_rows for aim in (problem.aim, *problem.record.values()))
-    n_points = min(_FEW if whole else _POINTS, _NUMBERS // (schema.n_outputs * schema.width**2))
+    n_points = min(_FEW if whole else _POINTS, _NUMBERS // (schema.n_outputs * schema.decision_width**2))
     if n_points < _FEWEST:
         return None
     if not whole:
@@ -108,6 +108,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
         limits = bind_limits(problem.constraints, schema, judge)
         names = [one.name for one in problem.constraints]
         bounded = dict(zip(names, limits.values(confusion).T, strict=True))
+    confusion = confusion[:, :, : schema.width]
     return Curve(family.kind, family.position, confusion, values, bounded, family.plain, family.chosen, problem.n_rows)
 
 
@@ -127,7 +128,7 @@ def _values_at(problem: Problem, judge: Counts, confusion: FloatArray) -> FloatA
 
 def _few_enough(problem: Problem, n_points: int) -> Problem:
     """Return the problem, or that of a sample of its rows if it has very many."""
-    size = problem.schema.n_outputs * problem.schema.width * n_points
+    size = problem.schema.n_outputs * problem.schema.decision_width * n_points
     n_rows = max(_ENTRIES // size, _LEAST_ROWS)
     if problem.n_rows <= n_rows:
         return problem
@@ -202,7 +203,7 @@ class _Steps:
             # With labels, who decides behind which link changes nothing of what is counted.
             oracle = problem.oracle("labels", rules[0].link) if problem.labelled else judge
             found.append(mixed(oracle.confusions([one.loss for one in rules]), shares))
-        found[self.plain] = judge.confusions([Loss.argmax(problem.schema.width)], linked=False)[0]
+        found[self.plain] = judge.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
         return np.stack(found)
 
     def values(self, problem: Problem, judge: Counts, confusion: FloatArray) -> FloatArray:

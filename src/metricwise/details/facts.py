@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..evaluation import read_aims, read_judged, read_rule
+from ..evaluation import allowed_for, read_aims, read_judged, read_rule
 from ..losses import Loss
 from ..oracles import Counts
 from ..problem import Problem, components
@@ -61,7 +61,7 @@ class Details:
         """Return the details of a solution whose rows are known."""
         if solution.problem is None:
             raise ValueError(
-                "Solution: its rows are not known here, for pickles do not hold them; give them to "
+                "Solution: its rows are not known here, for files do not hold them; give them to "
                 "displays.MetricCurveDisplay.from_predictions and its like, or call optimize again."
             )
         details = cls(solution.rule, solution.problem)
@@ -107,24 +107,27 @@ class Details:
                 raise ValueError(f"{who}: metrics must be given, for the rule does not say what it was made for.")
             if options.get("average") is None and rule.multioutput:
                 options["average"] = rule.facts.get("average")
-        source, aims = read_judged(rule, proba, y, metrics, **options)
+        allowed = allowed_for(options.pop("abstain", None), rule)
+        source, aims = read_judged(
+            rule, proba, y, metrics, allowed=allowed, abstain_label=rule.abstain_label, **options
+        )
         first, *others = aims
-        return cls(rule, Problem(source, aims[first], record={name: aims[name] for name in others}))
+        return cls(rule, Problem(source, aims[first], record={name: aims[name] for name in others}, allowed=allowed))
 
     # ---------------------------------------------------------------------------------------------------- the parts
 
     @cached_property
     def before(self) -> FloatArray:
-        """Confusion tensor (M, K, K) of plain argmax."""
+        """Confusion tensor of plain argmax, (M, K, K), or (M, K, K + 1) of a rule that may abstain."""
         problem = self._rows
-        plain = [Loss.argmax(problem.schema.width)]
-        return np.asarray(self._judge.confusions(plain, linked=False)[0])
+        plain = [Loss.argmax(problem.schema.decision_width)]
+        return np.asarray(self._judge.confusions(plain, linked=False)[0, :, : problem.schema.width])
 
     @cached_property
     def after(self) -> FloatArray:
-        """Confusion tensor (M, K, K) of the rule."""
+        """Confusion tensor of the rule, likewise."""
         problem = self._rows
-        return problem.confusion_of_rule(self.rule, self._judge)
+        return problem.confusion_of_rule(self.rule, self._judge)[:, : problem.schema.width]
 
     @cached_property
     def weight(self) -> FloatArray:
@@ -187,7 +190,7 @@ class Details:
             options.setdefault("average", aim.average)
         strict = "pos_label" in options
         options.setdefault("pos_label", getattr(aim.metric, "pos_label", None))
-        aims = read_aims(metrics, problem.schema, aim.output_weight, strict=strict, **options)
+        aims = read_aims(metrics, problem.schema, aim.output_weight, strict=strict, allowed=problem.allowed, **options)
         record = {name: one for name, one in aims.items() if name != aim.name}
         return replace(self, problem=replace(problem, record=record))
 
@@ -204,7 +207,7 @@ class Details:
     def _rows(self) -> Problem:
         if self.problem is None:
             raise ValueError(
-                "Details: this part was not counted before the pickle was made, which does not hold the rows; give "
+                "Details: this part was not counted before the pickle was made, and files do not hold rows; give "
                 "them to displays.MetricCurveDisplay.from_predictions and its like, or call optimize again."
             )
         return self.problem

@@ -81,7 +81,8 @@ def count_class_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> Ga
     moved = np.abs(C - plain).sum(axis=0)[:k] + np.abs(C - plain).sum(axis=1)[:k]
     classes = _most(np.flatnonzero(seen[:k]), moved)
     found = [compare(_against_rest(problem, j), [_is_class(own, j) for own in both]) for j in classes]
-    return _packed("class", "f1", [str(labels[j]) for j in classes], found, int(seen.sum()))
+    metric = "f1" if problem.allowed is None else "f1 (abstentions are misses)"
+    return _packed("class", metric, [str(labels[j]) for j in classes], found, int(seen.sum()))
 
 
 def _against_rest(problem: InMemory, j: int) -> InMemory:
@@ -111,7 +112,7 @@ def _most(places: NDArray[np.intp], moved: FloatArray) -> list[int]:
 
 def _decided(problem: InMemory, rule: WeightedRule | MixtureRule) -> list[Decisions]:
     schema, proba = problem.schema, problem.source.rows.proba
-    plain = anonymous_rule(Loss.argmax(schema.width), schema.n_classes)
+    plain = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
     return [Decisions.of(one, proba) for one in (rule, plain)]
 
 

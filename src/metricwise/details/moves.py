@@ -60,17 +60,17 @@ def count_moves(problem: Problem, rule: WeightedRule | MixtureRule) -> Moves:
     Of a mixture, as much of each of its rules as it has a share.
     """
     schema = problem.schema
-    plain = anonymous_rule(Loss.argmax(schema.width), schema.n_classes)
+    plain, width = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions), schema.decision_width
     rules, shares = components(rule)
     shares = np.broadcast_to(shares, (schema.n_outputs, len(rules)))
 
     def ask(rows: Any) -> FloatArray:
         before = plain.decide(rows.proba)
-        out = np.zeros((3, schema.n_outputs, schema.width, schema.width))
+        out = np.zeros((3, schema.n_outputs, width, width))
         for r, one in enumerate(rules):
             after, believed = one.decide(rows.proba), one.link
             count = _by_label if problem.labelled else _by_probability
-            out += shares[:, r, None, None] * count(rows, before, after, schema.width, believed)
+            out += shares[:, r, None, None] * count(rows, before, after, width, believed)
         return out
 
     gained, lost, neither = problem.source.reduce(ask)

@@ -47,7 +47,7 @@ def at_step(rule: WeightedRule, step: float) -> WeightedRule:
     if step == 1:
         return rule
     if step == 0:
-        return replace(rule, loss=Loss.argmax(rule.width), link=None)
+        return replace(rule, loss=Loss.argmax(rule.schema.decision_width), link=None)
     return replace(rule, loss=_loss_at(rule.loss, step), link=link_at_step(rule.link, step))
 
 

@@ -31,10 +31,12 @@ class ConfusionChangeDisplay(RowsDisplay):
 
     Parameters
     ----------
-    before, after : ndarray of shape (K, K)
+    before, after : ndarray of shape (K, K) or (K, D)
         Shares of the rows, or weights of rows; of several outputs with the same classes, of all together.
     labels : sequence of K str
         Of the classes.
+    decisions : sequence of D str, optional
+        Of the columns, where a rule may decide more than these: to abstain.
     normalize : {"true", "all", "counts"}, default="true"
         Shares of the rows of each true class, of all rows, or weights of rows.
 
@@ -64,13 +66,13 @@ class ConfusionChangeDisplay(RowsDisplay):
     before: FloatArray
     after: FloatArray
     labels: Sequence[str]
+    decisions: Sequence[str] | None = None
     normalize: str = "true"
 
     @classmethod
     def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
         """Return the display, not drawn yet."""
-        before, after, labels = pooled(details)
-        return cls(before, after, labels)
+        return cls(*pooled(details))
 
     @property
     def matrices(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -149,16 +151,16 @@ class ConfusionChangeDisplay(RowsDisplay):
             axis.text(j, i, text, ha="center", va="center", fontsize=size, color=_ink(image, value))
 
     def _name_cells(self, axis: Any, first: bool) -> None:
-        k = len(self.labels)
+        k, columns = len(self.labels), self.decisions or self.labels
         unit = {"true": "% of the true class", "all": "% of all rows", "counts": "rows"}[self.normalize]
         axis.set_xlabel("predicted")
         axis.set_ylabel(f"true ({unit})" if first else "")
         if k > _MORE:
             return
-        names = [short(label, 16) for label in self.labels]
-        options = {"fontsize": "small" if k <= 8 else "x-small", **font_for(names)}
-        long = max(map(len, names)) * k > 26
-        axis.set_xticks(range(k), names, rotation=90 if long else 0, **options)
+        names, decisions = ([short(label, 16) for label in own] for own in (self.labels, columns))
+        options = {"fontsize": "small" if k <= 8 else "x-small", **font_for([*names, *decisions])}
+        long = max(map(len, decisions)) * len(decisions) > 26
+        axis.set_xticks(range(len(decisions)), decisions, rotation=90 if long else 0, **options)
         axis.set_yticks(range(k), names if first else [""] * k, **options)
         axis.tick_params(length=0, colors=GREY, labelcolor="black")
 
@@ -169,8 +171,11 @@ def _ink(image: Any, value: float) -> str:
     return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"
 
 
-def pooled(details: Details) -> tuple[FloatArray, FloatArray, list[str]]:
-    """Return confusions in weight of rows before and after, of all outputs together, and the names of their classes."""
+def pooled(details: Details) -> tuple[FloatArray, FloatArray, list[str], list[str]]:
+    """Return confusions in weight of rows before and after, of all outputs together, and the names of their classes.
+
+    And those of what is decided, which may be one more.
+    """
     classes = details.rule.classes
     if not same_classes(classes):
         raise ValueError(
@@ -179,5 +184,6 @@ def pooled(details: Details) -> tuple[FloatArray, FloatArray, list[str]]:
         )
     k = len(classes[0])
     before, after = (np.einsum("m,mij->ij", details.weight, own)[:k] for own in (details.before, details.after))
-    labels = [str(label) for label in python_labels(classes[0])]
-    return before, after, labels
+    both = (classes, details.rule.schema.decisions)
+    labels, decisions = ([str(label) for label in python_labels(own[0])] for own in both)
+    return before, after, labels, decisions

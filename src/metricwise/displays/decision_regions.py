@@ -20,8 +20,8 @@ FloatArray = NDArray[np.float64]
 
 _SIDE = 360  # steps along a side
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
-_FILLS = ("#cfe2f3", "#f6dfb4", "#d5d5d5")
-_HATCHES = (None, "..", "//")
+_FILLS = ("#cfe2f3", "#f6dfb4", "#d5d5d5", "#ffffff")  # the last one of abstentions
+_HATCHES = (None, "..", "//", "xx")
 
 
 def regions(rule: WeightedRule | MixtureRule, n: int = _SIDE) -> tuple[FloatArray, NDArray[np.intp]]:
@@ -38,7 +38,7 @@ def regions(rule: WeightedRule | MixtureRule, n: int = _SIDE) -> tuple[FloatArra
     -------
     proba : ndarray of shape (G, 3)
     decided : ndarray of shape (G,), int
-        Code of the class; of a mixture, the likeliest.
+        Code of the class, 3 for an abstention; of a mixture, the likeliest.
 
     Examples
     --------
@@ -230,6 +230,10 @@ class DecisionRegionsDisplay:
             (0.5, _CORNERS[2, 1] + 0.02, "center", "bottom"),
         )
         shares = [float(np.mean(self.decided == k)) for k in range(3)]
+        if (self.decided == 3).any():
+            at = (self.proba[self.decided == 3] @ _CORNERS).mean(axis=0)
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+            self.ax_.text(*at, "abstains", ha="center", va="center", fontsize="small", bbox=box)
         for (x, y, side, edge), name, share in zip(places, names, shares, strict=True):
             text = name if share > 0 else f"{name} (never)"
             self.ax_.text(x, y, text, ha=side, va=edge, fontweight="bold", **font)

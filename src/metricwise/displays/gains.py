@@ -101,7 +101,7 @@ class GainsDisplay(RowsDisplay):
         self._name(names, middle)
         ax.invert_yaxis()
         ax.set_ylim(n - 0.3, -0.7)
-        ax.set_xlabel(f"{short(self.gains.metric)} of the rule less that of argmax, with 95 % intervals")
+        ax.set_xlabel(f"{short(self.gains.metric, 40)} of the rule less that of argmax, with 95 % intervals")
         bare(ax)
         legend(ax, loc="lower right" if sort and n > 3 else "best")
         return self

@@ -27,7 +27,7 @@ class MovesDisplay(RowsDisplay):
     moves : Moves
         What is drawn; of several outputs, all moves of each.
     labels : tuple of M tuples of str
-        Classes of each output.
+        Decisions about each output: its classes, and to abstain where the rule may.
     outputs : tuple of M str
         Names of the outputs.
 
@@ -61,13 +61,13 @@ class MovesDisplay(RowsDisplay):
     def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
         """Return the display, not drawn yet."""
         rule = details.rule
-        labels = tuple(tuple(map(str, python_labels(own))) for own in rule.classes)
+        labels = tuple(tuple(map(str, python_labels(own))) for own in rule.schema.decisions)
         names = rule.schema.output_names or [f"output {m}" for m in range(rule.n_outputs)]
         return cls(details.moves, labels, tuple(map(str, names)))
 
     @dataclass(frozen=True)
     class Flow:
-        """Rows that move from one class to another: those that become right, become wrong, or stay wrong."""
+        """Rows that move from one class to another: those that become right, those that were, and others."""
 
         name: str
         gained: float
@@ -114,8 +114,8 @@ class MovesDisplay(RowsDisplay):
         said = "expected " if self.moves.expected else ""
         kinds = (
             ("gained", f"{said}wrong before, right now", {"facecolor": BETTER, "edgecolor": "white"}),
-            ("lost", f"{said}right before, wrong now", {"facecolor": WORSE, "edgecolor": "white", "hatch": "////"}),
-            ("neither", f"{said}wrong before and now", {"facecolor": "#d9d9d9", "edgecolor": "white"}),
+            ("lost", f"{said}right before, not now", {"facecolor": WORSE, "edgecolor": "white", "hatch": "////"}),
+            ("neither", f"{said}right neither before nor now", {"facecolor": "#d9d9d9", "edgecolor": "white"}),
         )
         for part, label, look in kinds:
             width = np.array([getattr(flow, part) for flow in flows], dtype=np.float64)

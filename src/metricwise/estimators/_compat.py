@@ -8,6 +8,7 @@ from sklearn.base import _fit_context as fit_context
 from sklearn.model_selection._split import GroupsConsumerMixin
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
 from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 from sklearn.utils.validation import _check_method_params as params_of_rows
 from sklearn.utils.validation import _num_samples as count_rows
@@ -18,6 +19,7 @@ __all__ = [
     "Interval",
     "RealNotInt",
     "StrOptions",
+    "VisualBlock",
     "count_rows",
     "fit_context",
     "own_requests",

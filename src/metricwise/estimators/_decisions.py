@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..cards import estimator_card
 from ..rules import MixtureRule, WeightedRule
+from ._compat import VisualBlock
 from ._probabilities import aligned_proba, pack
 from ._targets import Target
 
@@ -89,6 +91,26 @@ class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         blocks, target, rule = self._blocks(X)
         return rule.distribution(pack(blocks, target))
+
+    # ---------------------------------------------------------------------------------------------------- in a notebook
+
+    def _html_repr(self) -> str:
+        """Return the diagram, and below it the card of what was found."""
+        card = estimator_card(self)
+        return estimator_html_repr(self) + ("" if card is None else str(card))
+
+    def _sk_visual_block_(self) -> Any:
+        """Return the diagram: the estimator, and behind it the rule once there is one."""
+        model = self.estimator
+        inner = VisualBlock(
+            "parallel", [model], names=[f"estimator: {type(model).__name__}"], name_details=[str(model)]
+        )
+        rule = getattr(self, "rule_", None)
+        if rule is None:
+            return inner
+        words = rule.describe()
+        shown = VisualBlock("single", None, names=f"rule_: {type(rule).__name__}", name_details=words)
+        return VisualBlock("serial", [inner, shown], dash_wrapped=False)
 
     def _copy_features(self) -> None:
         """Take over what the estimator knows of the columns of X."""

@@ -16,7 +16,7 @@ from .decisions import bisect_regions
 if TYPE_CHECKING:
     from .weighted import WeightedRule
 
-__all__ = ["describe_mixture", "describe_rule", "headline", "link_lines"]
+__all__ = ["describe_mixture", "describe_rule", "headline", "link_lines", "readable_weights"]
 
 FloatArray = NDArray[np.float64]
 
@@ -146,10 +146,16 @@ def _regions_sentence(rule: WeightedRule, m: int, labels: list[str], label: str)
     return f"{start}{'above' if not middle else f'from {above:.4g} on'} {words[last]}{middle}."
 
 
-def _weight_lines(labels: list[str], weight: FloatArray, bonus: FloatArray) -> list[str]:
+def readable_weights(weight: FloatArray, bonus: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return weights and bonuses (K,) that decide alike, in a scale that people can read."""
     bonus = bonus - bonus.min()
     if (weight > 0).all():
         bonus, weight = bonus / weight.min(), weight / weight.min()
+    return weight, bonus
+
+
+def _weight_lines(labels: list[str], weight: FloatArray, bonus: FloatArray) -> list[str]:
+    weight, bonus = readable_weights(weight, bonus)
     if not bonus.any():
         if (weight == 1).all():
             return ["Predict the most probable class."]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import Probabilities, Schema, decode
+from ..views import above
 from . import serialize
 from .description import describe_mixture
 from .link import Link
@@ -306,6 +307,9 @@ class MixtureRule:
         who = "MixtureRule.from_json"
         document = serialize.parse(serialize.read_text(path_or_text, who), who)
         return cls.from_dict(serialize.read_object(document, who, "the rule"))
+
+    def _repr_html_(self) -> str:
+        return str(above("cards").rule_card(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MixtureRule):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..inputs import Probabilities, Schema, check_abstain_label, check_rows, decode, python_labels, read_proba
 from ..inputs.encoding import python_label
 from ..losses import Loss
+from ..views import above
 from . import by_hand, serialize
 from .decisions import bisect_changes, decide_loss
 from .description import describe_rule
@@ -454,6 +455,9 @@ class WeightedRule:
         who = "WeightedRule.from_json"
         document = serialize.parse(serialize.read_text(path_or_text, who), who)
         return cls.from_dict(serialize.read_object(document, who, "the rule"))
+
+    def _repr_html_(self) -> str:
+        return str(above("cards").rule_card(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, WeightedRule):

@@ -337,6 +337,9 @@ class Solution:
         """
         return above("displays").display_of(self).plot(ax=ax, **kwargs)
 
+    def _repr_html_(self) -> str:
+        return str(above("cards").solution_card(self))
+
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "problem": None}
 
