@@ -63,6 +63,7 @@ _LEAVES = (
     "geometry",
     "generalisation",
     "speed",
+    "scale",
     "errata",
     "contributing",
     "changelog",

@@ -20,7 +20,20 @@ settings.load_profile(("twins" if _SECOND else "ci") if os.environ.get("CI") els
 PIECES = [] if _SECOND else ["pieces"]
 
 
-@pytest.fixture(params=["memory", *PIECES], scope="module")
+# Engines that take a while to start a pass serve a part of the modules, whose tests are many and small.
+SLOW = [] if _SECOND else ["dask"]
+ON_ALL = ("test_concave",)
+
+
+def pytest_generate_tests(metafunc):
+    """Run the tests of a module that uses `engine` once on each."""
+    own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "engine" in metafunc.fixturenames and "engine" not in own:
+        slow = SLOW if metafunc.module.__name__.split(".")[-1] in ON_ALL else []
+        metafunc.parametrize("engine", ["memory", *PIECES, *slow], indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def engine(request):
     """What serves the rows of every `optimize` of a module: all of its tests hold on every engine."""
     with served_by(request.param):

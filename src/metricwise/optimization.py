@@ -29,11 +29,11 @@ from .problem import Problem, Recipe, Settings, argmax_rule, fit
 from .progress import Progress, read_verbose
 from .promise_fit import Pledge, fit_within
 from .promises import check_bounded, check_shown, read_limits
+from .reading import read_source
 from .recorded import record_rule
 from .row_costs import fit_row_costs, refuse_beside_costs, with_costs
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
-from .sources import MemorySource
 from .uncertainty import threshold_range
 
 __all__ = ["optimize", "read_problem"]
@@ -78,7 +78,7 @@ def optimize(
         Class probabilities. With a 1-D y: (N,) or (N, 2) binary, or (N, K). With a 2-D y: (N, M) multilabel,
         (N, M, K), or a list of M arrays (N, K_m), which is what scikit-learn's multioutput ``predict_proba`` returns.
         Without y, a 2-D array is (N, K). Columns of data frames are matched to classes by name, in a list of frames
-        too.
+        too. Dask arrays and data frames are read where they lie, chunk by chunk, in every pass; see :doc:`/scale`.
     y : array-like of shape (N,) or (N, M), or None
         Labels; NaN, None, NA and masked entries are missing. None: the probabilities are their own labels. Ordinal
         metrics go by the order of an ordered categorical, unless they have an `order` of their own.
@@ -363,7 +363,7 @@ def read_problem(
 ) -> Problem:
     """Read and check everything but the recipe and constraints, of which it is enough to know whether there are any."""
     inputs.warn_of_order(who, 3, proba=proba, y=y, sample_weight=sample_weight)
-    data = inputs.read_data(
+    data, source = read_source(
         proba,
         y,
         classes=classes,
@@ -422,12 +422,11 @@ def read_problem(
             allowed.check(metric, names)
         return Aim(metric, one.average, alpha, one.support_weighted, positive, one.name)
 
-    source = MemorySource(rows, schema)
-    if data.counts is not None:
-        vars(source)["class_weights"] = data.counts  # known already
     shares = None if prior is None else inputs.read_prior(prior, schema.n_classes, who)
     record_of = {name: aim_of(one) for name, one in recorded.items()}
-    problem = Problem(source, aim_of(resolved, main=True), shares, record_of, time is not None, allowed)
+    problem = Problem(
+        source.described(schema), aim_of(resolved, main=True), shares, record_of, time is not None, allowed
+    )
     _check_observed(problem, who)
     return problem
 

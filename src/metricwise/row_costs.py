@@ -75,7 +75,8 @@ def with_costs(problem: Problem, cost: Any, abstain: Any, abstain_label: Any) ->
         As :func:`metricwise.optimize` takes them.
     """
     schema, source, allowed = problem.schema, problem.source, read_abstain(abstain, _WHO)
-    assert isinstance(source, MemorySource)
+    if not isinstance(source, MemorySource):
+        raise TypeError(f"{_WHO}: cost= has costs per row, which need probabilities and labels in memory; sample some.")
     if schema.multioutput:
         raise ValueError(f"{_WHO}: cost= has costs per row of one output, and y is 2-D; give the outputs one by one.")
     if allowed is None and abstain_label is not None:

@@ -7,16 +7,16 @@ recipe, the starts of a search. Must not know probabilities, metrics or oracles.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
 
-__all__ = ["Low", "Sample", "by_keys", "draw_rows", "number_copies"]
+__all__ = ["Found", "Low", "Sample", "Strata", "by_keys", "count_rows", "draw_rows", "number_copies", "numbered"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -25,6 +25,7 @@ KeyArray = NDArray[np.uint64]
 # From the stratum (N,) of each row, from -1 on, a key for each stratum, (S + 1,), of -1 first, and a seed: to the rows
 # whose scattered key is at most that of their stratum, ascending, and these keys (as `kernels.low_rows` has it).
 Low = Callable[[NDArray[Any], KeyArray, int], tuple[IntArray, KeyArray]]
+Found = tuple[IntArray, KeyArray, NDArray[Any]]  # rows, their keys, their strata
 
 _EVENLY = 0.5  # share of a sample that is spent on all rows alike, so that no row stands for too many
 _UNWANTED = 1e-6  # rarity of a row that shows no class: it comes when nothing else is left
@@ -96,12 +97,16 @@ def draw_rows(
     """
     if n_rows >= n_total:
         return Sample(np.arange(n_total), np.ones(n_total))
-    strata = _strata(codes, n_total, weight)
-    size, quota = strata.size, _quotas(strata.size, strata.rarity, n_rows)
-    rows = _lowest(low or by_keys(), seed, strata.of_row, size, quota)
-    own = strata.of_row[rows].astype(np.intp) + 1
-    frequency = size / np.maximum(np.bincount(own, minlength=len(size)), 1)
-    return Sample(rows, frequency[own])
+    strata = Strata.of(None if codes is None else count_rows(codes, weight), n_total)
+    stratum = strata.of_rows(codes, weight, n_total)
+    if strata.size is None:
+        strata = replace(strata, size=strata.count(stratum))
+
+    def below(keys: KeyArray) -> Found:
+        rows, numbers = (low or by_keys())(stratum, keys, seed)
+        return rows, numbers, stratum[rows]
+
+    return strata.draw(n_rows, below)
 
 
 def number_copies(keys: KeyArray, weight: FloatArray | None) -> KeyArray:
@@ -109,10 +114,15 @@ def number_copies(keys: KeyArray, weight: FloatArray | None) -> KeyArray:
     order = np.argsort(keys, kind="stable") if weight is None else np.lexsort((weight, keys))
     begin = np.flatnonzero(np.append(True, keys[order[1:]] != keys[order[:-1]]))
     number = np.arange(len(keys)) - np.repeat(begin, np.diff(begin, append=len(keys)))
-    out = keys.copy()
-    with np.errstate(over="ignore"):
-        out[order] += number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    out = np.empty_like(keys)
+    out[order] = numbered(keys[order], number)
     return out
+
+
+def numbered(keys: KeyArray, number: IntArray) -> KeyArray:
+    """Return keys (N,) that differ where numbers (N,) do."""
+    with np.errstate(over="ignore"):
+        return keys + number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
 def by_keys(keys: KeyArray | None = None) -> Low:
@@ -124,67 +134,102 @@ def by_keys(keys: KeyArray | None = None) -> Low:
     return partial(kernels.low_keys, some_keys)
 
 
-def _lowest(low: Low, seed: int, stratum: NDArray[Any], size: IntArray, quota: IntArray) -> IntArray:
-    """Return the rows of the lowest scattered keys, so many of each stratum, ascending; of equal ones the first."""
+def count_rows(codes: NDArray[Any], weight: FloatArray | None, width: int | None = None) -> FloatArray:
+    """Return how many rows of positive weight show each class of each output, (M, K)."""
+    width = int(codes.max(initial=0)) + 1 if width is None else width
+    return kernels.tally(codes, None if weight is None else (weight > 0).astype(np.float64), width)
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Rows by the rarest class that they show; -1 shows none.
+
+    Parameters
+    ----------
+    place : integer ndarray of shape (M, K + 1), or None
+        The stratum that a class of an output means, -1 last, where a missing label looks. None: of a single output
+        classes are strata, and without labels there is one.
+    rarity : ndarray of shape (S + 1,)
+        What a row of each, of -1 first, is wanted for beside one of an average class.
+    size : ndarray of shape (S + 1,), int, or None
+        Rows of each, where they are known without a look at all of them.
+    """
+
+    place: NDArray[Any] | None
+    rarity: FloatArray
+    size: IntArray | None
+
+    @classmethod
+    def of(cls, counts: FloatArray | None, n_total: int) -> Strata:
+        """Return the strata of so many rows that show each class of each output, (M, K); None without labels."""
+        if counts is None:
+            return cls(None, np.array([_UNWANTED, 1.0]), np.array([0, n_total]))
+        average = counts.sum(axis=1, keepdims=True) / np.maximum((counts > 0).sum(axis=1, keepdims=True), 1)
+        rarity = (average / np.maximum(counts, 1.0)).reshape(-1)
+        if len(counts) == 1:  # the classes themselves
+            size = np.append(n_total - counts.sum(), counts[0]).astype(np.intp)
+            return cls(None, np.concatenate([[_UNWANTED], rarity]), size)
+        # The classes of all outputs, the most frequent first.
+        by_count = np.argsort(-counts.reshape(-1), kind="stable")[: int((counts > 0).sum())]
+        place = np.full(counts.size, -1, dtype=np.int8 if len(by_count) < 1 << 7 else np.int32)
+        place[by_count] = np.arange(len(by_count))
+        nothing = np.full((len(counts), 1), -1, dtype=place.dtype)
+        table = np.concatenate([place.reshape(counts.shape), nothing], axis=1)
+        return cls(table, np.concatenate([[_UNWANTED], rarity[by_count]]), None)
+
+    def of_rows(self, codes: NDArray[Any] | None, weight: FloatArray | None, n_rows: int) -> NDArray[Any]:
+        """Return the stratum (n,) of each of some rows."""
+        if codes is None:
+            return np.zeros(n_rows, dtype=np.int8)
+        if self.place is None:
+            return codes[:, 0] if weight is None else np.where(weight > 0, codes[:, 0], -1)
+        own = _rarest(codes, self.place)
+        if weight is not None:
+            own[weight <= 0] = -1
+        return own
+
+    def count(self, stratum: NDArray[Any]) -> IntArray:
+        """Return how many of some rows are in each stratum, (S + 1,)."""
+        # Block by block: counted at once, small integers become large ones first.
+        blocks = (stratum[start : start + _BLOCK].astype(np.intp) + 1 for start in range(0, len(stratum), _BLOCK))
+        return np.asarray(sum(np.bincount(block, minlength=len(self.rarity)) for block in blocks))
+
+    def draw(self, n_rows: int, below: Callable[[KeyArray], Found]) -> Sample:
+        """Draw about so many rows: of each stratum those of the lowest keys, of equal ones the first.
+
+        Parameters
+        ----------
+        n_rows : int
+        below : callable
+            From a key for each stratum, (S + 1,), to the rows whose scattered key is at most that of their stratum,
+            ascending, these keys, and the strata of these rows.
+        """
+        size = self.size
+        assert size is not None
+        quota = _quotas(size, self.rarity, n_rows)
+        rows, own = _lowest(below, size, quota)
+        frequency = size / np.maximum(np.bincount(own, minlength=len(size)), 1)
+        return Sample(rows, frequency[own])
+
+
+def _lowest(below: Callable[[KeyArray], Found], size: IntArray, quota: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the rows of the lowest scattered keys, so many of each stratum, ascending, and their strata."""
     share = quota / np.maximum(size, 1)
     margin = 4 * np.sqrt(np.maximum(quota, 1)) / np.maximum(size, 1)
     while True:
         # Hardly more than are wanted have a key below this, in each stratum.
         part = np.minimum(share + margin, 1 - 2.0**-53)
-        below = np.where(share + margin < 1, (part * 2.0**64).astype(np.uint64), np.uint64(_ALL_BITS))
-        rows, numbers = low(stratum, below, seed)
-        own = stratum[rows].astype(np.intp) + 1
+        keys = np.where(share + margin < 1, (part * 2.0**64).astype(np.uint64), np.uint64(_ALL_BITS))
+        rows, numbers, stratum = below(keys)
+        own = stratum.astype(np.intp) + 1
         met = np.bincount(own, minlength=len(size))
         if (met >= quota).all():
             break
         margin = np.where(met < quota, 4 * margin + share, margin)
     order = np.lexsort((numbers, own))
     rank = np.arange(len(rows)) - np.repeat(np.cumsum(met) - met, met)
-    return np.sort(rows[order[rank < quota[own[order]]]])
-
-
-class _Strata(NamedTuple):
-    """Rows by the rarest class that they show; -1 shows none.
-
-    Fields
-    ------
-    of_row : integer ndarray of shape (N,)
-    size : ndarray of shape (S + 1,), int
-        Rows of each stratum, of -1 first.
-    rarity : ndarray of shape (S + 1,)
-        What a row of each is wanted for beside one of an average class.
-    """
-
-    of_row: NDArray[Any]
-    size: IntArray
-    rarity: FloatArray
-
-
-def _strata(codes: NDArray[Any] | None, n_total: int, weight: FloatArray | None) -> _Strata:
-    if codes is None:
-        nowhere = np.zeros(n_total, dtype=np.int8)
-        return _Strata(nowhere, np.array([0, n_total]), np.array([_UNWANTED, 1.0]))
-    width = int(codes.max(initial=0)) + 1
-    counts = kernels.tally(codes, None if weight is None else (weight > 0).astype(np.float64), width)
-    average = counts.sum(axis=1, keepdims=True) / np.maximum((counts > 0).sum(axis=1, keepdims=True), 1)
-    rarity = (average / np.maximum(counts, 1.0)).reshape(-1)
-    if len(counts) == 1:  # the classes themselves
-        size = np.append(n_total - counts.sum(), counts[0]).astype(np.intp)
-        own = codes[:, 0] if weight is None else np.where(weight > 0, codes[:, 0], -1)
-        return _Strata(own, size, np.concatenate([[_UNWANTED], rarity]))
-    # The classes of all outputs, the most frequent first.
-    by_count = np.argsort(-counts.reshape(-1), kind="stable")[: int((counts > 0).sum())]
-    place = np.full(counts.size, -1, dtype=np.int8 if len(by_count) < 1 << 7 else np.int32)
-    place[by_count] = np.arange(len(by_count))
-    # Where a missing label (-1) looks, the last column, nothing is shown.
-    table = np.concatenate([place.reshape(counts.shape), np.full((len(counts), 1), -1, dtype=place.dtype)], axis=1)
-    own = _rarest(codes, table)
-    if weight is not None:
-        own[weight <= 0] = -1
-    # Block by block: counted at once, small integers become large ones first.
-    blocks = (own[start : start + _BLOCK].astype(np.intp) + 1 for start in range(0, n_total, _BLOCK))
-    size = np.asarray(sum(np.bincount(block, minlength=len(by_count) + 1) for block in blocks))
-    return _Strata(own, size, np.concatenate([[_UNWANTED], rarity[by_count]]))
+    kept = np.sort(order[rank < quota[own[order]]])
+    return rows[kept], own[kept]
 
 
 def _rarest(codes: NDArray[Any], table: NDArray[Any]) -> NDArray[Any]:

@@ -12,15 +12,17 @@ from .classes import classes_from_columns, name_classes
 from .columns import ProbabilityColumns, few, labels_of_texts, match_label, probability_columns
 from .data import Data, read_data
 from .encoding import decode, python_labels, read_missing, shared
-from .frames import column_names, is_frame, match_columns, position_named, warn_of_order
+from .frames import column_names, is_frame, is_lazy, match_columns, position_named, warn_of_order
 from .labels import Labels, make_rows, observed_labels, read_labels, read_pair
 from .messages import shown
+from .pieces import Piece, PieceReader, distinct_values
 from .probabilities import read_proba
 from .row_costs import read_row_costs, table_of
 from .schema import Schema
 from .single_row import check_rows
 from .tables import check_one_column, is_two_dimensional
 from .weights import (
+    check_sum,
     read_groups,
     read_output_weight,
     read_prior,
@@ -33,6 +35,8 @@ from .weights import (
 __all__ = [
     "Data",
     "Labels",
+    "Piece",
+    "PieceReader",
     "Probabilities",
     "ProbabilityColumns",
     "Scales",
@@ -40,11 +44,14 @@ __all__ = [
     "check_abstain_label",
     "check_one_column",
     "check_rows",
+    "check_sum",
     "classes_from_columns",
     "column_names",
     "decode",
+    "distinct_values",
     "few",
     "is_frame",
+    "is_lazy",
     "is_two_dimensional",
     "labels_of_texts",
     "make_rows",

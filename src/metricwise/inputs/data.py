@@ -18,9 +18,9 @@ from .messages import shown
 from .probabilities import read_proba
 from .schema import Schema
 from .tables import check_one_column, is_two_dimensional
-from .weights import read_groups, read_sample_weight, read_time, read_weight_kind, refuse_both
+from .weights import count_by_weight, read_groups, read_sample_weight, read_time, read_weight_kind, refuse_both
 
-__all__ = ["Data", "read_data"]
+__all__ = ["Data", "output_names", "read_data"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def read_data(
         classes = classes_from_columns(proba, y, classes, multioutput, missing)
     else:
         classes = known.classes if multioutput else known.classes[0]
-    columns = _output_names(proba, y) if multioutput else None
+    columns = output_names(proba, y) if multioutput else None
     read = read_proba(proba, multioutput=multioutput, classes=classes, columns=columns, normalize=normalize, who=who)
     labels = known if known is not None or y is None else read_labels(y, read, classes, missing, who)
     schema = Schema(
@@ -95,8 +95,7 @@ def read_data(
     rows = make_rows(read, labels, weight)
     if read_weight_kind(weight_kind, weight, who) == "frequency":
         assert weight is not None
-        # Rows that stand for none weigh nothing: that they stand for one changes no sum, and weights are divided by it.
-        rows = replace(rows, frequency=np.where(weight > 0, weight, 1.0), repeats=weight)
+        rows = count_by_weight(rows, weight)
     refuse_both(groups, time, who)
     if groups is not None:
         rows = replace(rows, cluster=read_groups(groups, read.n_rows, who))
@@ -114,7 +113,7 @@ def _several(y: Any, who: str) -> bool | None:
     return y.multioutput if isinstance(y, Labels) else is_two_dimensional(y, who)
 
 
-def _output_names(proba: Any, y: Any) -> list[Any] | None:
+def output_names(proba: Any, y: Any) -> list[Any] | None:
     """Return the names of several outputs: those of the columns of y, or else of multilabel probabilities."""
     if isinstance(y, Labels):
         return None if y.output_names is None else list(y.output_names)

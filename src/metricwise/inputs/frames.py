@@ -16,12 +16,38 @@ from numpy.typing import NDArray
 from .encoding import are_labels, python_label
 from .messages import listed, shown
 
-__all__ = ["column_names", "columns_of", "is_frame", "match_columns", "position_named", "table_array", "warn_of_order"]
+__all__ = [
+    "column_names",
+    "columns_of",
+    "is_frame",
+    "is_lazy",
+    "match_columns",
+    "position_named",
+    "refuse_lazy",
+    "table_array",
+    "warn_of_order",
+]
 
 
 def is_frame(values: Any) -> bool:
     """Whether `values` is a pandas or polars data frame, or an Arrow table."""
     return (hasattr(values, "columns") and hasattr(values, "to_numpy")) or _is_arrow(values)
+
+
+def is_lazy(values: Any) -> bool:
+    """Whether `values` is a Dask collection, or a list of them: not in memory, and not to be pulled into it unasked."""
+    if isinstance(values, (list, tuple)) and len(values):
+        values = values[0]
+    return hasattr(values, "__dask_graph__") and not isinstance(values, type)
+
+
+def refuse_lazy(values: Any, parameter: str, who: str) -> None:
+    """Refuse a Dask collection where rows must be in memory."""
+    if is_lazy(values):
+        raise TypeError(
+            f"{who}: {parameter} must be in memory here, got a Dask {type(values).__name__}; pass "
+            f"{parameter}.compute() if it fits."
+        )
 
 
 def _is_arrow(values: Any) -> bool:
@@ -114,6 +140,8 @@ def warn_of_order(who: str, stacklevel: int, **values: Any) -> None:
 
 def _index(value: Any) -> Any:
     """Return the index of a pandas object; lists and strings have a method of that name."""
+    if is_lazy(value):
+        return None
     if isinstance(value, (list, tuple)) and len(value) and is_frame(value[0]):
         value = value[0]
     index = getattr(value, "index", None)

@@ -73,7 +73,9 @@ def make_rows(proba: Probabilities, labels: Labels | None = None, weight: NDArra
     return Rows(proba, None if labels is None else labels.codes, weight)
 
 
-def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, who: str = "optimize") -> Labels:
+def read_labels(
+    y: Any, proba: Probabilities, classes: Any, missing: Any, who: str = "optimize", *, whole: bool = True
+) -> Labels:
     """Read labels and encode them by the classes of each output.
 
     Parameters
@@ -84,6 +86,8 @@ def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, who: s
         See DESIGN of the package: None infers them.
     missing : scalar or None
         A code for a missing label besides NaN, None, NA and masked entries.
+    whole : bool, default=True
+        Whether these are all rows, and must show two classes; of a piece of them it is not asked.
 
     Returns
     -------
@@ -106,7 +110,8 @@ def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, who: s
         or (plain and _read_small(table, proba, given, missing))
         or _read_columns(table, proba, given, missing, declared, multioutput, who)
     )
-    _check_observed(codes, names, counts, who)
+    if whole:
+        _check_observed(codes, names, counts, who)
     return Labels(codes, names, multioutput, counts, scales_of(y, names))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..rows import Probabilities
 from .encoding import is_masked, missing_rows
-from .frames import as_array, is_frame, match_columns
+from .frames import as_array, is_frame, match_columns, refuse_lazy
 from .messages import shown
 
 __all__ = ["Probabilities", "is_list_of_outputs", "per_output", "read_proba", "sum_tolerance"]
@@ -60,6 +60,7 @@ def read_proba(
     classes: Any = None,
     columns: Sequence[Any] | None = None,
     normalize: bool = False,
+    first_row: int = 0,
     who: str = "optimize",
 ) -> Probabilities:
     """Read probabilities in any of the accepted shapes.
@@ -76,6 +77,8 @@ def read_proba(
         Names of the outputs, which the columns of a multilabel data frame are matched to.
     normalize : bool, default=False
         Accept non-negative scores and divide each row by its sum.
+    first_row : int, default=0
+        For messages: how many rows come before these.
     who : str
         Name for messages.
 
@@ -83,6 +86,7 @@ def read_proba(
     -------
     Probabilities
     """
+    refuse_lazy(proba, "proba", who)
     if hasattr(proba, "tocsr"):
         raise TypeError(f"{who}: proba must be a dense array, got a sparse matrix; pass proba.toarray().")
     if is_list_of_outputs(proba) and multioutput is not False:
@@ -96,7 +100,7 @@ def read_proba(
             f"{who}: the arrays of proba must have equally many rows, got {[len(block) for block in blocks]}."
         )
     result = Probabilities(tuple(blocks), _class_counts(blocks, classes, who))
-    _check_values(result, who)
+    _check_values(result, first_row, who)
     return result
 
 
@@ -210,7 +214,7 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> Int
     return given
 
 
-def _check_values(proba: Probabilities, who: str) -> None:
+def _check_values(proba: Probabilities, first_row: int, who: str) -> None:
     for block, span in proba.spans():
         counts = proba.n_classes[span]
         least = int(counts.min())
@@ -219,7 +223,7 @@ def _check_values(proba: Probabilities, who: str) -> None:
         if kernels.check_rows(block, counts, sum_tolerance(block.shape[-1])):
             continue
         for start in range(0, len(block), _CHECK_ROWS):  # to say which row it is
-            _check_rows(block[start : start + _CHECK_ROWS], counts, start, who)
+            _check_rows(block[start : start + _CHECK_ROWS], counts, first_row + start, who)
 
 
 def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, who: str) -> None:

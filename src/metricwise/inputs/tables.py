@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .categories import as_labels
-from .frames import column_names, columns_of, is_frame, shape_of
+from .frames import column_names, columns_of, is_frame, refuse_lazy, shape_of
 from .messages import listed
 
 __all__ = ["check_one_column", "is_two_dimensional", "read_table", "table_columns", "table_shape"]
@@ -19,11 +19,13 @@ __all__ = ["check_one_column", "is_two_dimensional", "read_table", "table_column
 
 def is_two_dimensional(y: Any, who: str) -> bool:
     """Whether labels are given for several outputs."""
+    refuse_lazy(y, "y", who)
     return is_frame(y) or read_table(y, who)[1]
 
 
 def read_table(y: Any, who: str) -> tuple[Any, bool]:
     """Return labels as an array (N, M), those of a data frame as the list of its columns, and whether y is 2-D."""
+    refuse_lazy(y, "y", who)
     if hasattr(y, "tocsr"):
         y = y.toarray()
     if is_frame(y):

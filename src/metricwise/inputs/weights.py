@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from datetime import UTC
 from numbers import Real
 from typing import Any
@@ -9,12 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..rows import Rows
 from .encoding import is_masked, split_missing
 from .messages import shown
 
 __all__ = [
+    "check_sum",
+    "count_by_weight",
     "read_groups",
     "read_output_weight",
+    "read_piece_groups",
+    "read_piece_weight",
     "read_prior",
     "read_sample_weight",
     "read_time",
@@ -38,6 +45,16 @@ def _real_numbers(values: Any) -> FloatArray:
 
 
 def _read_weight(weight: Any, size: int, who: str, parameter: str, what: str) -> FloatArray:
+    array = _read_numbers(weight, size, who, parameter, what)
+    if not (array > 0).any():
+        raise ValueError(f"{who}: {parameter} must not be all zero.")
+    with np.errstate(over="ignore"):
+        check_sum(array.sum(), array.max(), who, parameter)
+    return array
+
+
+def _read_numbers(weight: Any, size: int, who: str, parameter: str, what: str) -> FloatArray:
+    """Read non-negative numbers."""
     try:
         array = _real_numbers(weight)
     except (TypeError, ValueError, OverflowError):
@@ -48,22 +65,34 @@ def _read_weight(weight: Any, size: int, who: str, parameter: str, what: str) ->
         raise ValueError(f"{who}: {parameter} must be finite, got NaN or infinity.")
     if (array < 0).any():
         raise ValueError(f"{who}: {parameter} must be non-negative, got {array.min():.6g}.")
-    if not (array > 0).any():
-        raise ValueError(f"{who}: {parameter} must not be all zero.")
-    with np.errstate(over="ignore"):
-        total = array.sum()
+    return array
+
+
+def check_sum(total: float, largest: float | None, who: str, parameter: str = "sample_weight") -> None:
+    """Refuse weights whose sum, or the square of it, is no number."""
     if not _LEAST_SUM < total < _LARGEST_SUM:
+        known = "" if largest is None else f", {largest:.6g}"
         raise ValueError(
             f"{who}: {parameter} must have a sum between {_LEAST_SUM:g} and {_LARGEST_SUM:g}, beyond which products "
-            f"and squares of weights are no numbers, got {total:.6g}; divide the weights by the largest, "
-            f"{array.max():.6g}: only their ratios matter."
+            f"and squares of weights are no numbers, got {total:.6g}; divide the weights by the largest"
+            f"{known}: only their ratios matter."
         )
-    return array
 
 
 def read_sample_weight(sample_weight: Any, n_rows: int, who: str = "optimize") -> FloatArray | None:
     """Check the weights of rows; None stays None."""
     return None if sample_weight is None else _read_weight(sample_weight, n_rows, who, "sample_weight", "row")
+
+
+def read_piece_weight(sample_weight: Any, n_rows: int, who: str = "optimize") -> FloatArray | None:
+    """Check the weights of some of the rows, which may all be 0; None stays None."""
+    return None if sample_weight is None else _read_numbers(sample_weight, n_rows, who, "sample_weight", "row")
+
+
+def count_by_weight(rows: Rows, weight: FloatArray) -> Rows:
+    """Return rows that stand for as many rows as their weights say."""
+    # Rows that stand for none weigh nothing: that they stand for one changes no sum, and weights are divided by it.
+    return replace(rows, frequency=np.where(weight > 0, weight, 1.0), repeats=weight)
 
 
 def read_weight_kind(kind: Any, weight: FloatArray | None, who: str = "optimize") -> str:
@@ -148,6 +177,20 @@ def read_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
             "groups out if rows are independent."
         )
     return codes
+
+
+def read_piece_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
+    """Read which of some rows belong together, as codes (N,) that are the same in every piece: hashes of the names."""
+    values = _column(groups, n_rows, who, "groups")
+    names, place = (values, np.arange(n_rows)) if values.dtype.kind == "O" else np.unique(values, return_inverse=True)
+    codes = {name: _hash(_named(name, who)) for name in names.tolist()}
+    return np.array([codes[name] for name in names.tolist()], dtype=np.intp)[place.reshape(-1)]
+
+
+def _hash(name: Any) -> int:
+    """A number made of a name that every process makes alike, as Python's own of text is not."""
+    text = f"{type(name).__name__}:{name!r}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 2
 
 
 def _named(value: Any, who: str) -> Any:

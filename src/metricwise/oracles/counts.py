@@ -410,6 +410,10 @@ class Counts:
         """Return the oracle of so many rows that are quick to read."""
         return self if self.n_rows <= n_rows else self._of(self.source.glance(n_rows))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels to rows that are elsewhere: all but samples of them."""
+        return {name: value for name, value in vars(self).items() if name != "_drawn"}
+
     def _of(self, rows: Rows) -> Counts:
         return replace(self, source=MemorySource(rows, self.source.schema, self.source.passes))
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Probabilities, Schema, decode
+from ..inputs import Probabilities, Schema, decode, is_lazy
 from ..views import above
 from . import serialize
 from .description import describe_mixture
+from .lazy import predict_lazily
 from .link import Link
 from .weighted import (
     WeightedRule,
@@ -185,11 +187,18 @@ class MixtureRule:
 
         Returns
         -------
-        ndarray of shape (N,), or (N, M) if `multioutput`
+        ndarray of shape (N,), or (N, M) if `multioutput`; of a Dask collection one with its chunks
         """
+        if is_lazy(proba):
+            draw = partial(self._draw_from, int(start))
+            return predict_lazily(draw, self.schema, proba, "MixtureRule.predict", draws=True)  # type: ignore[no-any-return]
         read = self.rules[0].read(proba, "MixtureRule.predict")
         labels = decode(self.decide(read, start), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
+
+    def _draw_from(self, first: int, proba: Any, start: int) -> NDArray[Any]:
+        """Predict rows at a position behind the first one."""
+        return self.predict(proba, first + start)
 
     def distribution(self, proba: Any) -> FloatArray:
         """Return the exact probability with which each class is predicted; nothing is drawn.

@@ -15,13 +15,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Probabilities, Schema, check_abstain_label, check_rows, decode, python_labels, read_proba
+from ..inputs import (
+    Probabilities,
+    Schema,
+    check_abstain_label,
+    check_rows,
+    decode,
+    is_lazy,
+    python_labels,
+    read_proba,
+)
 from ..inputs.encoding import python_label
 from ..losses import Loss
 from ..views import above
 from . import by_hand, serialize
 from .decisions import bisect_changes, decide_loss
 from .description import describe_rule
+from .lazy import predict_lazily
 from .link import Link
 
 __all__ = ["WeightedRule", "anonymous_rule"]
@@ -259,12 +269,15 @@ class WeightedRule:
             In any shape that the rule was fitted on: (N,) or (N, K) for one output; (N, M), (N, M, K) or a list of M
             arrays (N, K_m) for several. The columns of a data frame are matched by name. One row keeps its axis:
             ``proba[:1]``, not ``proba[0]``. For a binary rule a 1-D array is always N probabilities of class 1; an
-            array of two that sum to 1 is read so with a warning, for it may be meant as one row of both classes.
+            array of two that sum to 1 is read so with a warning, for it may be meant as one row of both classes. A Dask
+            array or data frame is predicted lazily.
 
         Returns
         -------
-        ndarray of shape (N,), or (N, M) if `multioutput`
+        ndarray of shape (N,), or (N, M) if `multioutput`; of a Dask collection one with its chunks
         """
+        if is_lazy(proba):
+            return predict_lazily(self.predict, self.schema, proba, "WeightedRule.predict")  # type: ignore[no-any-return]
         labels = decode(self.decide(self.read(proba, "WeightedRule.predict")), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 

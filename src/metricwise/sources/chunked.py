@@ -3,34 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import Schema
-from ..rows import Probabilities, Rows
-from .base import SourceBase
+from ..rows import Rows
+from .base import LazySource, changed, join_rows
 from .memory import MemorySource
 from .passes import Passes
 
-__all__ = ["ChunkedSource"]
+__all__ = ["ChunkedSource", "Chunks"]
 
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
 
 
+class Chunks(Protocol):
+    """Some rows at a time, in order; each lot says at `start` how many rows come before it.
+
+    Whatever gives the same rows whenever it is gone through will do: chunks may be read anew in every pass.
+
+    Attributes
+    ----------
+    n_rows : int
+        N.
+    labelled, weighted : bool
+        Whether rows have labels, and weights.
+    """
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def labelled(self) -> bool: ...
+
+    @property
+    def weighted(self) -> bool: ...
+
+    def __iter__(self) -> Iterator[Rows]: ...
+
+
 @dataclass(frozen=True, eq=False)
-class ChunkedSource(SourceBase):
+class ChunkedSource(LazySource):
     """Rows that are read a chunk at a time, as they are wherever they do not fit into memory.
 
     Parameters
     ----------
-    chunks : sequence of Rows
-        In order; each says at `start` how many rows come before it. Whatever has a length and gives the same rows
-        whenever it is gone through will do: chunks may be read anew in every pass.
+    chunks : Chunks
     schema : Schema
     passes : Passes, optional
     changes : tuple of callables
@@ -55,7 +78,7 @@ class ChunkedSource(SourceBase):
     [[2.0, 1.0]]
     """
 
-    chunks: Sequence[Rows]
+    chunks: Chunks
     schema: Schema
     passes: Passes = field(default_factory=Passes)
     changes: tuple[Callable[[Rows], Rows], ...] = ()
@@ -66,35 +89,31 @@ class ChunkedSource(SourceBase):
         if n_rows < 1:
             raise ValueError(f"ChunkedSource.of: n_rows must be at least 1, got {n_rows!r}.")
         starts = range(0, max(source.n_rows, 1), n_rows)
-        chunks = [source.rows.take(slice(start, start + n_rows)) for start in starts]
+        chunks = _Cut([source.rows.take(slice(start, start + n_rows)) for start in starts])
         return cls(chunks, source.schema, source.passes)
 
     def _read(self) -> Iterator[Rows]:
         for chunk in self.chunks:
-            yield reduce(lambda rows, change: change(rows), self.changes, chunk)
+            yield changed(chunk, self.changes)
 
     @property
     def n_rows(self) -> int:
         """N."""
-        last = self.chunks[-1]
-        return last.start + last.n_rows
+        return self.chunks.n_rows
 
     @property
     def labelled(self) -> bool:
         """Whether rows have labels."""
-        return self.chunks[0].codes is not None
+        return self.chunks.labelled
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.chunks.weighted
 
     def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
         """Ask chunk by chunk, and add up in order."""
         return reduce(add, map(ask, self._read()))
-
-    def map(self, change: Callable[[Rows], Rows]) -> ChunkedSource:
-        """Return the source whose chunks are changed whenever they are read."""
-        return ChunkedSource(self.chunks, self.schema, self.passes, (*self.changes, change))
-
-    def of_outputs(self, outputs: IntArray) -> ChunkedSource:
-        """Return the source of some of the outputs."""
-        return replace(self.map(lambda rows: rows.of_outputs(outputs)), schema=self.schema.of_outputs(outputs))
 
     def take(self, rows: IntArray) -> Rows:
         """Return the rows at ascending positions, in memory."""
@@ -103,20 +122,27 @@ class ChunkedSource(SourceBase):
             begin, end = np.searchsorted(rows, (chunk.start, chunk.start + chunk.n_rows))
             if begin < end:
                 found.append(chunk.take(rows[begin:end] - chunk.start))
-        return _joined(found)
+        return join_rows(found)
 
 
-def _joined(parts: Sequence[Rows]) -> Rows:
-    """Put rows one after the other."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    blocks = zip(*(part.proba.recalibrated().blocks for part in parts), strict=True)
-    proba = Probabilities(tuple(np.concatenate(arrays) for arrays in blocks), first.proba.n_classes)
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """Chunks that are in memory."""
 
-    def joined(name: str, axis: int = 0) -> Any:
-        arrays = [getattr(part, name) for part in parts]
-        return None if arrays[0] is None else np.concatenate(arrays, axis=axis)
+    chunks: Sequence[Rows]
 
-    others = [joined(name) for name in ("mass", "frequency", "group", "cost", "cluster", "repeats")]
-    return Rows(proba, joined("codes"), joined("weight", -1), *others)
+    @property
+    def n_rows(self) -> int:
+        last = self.chunks[-1]
+        return last.start + last.n_rows
+
+    @property
+    def labelled(self) -> bool:
+        return self.chunks[0].codes is not None
+
+    @property
+    def weighted(self) -> bool:
+        return self.chunks[0].weight is not None
+
+    def __iter__(self) -> Iterator[Rows]:
+        return iter(self.chunks)

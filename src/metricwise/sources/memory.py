@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import Schema
-from ..rows import Rows
+from ..rows import GLANCE, Rows
+from ..sampling import by_keys, draw_rows, number_copies
 from .base import SourceBase
 from .passes import Passes
 
 __all__ = ["MemorySource"]
 
 IntArray = NDArray[np.intp]
+KeyArray = NDArray[np.uint64]
 T = TypeVar("T")
-
-_KEPT = 20_000  # rows of a sample that is asked for more than once, and kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,11 @@ class MemorySource(SourceBase):
         """Whether rows have labels."""
         return self.rows.codes is not None
 
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.rows.weight is not None
+
     def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
         """Ask all rows."""
         return ask(self.rows)
@@ -74,18 +80,23 @@ class MemorySource(SourceBase):
         """Return some of the rows."""
         return replace(self.rows.take(rows), start=0)
 
+    def _sample(self, n_rows: int, seed: int) -> Rows:
+        rows = self.rows
+        low = rows.low if self._keys is None else by_keys(self._keys)
+        drawn = draw_rows(rows.codes, n_rows, self.n_rows, weight=rows.weight, low=low, seed=seed)
+        return self.take(drawn.rows).sampled(slice(None), drawn.frequency)
+
+    @cached_property
+    def _keys(self) -> KeyArray | None:
+        """Numbers that tell rows apart, by which they are drawn; None where what they begin and end with does."""
+        if not self.take(np.arange(0, self.n_rows, max(1, self.n_rows // GLANCE))).alike():
+            return None
+        return number_copies(self.rows.hashes(), self.rows.weight)
+
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
         """Return about so many rows, stratified by class and weighted back; all if there are no more."""
-        if self.n_rows <= n_rows:
-            return self.rows
-        drawn: dict[tuple[int, int], Rows] = vars(self).setdefault("_drawn", {})
-        if (n_rows, seed) in drawn:
-            return drawn[n_rows, seed]
-        rows = super().sample(n_rows, seed)
-        if n_rows <= _KEPT:
-            drawn[n_rows, seed] = rows
-        return rows
+        return self.rows if self.n_rows <= n_rows else super().sample(n_rows, seed)
 
     def glance(self, n_rows: int) -> Rows:
         """Return so many rows in short runs of neighbours."""
-        return self.rows if self.n_rows <= n_rows else super().glance(n_rows)
+        return self.rows if self.n_rows <= n_rows else self._glance(n_rows)
