@@ -37,6 +37,8 @@ def rules():
             mw.WeightedRule(Loss.argmax(3), one, link, facts={"metric": "f1"}),
             plain[0],
             mw.MixtureRule(plain, np.array([[0.25, 0.75]])),
+            mw.WeightedRule(Loss.argmax(4), one, link, facts={"metric": "f1", "abstain": 0.2}, abstain_label="?"),
+            mw.CostRule(one[0], link, abstain_label=-1, abstain_cost=0.5, facts={"metric": "cost"}),
         ],
         "several": [mw.WeightedRule(Loss.argmax(3), several, multioutput=True, output_names=("x", "y"))],
     }
@@ -99,7 +101,8 @@ def check(text, proba):
         assert isinstance(rule.describe(), str)
         if isinstance(rule, mw.WeightedRule):
             assert rule.class_weight is None or np.isfinite(rule.class_weight).all()
-        assert len(rule.predict(proba)) == 2
+        more = {"cost": np.ones((2, len(rule.classes)))} if isinstance(rule, mw.CostRule) else {}
+        assert len(rule.predict(proba, **more)) == 2
     except AssertionError:
         raise
     except Exception as error:
