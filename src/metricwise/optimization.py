@@ -31,7 +31,8 @@ from .promise_fit import Pledge, fit_within
 from .promises import check_bounded, check_shown, read_limits
 from .reading import read_source
 from .recorded import record_rule
-from .row_costs import fit_row_costs, refuse_beside_costs, with_costs
+from .row_costs import CostSolution, fit_row_costs, refuse_beside_costs, with_costs
+from .rules import CostRule
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
 from .uncertainty import threshold_range
@@ -223,12 +224,9 @@ def optimize(
             missing=missing,
             normalize=normalize,
         )
-        recipe, seed = _read_recipe("auto", recalibrate, y), _read_seed(random_state)
-        judged = isinstance(recipe, list)
-        with Progress("optimize", 2 if judged else 1, read_verbose(verbose, "optimize")) as progress:
-            own, rule = with_costs(problem, cost, abstain, abstain_label)
-            first = recipe[0] if isinstance(recipe, list) else recipe or Recipe()
-            return fit_row_costs(own, rule, first.recalibrate, judged=judged, seed=seed, stage=progress.stage)
+        seed, shown = _read_seed(random_state), read_verbose(verbose, "optimize")
+        priced = with_costs(problem, cost, abstain, abstain_label)
+        return _solve_row_costs(*priced, _read_recipe("auto", recalibrate, y), seed, shown)
     recipe = _read_recipe(confusion, recalibrate, y)
     seed, shown = _read_seed(random_state), read_verbose(verbose, "optimize")
     if not isinstance(randomized, (bool, np.bool_)):
@@ -316,6 +314,16 @@ def _solve_within(
     solution = fit_within(problem, recipes, solver, pledge, seed=seed, facts=facts, stage=progress.stage)
     solution = replace(solution, status=_status(solution, problem, None), recorded=record_rule(problem, solution.rule))
     return informed(solution)
+
+
+def _solve_row_costs(
+    problem: Problem, rule: CostRule, recipe: Recipe | list[Recipe] | None, seed: int, shown: bool
+) -> CostSolution:
+    """Fit the rule for costs per row; where several recipes come into question, rows left out judge it."""
+    judged = isinstance(recipe, list)
+    first = recipe[0] if isinstance(recipe, list) else recipe or Recipe()
+    with Progress("optimize", 2 if judged else 1, shown) as progress:
+        return fit_row_costs(problem, rule, first.recalibrate, judged=judged, seed=seed, stage=progress.stage)
 
 
 def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
