@@ -137,8 +137,8 @@ decimals, tied, and next to thresholds.{absent}
 
 Without a link no row may differ. Behind one, rows may differ where the scores of the two decisions are within 1e-9 of
 one another, for libraries differ in the last bit of exp, log and powers. Rows that differ beyond that: **{beyond}**.
-Where the probability of one of two classes is given alone, one row in twenty was put at the threshold of the rule behind
-the link, or at a double next to it. A dash: SQL divides scores that are normalised in double precision only.
+Where the probability of one of two classes is given alone, one row in twenty was put at the threshold of the rule
+behind the link, or at a double next to it. A dash: SQL divides scores that are normalised in double precision only.
 
 {", ".join(versions)}; {known["processor"]}.
 """

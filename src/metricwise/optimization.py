@@ -317,7 +317,7 @@ def _solve_within(
 
 
 def _solve_row_costs(
-    problem: Problem, rule: CostRule, recipe: Recipe | list[Recipe] | None, seed: int, shown: bool
+    problem: Problem, rule: CostRule, recipe: Recipe | list[Recipe] | None, seed: int, shown: bool | None
 ) -> CostSolution:
     """Fit the rule for costs per row; where several recipes come into question, rows left out judge it."""
     judged = isinstance(recipe, list)

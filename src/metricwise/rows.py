@@ -62,7 +62,7 @@ class Probabilities:
     @cached_property
     def width(self) -> int:
         """K, the largest K_m."""
-        return int(self.n_classes.max())
+        return int(self.n_classes[0] if len(self.n_classes) == 1 else self.n_classes.max())
 
     def spans(self) -> Iterator[tuple[NDArray[Any], slice]]:
         """Yield each array with the slice of outputs that it holds; not behind the link."""

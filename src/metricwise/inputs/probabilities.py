@@ -203,6 +203,8 @@ def _normalized(block: NDArray[Any], who: str) -> NDArray[Any]:
 def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> IntArray:
     """K_m of each output: the width of its block, less the padding that `classes` reveals."""
     counts = [2 if block.ndim == 2 else block.shape[2] for block in blocks]
+    if len(blocks) == 1 and blocks[0].shape[1] == 1:  # a row is served in as many microseconds as there are steps
+        return np.array(counts, dtype=np.intp)
     widths = np.array(counts, dtype=np.intp).repeat([block.shape[1] for block in blocks])
     if classes is None or len(widths) == 1 or blocks[0].ndim == 2:
         return widths
@@ -217,7 +219,7 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> Int
 def _check_values(proba: Probabilities, first_row: int, who: str) -> None:
     for block, span in proba.spans():
         counts = proba.n_classes[span]
-        least = int(counts.min())
+        least = int(counts[0] if len(counts) == 1 else counts.min())
         if least < 2:
             raise ValueError(f"{who}: proba must have at least 2 classes per output, got {least}.")
         if kernels.check_rows(block, counts, sum_tolerance(block.shape[-1])):

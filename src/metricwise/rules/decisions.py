@@ -54,6 +54,8 @@ def decide_costs(proba: Probabilities, cost: FloatArray, abstain_cost: float | N
 
 def _cut(loss: Loss, span: Any, width: int) -> tuple[FloatArray, ...]:
     """Bare arrays of the loss for some outputs and the first classes."""
+    if loss.n_outputs == 1 and loss.n_classes == width:
+        return loss.arrays
     arrays = (a if len(a) == 1 else a[span] for a in loss.arrays)
     if loss.is_diagonal:
         return tuple(a[:, :width] for a in arrays)

@@ -7,6 +7,7 @@ Must not know losses, metrics or labels.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ class Link:
         """K."""
         return int(self.bias.shape[1])
 
-    @property
+    @cached_property
     def arrays(self) -> kernels.LinkArrays:
         """The link as row passes take it."""
         return kernels.LinkArrays(self.temperature, self.bias, self.floor)

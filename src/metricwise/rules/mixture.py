@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -160,7 +160,7 @@ class MixtureRule:
         """K, the largest K_m."""
         return self.schema.width
 
-    @property
+    @cached_property
     def edges(self) -> FloatArray:
         """Where in [0, 1) the share of each rule but the last ends, of shape (M, R - 1).
 
