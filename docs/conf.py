@@ -44,6 +44,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "metricwise"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_extra_path = ["../src/metricwise/rules/rule.schema.json"]  # published as it is installed
 html_show_sourcelink = False
 html_theme_options = {
     "header_links_before_dropdown": 7,
@@ -64,6 +65,7 @@ _LEAVES = (
     "generalisation",
     "speed",
     "scale",
+    "deploy",
     "errata",
     "contributing",
     "changelog",
