@@ -97,6 +97,14 @@ def shifted_prior(rng):
     return mw.optimize(eta, codes, "balanced_accuracy", prior=[0.2, 0.3, 0.5], **LINKED).rule, few(rng, 3)
 
 
+def promised(rng):
+    """A rule that knows all that a rule may know of itself."""
+    eta, codes = fitted(rng, 2, n=600)
+    y = named(codes, ["no", "yes"])
+    options = {"pos_label": "yes", "subject_to": ["precision >= 0.5", "share <= 0.7"], "confidence": 0.9}
+    return mw.optimize(eta[:, 1], y, "recall", **options).rule.with_facts(date="2026-11-17"), few(rng, 2)[:, 1]
+
+
 def scores(rng):
     eta, codes = fitted(rng, 3)
     return mw.optimize(7 * eta, codes, "macro_f1", normalize=True, **FIXED).rule, 3 * few(rng, 3)
@@ -194,6 +202,7 @@ CASES = (
     full_linked,
     default_call,
     shifted_prior,
+    promised,
     scores,
     ties_argmax,
     ties_full,
