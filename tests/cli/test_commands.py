@@ -194,8 +194,20 @@ def test_a_metric_for_each_target(tmp_path, fitted):
     words = ["-m", "grade=quadratic_kappa", "-m", "spam=f1[yes]"]
     done("fit", write(frame, tmp_path / "rows.csv"), *options, *words, "-o", tmp_path / "rule.json")
     proba, y = arguments(OUTPUTS, frame)
-    expected = mw.optimize(proba, y, {"grade": "quadratic_kappa", "spam": "f1[yes]"})
+    aims = {"grade": "quadratic_kappa", "spam": "f1[yes]"}
+    expected = mw.optimize(proba, y, aims)
     assert mw.load_rule(tmp_path / "rule.json") == expected.rule
+    judged = mw.evaluate(expected.rule, proba, y, [aims]).to_dict()
+    assert document("evaluate", tmp_path / "rule.json", tmp_path / "rows.csv", *words)["metrics"] == judged
+    said = run("evaluate", tmp_path / "rule.json", tmp_path / "rows.csv")
+    assert (said.code, "give --metric TARGET=METRIC for each output" in said.err) == (2, True)
+
+
+def test_a_rule_is_judged_as_it_was_fitted(tmp_path, fitted):
+    frame, _, rule, path = fitted[OUTPUTS]
+    found = document("evaluate", path, write(frame, tmp_path / "rows.csv"))
+    expected = mw.evaluate(rule, *arguments(OUTPUTS, frame), METRICS[OUTPUTS], average="macro")
+    assert found["metrics"] == expected.to_dict()
 
 
 def test_classes_say_the_order_of_words_and_classes_that_no_label_shows(tmp_path):

@@ -109,7 +109,7 @@ def _sentence(error: Exception) -> tuple[str, int]:
     if isinstance(error, InfeasibleConstraintsError):
         return in_options(str(error)), NOT_KEPT
     if isinstance(error, ImportError) and "pip install" in str(error):
-        return str(error), BAD_INPUT
+        return in_options(str(error)), BAD_INPUT
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{error.filename}: "
         return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}.", BAD_INPUT

@@ -149,12 +149,12 @@ def _judge(
         progress.stage("judging")
         arguments = {
             "against": rules[1],
-            "average": judged.average,
+            "average": judged.average or (None if judged.metric else _own_average(rules[0])),
             "abstain": read_abstain(judged.abstain),
             "zero_division": judged.zero_division,
             **rows.options,
         }
-        metrics = judged.metric or [_own_metric(rules[0])]
+        metrics = _metrics(judged.metric, rules[0])
         try:
             found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
         except ValueError as error:
@@ -177,10 +177,25 @@ def _judge(
     )
 
 
-def _own_metric(rule: Any) -> str:
-    """Return the metric that the rule was fitted for."""
+def _metrics(given: list[str] | None, rule: Any) -> list[Any]:
+    """Return metrics: those given, each for all outputs, or one for each of them; else the one that a rule is for."""
+    from .rule_rows import target_names
+
+    if given:
+        named = [text.partition("=") for text in given]
+        if sorted(name for name, sign, _ in named if sign) == sorted(target_names(rule)):
+            return [{name: metric for name, _, metric in named}]
+        return list(given)
     name = rule.facts.get("metric")
     if not isinstance(name, str):
         raise ValueError("the rule does not say which metric it is for; give --metric.")
+    if " (" in name:
+        raise ValueError(f"the rule was fitted for {name}; give --metric TARGET=METRIC for each output.")
     note(f"metric: {name}, which the rule was fitted for.")
-    return name
+    return [name]
+
+
+def _own_average(rule: Any) -> str | None:
+    """Return the average over outputs that a rule was fitted for."""
+    average = rule.facts.get("average")
+    return average if rule.multioutput and isinstance(average, str) else None

@@ -179,7 +179,7 @@ def read_labels_for_rule(
     table = open_table(path, separator=columns.separator, tick=tick)
     names = labels.target or [name for name in target_names(rule) if name in table.names]
     if not labels.target and names:
-        note(f"labels: column {few(names)}, after the target of the rule.")
+        note(f"labels: column{'s' if len(names) > 1 else ''} {few(names)}, after the rule's own.")
     if labels.target and len(names) != rule.schema.n_outputs and not isinstance(table, Arrays):
         raise ValueError(
             f"--target must be given for each output of the rule, {rule.schema.n_outputs}, got {len(names)}."
