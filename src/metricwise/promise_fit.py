@@ -173,12 +173,12 @@ class _Task:
         The first rule that passes is taken. The further the search has gone from where it began, the more rules had
         their chance, and the more it takes to pass: those that differ in little are hardly more than one. Of
         proportions variances tell how many rows two rules have in common, and what a Brownian motion passes at some
-        time grows with the logarithm of the time. Two decisions have one way to go, each further one has one more.
+        time grows with the logarithm of the time. Two decisions have one way to go; twice as many count as one more.
         No loss around the best one is tried, as where nothing is promised: what that adds is luck on the rows given.
         """
         single = not self.settings.randomized
         margins, begin = self.none, np.zeros(len(self.none))  # and the variances to begin with
-        ways = float(self.problem.schema.decision_width - 1)
+        ways = 1.0 + np.log2(self.problem.schema.decision_width - 1)
         for one in (False, True) if single and not search.sweeps else (single,):
             for step in range(_STEPS):
                 found = search.best(margins, single=one)
