@@ -25,8 +25,8 @@ class RuleModel(mlflow.pyfunc.PythonModel):
         """Read the rule, once."""
         self.rule = mw.load_rule(context.artifacts["rule"])
 
-    def predict(self, context: Any, model_input: Any, params: dict[str, Any] | None = None) -> Any:
-        """Decide about rows of probabilities."""
+    def predict(self, context, model_input, params=None):
+        """Decide about rows of probabilities; MLflow would read types here as a schema."""
         return self.rule.predict(model_input)
 
 

@@ -46,6 +46,15 @@ def test_it_says_what_it_does():
     assert names["decide"](0.5) == 'a "b\\"""'
 
 
+def test_labels_and_facts_of_any_characters():
+    labels = np.empty(3, dtype=object)
+    labels[:] = ["nul\0", "half \ud800", "line\r\n\u2028"]
+    rule = WeightedRule(Loss.argmax(3), (labels,), facts={"metric": 'odd "metric" \0 \\ """'}, output_names=("a\nb",))
+    names = load(rule)
+    assert names["decide_all"](np.eye(3).tolist()) == labels.tolist()
+    assert 'odd "metric" \0 \\ """' in names["__doc__"]
+
+
 def test_lines_stay_within_a_screen():
     rule = WeightedRule.from_weights({"low": 1.0, "mid": 2.5, "high": 3.1}, classes=["low", "mid", "high"])
     assert max(map(len, mw.export.to_python(rule).splitlines())) <= 120

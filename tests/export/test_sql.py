@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+import sys
 
 import duckdb
 import numpy as np
@@ -284,6 +285,28 @@ def test_labels_that_sql_has_not():
     mixed[:] = [1, 2**63]
     with pytest.raises(ValueError, match="labels must be integers of 64 bits"):
         mw.export.to_sql(WeightedRule(Loss.argmax(2), (mixed,)))
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "export"),
+    [
+        ("sqlglot", "sql", lambda: mw.export.to_sql(yes_no())),
+        ("onnx", "onnx", lambda: mw.export.to_onnx(yes_no())),
+        ("skl2onnx", "onnx", mw.export.register_converters),
+    ],
+)
+def test_what_is_missing_is_named(monkeypatch, package, extra, export):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        ImportError, match=rf"needs {package}, which is not installed: pip install metricwise\[{extra}\]"
+    ):
+        export()
+
+
+@pytest.mark.parametrize("export", [mw.export.to_sql, mw.export.to_onnx])
+def test_half_a_character(export):
+    with pytest.raises(ValueError, match=r"labels must be valid Unicode, got '\\ud800'"):
+        export(WeightedRule(Loss.argmax(2), (np.array(["a", "\ud800"]),)))
 
 
 def test_links_whose_powers_vanish():

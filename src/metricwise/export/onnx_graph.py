@@ -17,7 +17,7 @@ from ..inputs.messages import shown
 from ..rules import MixtureRule
 from ..rules.files import write_bytes
 from .graph import Builder
-from .outputs import Label, Rule, labels_of, needs_extra, output_names, read_rule
+from .outputs import Label, Rule, check_text, labels_of, needs_extra, output_names, read_rule
 
 __all__ = ["decide", "import_onnx", "key_input", "read_positive", "to_onnx"]
 
@@ -182,6 +182,7 @@ def _value(onnx: Any, name: str, table: NDArray[Any], shape: Sequence[Any]) -> A
 
 def _label_array(labels: Sequence[Label]) -> NDArray[Any]:
     """Labels as a tensor of one type: text, int64, double or bool."""
+    check_text(labels, _WHO)
     kinds = {type(label) for label in labels}
     if len(kinds) > 1:
         raise ValueError(f"{_WHO}: the labels of an output must be of one type in ONNX, got {shown(list(labels))}.")

@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 from ..rules import MixtureRule, WeightedRule, as_rule
 from ..rules.serialize import plain_labels
 
-__all__ = ["LinkTable", "OutputTable", "Rule", "labels_of", "needs_extra", "output_names", "read_rule", "unknown_kind"]
+__all__ = [
+    "Label",
+    "LinkTable",
+    "OutputTable",
+    "Rule",
+    "check_text",
+    "labels_of",
+    "needs_extra",
+    "output_names",
+    "read_rule",
+    "unknown_kind",
+]
 
 FloatArray = NDArray[np.float64]
 Label = str | int | float | bool
@@ -124,6 +135,13 @@ def labels_of(rule: Rule, who: str) -> list[tuple[Label, ...]]:
     """Return the labels of the decisions about each output."""
     seen: dict[int, tuple[Label, ...]] = {}
     return [seen.setdefault(id(labels), tuple(plain_labels(labels, who))) for labels in rule.classes]
+
+
+def check_text(labels: Sequence[Label], who: str) -> None:
+    """Refuse labels with half a character, which only JSON and Python can carry."""
+    for label in labels:
+        if isinstance(label, str) and any("\ud800" <= character <= "\udfff" for character in label):
+            raise ValueError(f"{who}: labels must be valid Unicode, got {label!r}.")
 
 
 def needs_extra(who: str, package: str, extra: str) -> ImportError:

@@ -72,9 +72,16 @@ def _source(function: Callable[..., Any]) -> str:
 
 def _opening(rule: Rule) -> str:
     """Docstring and tables."""
-    words = rule.describe().replace("\\", "\\\\").replace('"', '\\"')
+    words = "".join(map(_escaped, rule.describe()))
     head = f'"""Decisions by class probabilities, written by metricwise {__version__}.\n\n{words}\n"""\n\nimport math\n'
     return "\n".join([head, *_tables(rule)])
+
+
+def _escaped(character: str) -> str:
+    """A character as it stands in a docstring."""
+    if character in '\\"':
+        return "\\" + character
+    return character if character.isprintable() or character == "\n" else repr(character)[1:-1]
 
 
 def _tables(rule: Rule) -> list[str]:
@@ -121,9 +128,8 @@ def _closing(rule: Rule) -> str:
     """The functions that people call."""
     mixture = isinstance(rule, MixtureRule)
     both = ", or that of the second alone" if (rule.n_classes == 2).any() and not rule.schema.normalize else ""
-    numbers = (
-        "scores" if rule.schema.normalize else "probabilities"
-    ) + f" of the classes, in the order of CLASSES{both}"
+    what = "scores" if rule.schema.normalize else "probabilities"
+    numbers = f"{what} of the classes, in the order of CLASSES{both}"
     table = "RULES[drawn(SEED, key, m, EDGES[m])][m]" if mixture else "RULE[m]"
     code = f"CLASSES[m][decision({table}, {{}}, CLASSES[m], NORMALIZE)]"
     argument = ", key" if mixture else ""

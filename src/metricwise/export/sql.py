@@ -17,7 +17,18 @@ from ..inputs.probabilities import sum_tolerance
 from ..rules import MixtureRule, WeightedRule
 from ..rules.files import write_text
 from .dialects import DIALECTS, Dialect
-from .outputs import Label, LinkTable, OutputTable, Rule, labels_of, needs_extra, output_names, read_rule, unknown_kind
+from .outputs import (
+    Label,
+    LinkTable,
+    OutputTable,
+    Rule,
+    check_text,
+    labels_of,
+    needs_extra,
+    output_names,
+    read_rule,
+    unknown_kind,
+)
 
 __all__ = ["to_sql"]
 
@@ -169,6 +180,7 @@ def _read_draws(draw: str | Sequence[str] | None, rule: Rule, who: str) -> list[
 
 
 def _check_labels(labels: Sequence[Label], who: str) -> None:
+    check_text(labels, who)
     kinds = {type(label) for label in labels}
     if len(kinds) > 1:
         raise ValueError(f"{who}: the labels of an output must be of one type in SQL, got {shown(list(labels))}.")
