@@ -20,6 +20,7 @@ _HOME = {
     "near_prior": "metrics.constraint_text",
     "metrics": None,
     "displays": None,
+    "report": None,
     "solvers": None,
     "theory": None,
     "geometry": None,

@@ -93,7 +93,7 @@ def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
     if broken:
         return "no", f"Do not rely on the rule: it breaks {', '.join(broken)} on the rows given."
     n, new = len(solution.constraints), solution.value_on_new_rows
-    what = "the constraint" if n == 1 else f"all {n} constraints"
+    what = "the constraint" if n == 1 else "both constraints" if n == 2 else f"all {n} constraints"
     value = (
         f"{name} is {number(solution.value)}" if new is None else f"{name} is about {number(new.estimate)} on new rows"
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .markup import Html, tag
 from .numbers import number
 
-__all__ = ["Mark", "line_chart"]
+__all__ = ["Mark", "line_chart", "scatter_lines"]
 
 FloatArray = NDArray[np.float64]
 
@@ -38,6 +38,7 @@ def line_chart(
     height: int = 150,
     band: tuple[float, float] | None = None,
     label: str | None = None,
+    cursor: bool = False,
 ) -> Html:
     """Return lines over an axis, with marks.
 
@@ -56,6 +57,9 @@ def line_chart(
         A stretch of the horizontal axis to be shaded.
     label : str, optional
         Of the horizontal axis.
+    cursor : bool, default=False
+        Whether there is a line to be moved by a script; where the axis begins and ends is then said in the attributes
+        `data-left` and `data-right`.
 
     Examples
     --------
@@ -83,8 +87,43 @@ def line_chart(
         parts.append(tag("text", label, class_="mw-tick", x=middle, y=height - 3, text_anchor="middle"))
     for k, values in reversed(list(enumerate(lines.values()))):
         parts.append(tag("path", class_=f"mw-line mw-line-{k}", d=frame.path(x, np.asarray(values))))
+    ends = {}
+    if cursor:
+        at = frame.across(marks[-1].x)
+        parts.append(tag("line", class_="mw-cursor", x1=at, x2=at, y1=_TOP, y2=height - _BOTTOM))
+        ends = {"data_left": _LEFT, "data_right": width - _RIGHT}
     parts += [frame.mark(mark) for mark in marks]
-    return tag("svg", *parts, class_="mw-chart", viewBox=f"0 0 {width} {height}", role="img")
+    return tag("svg", *parts, class_="mw-chart", viewBox=f"0 0 {width} {height}", role="img", **ends)
+
+
+def scatter_lines(lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, title: str, size: int = 300) -> Html:
+    """Return lines of points in a square, beside its diagonal.
+
+    Parameters
+    ----------
+    lines : dict of str to pair of sequences
+        "before" is drawn with hollow squares, any other with filled circles.
+    title : str
+        For who does not see it.
+    size : int, default=300
+    """
+    end = max((float(np.max(values)) for pair in lines.values() for values in pair if len(values)), default=1.0)
+    end = min(1.0, 1.06 * end)
+    frame = _Frame((0.0, end), (0.0, end), size, size)
+    ticks = [(value, _trimmed(value)) for value in _round_ticks(0.0, end)]
+    parts = [tag("title", title), *frame.axes(ticks)]
+    parts.append(tag("path", class_="mw-line", d=frame.path(np.array([0.0, end]), np.array([0.0, end]))))
+    for name, (x, y) in lines.items():
+        style = "mw-line" if name == "before" else "mw-line mw-line-0"
+        parts.append(tag("path", class_=f"{style} mw-{name}", d=frame.path(np.asarray(x), np.asarray(y))))
+        kind = "argmax" if name == "before" else "rule"
+        parts += [frame.mark(Mark(kind, a, b), 3) for a, b in zip(x, y, strict=True)]
+    return tag("svg", *parts, class_="mw-chart mw-square", viewBox=f"0 0 {size} {size}", role="img")
+
+
+def _trimmed(value: float) -> str:
+    text = number(value)
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 @dataclass(frozen=True)
@@ -119,8 +158,7 @@ class _Frame:
         for value in _round_ticks(*self.y):
             y = self.down(value)
             out.append(tag("line", class_="mw-grid", x1=_LEFT, x2=self.width - _RIGHT, y1=y, y2=y))
-            text = number(value).rstrip("0").rstrip(".") if "." in number(value) else number(value)
-            out.append(tag("text", text, class_="mw-tick", x=_LEFT - 5, y=y + 3.5, text_anchor="end"))
+            out.append(tag("text", _trimmed(value), class_="mw-tick", x=_LEFT - 5, y=y + 3.5, text_anchor="end"))
         for value, label in ticks:
             x = self.across(value)
             side = "start" if x < _LEFT + 15 else "end" if x > self.width - _RIGHT - 15 else "middle"
@@ -128,11 +166,13 @@ class _Frame:
             out.append(tag("text", label, class_="mw-tick", x=x, y=bottom + 17, text_anchor=side))
         return out
 
-    def mark(self, mark: Mark) -> Html:
+    def mark(self, mark: Mark, size: float = 4.5) -> Html:
         x, y = self.across(mark.x), self.down(mark.y)
         if mark.kind == "argmax":
-            return tag("rect", class_="mw-argmax", x=x - 4, y=y - 4, width=8, height=8)
-        return tag("circle", class_="mw-rule", cx=x, cy=y, r=5)
+            return tag(
+                "rect", class_="mw-argmax", x=round(x - size, 1), y=round(y - size, 1), width=2 * size, height=2 * size
+            )
+        return tag("circle", class_="mw-rule", cx=x, cy=y, r=size + 0.5)
 
 
 def _round_ticks(low: float, high: float, n: int = 3) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..evaluation import allowed_for, read_aims, read_judged, read_rule
 from ..losses import Loss
+from ..metrics.aim import Aim
 from ..oracles import Counts
 from ..problem import Problem, components
 from ..rules import Link, MixtureRule, WeightedRule
@@ -191,8 +193,11 @@ class Details:
         strict = "pos_label" in options
         options.setdefault("pos_label", getattr(aim.metric, "pos_label", None))
         aims = read_aims(metrics, problem.schema, aim.output_weight, strict=strict, allowed=problem.allowed, **options)
-        record = {name: one for name, one in aims.items() if name != aim.name}
-        return replace(self, problem=replace(problem, record=record))
+        return self.recording({name: one for name, one in aims.items() if name != aim.name})
+
+    def recording(self, aims: Mapping[str, Aim]) -> Details:
+        """Return the details with these aims, and no others, beside the first one."""
+        return replace(self, problem=replace(self._rows, record=dict(aims)))
 
     @property
     def link(self) -> Link | None:

@@ -337,6 +337,24 @@ class Solution:
         """
         return above("displays").display_of(self).plot(ax=ax, **kwargs)
 
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page that says all that is known of the solution, for people who do not program; needs Jinja.
+
+        One HTML file that fetches nothing: whether the rule is worth it, what it decides, what changes for whom, the
+        promises, pictures, a slider along the way from argmax to the rule, and how to apply it.
+
+        Parameters
+        ----------
+        path : path
+            Written whole or not at all.
+
+        See Also
+        --------
+        metricwise.report.write : The same of a rule and other rows.
+        metricwise.report.summarize : What it says, as a dict.
+        """
+        above("report").write(path, self)
+
     def _repr_html_(self) -> str:
         return str(above("cards").solution_card(self))
 

@@ -1,0 +1,438 @@
+"""What a report says, as a dict that JSON can hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._version import __version__
+from ..cards.numbers import advice, metric_name, number, promise_words
+from ..cards.rule_table import rule_table
+from ..details import Curve, Details
+from ..evaluation import Comparison, evaluate, read_rule
+from ..inputs import python_labels
+from ..metrics.naming import same_classes
+from ..solvers import Estimate, Solution
+from .applying import ways_to_apply
+
+__all__ = ["Subject", "summarize"]
+
+FloatArray = NDArray[np.float64]
+T = TypeVar("T")
+
+_MANY_CLASSES = 20  # of which confusions are shown, cell by cell
+_MOST_FLOWS = 12
+_MOST_PARTS = 400
+_DIGITS = 5  # of numbers along the path
+
+# What is shown beside the metric, where it means something for the target.
+_COMPANIONS = {
+    "binary": ("f1", "precision", "recall", "accuracy", "balanced_accuracy"),
+    "multiclass": ("accuracy", "balanced_accuracy", "macro_f1", "min_recall"),
+    "several": ("hamming_accuracy", "f1", "precision", "recall"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What a report is about.
+
+    Parameters
+    ----------
+    rule : WeightedRule or MixtureRule
+    solution : Solution or None
+        None where a rule is judged on rows that it was not fitted to.
+    details : Details or None
+        None where no rows are known.
+    comparison : Comparison or None
+        Of a rule alone, its first metric on the rows, with intervals.
+    """
+
+    rule: Any
+    solution: Solution | None
+    details: Details | None
+    comparison: Comparison | None = None
+
+    @classmethod
+    def of(cls, found: Any, proba: Any = None, y: Any = None, metrics: Any = None, **options: Any) -> Subject:
+        """Return the subject that is meant; see :func:`summarize`."""
+        if proba is None:
+            if isinstance(found, Solution):
+                return cls(found.rule, found, _known(lambda: found.details))
+            raise ValueError("report: proba and y must be given for a rule, which knows no rows.")
+        rule = read_rule(found, "report")
+        details = Details.of_rows(rule, proba, y, metrics, who="report", **options)
+        assert details.problem is not None
+        name = details.problem.aim.name
+        judged = evaluate(rule, proba, y, {name: _first(metrics, rule)}, **options)
+        return cls(rule, None, details, judged[name])
+
+
+def summarize(found: Any, proba: Any = None, y: Any = None, metrics: Any = None, **options: Any) -> dict[str, Any]:
+    """Return all that a report says, in types that JSON has.
+
+    Parameters
+    ----------
+    found : Solution, WeightedRule, MixtureRule, path, str or dict
+        A solution is reported on by itself, on the rows that it was fitted to. A rule, or a solution with other rows,
+        is judged on the rows given.
+    proba, y : array-like, optional
+        Rows with labels, as :func:`metricwise.evaluate` takes them.
+    metrics : str, Metric, callable, list or dict, optional
+        What the rule is judged by there, and others; None: what it was made for.
+    **options
+        As :func:`metricwise.evaluate` takes them: `sample_weight`, `pos_label`, `average` and so on.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> import json
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> from metricwise.report import summarize
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(1, 3, 2000)
+    >>> y = (rng.random(2000) < p).astype(int)
+    >>> summary = summarize(mw.optimize(p, y, "f1"))
+    >>> summary["advice"]["kind"], summary["path"]["kind"], len(json.dumps(summary)) < 100_000
+    ('yes', 'threshold', True)
+    """
+    subject = Subject.of(found, proba, y, metrics, **options)
+    return {
+        "metricwise": __version__,
+        "metric": _metric(subject),
+        "advice": _advice(subject),
+        "figures": _figures(subject),
+        "rule": _rule(subject),
+        "promises": _promises(subject),
+        "recorded": _recorded(subject),
+        "path": _path(subject),
+        "moves": _moves(subject),
+        "gains": _gains(subject),
+        "reliability": _reliability(subject),
+        "facts": _facts(subject),
+        "status": "" if subject.solution is None else subject.solution.status,
+        "apply": ways_to_apply(subject.rule),
+    }
+
+
+def _first(metrics: Any, rule: Any) -> Any:
+    """The first of some metrics."""
+    if metrics is None:
+        return rule.facts["metric"]
+    if isinstance(metrics, Mapping):
+        return next(iter(metrics.values()))
+    return metrics[0] if isinstance(metrics, (list, tuple)) else metrics
+
+
+def _known(part: Callable[[], T]) -> T | None:
+    """Return a part of the details; None where rows would be needed that are not known."""
+    try:
+        return part()
+    except ValueError:
+        return None
+
+
+def _number(value: Any) -> float | None:
+    """A number that JSON has."""
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _interval(estimate: Estimate | None) -> dict[str, float | None] | None:
+    if estimate is None:
+        return None
+    return {name: _number(getattr(estimate, name)) for name in ("estimate", "low", "high")}
+
+
+# --------------------------------------------------------------------------------------------------- is it worth it
+
+
+def _metric(subject: Subject) -> str:
+    if subject.solution is None and subject.details is not None and subject.details.problem is not None:
+        return subject.details.problem.aim.name
+    return "the metric" if subject.solution is None else metric_name(subject.solution)
+
+
+def _advice(subject: Subject) -> dict[str, str]:
+    if subject.solution is not None:
+        kind, sentence = advice(subject.solution)
+        return {"kind": kind, "sentence": sentence}
+    assert subject.comparison is not None
+    gain, name = subject.comparison.difference, _metric(subject)
+    ends = f"95 % interval {number(gain.low, True)} to {number(gain.high, True)}"
+    if gain.low > 0:
+        return {
+            "kind": "yes",
+            "sentence": f"Use the rule: on these rows it adds {number(gain.estimate)} to {name}, {ends}.",
+        }
+    if gain.high < 0:
+        said = f"Do not use the rule: on these rows it takes {number(-gain.estimate)} from {name}, {ends}."
+        return {"kind": "no", "sentence": said}
+    said = (
+        f"These rows cannot tell the rule from plain argmax: {name} changes by {number(gain.estimate, True)}, {ends}."
+    )
+    return {"kind": "maybe", "sentence": said}
+
+
+def _figures(subject: Subject) -> dict[str, Any]:
+    solution = subject.solution
+    if solution is None:
+        assert subject.comparison is not None
+        one = subject.comparison
+        return {
+            "value": one.value.estimate,
+            "baseline": one.baseline.estimate,
+            "value_on_new_rows": _interval(one.value),
+            "gain": _interval(one.difference),
+            "expected": False,
+            "given": "these rows",
+        }
+    return {
+        "value": _number(solution.value),
+        "baseline": _number(solution.baseline),
+        "value_on_new_rows": _interval(solution.value_on_new_rows),
+        "gain": _interval(solution.gain),
+        "expected": solution.counted == "expected",
+        "given": "the rows given",
+    }
+
+
+# -------------------------------------------------------------------------------------------------------------- rule
+
+
+def _rule(subject: Subject) -> dict[str, Any]:
+    found = rule_table(subject.rule, most=60)
+    table = None
+    if found is not None:
+        rows = [list(row) for row in found.rows]
+        table = {"head": list(found.head), "rows": rows, "more": found.more, "caption": found.caption}
+    return {"kind": type(subject.rule).__name__, "words": subject.rule.describe().splitlines(), "table": table}
+
+
+def _promises(subject: Subject) -> list[dict[str, Any]]:
+    if subject.solution is None:
+        return []
+    out = []
+    for one in subject.solution.constraints:
+        kept, words = promise_words(one)
+        out.append(
+            {
+                "name": one.name,
+                "low": _number(one.low),
+                "high": _number(one.high),
+                "value": _number(one.value),
+                "margin": _number(one.margin),
+                "price": _number(one.price),
+                "on_new_rows": _interval(one.on_new_rows),
+                "kept": kept,
+                "words": words,
+            }
+        )
+    return out
+
+
+def _recorded(subject: Subject) -> list[dict[str, Any]]:
+    if subject.solution is None:
+        return []
+    return [
+        {"name": name, "value": _number(one.value), "baseline": _number(one.baseline)}
+        for name, one in subject.solution.recorded.items()
+    ]
+
+
+# -------------------------------------------------------------------------------------------------------------- path
+
+
+def _path(subject: Subject) -> dict[str, Any] | None:
+    """What the slider moves along: metrics and confusions of rules from argmax to the one found, and beyond."""
+    details = subject.details
+    if details is None:
+        return None
+    curve = _known(lambda: _beside(details).curve)
+    curve = _known(lambda: details.curve) if curve is None else curve
+    if curve is None:
+        return None
+    solution = subject.solution
+    bounds = (
+        {} if solution is None else {one.name: [_number(one.low), _number(one.high)] for one in solution.constraints}
+    )
+    ends = None if solution is None else solution.threshold_range
+    shown = None
+    if ends is not None and ends.shape == (2,) and np.isfinite(ends).all():
+        shown = [float(end) for end in ends]
+    return {
+        "kind": curve.kind,
+        "position": _rounded(np.maximum(curve.position, 0.0)),
+        "plain": curve.plain,
+        "chosen": curve.chosen,
+        "values": {name: _rounded(values) for name, values in curve.values.items()},
+        "bounded": {name: _rounded(values) for name, values in curve.bounded.items()},
+        "bounds": bounds,
+        "range": shown,
+        "rows": curve.n_rows,
+        "positive": str(python_labels(subject.rule.classes[0])[1]),
+        "confusion": _confusions(subject, curve),
+    }
+
+
+def _beside(details: Details) -> Details:
+    """The details with the usual metrics along the curve as well, as far as they mean something."""
+    rule = details.rule
+    kind = "several" if rule.multioutput else "binary" if rule.width == 2 else "multiclass"
+    assert details.problem is not None
+    own = dict(details.problem.record)
+    aims = dict(own)
+    for name in _COMPANIONS[kind]:
+        one = _known(lambda name=name: details.with_metrics([name]))  # type: ignore[misc]
+        if one is not None and one.problem is not None:
+            aims |= {key: aim for key, aim in one.problem.record.items() if key not in aims}
+    return details.recording(aims)
+
+
+def _rounded(values: FloatArray) -> list[float | None]:
+    return [None if not math.isfinite(value) else round(value, _DIGITS) for value in values.tolist()]
+
+
+def _confusions(subject: Subject, curve: Curve) -> dict[str, Any] | None:
+    """Weights of rows by true class and decision at every position, of all outputs with the same classes together."""
+    rule, details = subject.rule, subject.details
+    if details is None or rule.width > _MANY_CLASSES or not same_classes(rule.classes):
+        return None
+    weight = _known(lambda: details.weight)
+    if weight is None:
+        return None
+    k, d = (len(own[0]) for own in (rule.classes, rule.schema.decisions))
+    pooled = np.einsum("m,tmij->tij", weight, curve.confusion)[:, :k, :d]
+    whole = bool(np.abs(weight - np.round(weight)).max() < 1e-6 and details.labelled)
+    cells = np.round(pooled).astype(int) if whole else np.round(pooled, 2)
+    return {
+        "labels": [str(label) for label in python_labels(rule.classes[0])],
+        "decisions": [str(label) for label in python_labels(rule.schema.decisions[0])],
+        "cells": cells.reshape(len(cells), -1).tolist(),
+        "whole": whole,
+    }
+
+
+# ----------------------------------------------------------------------------------------------- what changes for whom
+
+
+def _moves(subject: Subject) -> dict[str, Any] | None:
+    details = subject.details
+    moves = None if details is None else _known(lambda: details.moves)
+    if moves is None:
+        return None
+    rule = subject.rule
+    labels = [[str(label) for label in python_labels(own)] for own in rule.schema.decisions]
+    total = moves.total
+    moved = [(m, a, b) for m, a, b in np.argwhere(total > 0).tolist() if a != b]
+    moved.sort(key=lambda place: -total[place])
+    flows = [
+        {
+            "output": _output_name(rule, m),
+            "from": labels[m][a],
+            "to": labels[m][b],
+            **{kind: float(getattr(moves, kind)[m, a, b]) for kind in ("gained", "lost", "neither")},
+            "total": float(total[m, a, b]),
+        }
+        for m, a, b in moved[:_MOST_FLOWS]
+    ]
+    more = moved[_MOST_FLOWS:]
+    return {
+        "moved": moves.moved,
+        "expected": moves.expected,
+        "flows": flows,
+        "more": len(more),
+        "rest": float(sum(total[place] for place in more)),
+    }
+
+
+def _output_name(rule: Any, m: int) -> str | None:
+    if not rule.multioutput:
+        return None
+    names = rule.schema.output_names
+    return f"output {m}" if names is None else str(names[m])
+
+
+def _gains(subject: Subject) -> dict[str, Any] | None:
+    details = subject.details
+    gains = None if details is None else _known(lambda: details.gains)
+    if gains is None:
+        return None
+    order = np.argsort(-gains.difference[:, 0], kind="stable")
+    if len(order) > _MOST_PARTS:
+        order = np.concatenate([order[: _MOST_PARTS // 2], order[-_MOST_PARTS // 2 :]])
+    parts = [
+        {
+            "name": gains.names[p],
+            "value": _number(gains.value[p, 0]),
+            "baseline": _number(gains.baseline[p, 0]),
+            "difference": _number(gains.difference[p, 0]),
+            "low": _number(gains.difference[p, 1]),
+            "high": _number(gains.difference[p, 2]),
+        }
+        for p in order.tolist()
+    ]
+    low, high = gains.difference[:, 1], gains.difference[:, 2]
+    counts = {"better": int((low > 0).sum()), "worse": int((high < 0).sum())}
+    return {"by": gains.by, "metric": gains.metric, "parts": parts, "n_parts": gains.n_parts, **counts}
+
+
+def _reliability(subject: Subject) -> dict[str, Any] | None:
+    details = subject.details
+    found = None if details is None else _known(lambda: details.reliability)
+    if found is None:
+        return None
+    both = {"before": found.before, "after": found.after}
+    return {
+        name: None
+        if bins is None
+        else {"predicted": _rounded(bins.predicted), "observed": _rounded(bins.observed), "error": bins.error}
+        for name, bins in both.items()
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------- facts
+
+
+def _facts(subject: Subject) -> list[list[str]]:
+    """Facts of the data and of the solver, as pairs of text."""
+    rule, solution, details = subject.rule, subject.solution, subject.details
+    rows = details.problem.n_rows if details is not None and details.problem is not None else rule.facts.get("rows")
+    pairs: list[tuple[str, Any]] = [("Rows", f"{rows:,}" if isinstance(rows, int) else rows)]
+    schema = rule.schema
+    if rule.multioutput:
+        pairs.append(("Outputs", f"{schema.n_outputs:,}"))
+    sizes = sorted(set(schema.n_classes.tolist()))
+    pairs.append(("Classes", str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"))
+    counts = rule.facts.get("class_counts")
+    if isinstance(counts, list) and len(counts) == 1 and len(counts[0]) <= _MANY_CLASSES:
+        labels = python_labels(rule.classes[0])
+        pairs.append(("Rows of each class", ", ".join(f"{a}: {b:,}" for a, b in zip(labels, counts[0], strict=True))))
+    for name, key in (("Average over outputs", "average"), ("Recipe", "recipe"), ("Made by metricwise", "metricwise")):
+        if key != "average" or rule.multioutput:
+            pairs.append((name, rule.facts.get(key)))
+    if solution is not None:
+        pairs += _solver_facts(solution)
+    return [[name, str(value)] for name, value in pairs if value is not None]
+
+
+def _solver_facts(solution: Solution) -> list[tuple[str, Any]]:
+    pairs: list[tuple[str, Any]] = [
+        ("Outcome", solution.outcome.value),
+        ("Counted with", "labels" if solution.counted == "labels" else "probabilities"),
+        ("Passes over the rows", f"{solution.n_passes:,}"),
+    ]
+    if solution.upper_bound is not None:
+        pairs.append(("Upper bound", number(solution.upper_bound)))
+        pairs.append(("Gap to it", f"{solution.gap:.1e}"))
+    if solution.alternative is not None:
+        pairs.append(("The other kind of rule would reach", number(solution.alternative)))
+    return pairs

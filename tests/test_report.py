@@ -1,0 +1,197 @@
+"""Reports: what they say is what was counted, in types that JSON has, on a page that fetches nothing."""
+
+import json
+import pickle
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn import metrics as sk
+
+import metricwise as mw
+from metricwise import report
+
+pytest.importorskip("jinja2")
+
+NASTY = ["<script>boom()</script>", "'\"><img src=x onerror=boom()>", "</script><b>&amp; long " + "x" * 90]
+
+
+def binary(n=1000, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1, 3, n)
+    return p, np.where(rng.random(n) < p**1.2, "fraud", "fine")
+
+
+def three(n=400, names=("low", "mid", "high")):
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet([3, 2, 1], n)
+    return P, np.array(names)[(P.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)]
+
+
+@pytest.fixture(scope="module")
+def solution():
+    return mw.optimize(*binary(), "f1", pos_label="fraud", record=["mcc"])
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, and the text of each cell."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self.stack = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, name, attrs):
+        self.elements.append((name, dict(attrs)))
+        self.stack.append(name)
+
+    def handle_endtag(self, name):
+        while self.stack and self.stack.pop() != name:
+            pass
+
+    def handle_data(self, data):
+        if not (self.stack and self.stack[-1] in ("script", "style")):
+            self.texts.append(data)
+
+
+def test_a_summary_is_json_and_says_what_was_found(solution):
+    found = report.summarize(solution)
+    again = json.loads(json.dumps(found, allow_nan=False))
+    assert again == found
+    assert found["figures"]["value"] == solution.value
+    assert found["figures"]["gain"]["low"] == solution.gain.low
+    assert found["advice"]["kind"] == "yes"
+    assert found["rule"]["words"] == solution.rule.describe().splitlines()
+    assert mw.load_rule(found["apply"]["json"]) == solution.rule
+    assert dict(found["facts"])["Rows"] == "1,000"
+    assert found["recorded"] == [
+        {"name": "mcc", "value": solution.recorded["mcc"].value, "baseline": solution.recorded["mcc"].baseline}
+    ]
+
+
+def test_what_the_slider_moves_along_is_what_scikit_learn_says(solution):
+    p, y = binary()
+    path = report.summarize(solution)["path"]
+    assert list(path["values"])[:2] == ["f1", "mcc"]
+    known = {
+        "f1": lambda d: sk.f1_score(y, d, pos_label="fraud"),
+        "precision": lambda d: sk.precision_score(y, d, pos_label="fraud"),
+        "recall": lambda d: sk.recall_score(y, d, pos_label="fraud"),
+        "accuracy": lambda d: sk.accuracy_score(y, d),
+        "balanced_accuracy": lambda d: sk.balanced_accuracy_score(y, d),
+        "mcc": lambda d: sk.matthews_corrcoef(y, d),
+    }
+    assert set(path["values"]) == set(known)
+    for at in (path["chosen"], path["plain"]):
+        threshold = solution.rule.threshold if at == path["chosen"] else 0.5
+        decided = np.where(p > threshold, "fraud", "fine")
+        for name, score in known.items():
+            assert path["values"][name][at] == pytest.approx(score(decided), abs=1e-5)
+        cells = np.reshape(path["confusion"]["cells"][at], (2, 2))
+        np.testing.assert_array_equal(cells, sk.confusion_matrix(y, decided))
+
+
+@pytest.mark.parametrize("kind", ["multilabel", "outputs", "abstain", "unlabelled", "mixture", "constraints", "many"])
+def test_every_kind_of_target_has_a_report(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    P, y = three()
+    if kind == "multilabel":
+        Q = rng.beta(0.5, 3, (300, 20))
+        found = mw.optimize(Q, (rng.random(Q.shape) < Q).astype(int), "f1", average="macro")
+    elif kind == "outputs":
+        Y = np.stack([y.astype(object), np.where(P[:, 0] > 0.4, "no", "yes").astype(object)], axis=1)
+        pair = np.stack([P[:, 0], 1 - P[:, 0]], axis=1)
+        found = mw.optimize([P, pair], Y, "accuracy", average="macro", classes=[["low", "mid", "high"], ["no", "yes"]])
+    elif kind == "abstain":
+        found = mw.optimize(P, y, "accuracy", abstain=0.3, classes=["low", "mid", "high"])
+    elif kind == "unlabelled":
+        found = mw.optimize(P, None, "macro_f1")
+    elif kind == "mixture":
+        found = mw.optimize(P, None, "min_recall", randomized=True)
+    elif kind == "constraints":
+        found = mw.optimize(*binary(2000), "recall", pos_label="fraud", subject_to="precision >= 0.6")
+    else:
+        wide = rng.dirichlet(np.ones(60), 300)
+        codes = rng.integers(0, 60, 300)
+        found = mw.optimize(wide, codes, "accuracy", classes=range(60), confusion="labels", recalibrate=False)
+    json.dumps(report.summarize(found), allow_nan=False)
+    path = tmp_path / "report.html"
+    found.report(path)
+    text = path.read_text(encoding="utf-8")
+    assert text.rstrip().endswith("</html>")
+    assert len(text) < 3_000_000
+
+
+def test_a_rule_on_other_rows(tmp_path):
+    p, y = binary()
+    rule = mw.optimize(p, y, "f1", pos_label="fraud").rule
+    new, truth = binary(seed=3)
+    found = report.summarize(rule, new, truth, ["f1", "accuracy"], pos_label="fraud")
+    judged = mw.evaluate(rule, new, truth, "f1", pos_label="fraud")["f1"]
+    assert found["figures"]["gain"]["estimate"] == judged.difference.estimate
+    assert found["figures"]["given"] == "these rows"
+    assert "on these rows it adds" in found["advice"]["sentence"]
+    worse = mw.WeightedRule.from_thresholds(0.999, classes=["fine", "fraud"], pos_label="fraud")
+    said = report.summarize(worse, new, truth, "f1", pos_label="fraud")["advice"]
+    assert said["kind"] == "no"
+    report.write(tmp_path / "r.html", worse, new, truth, "f1", pos_label="fraud")
+    with pytest.raises(ValueError, match="proba and y must be given for a rule"):
+        report.summarize(rule)
+
+
+def test_without_its_rows_a_solution_says_the_rest(solution, tmp_path):
+    fresh = mw.optimize(*binary(), "f1", pos_label="fraud")
+    again = pickle.loads(pickle.dumps(fresh))  # noqa: S301
+    found = report.summarize(again)
+    assert found["path"] is None
+    assert found["moves"] is None
+    assert found["figures"]["value"] == fresh.value
+    again.report(tmp_path / "r.html")
+
+
+def test_labels_are_inert():
+    P, y = three(names=NASTY)
+    text = report.render(report.summarize(mw.optimize(P, y, "macro_f1", classes=NASTY)))
+    page = Page(text)
+    assert sum(name == "script" for name, _ in page.elements) == 2  # the data and our own
+    assert not any(name in ("img", "iframe", "object", "link") for name, _ in page.elements)
+    assert not any(key.startswith("on") for _, attrs in page.elements for key in attrs)
+    shown = "".join(page.texts)
+    for label in NASTY:
+        assert label in shown
+
+
+def test_nothing_is_fetched(solution):
+    page = Page(report.render(report.summarize(solution)))
+    links = [attrs[key] for _, attrs in page.elements for key in ("src", "href", "action") if key in attrs]
+    assert all(link.startswith("data:") for link in links)
+    policy = next(attrs["content"] for _, attrs in page.elements if attrs.get("http-equiv"))
+    assert policy.startswith("default-src 'none'")
+    assert not re.search(r"url\(|@import|https?://", report.render(report.summarize(solution)).split("<main>")[0])
+
+
+def test_nothing_is_left_where_writing_fails(solution, tmp_path):
+    with pytest.raises(OSError, match="missing"):
+        solution.report(tmp_path / "missing" / "report.html")
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with pytest.raises(ValueError, match="proba and y must be given"):
+        report.write(path, solution.rule)
+    assert path.read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_reports_say_what_they_need():
+    code = (
+        "import sys; sys.modules['jinja2'] = None\n"
+        "import metricwise as mw\n"
+        "solution = mw.optimize([0.1, 0.4, 0.6, 0.9] * 20, [0, 0, 1, 1] * 20, 'f1')\n"
+        "try: solution.report('never.html')\n"
+        "except ImportError as error: print(error)\n"
+        "print('matplotlib' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == ["report needs Jinja: pip install metricwise[report].", "False"]
