@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from .._version import __version__
-from . import deciding, exporting, fitting, judging, looking, plain
+from . import deciding, exporting, fitting, judging, looking, plain, reporting
 from .exits import BAD_INPUT, guarded, note
 
 __all__ = ["app", "run"]
@@ -92,6 +92,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "trade-off": fitting.trade_off,
     "explain": looking.explain,
     "export": exporting.export,
+    "report": reporting.report,
     "metrics": looking.metrics,
     "demo": plain.demo,
     "versions": plain.versions,

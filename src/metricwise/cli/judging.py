@@ -11,7 +11,7 @@ from .fitting import read_abstain
 from .options import ColumnOptions, Json, JudgeOptions, LabelOptions, Rule, Table, takes
 from .printing import interval, print_json, print_table, say
 
-__all__ = ["compare", "evaluate"]
+__all__ = ["compare", "evaluate", "own_metric"]
 
 
 @takes(LabelOptions, JudgeOptions, ColumnOptions)
@@ -149,12 +149,12 @@ def _judge(
         progress.stage("judging")
         arguments = {
             "against": rules[1],
-            "average": judged.average or (None if judged.metric else _own_average(rules[0])),
+            "average": judged.average or (None if judged.metric else own_average(rules[0])),
             "abstain": read_abstain(judged.abstain),
             "zero_division": judged.zero_division,
             **rows.options,
         }
-        metrics = _metrics(judged.metric, rules[0])
+        metrics = metrics_for(judged.metric, rules[0])
         try:
             found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
         except ValueError as error:
@@ -177,7 +177,7 @@ def _judge(
     )
 
 
-def _metrics(given: list[str] | None, rule: Any) -> list[Any]:
+def metrics_for(given: list[str] | None, rule: Any) -> list[Any]:
     """Return metrics: those given, each for all outputs, or one for each of them; else the one that a rule is for."""
     from .rule_rows import target_names
 
@@ -195,7 +195,7 @@ def _metrics(given: list[str] | None, rule: Any) -> list[Any]:
     return [name]
 
 
-def _own_average(rule: Any) -> str | None:
+def own_average(rule: Any) -> str | None:
     """Return the average over outputs that a rule was fitted for."""
     average = rule.facts.get("average")
     return average if rule.multioutput and isinstance(average, str) else None

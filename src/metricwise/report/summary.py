@@ -66,6 +66,8 @@ class Subject:
                 return cls(found.rule, found, _known(lambda: found.details))
             raise ValueError("report: proba and y must be given for a rule, which knows no rows.")
         rule = read_rule(found, "report")
+        if metrics is None and rule.multioutput and options.get("average") is None:
+            options["average"] = rule.facts.get("average")
         details = Details.of_rows(rule, proba, y, metrics, who="report", **options)
         assert details.problem is not None
         name = details.problem.aim.name
