@@ -12,6 +12,8 @@ from ._version import __version__
 
 _HOME = {
     "optimize": "optimization",
+    "Table": "table_files",
+    "predict_table": "table_prediction",
     "evaluate": "evaluation",
     "trade_off": "frontier",
     "at_least": "metrics.constraint_text",

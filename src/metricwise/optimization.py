@@ -80,7 +80,9 @@ def optimize(
         (N, M, K), or a list of M arrays (N, K_m), which is what scikit-learn's multioutput ``predict_proba`` returns.
         Without y, a 2-D array is (N, K). Columns of data frames are matched to classes by name, in a list of frames
         too. Dask arrays and data frames are read where they lie, chunk by chunk, in every pass; see :doc:`/scale`.
+        Tables are read in batches: a :class:`metricwise.Table`, or the path of files that it takes.
     y : array-like of shape (N,) or (N, M), or None
+        Of a table, the name of the column of labels, or a list of names; weights and groups are names of columns too.
         Labels; NaN, None, NA and masked entries are missing. None: the probabilities are their own labels. Ordinal
         metrics go by the order of an ordered categorical, unless they have an `order` of their own.
     metric : str, Metric, callable, dict or list
@@ -381,6 +383,7 @@ def read_problem(
         weight_kind=weight_kind,
         groups=groups,
         time=time,
+        pos_label=pos_label,
         who=who,
     )
     rows, schema, declared, scales = data.rows, data.schema, data.declared, data.scales

@@ -1,4 +1,4 @@
-"""From what users hand over to a source of rows: arrays in memory, or a collection that is read in pieces.
+"""From what users hand over to a source of rows: arrays in memory, a table in batches, a Dask collection.
 
 Owns which engine serves what was given. Must not know metrics or rules.
 """
@@ -7,19 +7,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from . import inputs
 from .sources import MemorySource, SourceBase
 
 __all__ = ["read_source"]
 
 
-def read_source(proba: Any, y: Any, *, who: str = "optimize", **options: Any) -> tuple[inputs.Data, SourceBase]:
+def read_source(
+    proba: Any, y: Any, *, pos_label: Any = None, who: str = "optimize", **options: Any
+) -> tuple[inputs.Data, SourceBase]:
     """Read what is known of all rows, and open the source of them.
 
     Parameters
     ----------
     proba, y
         As in :func:`metricwise.optimize`.
+    pos_label : object, optional
+        The positive class, which the only column of probabilities of a table is of.
     who : str
         For messages.
     **options
@@ -32,13 +38,19 @@ def read_source(proba: Any, y: Any, *, who: str = "optimize", **options: Any) ->
         weights, how many classes.
     SourceBase
     """
+    proba, y = _mapped(proba), _mapped(y)
     if inputs.is_lazy(proba):
         from .sources.dask_reading import read_collection
 
         data, source = read_collection(proba, y, who=who, **options)
-        _check_weights(source, who)
-        return data, source
+        return data, _checked(source, who)
+    if inputs.is_table(proba, y):
+        from .sources.tables import read_table_source
+        from .table_files import Table
 
+        table = proba if isinstance(proba, Table) else Table(proba)
+        data, batches = read_table_source(table, y, pos_label=pos_label, who=who, **options)
+        return data, _checked(batches, who)
     data = inputs.read_data(proba, y, who=who, **options)
     memory = MemorySource(data.rows, data.schema)
     if data.counts is not None:
@@ -46,7 +58,18 @@ def read_source(proba: Any, y: Any, *, who: str = "optimize", **options: Any) ->
     return data, memory
 
 
-def _check_weights(source: SourceBase, who: str) -> None:
+def _mapped(values: Any) -> Any:
+    """Return the array of an .npy file without reading it: its pages are, as they are needed."""
+    if (isinstance(values, str) or hasattr(values, "__fspath__")) and str(values).lower().endswith(".npy"):
+        try:
+            return np.load(values, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise ValueError(f"{values}: this is no array of numbers or text: {error}.") from None
+    return values
+
+
+def _checked(source: SourceBase, who: str) -> SourceBase:
     """Refuse weights of rows that were read in pieces by what they add up to; that none is positive is said later."""
     if source.weighted and source.labelled and source.class_weights.any():
         inputs.check_sum(float(source.class_weights.sum()), None, who)
+    return source

@@ -44,10 +44,13 @@ class Sample:
         Ascending.
     frequency : ndarray of shape (n,)
         Rows of the whole that a row stands for; sums to N.
+    stratum : ndarray of shape (n,), int, optional
+        What each was drawn for; see :class:`Strata`.
     """
 
     rows: IntArray
     frequency: FloatArray
+    stratum: IntArray | None = None
 
 
 def draw_rows(
@@ -209,7 +212,7 @@ class Strata:
         quota = _quotas(size, self.rarity, n_rows)
         rows, own = _lowest(below, size, quota)
         frequency = size / np.maximum(np.bincount(own, minlength=len(size)), 1)
-        return Sample(rows, frequency[own])
+        return Sample(rows, frequency[own], own - 1)
 
 
 def _lowest(below: Callable[[KeyArray], Found], size: IntArray, quota: IntArray) -> tuple[IntArray, IntArray]:

@@ -104,7 +104,7 @@ def test_without_pyarrow_a_sentence_says_how_to_get_it(tmp_path):
     words = ["fit", str(tmp_path / "rows.csv"), "-t", "y", "-m", "f1", "-o", str(tmp_path / "rule.json")]
     done = python(WITHOUT.format(package="pyarrow", words=words))
     assert done.returncode == 2
-    assert done.stderr == "metricwise: tables need pyarrow: pip install 'metricwise[cli]'.\n"
+    assert done.stderr == "metricwise: tables need pyarrow: pip install 'metricwise[tables]'.\n"
 
 
 def test_completion_knows_commands_and_metrics():

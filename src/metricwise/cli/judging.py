@@ -11,7 +11,7 @@ from .fitting import read_abstain
 from .options import ColumnOptions, Json, JudgeOptions, LabelOptions, Rule, Table, takes
 from .printing import interval, print_json, print_table, say
 
-__all__ = ["compare", "evaluate", "own_metric"]
+__all__ = ["compare", "evaluate", "metrics_for", "own_average"]
 
 
 @takes(LabelOptions, JudgeOptions, ColumnOptions)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs import ProbabilityColumns, few, match_label, probability_columns, python_labels, shown
+from ..inputs.columns import all_classes, check_singles, tables_of_columns
 from ..table_files import Arrays, Columns, open_table
 from .exits import note
 from .options import ColumnOptions, LabelOptions
@@ -251,7 +252,10 @@ def read_labelled(
     else:
         _check_two_classes(targets)
         found = _find_columns(table, targets, declared, positive, columns, labels.known)
-        declared = [_all_classes(*each) for each in zip(declared, found, targets, strict=True)]
+        declared = [
+            all_classes(own, columns_found, one.labels)
+            for own, columns_found, one in zip(declared, found, targets, strict=True)
+        ]
         proba, given = proba_columns(table, found, [one.name for one in targets], declared)
     options = {**row_options(table, labels), "pos_label": positive}
     if given is not None and not (several and all(one is None for one in given)):
@@ -267,14 +271,6 @@ def read_labelled(
         tuple(targets[0].labels),
         tuple(said is not None or has_order(one.column) for said, one in zip(said_classes, targets, strict=True)),
     )
-
-
-def _all_classes(declared: list[Any] | None, found: ProbabilityColumns, target: Target) -> list[Any] | None:
-    """Return the classes that must be said: those given, and numbers that columns show and labels do not."""
-    unseen = [label for label in found.classes if label not in target.labels]
-    if declared is not None or not unseen or any(isinstance(label, str) for label in unseen):
-        return declared
-    return sorted(found.classes)
 
 
 def _check_two_classes(targets: Sequence[Target]) -> None:
@@ -351,22 +347,9 @@ def proba_columns(
     table: Columns, found: Sequence[ProbabilityColumns], outputs: Sequence[str], declared: Sequence[list[Any] | None]
 ) -> tuple[Any, Any]:
     """Return probabilities and the classes that must be said with them, of one output or several."""
+    check_singles(found, outputs, table.path)
     numbers = table.numbers(list(dict.fromkeys(name for one in found for name in one.columns)))
-    single = [one.single for one in found]
-    if any(single) and not all(single):
-        lacking = outputs[single.index(True)]
-        raise ValueError(
-            f"{table.path}: either all targets or none may have a single column of probabilities; give a column for "
-            f"each class of {shown(lacking)}."
-        )
-    if all(single):
-        parts = numbers.select([one.columns[0] for one in found])
-        pairs = [list(one.classes) for one in found]
-        if len(found) == 1:
-            return parts, pairs[0]
-        return parts.rename_columns(list(outputs)), pairs
-    frames = [numbers.select(list(one.columns)).rename_columns(list(map(str, one.classes))) for one in found]
-    return (frames[0], declared[0]) if len(found) == 1 else (frames, list(declared))
+    return tables_of_columns(numbers, found, outputs, declared)
 
 
 def has_order(column: Any) -> bool:

@@ -12,7 +12,7 @@ from .classes import classes_from_columns, name_classes
 from .columns import ProbabilityColumns, few, labels_of_texts, match_label, probability_columns
 from .data import Data, read_data
 from .encoding import decode, python_labels, read_missing, shared
-from .frames import column_names, is_frame, is_lazy, match_columns, position_named, warn_of_order
+from .frames import column_names, is_frame, is_lazy, is_table, match_columns, position_named, warn_of_order
 from .labels import Labels, make_rows, observed_labels, read_labels, read_pair
 from .messages import shown
 from .pieces import Piece, PieceReader, distinct_values
@@ -52,6 +52,7 @@ __all__ = [
     "few",
     "is_frame",
     "is_lazy",
+    "is_table",
     "is_two_dimensional",
     "labels_of_texts",
     "make_rows",

@@ -13,7 +13,16 @@ from typing import Any
 
 from .messages import listed, shown
 
-__all__ = ["ProbabilityColumns", "few", "labels_of_texts", "match_label", "probability_columns"]
+__all__ = [
+    "ProbabilityColumns",
+    "all_classes",
+    "check_singles",
+    "few",
+    "labels_of_texts",
+    "match_label",
+    "probability_columns",
+    "tables_of_columns",
+]
 
 _KNOWN_PAIRS = ([0, 1], [-1, 1])  # of which the second is the positive class; False and True equal 0 and 1
 _MOST_LISTED = 12
@@ -334,6 +343,51 @@ class _Search:
                 "the only column of two classes may have any name, given by proba="
             )
         return ValueError(f"{self.who}: no columns hold the probabilities{self.title}: {remedy}; {there}.")
+
+
+# -------------------------------------------------------------------------------------------- as probabilities are read
+
+
+def all_classes(declared: list[Any] | None, found: ProbabilityColumns, labels: Sequence[Any]) -> list[Any] | None:
+    """Return the classes that must be said: those given, and numbers that columns show and labels do not."""
+    unseen = [label for label in found.classes if label not in labels]
+    if declared is not None or not unseen or any(isinstance(label, str) for label in unseen):
+        return declared
+    return sorted(found.classes)
+
+
+def check_singles(found: Sequence[ProbabilityColumns], outputs: Sequence[str], who: str) -> None:
+    """Refuse single columns of some of several outputs."""
+    single = [one.single for one in found]
+    if any(single) and not all(single):
+        lacking = outputs[single.index(True)]
+        raise ValueError(
+            f"{who}: either all targets or none may have a single column of probabilities; give a column for each "
+            f"class of {shown(lacking)}."
+        )
+
+
+def tables_of_columns(
+    numbers: Any, found: Sequence[ProbabilityColumns], outputs: Sequence[str], declared: Sequence[list[Any] | None]
+) -> tuple[Any, Any]:
+    """Return the columns of an Arrow table as probabilities are taken, and the classes that must be said with them.
+
+    Parameters
+    ----------
+    numbers : pyarrow.Table
+    found : sequence of ProbabilityColumns
+        Of each output.
+    outputs : sequence of str
+        Names of the outputs.
+    declared : sequence of lists or None
+        Classes of each output, where they are said; see :func:`all_classes`.
+    """
+    if all(one.single for one in found):
+        parts = numbers.select([one.columns[0] for one in found])
+        pairs = [list(one.classes) for one in found]
+        return (parts, pairs[0]) if len(found) == 1 else (parts.rename_columns(list(outputs)), pairs)
+    frames = [numbers.select(list(one.columns)).rename_columns(list(map(str, one.classes))) for one in found]
+    return (frames[0], declared[0]) if len(found) == 1 else (frames, list(declared))
 
 
 def few(names: Sequence[Any]) -> str:

@@ -21,6 +21,7 @@ __all__ = [
     "columns_of",
     "is_frame",
     "is_lazy",
+    "is_table",
     "match_columns",
     "position_named",
     "refuse_lazy",
@@ -39,6 +40,24 @@ def is_lazy(values: Any) -> bool:
     if isinstance(values, (list, tuple)) and len(values):
         values = values[0]
     return hasattr(values, "__dask_graph__") and not isinstance(values, type)
+
+
+def is_table(values: Any, y: Any) -> bool:
+    """Whether probabilities and labels are columns of a table that is read in batches.
+
+    Parameters
+    ----------
+    values : object
+        A :class:`metricwise.Table`, a path or a list of paths, a dataset of pyarrow's, a query of polars. Data frames
+        are read so only if y is the name of a column.
+    y : object
+    """
+    first = values[0] if isinstance(values, (list, tuple)) and len(values) else values
+    if isinstance(first, str) or hasattr(first, "__fspath__"):
+        return True
+    if any(hasattr(values, name) for name in ("memory_limit", "collect_batches", "scanner")):
+        return True
+    return isinstance(y, str) and hasattr(values, "__arrow_c_stream__")
 
 
 def refuse_lazy(values: Any, parameter: str, who: str) -> None:

@@ -18,7 +18,7 @@ from ..rows import Rows
 from .classes import classes_from_columns
 from .data import Data, output_names, read_data
 from .encoding import read_missing
-from .labels import read_labels
+from .labels import Labels, read_labels
 from .probabilities import read_proba
 from .schema import Schema
 from .tables import is_two_dimensional
@@ -28,7 +28,7 @@ __all__ = ["Piece", "PieceReader", "distinct_values"]
 
 
 class Piece(NamedTuple):
-    """What the user handed over of some rows, in memory: as `optimize` takes it."""
+    """What the user handed over of some rows, in memory: as `optimize` takes it; labels may have been read already."""
 
     proba: Any
     y: Any = None
@@ -126,8 +126,8 @@ class PieceReader:
         reader = cls(data.schema, several, known, columns, missing, str(weight_kind), who)
         return reader, replace(data, counts=None)
 
-    def rows(self, piece: Piece, start: int = 0) -> Rows:
-        """Read a piece that begins at a row of the whole."""
+    def rows(self, piece: Piece, start: int = 0, *, check: bool = True) -> Rows:
+        """Read a piece that begins at a row of the whole; `check` is False if its numbers have been checked before."""
         proba = read_proba(
             piece.proba,
             multioutput=self.multioutput,
@@ -135,12 +135,13 @@ class PieceReader:
             columns=self.columns,
             normalize=self.schema.normalize,
             first_row=start,
+            check=check,
             who=self.who,
         )
         names = list(self.schema.classes) if self.multioutput else self.schema.classes[0]
-        labels = None
-        if piece.y is not None:
-            labels = read_labels(piece.y, proba, names, self.missing, self.who, whole=False)
+        labels = piece.y
+        if labels is not None and not isinstance(labels, Labels):
+            labels = read_labels(labels, proba, names, self.missing, self.who, whole=False)
         weight = read_piece_weight(piece.weight, proba.n_rows, self.who)
         rows = Rows(proba, None if labels is None else labels.codes, weight, start=start)
         if weight is not None and read_weight_kind(self.weight_kind, weight, self.who) == "frequency":

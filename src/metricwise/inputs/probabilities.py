@@ -61,6 +61,7 @@ def read_proba(
     columns: Sequence[Any] | None = None,
     normalize: bool = False,
     first_row: int = 0,
+    check: bool = True,
     who: str = "optimize",
 ) -> Probabilities:
     """Read probabilities in any of the accepted shapes.
@@ -79,6 +80,8 @@ def read_proba(
         Accept non-negative scores and divide each row by its sum.
     first_row : int, default=0
         For messages: how many rows come before these.
+    check : bool, default=True
+        False: the same numbers have been checked before.
     who : str
         Name for messages.
 
@@ -100,7 +103,8 @@ def read_proba(
             f"{who}: the arrays of proba must have equally many rows, got {[len(block) for block in blocks]}."
         )
     result = Probabilities(tuple(blocks), _class_counts(blocks, classes, who))
-    _check_values(result, first_row, who)
+    if check:
+        _check_values(result, first_row, who)
     return result
 
 

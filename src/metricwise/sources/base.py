@@ -195,7 +195,13 @@ class SourceBase(ABC):
             return rows, numbers, stratum
 
         drawn = strata.draw(n_rows, below)
-        return self.take(drawn.rows).sampled(slice(None), drawn.frequency)
+        taken = self.take(drawn.rows)
+        if not np.array_equal(_stratum(strata, taken), drawn.stratum):  # type: ignore[arg-type]  # known of what is drawn
+            raise RuntimeError(
+                "The rows come in another order in every pass, so that a sample of them cannot be drawn: put the query "
+                "in order, or write its result to a file."
+            )
+        return taken.sampled(slice(None), drawn.frequency)
 
     @cached_property
     def _shown(self) -> FloatArray:

@@ -95,6 +95,8 @@ class ChunkedSource(LazySource):
     def _read(self) -> Iterator[Rows]:
         for chunk in self.chunks:
             yield changed(chunk, self.changes)
+            if self.passes.listener is not None:
+                self.passes.listener()
 
     @property
     def n_rows(self) -> int:

@@ -5,7 +5,23 @@ are, and how a table is written. Which column is what is said by :mod:`metricwis
 metrics, rules or commands. pyarrow is imported where a table is read or written.
 """
 
+from .formats import arrow
 from .reading import Arrays, Columns, open_table
-from .writing import check_target, write_table
+from .streams import MEMORY_LIMIT, Stream, Table, batch_rows, open_stream
+from .writing import TableWriter, check_target, label_column, write_table
 
-__all__ = ["Arrays", "Columns", "check_target", "open_table", "write_table"]
+__all__ = [
+    "MEMORY_LIMIT",
+    "Arrays",
+    "Columns",
+    "Stream",
+    "Table",
+    "TableWriter",
+    "arrow",
+    "batch_rows",
+    "check_target",
+    "label_column",
+    "open_stream",
+    "open_table",
+    "write_table",
+]

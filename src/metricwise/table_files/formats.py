@@ -47,5 +47,5 @@ def arrow() -> Any:
     try:
         import pyarrow as pa
     except ImportError:
-        raise ImportError("tables need pyarrow: pip install 'metricwise[cli]'.") from None
+        raise ImportError("tables need pyarrow: pip install 'metricwise[tables]'.") from None
     return pa

@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import os
+import secrets
+import stat
 import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from ..inputs import few
 from ..rules.files import write_bytes
 from .formats import STANDARD_STREAM, arrow, format_of
 
-__all__ = ["check_target", "write_table"]
+__all__ = ["TableWriter", "check_target", "label_column", "write_table"]
 
 _BATCH = 1 << 16  # rows of CSV between two signs of life
 
@@ -87,6 +90,87 @@ def write_table(
         sys.stdout.buffer.flush()
     else:
         write_bytes(path, data)
+
+
+class TableWriter:
+    """Writes a table batch by batch, into another file first, which takes the place of the target in the end.
+
+    Parameters
+    ----------
+    path : str
+        Its ending says the format: Parquet, Feather or CSV.
+    separator : str, optional
+        Of CSV: a comma, and a tab for .tsv.
+    """
+
+    def __init__(self, path: str, separator: str | None = None) -> None:
+        self._kind = format_of(path, written=True)
+        if self._kind in ("npy", "npz") or path == STANDARD_STREAM:
+            raise ValueError(f"{path}: a table that is written in batches must be a .parquet, .feather or .csv file.")
+        self._path, self._separator = path, separator or ("\t" if path.lower().endswith(".tsv") else ",")
+        self._target = Path(os.path.realpath(path))
+        self._temporary = self._target.with_name(f".{secrets.token_hex(8)}.tmp")
+        self._file: Any = None
+        self._writer: Any = None
+
+    def __enter__(self) -> TableWriter:
+        self._file = self._temporary.open("xb")
+        return self
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Write some rows.
+
+        Parameters
+        ----------
+        columns : mapping of str to Arrow array
+            Of the same types every time.
+        """
+        table = arrow().table(dict(columns))
+        try:
+            if self._writer is None:
+                self._writer = self._opened(table.schema)
+            self._writer.write_table(table)
+        except OSError as error:
+            raise self._full(error) from None
+
+    def _opened(self, schema: Any) -> Any:
+        if self._kind == "parquet":
+            from pyarrow import parquet
+
+            return parquet.ParquetWriter(self._file, schema)
+        if self._kind == "feather":
+            return arrow().ipc.new_file(self._file, schema)
+        from pyarrow import csv
+
+        return csv.CSVWriter(self._file, schema, write_options=csv.WriteOptions(delimiter=self._separator))
+
+    def _full(self, error: OSError) -> OSError:
+        said = error.strerror or str(error).strip().rstrip(".")
+        return OSError(error.errno, f"{said}; nothing was written to it", self._path)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            if kind is None:
+                if self._writer is not None:
+                    self._writer.close()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._file.close()
+                if self._target.exists():
+                    self._temporary.chmod(stat.S_IMODE(self._target.stat().st_mode))
+                self._temporary.replace(self._target)
+        except OSError as failed:
+            raise self._full(failed) from None
+        finally:
+            for one in (self._writer, self._file):
+                with suppress(Exception):  # of a writer that could not end what it began
+                    one.close()
+            self._temporary.unlink(missing_ok=True)
+
+
+def label_column(values: NDArray[Any]) -> Any:
+    """Return labels as Arrow has them; labels of several kinds as text."""
+    return _arrow_column(values)
 
 
 def _arrow_column(values: Any) -> Any:
