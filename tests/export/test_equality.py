@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 import metricwise as mw
+from metricwise.losses import Loss
 from rules_at_random import columns_of, rules_and_rows, table_of
 
 ROOT = Path(__file__).parents[2]
@@ -119,6 +120,15 @@ ALL = [decide_in_python, decide_in_onnx, decide_in_duckdb, decide_in_sqlite]
 @given(rules_and_rows(links=False))
 def test_every_row_without_a_link(decide, drawn):
     rule, proba = drawn
+    assert (decide(rule, proba) == rule.predict(proba)).all()
+
+
+@pytest.mark.parametrize("decide", ALL, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("offset", [1.0, -1.0])
+def test_offsets_of_one_leave_the_sum_of_a_row_whole(decide, offset):
+    rule = mw.WeightedRule(Loss(diagonal=np.array([[-2.0, -1.0]]), offset=np.array([[0.0, offset]])), ([0, 1],))
+    p = np.arange(101) / 100
+    proba = np.stack([1 - p, p], axis=1)
     assert (decide(rule, proba) == rule.predict(proba)).all()
 
 

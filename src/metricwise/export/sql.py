@@ -363,8 +363,8 @@ class _Writer:
     def product(self, factor: float, part: Expression | None) -> Expression:
         if part is None:
             return self.number(factor)
-        if factor == 1:
-            return part
+        if factor == 1:  # a sum stays one, whatever it is added to or taken from
+            return self.exp.Paren(this=part) if isinstance(part, self.exp.Add) else part
         wrapped = self.exp.Paren(this=part) if isinstance(part, (self.exp.Add, self.exp.Div, self.exp.Mul)) else part
         return self.exp.Mul(this=self.number(factor), expression=wrapped)
 
