@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 from metricwise import metrics
-from metricwise.metrics.constraint import Constraint, Limits
+from metricwise.metrics.constraint import Constraint, Limit, Limits
 from metricwise.optimization import read_problem
 from metricwise.solvers.constrained import Feasible, InfeasibleError, maximise
 from metricwise.solvers.constrained_single import best_single
@@ -75,24 +75,29 @@ def best_of_all(eta, A, spaces, B=None):
 
 def bound_limits(constraints, oracle, share=None):
     bound = tuple(one.bind(oracle.priors[one.output or 0]) for one in constraints)
-    return Limits(bound, np.ones((len(bound), 1)) if share is None else np.asarray(share, dtype=float))
+    return placed(bound, np.ones((len(bound), 1)) if share is None else share)
+
+
+def placed(bound, shares):
+    """Constraints, each of the outputs that its shares say."""
+    return Limits(tuple(map(Limit, bound, np.asarray(shares, dtype=float))))
 
 
 def spaces_of(limits):
     """All half-spaces as tensors (M, K, K)."""
     return [
-        (share[:, None, None] * space.A, space.level)
-        for one, share in zip(limits.constraints, limits.share, strict=True)
-        for space in one.half_spaces
+        (one.share[:, None, None] * space.A, space.level)
+        for one in limits.constraints
+        for space in one.bound.half_spaces
     ]
 
 
 def denominators_of(limits):
     """At least a hundred-thousandth of every denominator: nothing predicted keeps nothing."""
     return [
-        (share[:, None, None] * one.denominator, 1e-5 * np.abs(one.denominator).max())
-        for one, share in zip(limits.constraints, limits.share, strict=True)
-        if one.denominator is not None
+        (one.share[:, None, None] * one.bound.denominator, 1e-5 * np.abs(one.bound.denominator).max())
+        for one in limits.constraints
+        if one.bound.denominator is not None
     ]
 
 
@@ -148,7 +153,7 @@ def test_a_promise_about_one_output_gives_every_output_its_own_loss(data):
     oracle = problem.oracle("expected")
     together = CONSTRAINTS["share"](0, data.draw(st.floats(0.3, 0.7))).bind(oracle.priors.mean(axis=0))
     single = [one.bind(oracle.priors[0]) for one in data.draw(promises(k))]
-    limits = Limits((together, *single), np.array([[0.5, 0.5], *[[1.0, 0.0]] * len(single)]))
+    limits = placed((together, *single), np.array([[0.5, 0.5], *[[1.0, 0.0]] * len(single)]))
     check(problem, limits, eta)
 
 
@@ -162,7 +167,7 @@ def test_linear_aims_of_outputs_that_a_promise_couples(data):
     b = data.draw(st.floats(0.1, 0.5))
     share = Constraint(metrics.PredictedShare(index=0), high=b).bind(oracle.priors.mean(axis=0))
     recall = Constraint(metrics.Recall(index=1), low=b).bind(oracle.priors[2])
-    check(problem, Limits((share, recall), np.array([[1 / 3] * 3, [0.0, 0.0, 1.0]])), eta)
+    check(problem, placed((share, recall), np.array([[1 / 3] * 3, [0.0, 0.0, 1.0]])), eta)
 
 
 @settings(max_examples=30, deadline=None)
@@ -244,7 +249,7 @@ def test_other_aims_end_where_no_mixture_nearby_is_better(metric):
     oracle = problem.oracle("expected")
     objective = problem.objective(oracle)
     share = np.full((1, 2 if several else 1), 0.5 if several else 1.0)
-    limits = Limits((Constraint(metrics.PredictedShare(index=1), high=0.3).bind(oracle.priors.mean(axis=0)),), share)
+    limits = placed((Constraint(metrics.PredictedShare(index=1), high=0.3).bind(oracle.priors.mean(axis=0)),), share)
     feasible = Feasible(oracle, oracle, objective, limits, 1e-9)
     point = maximise(feasible)
     assert limits.kept(point.judged, 1e-8).all()

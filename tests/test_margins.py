@@ -96,7 +96,7 @@ def argmax_counted(text, proba, y, **options):
     limits = bind_limits(read_limits(read_constraints(text), schema, declared=True), schema, oracle)
     rule = anonymous_rule(Loss.argmax(schema.width), schema.n_classes)
     C = oracle.confusions([Loss.argmax(schema.width)])[0]
-    return counted_by(problem, limits.constraints, limits.pool(C), rule, None)
+    return counted_by(problem, limits, C, rule, None)
 
 
 def binary(n, seed=0):

@@ -85,7 +85,7 @@ def test_outputs_by_position_and_all_together(two):
             sk.accuracy_score(true, own),
         ]
     )
-    assert [one.n_classes for one in limits.constraints] == [3, 2, 3]
+    assert [one.bound.n_classes for one in limits.constraints] == [3, 2, 3]
 
 
 def test_labels_of_several_outputs_are_pooled():

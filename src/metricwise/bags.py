@@ -116,9 +116,13 @@ def _dealt(
         np.add.at(keys, cluster, rows.keys)
     order = np.argsort(scattered(keys, int(rng.integers(1 << 31))), kind="stable")
     labels = np.zeros(len(size))
-    if problem.schema.n_outputs == 1 and codes is not None:
+    n_groups = problem.schema.n_groups
+    if problem.schema.n_outputs == n_groups and codes is not None:
         # The class of a row; of several, the sum, which knows no order: of binary labels, how many are positive.
-        labels += np.bincount(cluster, codes[:, 0], minlength=len(size))
+        own = codes.max(axis=1).astype(np.float64)
+        if rows.group is not None and n_groups > 1:  # and its sensitive group
+            own += problem.schema.width * rows.group
+        labels += np.bincount(cluster, own, minlength=len(size))
     order = order[np.lexsort((-size[order], labels[order]))]
     turn, place = np.divmod(np.arange(len(size)), n_blocks)
     block = np.empty(len(size), dtype=np.intp)

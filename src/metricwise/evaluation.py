@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from .metrics.functions import check_whole_rows
 from .metrics.naming import check_same_classes, positive_places
 from .metrics.resolution import Resolved, metric_meant, resolve, target_kind
 from .problem import InMemory, components, mixed
-from .rules import CostRule, MixtureRule, WeightedRule, anonymous_rule, as_rule
+from .rules import CostRule, GroupedRule, MixtureRule, WeightedRule, anonymous_rule, as_rule
 from .rules.weighted import same_classes
 from .solvers import Estimate, Solution
 from .sources import MemorySource
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
-Rule = WeightedRule | MixtureRule
+Rule = WeightedRule | MixtureRule | GroupedRule
 
 _WHO = "evaluate"
 _RESAMPLES = 200
@@ -84,6 +84,8 @@ class Evaluation(Mapping[str, Comparison]):
     n_rows : int
     against : str
         What the rule is held against, "argmax" or "other rule".
+    by_group : dict of object to Evaluation
+        The same on the rows of every sensitive group, by its name; empty where none are given.
 
     See Also
     --------
@@ -103,6 +105,7 @@ class Evaluation(Mapping[str, Comparison]):
     comparisons: dict[str, Comparison]
     n_rows: int
     against: str
+    by_group: dict[Any, Evaluation] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Comparison:
         return self.comparisons[name]
@@ -151,6 +154,7 @@ def evaluate(
     weight_kind: str = "importance",
     groups: ArrayLike | None = None,
     time: ArrayLike | None = None,
+    sensitive_features: Any = None,
     output_weight: ArrayLike | None = None,
     pos_label: Any = None,
     missing: Any = None,
@@ -165,7 +169,7 @@ def evaluate(
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, Solution, path, str or dict
+    rule : WeightedRule, MixtureRule, GroupedRule, Solution, path, str or dict
         A rule, what `optimize` returns, a JSON file or text that `to_json` wrote, or a document from `to_dict`. A
         mixture counts by the shares of its rules; where the metric is one of rows (the instance-average, a function
         that takes no `sample_weight`), by what `predict` draws.
@@ -177,7 +181,7 @@ def evaluate(
     metrics : str, Metric, callable, list or dict
         One metric, a list, or a dict that gives them names: each is what :func:`optimize` takes for `metric`. A metric
         for each output is a dict or a list within the list.
-    against : WeightedRule, MixtureRule, Solution, path, str or dict, optional
+    against : WeightedRule, MixtureRule, GroupedRule, Solution, path, str or dict, optional
         Another rule for the same outputs and classes; None is plain argmax.
     average : {"micro", "macro", "instance"}, optional
         Over outputs, for metrics whose names do not say. None means micro, and must be given where outputs have
@@ -190,6 +194,8 @@ def evaluate(
         without.
     time : array-like of shape (N,), optional
         When rows were observed, as numbers or dates: neighbours in time belong together.
+    sensitive_features : array-like of shape (N,) or (N, F), optional
+        The sensitive group of every row, which a rule by group needs. The metrics are also valued group by group.
     output_weight : array-like of shape (M,), optional
         In the order of the rule's outputs.
     pos_label : object, or list of M objects, optional
@@ -260,12 +266,44 @@ def evaluate(
     )
     schema = source.schema
     argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
+    sensitive = _read_groups([one, other], sensitive_features, source.n_rows)
     both = [
-        Decisions.of(one, _proba_for(one, proba)),
-        Decisions.of(argmax, source.rows.proba) if other is None else Decisions.of(other, _proba_for(other, proba)),
+        Decisions.of(one, _proba_for(one, proba), sensitive),
+        Decisions.of(argmax, source.rows.proba, sensitive)
+        if other is None
+        else Decisions.of(other, _proba_for(other, proba), sensitive),
     ]
+    if sensitive is not None:
+        n_groups = len(sensitive.groups.names)
+        source = MemorySource(replace(source.rows, group=sensitive.codes), schema).by_group(n_groups)
+        aims = {name: aim.by_group(n_groups, aware=True, worst=False) for name, aim in aims.items()}
+    whole = _evaluated(source, aims, both, "argmax" if other is None else "other rule")
+    if sensitive is None:
+        return whole
+    return replace(whole, by_group=_by_group(source, aims, both, sensitive, whole.against))
+
+
+def _evaluated(source: MemorySource, aims: Mapping[str, Aim], both: list[Decisions], against: str) -> Evaluation:
     found = {name: compare(InMemory(source, aim), both) for name, aim in aims.items()}
-    return Evaluation(found, source.n_rows, "argmax" if other is None else "other rule")
+    return Evaluation(found, source.n_rows, against)
+
+
+def _by_group(
+    source: MemorySource,
+    aims: Mapping[str, Aim],
+    both: list[Decisions],
+    groups: inputs.SensitiveFeatures,
+    against: str,
+) -> dict[Any, Evaluation]:
+    """Evaluate every group that has labels by itself."""
+    out = {}
+    n_groups = len(groups.groups.names)
+    for g, name in enumerate(groups.groups.names):
+        rows = np.flatnonzero(groups.codes == g)
+        some = MemorySource(source.take(rows), source.schema, source.passes)
+        if some.class_weights.reshape(n_groups, -1)[g].sum() > 0:
+            out[name] = _evaluated(some, aims, [own.take(rows) for own in both], against)
+    return out
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
@@ -355,7 +393,7 @@ def read_rule(rule: Any, who: str, parameter: str = "rule") -> Rule:
     """Return the rule that is meant: of a Solution, a file, a text, a document, or itself."""
     if isinstance(rule, Solution):
         rule = rule.rule
-    if not isinstance(rule, (CostRule, WeightedRule, MixtureRule, str, os.PathLike, Mapping)):
+    if not isinstance(rule, (CostRule, WeightedRule, MixtureRule, GroupedRule, str, os.PathLike, Mapping)):
         raise TypeError(
             f"{who}: {parameter} must be a rule, a Solution, a JSON file or text, or a document of a rule, got "
             f"{shown(rule)}."
@@ -378,6 +416,20 @@ def allowed_for(abstain: Any, rule: Rule, other: Rule | None = None) -> Abstenti
     if abstain is None and isinstance(fitted, (bool, float)):
         abstain = fitted
     return read_abstain(abstain, _WHO) or Abstention()
+
+
+def _read_groups(rules: Iterable[Rule | None], sensitive_features: Any, n_rows: int) -> inputs.SensitiveFeatures | None:
+    """Read the groups of rows: those that rules by group know, else those that there are."""
+    known = [rule.known for rule in rules if isinstance(rule, GroupedRule)]
+    if not known:
+        given = sensitive_features
+        return None if given is None else inputs.read_sensitive_features(given, n_rows, _WHO)
+    if known[0].names != known[-1].names:
+        raise ValueError(
+            f"{_WHO}: against must be a rule for the groups of the rule, {shown(list(known[0].names))}, got "
+            f"{shown(list(known[-1].names))}."
+        )
+    return inputs.SensitiveFeatures(known[0].codes(sensitive_features, n_rows, _WHO), known[0])
 
 
 def _check_alike(rule: Rule, other: Rule) -> None:
@@ -460,7 +512,7 @@ def _names(table: Any) -> list[str] | None:
 
 
 def _proba_for(rule: Rule, proba: Any) -> inputs.Probabilities:
-    return components(rule)[0][0].read(proba, _WHO)
+    return components(rule.rules[0] if isinstance(rule, GroupedRule) else rule)[0][0].read(proba, _WHO)
 
 
 def _read_metrics(
@@ -552,11 +604,39 @@ class Decisions:
     drawn: NDArray[Any]
 
     @classmethod
-    def of(cls, rule: Rule, proba: inputs.Probabilities) -> Decisions:
+    def of(cls, rule: Rule, proba: inputs.Probabilities, groups: inputs.SensitiveFeatures | None = None) -> Decisions:
+        """Return the decisions about all outputs, once for every sensitive group if there are any."""
+        if groups is None:
+            assert not isinstance(rule, GroupedRule)
+            return cls._plain(rule, proba)
+        n_groups = len(groups.groups.names)
+        if not isinstance(rule, GroupedRule):
+            own = cls._plain(rule, proba)
+            shares = own.shares if len(own.shares) == 1 else np.tile(own.shares, (n_groups, 1))
+            return cls(tuple(np.tile(codes, n_groups) for codes in own.codes), shares, np.tile(own.drawn, n_groups))
+        each = [components(one) for one in rule.rules]
+        size, n_outputs = max(len(rules) for rules, _ in each), rule.n_outputs
+        dtype = kernels.code_type(rule.schema.decision_width)
+        codes = np.zeros((size, proba.n_rows, n_groups * n_outputs), dtype=dtype)
+        shares = np.zeros((n_groups * n_outputs, size))
+        for g, (rules, own_shares) in enumerate(each):
+            rows, outputs = np.flatnonzero(groups.codes == g), slice(g * n_outputs, (g + 1) * n_outputs)
+            shares[outputs, : len(rules)] = own_shares
+            for r, one in enumerate(rules):
+                codes[r, rows, outputs] = one.decide(proba.take(rows))
+        drawn = np.tile(rule.decide(proba, groups.codes).astype(dtype), n_groups)
+        return cls(tuple(codes), shares, drawn)
+
+    @classmethod
+    def _plain(cls, rule: WeightedRule | MixtureRule, proba: inputs.Probabilities) -> Decisions:
         rules, shares = components(rule)
         dtype = kernels.code_type(rule.schema.decision_width)
         codes = tuple(one.decide(proba).astype(dtype) for one in rules)
         return cls(codes, shares, codes[0] if len(codes) == 1 else rule.decide(proba).astype(dtype))
+
+    def take(self, rows: NDArray[np.intp]) -> Decisions:
+        """Return those about some of the rows."""
+        return Decisions(tuple(codes[rows] for codes in self.codes), self.shares, self.drawn[rows])
 
     @property
     def as_drawn(self) -> Decisions:

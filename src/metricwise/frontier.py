@@ -335,7 +335,7 @@ class _Frontier:
 
     def trace(self, name: str, n_points: int) -> TradeOff:
         """Return the points, from the loosest bound to the tightest."""
-        least, most = self.search.limits.constraints[0].metric.range
+        least, most = self.search.limits.constraints[0].range
         loose, tight = (float(most), float(least)) if self.ceiling else (float(least), float(most))
         free = self.at(loose)
         if free is None:

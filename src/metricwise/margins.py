@@ -1,7 +1,7 @@
 """How far a metric on all rows like those given may be from what it is on these.
 
 Owns confidence limits of the metric of one confusion matrix: exact ones of proportions, by slopes of other smooth
-metrics, part by part of minima. Must not know how bounds are kept, nor solvers.
+metrics, part by part of minima; and of the difference of two of them. Must not know how bounds are kept, nor solvers.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .metrics import Metric, Minimum, MinRecall, Recall
 from .metrics.abstention import Abstaining
 from .metrics.affine import Affine
 from .metrics.base import inner
-from .metrics.constraint import BoundConstraint
+from .metrics.constraint import BoundConstraint, Difference, Limit, Limits
 from .problem import Problem
 from .rules import Link, MixtureRule, WeightedRule
 
-__all__ = ["Counted", "counted_by", "lower_limit", "upper_limit"]
+__all__ = ["Apart", "Counted", "counted_by", "lower_limit", "upper_limit"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -126,17 +126,42 @@ class Counted:
         return np.asarray(value if bound.around is None else value - C.sum(axis=-1)[..., bound.around])
 
 
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """A bound on the difference of a metric between two groups, whose rows have nothing in common.
+
+    Parameters
+    ----------
+    bound : Difference
+    one, other : Counted
+    """
+
+    bound: Difference
+    one: Counted
+    other: Counted
+
+    @property
+    def value(self) -> float:
+        """The difference."""
+        return self.one.value - self.other.value
+
+    @property
+    def variance(self) -> float:
+        """Of the difference."""
+        return self.one.variance + self.other.variance
+
+
 def inner_rows(A: FloatArray, C: FloatArray) -> FloatArray:
     """Return the sums over a row of the products of two matrices, (K, 1)."""
     return np.asarray(np.sum(A * C, axis=1, keepdims=True))
 
 
-def lower_limit(counted: Counted, level: float) -> float:
+def lower_limit(counted: Counted | Apart, level: float) -> float:
     """Return what the metric of all rows like those counted is above, with so much confidence.
 
     Parameters
     ----------
-    counted : Counted
+    counted : Counted or Apart
     level : float
         At least 0.5.
 
@@ -144,7 +169,12 @@ def lower_limit(counted: Counted, level: float) -> float:
     -------
     float
         Of a proportion of independent rows, by Clopper and Pearson's exact limit. The least of several metrics is above
-        the least of their limits with as much confidence as each of them: one of them is the least of all rows.
+        the least of their limits with as much confidence as each of them: one of them is the least of all rows. Of a
+        difference, by the distances of both values to their own limits, which add up as errors do.
+
+    References
+    ----------
+    .. [1] Zou and Donner (2008), "Construction of confidence limits about effect measures: A general approach".
 
     Examples
     --------
@@ -160,12 +190,16 @@ def lower_limit(counted: Counted, level: float) -> float:
     return _limit(counted, 1 - level, -1.0)
 
 
-def upper_limit(counted: Counted, level: float) -> float:
+def upper_limit(counted: Counted | Apart, level: float) -> float:
     """Return what the metric of all rows like those counted is below; see :func:`lower_limit`."""
     return _limit(counted, level, 1.0)
 
 
-def _limit(counted: Counted, quantile: float, side: float) -> float:
+def _limit(counted: Counted | Apart, quantile: float, side: float) -> float:
+    if isinstance(counted, Apart):
+        one = _limit(counted.one, quantile, side) - counted.one.value
+        other = _limit(counted.other, 1 - quantile, -side) - counted.other.value
+        return counted.value + side * float(np.hypot(one, other))
     if counted.parts:
         return min(_limit(part, quantile, side) for part in counted.parts)
     if counted.proportion is not None:
@@ -183,20 +217,21 @@ def _limit(counted: Counted, quantile: float, side: float) -> float:
 
 def counted_by(
     problem: Problem,
-    constraints: Sequence[BoundConstraint],
-    confusions: Sequence[FloatArray],
+    limits: Limits,
+    confusion: FloatArray,
     rule: WeightedRule | MixtureRule,
     link: Link | None,
-) -> list[Counted]:
+) -> list[Counted | Apart]:
     """Return constraints as the rows of a problem count them for a rule.
 
     Parameters
     ----------
     problem : Problem
         With labels.
-    constraints : sequence of Q BoundConstraint
-    confusions : sequence of Q ndarray of shape (k, k)
-        The confusion matrix that each is about, counted with labels.
+    limits : Limits
+        Q constraints.
+    confusion : ndarray of shape (M, K, K)
+        Counted with labels.
     rule : WeightedRule or MixtureRule
         Over codes, without its link.
     link : Link or None
@@ -205,18 +240,31 @@ def counted_by(
     glance = problem.source.glance(1)
     alike = glance.weight is None and glance.cluster is None and glance.repeats is None
     known = problem.prior is not None
-    out = []
-    for bound, C in zip(constraints, confusions, strict=True):
-        output = bound.constraint.output
-        outputs = np.arange(problem.schema.n_outputs) if output is None else np.array([output])
+    n_outputs = problem.schema.n_outputs // problem.schema.n_groups
+
+    def counted(limit: Limit) -> Counted:
+        bound, C = limit.bound, limit.pool(confusion)
+        outputs = np.flatnonzero(limit.share)
         labels = tuple(python_labels(np.asarray(problem.schema.classes[outputs[0]])))
         plain = Counted(bound, C, float(problem.source.class_rows[outputs].sum()), labels, known=known)
         own = [replace(plain, bound=part) for part in _parts(bound, C, labels)] or [plain]
-        if not alike or len(outputs) > 1 or known:
+        if not alike or len(np.unique(outputs % n_outputs)) > 1 or known:
             decided = _Decided(problem, outputs, rule, link)
             own = [decided.adjusted(one) for one in own]
-        out.append(own[0] if len(own) == 1 else replace(plain, parts=tuple(own)))
-    return out
+        return own[0] if len(own) == 1 else replace(plain, parts=tuple(own))
+
+    found: dict[int, Counted] = {}
+
+    def once(limit: Limit) -> Counted:
+        """What many differences have in common."""
+        if id(limit) not in found:
+            found[id(limit)] = counted(limit)
+        return found[id(limit)]
+
+    return [
+        counted(one) if isinstance(one, Limit) else Apart(one, once(one.one), once(one.other))
+        for one in limits.constraints
+    ]
 
 
 def _parts(bound: BoundConstraint, C: FloatArray, labels: tuple[Any, ...]) -> list[BoundConstraint]:

@@ -7,6 +7,7 @@ metric is and what the data can say.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import inputs
 from .facts import facts_of, informed
+from .group_fit import GroupTask, fit_by_group, values_by_group
 from .metrics.abstention import Abstention, check_pooled, read_abstain
 from .metrics.aim import Aim
 from .metrics.base import Metric
+from .metrics.constraint import Constraint
 from .metrics.constraint_text import read_constraints
 from .metrics.for_outputs import MetricSpec, resolve_for, settle
 from .metrics.functions import check_whole_rows
@@ -25,6 +28,7 @@ from .metrics.linear import Accuracy
 from .metrics.naming import positive_places
 from .metrics.recording import RecordSpec, resolve_record
 from .metrics.resolution import Resolved, target_kind
+from .metrics.worst import opened
 from .problem import Problem, Recipe, Settings, argmax_rule, fit
 from .progress import Progress, read_verbose
 from .promise_fit import Pledge, fit_within
@@ -32,7 +36,7 @@ from .promises import check_bounded, check_shown, read_limits
 from .reading import read_source
 from .recorded import record_rule
 from .row_costs import CostSolution, fit_row_costs, refuse_beside_costs, with_costs
-from .rules import CostRule
+from .rules import CostRule, GroupedRule
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
 from .uncertainty import threshold_range
@@ -50,6 +54,8 @@ def optimize(
     weight_kind: str = "importance",
     groups: ArrayLike | None = None,
     time: ArrayLike | None = None,
+    sensitive_features: Any = None,
+    group_aware: bool = True,
     output_weight: ArrayLike | None = None,
     classes: Any = None,
     pos_label: Any = None,
@@ -106,6 +112,15 @@ def optimize(
     time : array-like of shape (N,), optional
         When rows were observed, as numbers or dates: neighbours in time belong together, and rules are judged on
         stretches of time that they have not seen.
+    sensitive_features : array-like of shape (N,) or (N, F), optional
+        The sensitive group of every row, by name or number; of several columns, their combinations. What `subject_to`
+        may then be about: ``"demographic_parity <= 0.05"``, ``"equal_opportunity <= 0.05"``, ``"equalized_odds <=
+        0.05"``, ``"predictive_parity <= 0.05"``, ``"accuracy gap <= 0.05"``, ``"accuracy >= 0.8 in every group"``,
+        ``"recall >= 0.8 in group women"``. `metric` may be :func:`metricwise.worst_group` of another.
+        `Solution.by_group` says how every group fares.
+    group_aware : bool, default=True
+        Whether the rule may see the group of a row, and then has a loss for each: a :class:`metricwise.GroupedRule`,
+        whose `predict` takes `sensitive_features`. False: one rule for all, found by search, which is local.
     output_weight : array-like of shape (M,), optional
     classes : array-like, or list of M array-likes, optional
         Labels in column order. None takes the names of the columns of data frames, else the sorted labels in y if
@@ -234,10 +249,11 @@ def optimize(
     if not isinstance(randomized, (bool, np.bool_)):
         raise ValueError(f"optimize: randomized must be True or False, got {inputs.shown(randomized)}.")
     chosen_solver = _read_solver(solver, Settings(bool(randomized), seed, tol))
+    aim, worst = opened(metric)
     problem = read_problem(
         proba,
         y,
-        metric,
+        aim,
         average=average,
         sample_weight=sample_weight,
         weight_kind=weight_kind,
@@ -255,7 +271,8 @@ def optimize(
         abstain=abstain,
         abstain_label=abstain_label,
     )
-    pledge = _read_pledge(subject_to, confidence, problem, classes is not None, pos_label, zero_division)
+    problem, task = _read_groups(problem, sensitive_features, group_aware, worst)
+    pledge = _read_pledge(subject_to, confidence, problem, task, classes is not None, pos_label, zero_division)
     if problem.aim.metric.whole_rows:
         recipe = _read_recipe(_only_labels(problem.aim.metric, confusion, bool(randomized)), recalibrate, y)
     n_stages = 4 if isinstance(recipe, list) else 1
@@ -263,9 +280,9 @@ def optimize(
         problem.source.passes.listener = progress.tick
         if pledge is not None:
             problem = replace(problem, constraints=pledge.constraints)
-            solution = _solve_within(problem, recipe, chosen_solver, pledge, seed, progress)
+            solution = _solve_within(problem, task, recipe, chosen_solver, pledge, seed, progress)
         else:
-            solution = _solve(problem, recipe, chosen_solver, seed, progress)
+            solution = _with_groups(problem, task, _solve(problem, recipe, chosen_solver, seed, progress))
     problem.source.passes.listener = None
     return replace(solution, problem=problem)
 
@@ -302,6 +319,7 @@ def _solve(
 
 def _solve_within(
     problem: Problem,
+    task: GroupTask | None,
     recipe: Recipe | list[Recipe] | None,
     solver: Solver | Settings,
     pledge: Pledge,
@@ -313,9 +331,27 @@ def _solve_within(
         raise ValueError("optimize: solver must be 'auto' where subject_to is given: constraints have their own.")
     facts = facts_of(problem)
     recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]
+    if task is not None and task.needed(pledge.constraints):
+        if task.aware and isinstance(recipe, list):  # a link for every group, if that does better on rows left out
+            recipes = recipes + [replace(one, link_by_group=True) for one in recipes if one.recalibrate]
+        found = fit_by_group(problem, task, recipes, solver, pledge, seed=seed, facts=facts, stage=progress.stage)
+        return informed(replace(found, status=_status(found, problem, None)))
     solution = fit_within(problem, recipes, solver, pledge, seed=seed, facts=facts, stage=progress.stage)
+    assert not isinstance(solution.rule, GroupedRule)
     solution = replace(solution, status=_status(solution, problem, None), recorded=record_rule(problem, solution.rule))
-    return informed(solution)
+    return informed(_with_groups(problem, task, solution, pledge.constraints))
+
+
+def _with_groups(
+    problem: Problem, task: GroupTask | None, solution: Solution, constraints: Sequence[Constraint] = ()
+) -> Solution:
+    """Say how groups fare by a rule that was found without a promise about them."""
+    if task is None:
+        return solution
+    assert not isinstance(solution.rule, GroupedRule)
+    words = "No promise is about groups: one rule decides all of them, and by_group says how each fares."
+    found = values_by_group(problem, task.groups, solution.rule, constraints)
+    return replace(solution, by_group=found, status=f"{solution.status} {words}".strip())
 
 
 def _solve_row_costs(
@@ -456,6 +492,34 @@ def read_abstention(
     return allowed
 
 
+def _read_groups(
+    problem: Problem, sensitive_features: Any, group_aware: Any, worst: bool
+) -> tuple[Problem, GroupTask | None]:
+    """Read the sensitive groups of rows, and what is asked of them."""
+    if not isinstance(group_aware, (bool, np.bool_)):
+        raise ValueError(f"optimize: group_aware must be True or False, got {inputs.shown(group_aware)}.")
+    if sensitive_features is None:
+        if worst or not group_aware:
+            asked = "metric is of the worst group" if worst else "group_aware is False"
+            raise ValueError(f"optimize: {asked}; give sensitive_features, which says what group rows are in.")
+        return problem, None
+    if problem.prior is not None:
+        raise ValueError(
+            "optimize: prior and sensitive_features cannot both be given: how the classes of each group shift is not "
+            "known; leave one of them out."
+        )
+    if worst and problem.aim.average == "macro":
+        raise ValueError("optimize: the worst group's value pools outputs, and average is 'macro'; use 'micro'.")
+    read = inputs.read_sensitive_features(sensitive_features, problem.n_rows, "optimize")
+    aim = replace(problem.aim, name=f"worst_group({problem.aim.name})") if worst else problem.aim
+
+    def with_group(rows: Any) -> Any:
+        return replace(rows, group=read.codes[rows.start : rows.start + rows.n_rows])
+
+    problem = replace(problem, source=problem.source.map(with_group), aim=aim)
+    return problem, GroupTask(read.groups, bool(group_aware), worst)
+
+
 def _check_single_columns(
     proba: inputs.Probabilities, classes: tuple[NDArray[Any], ...], metric: Metric, who: str
 ) -> None:
@@ -504,20 +568,27 @@ def _read_recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe | list[Reci
 
 
 def _read_pledge(
-    subject_to: Any, confidence: Any, problem: Problem, declared: bool, pos_label: Any, zero_division: float
+    subject_to: Any,
+    confidence: Any,
+    problem: Problem,
+    task: GroupTask | None,
+    declared: bool,
+    pos_label: Any,
+    zero_division: float,
 ) -> Pledge | None:
-    """Return what the rule is to keep, None where nothing is."""
+    """Return what the rule is to keep, None where nothing is that takes a programme."""
     if confidence is not None and not (_is_number(confidence) and 0.5 <= confidence < 1):
         raise ValueError(f"optimize: confidence must be a number in [0.5, 1) or None, got {inputs.shown(confidence)}.")
     wanted = read_constraints(subject_to)
     check_bounded(wanted, problem.allowed, problem.aim.metric, "optimize")
-    if not wanted:
+    if not wanted and (task is None or not task.worst):
         return None
     if problem.aim.metric.whole_rows:
         raise ValueError(
             f"optimize: subject_to takes a metric that is a function of the confusion matrix, and "
             f"{problem.aim.metric.name} is asked about whole rows; give the function a parameter sample_weight."
         )
+    names = None if task is None else task.groups.names
     constraints = read_limits(
         wanted,
         problem.schema,
@@ -526,8 +597,10 @@ def _read_pledge(
         zero_division=zero_division,
         allowed=problem.allowed,
         aim=problem.aim.metric,
+        groups=names,
     )
-    check_shown(constraints, problem)
+    apart = task is not None and task.needed(constraints)
+    check_shown(constraints, problem.by_group(task.n_groups, aware=True) if apart and task else problem, names)
     return Pledge(constraints, None if confidence is None else float(confidence))
 
 

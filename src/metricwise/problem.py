@@ -64,13 +64,17 @@ class Recipe:
         What is counted: labels, probabilities in their place, or half of each.
     recalibrate : bool
         Whether a link is fitted to the labels first.
+    link_by_group : bool
+        Whether every sensitive group has a link of its own.
     """
 
     confusion: Literal["labels", "expected", "blended"] = "labels"
     recalibrate: bool = False
+    link_by_group: bool = False
 
     def __str__(self) -> str:
-        return ("recalibrated + " if self.recalibrate else "") + self.confusion
+        linked = "recalibrated by group + " if self.link_by_group else "recalibrated + "
+        return (linked if self.recalibrate else "") + self.confusion
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +132,22 @@ class Problem:
         prior = None if self.prior is None else self.prior[outputs, : source.schema.width]
         return Problem(source, self.aim.of_outputs(outputs), prior, allowed=self.allowed)
 
+    def by_group(self, n_groups: int, *, aware: bool, worst: bool = False) -> Problem:
+        """Return the problem in which the rows of every sensitive group are outputs of their own.
+
+        Parameters
+        ----------
+        n_groups : int
+        aware : bool
+            Whether they may have losses of their own.
+        worst : bool, default=False
+            Whether the worst group is what counts.
+        """
+        assert self.prior is None
+        record = {name: aim.by_group(n_groups, aware=aware, worst=False) for name, aim in self.record.items()}
+        aim = self.aim.by_group(n_groups, aware=aware, worst=worst)
+        return replace(self, source=self.source.by_group(n_groups), aim=aim, record=record)
+
     @property
     def parts(self) -> list[NDArray[np.intp]]:
         """Outputs that one solver serves: all, unless they were given metrics of their own.
@@ -142,9 +162,11 @@ class Problem:
             found.setdefault((kind, n_classes == 2), []).append(m)
         return [np.array(outputs, dtype=np.intp) for outputs in found.values()]
 
-    def link(self, recalibrate: bool) -> Link | None:
-        """Fit the link, and shift it to the known class priors."""
-        link = self._calibration if recalibrate else None
+    def link(self, recalibrate: bool, by_group: bool = False) -> Link | None:
+        """Fit the link, one for all sensitive groups or one for each, and shift it to the known class priors."""
+        link = None
+        if recalibrate:
+            link = self._calibration_by_group if by_group else self._calibration
         if self.prior is None:
             return link
         if self.labelled:
@@ -161,6 +183,15 @@ class Problem:
     @cached_property
     def _calibration(self) -> Link:
         """The link as the labels have it: of these rows several recipes may want it."""
+        rows, n_groups = self.source.sample(LINK_ROWS), self.schema.n_groups
+        rows = rows if n_groups == 1 else rows.whole(n_groups)
+        assert rows.codes is not None
+        link = fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
+        return link if n_groups == 1 else link.of_outputs(np.tile(np.arange(link.n_outputs), n_groups))
+
+    @cached_property
+    def _calibration_by_group(self) -> Link:
+        """The same of every sensitive group by itself."""
         rows = self.source.sample(LINK_ROWS)
         assert rows.codes is not None
         return fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .margins import Counted, lower_limit, upper_limit
-from .metrics.constraint import Constraint
+from .margins import Apart, Counted, lower_limit, upper_limit
+from .metrics.constraint import Constraint, Difference, Limit
 from .problem import InMemory, Problem, Recipe, Settings, present
 from .promise_search import Found, NoSingleRuleError, Search
 from .promise_unseen import Refits, Unseen
@@ -62,7 +62,8 @@ class Pledge:
         tried : float, default=1.0
             How many rules, that have nothing to do with one another, were tried for it.
         """
-        n_bounds = sum(int(np.isfinite(end)) for one in self.constraints for end in (one.low, one.high))
+        # Of a promise about several groups one of them, or one pair, is the worst of all rows: the limit of that holds.
+        n_bounds = len({(one.promise, at) for one in self.constraints for at in range(2) if np.isfinite(one.ends[at])})
         return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
 
 
@@ -102,9 +103,11 @@ def fit_within(
         If no rule keeps the constraints on the rows given.
     """
     read_before = problem.source.passes.entries
-    link = problem.link(recipes[0].recalibrate)
     stage("keeping constraints")
-    searches = [Search(problem, recipe, link, pledge.constraints, settings) for recipe in recipes]
+    links = [problem.link(recipe.recalibrate, recipe.link_by_group) for recipe in recipes]
+    searches = [
+        Search(problem, recipe, link, pledge.constraints, settings) for recipe, link in zip(recipes, links, strict=True)
+    ]
     thresholds = [search for search in searches if search.sweeps]
     searches = thresholds[:1] or searches  # which are exact
     task = _Task(problem, pledge, settings, seed, stage)
@@ -196,7 +199,9 @@ class _Task:
                 raise InfeasibleError
         return found, margins
 
-    def _short(self, counted: Sequence[Counted], levels: Sequence[float]) -> tuple[NDArray[np.bool_], FloatArray]:
+    def _short(
+        self, counted: Sequence[Counted | Apart], levels: Sequence[float]
+    ) -> tuple[NDArray[np.bool_], FloatArray]:
         """Which bounds are not kept at levels of confidence, (Q, 2), and the margins that this asks for."""
         short, wanted = np.zeros(self.none.shape, dtype=bool), np.zeros(self.none.shape)
         for q, (one, level) in enumerate(zip(counted, levels, strict=True)):
@@ -258,8 +263,8 @@ class _Task:
     ) -> Solution:
         """Say what was found, what it keeps, and what it is worth on new rows."""
         problem, pledge = self.problem, self.pledge
-        names = [one.name for one in pledge.constraints]
-        own = {**(facts or {}), "recipe": str(search.recipe), "subject_to": names}
+        names = list({one.promise: one.name for one in pledge.constraints}.values())
+        own = {**(facts or {}), "recipe": str(search.recipe), **({"subject_to": names} if names else {})}
         if promised is not None:
             own["confidence"] = promised
         alternative, words = found.solution.alternative, [found.solution.status]
@@ -295,32 +300,41 @@ class _Task:
     def _promises(
         self, search: Search, found: Found, margins: FloatArray, promised: float | None, seen: Unseen | None
     ) -> tuple[Promise, ...]:
-        values = search.limits.values(found.judged)
-        counted = search.counted(found, self._whose) if self.problem.labelled else [None] * len(values)
+        limits = search.limits.constraints
+        counted = search.counted(found, self._whose) if self.problem.labelled else [None] * len(limits)
+        kept = [
+            self._keeping(one, found, counted[q], None if seen is None else float(seen.optimism[q]))
+            for q, one in enumerate(limits)
+        ]
         out = []
-        for q, (one, value, own) in enumerate(zip(search.limits.constraints, values, counted, strict=True)):
-            estimate = None
-            if own is not None and seen is not None:
-                shift = float(seen.optimism[q])
-                ends = lower_limit(own, _QUANTILE) - max(shift, 0.0), upper_limit(own, _QUANTILE) - min(shift, 0.0)
-                least, most = one.metric.range
-                estimate = Estimate(float(value) - shift, max(ends[0], least), min(ends[1], most))
+        for promise in dict.fromkeys(one.constraint.promise for one in limits):
+            which = [q for q, one in enumerate(limits) if one.constraint.promise == promise]
+            price = None if found.prices is None else float(found.prices[which].sum())
             out.append(
-                Promise(
-                    self.pledge.constraints[q].name,
-                    one.constraint.low,
-                    one.constraint.high,
-                    float(value),
-                    float(margins[q].max()),
-                    promised,
-                    estimate,
-                    None if found.prices is None or np.isnan(found.prices[q]) else float(found.prices[q]),
+                replace(
+                    _worst([kept[q] for q in which]),
+                    margin=float(margins[which].max()),
+                    confidence=promised,
+                    price=None if price is None or np.isnan(price) else price,
                 )
             )
         return tuple(out)
 
+    def _keeping(
+        self, one: Limit | Difference, found: Found, own: Counted | Apart | None, shift: float | None
+    ) -> Promise:
+        """How a rule keeps one constraint, and will on new rows."""
+        value, given, estimate = float(one.value(found.judged)), one.constraint, None
+        if own is not None and shift is not None:
+            ends = lower_limit(own, _QUANTILE) - max(shift, 0.0), upper_limit(own, _QUANTILE) - min(shift, 0.0)
+            least, most = one.range
+            estimate = Estimate(value - shift, max(ends[0], least), min(ends[1], most))
+        return Promise(given.name, given.low, given.high, value, on_new_rows=estimate)
+
     def _words(self, promises: Sequence[Promise], promised: float | None) -> list[str]:
         wanted = self.pledge.confidence
+        if not promises:
+            return []
         kept = "; ".join(f"{one.name}: {one.value:.4g}" for one in promises)
         if not self.problem.labelled:
             return [f"Kept as the probabilities have it: {kept}."]
@@ -335,6 +349,20 @@ class _Task:
         )
         warnings.warn(f"subject_to: {words}", UserWarning, stacklevel=_caller())
         return [f"Kept on the rows given: {kept}.", words]
+
+
+def _worst(kept: Sequence[Promise]) -> Promise:
+    """What several constraints of one promise come to: the value nearest to its bound, and the limits of the worst."""
+    worst = min(kept, key=lambda one: min(one.value - one.low, one.high - one.value))
+    known = [one.on_new_rows for one in kept if one.on_new_rows is not None]
+    if not known:
+        return worst
+    floor = worst.value - worst.low < worst.high - worst.value
+    pick = min if floor else max
+    return replace(
+        worst,
+        on_new_rows=Estimate(*(pick(getattr(one, name) for one in known) for name in ("estimate", "low", "high"))),
+    )
 
 
 def _caller() -> int:

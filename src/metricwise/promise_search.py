@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .losses import Loss
-from .margins import Counted, counted_by
+from .margins import Apart, Counted, counted_by
 from .metrics.constraint import Constraint, Limits
 from .problem import Problem, Recipe, Settings, solve
 from .promises import bind_limits
@@ -23,7 +23,8 @@ from .solvers import Outcome, Solution
 from .solvers.constrained import Feasible, InfeasibleError, Point, maximise
 from .solvers.constrained_single import best_single, repair
 from .solvers.joined import Part, join
-from .solvers.sweep import sweep_within
+from .solvers.levels import Levels, best_levels
+from .solvers.sweep import hull_losses, sweep_within
 
 __all__ = ["Found", "NoSingleRuleError", "Search"]
 
@@ -93,15 +94,21 @@ class _Piece:
     def feasible(self) -> Feasible:
         """The rules asked for so far."""
         tol = _TOL if self.settings.tol is None else self.settings.tol
-        return Feasible(self.oracle, self.judge, self.objective, self.limits, tol)
+        found = Feasible(self.oracle, self.judge, self.objective, self.limits, tol)
+        if self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and not self.sweeps:
+            # By labels thresholds may do better than what is best by probabilities, which the programme asks for.
+            blocks = found.blocks
+            losses = hull_losses(self.oracle, blocks.block, shared=blocks.guess is not None)
+            found.add(losses, *found.ask(losses))
+        return found
 
     @property
     def sweeps(self) -> bool:
         """Whether all rules that come into question are thresholds, counted with labels."""
-        binary = self.objective.width == 2 and self.objective.grouping.n_groups == 1
-        shared = np.allclose(self.limits.share, self.objective.grouping.share, atol=1e-12)
+        grouping = self.objective.grouping
+        binary = self.objective.width == 2 and grouping.n_groups == 1 and grouping.loss is None
         labels = self.problem.labelled and self.judge is self.oracle
-        return binary and bool(shared) and labels and not self.objective.frozen.any()
+        return binary and self.limits.shared(grouping.share) and labels and not self.objective.frozen.any()
 
     def best(self, limits: Limits, *, single: bool, thorough: bool = False) -> Found:
         """Return the best rule within limits: a mixture, or one rule, for which more are tried if it is thorough.
@@ -132,6 +139,21 @@ class _Piece:
         return self._packed(one, mixture)
 
     def _mixture(self, limits: Limits) -> Point:
+        """Return the best mixture within limits; of gaps of ratios, at the best of the levels that were tried."""
+        if not limits.levels:
+            return self._mixture_at(limits)
+
+        def value(levels: Levels) -> float:
+            try:
+                return self._mixture_at(limits.at(levels)).value
+            except InfeasibleError:
+                return -np.inf
+
+        plain = self.limits.at_values(self.feasible.judged[0])
+        point = self._mixture_at(limits.at(best_levels(value, limits.levels, plain)))
+        return replace(point, bound=np.inf)
+
+    def _mixture_at(self, limits: Limits) -> Point:
         self.feasible.narrow(limits)
         if self.sweeps:  # what the programme asks for is best by probabilities, a threshold may do better by labels
             found = sweep_within(self.oracle, self.objective, limits)
@@ -200,7 +222,7 @@ class _Piece:
 
 def _kept_to(limits: Limits) -> float:
     """To what a mixture is said to keep limits: the programme is as exact as that."""
-    return 1e-4 if any(one.denominator is not None for one in limits.constraints) else 1e-7
+    return 1e-4 if any(one.of_ratio for one in limits.constraints) else 1e-7
 
 
 class Search:
@@ -233,11 +255,14 @@ class Search:
         self.pieces: list[tuple[IntArray, tuple[int, ...], _Piece]] = []
         own = [one.output for one in constraints]
         outputs = sorted({output for output in own if output is not None})
-        counts = bool((self.objective.grouping.group[outputs] >= 0).all())
-        if problem.aim.average == "macro" and problem.schema.n_outputs > 1 and None not in own and counts:
+        grouping, n_groups = self.objective.grouping, problem.schema.n_groups
+        counts = bool((grouping.group[outputs] >= 0).all()) and not grouping.least
+        several = problem.schema.n_outputs > n_groups
+        if problem.aim.average == "macro" and several and None not in own and counts:
+            parts = np.arange(problem.schema.n_outputs).reshape(n_groups, -1)
             for m in outputs:
                 which = tuple(q for q, output in enumerate(own) if output == m)
-                self._add(np.array([m]), which)
+                self._add(parts[:, m], which)
         else:
             self._add(None, tuple(range(len(constraints))))
 
@@ -296,8 +321,7 @@ class Search:
         _, which, piece = self.pieces[0]
         return piece.mixture_value(piece.limits.tightened(margins[list(which)]))
 
-    def counted(self, found: Found, problem: Problem | None = None) -> list[Counted]:
+    def counted(self, found: Found, problem: Problem | None = None) -> list[Counted | Apart]:
         """Return the constraints as labels count them for a rule."""
-        pooled = self.limits.pool(found.judged)
         whose = self.problem if problem is None else problem
-        return counted_by(whose, self.limits.constraints, pooled, found.solution.rule, self.link)
+        return counted_by(whose, self.limits, found.judged, found.solution.rule, self.link)

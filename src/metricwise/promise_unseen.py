@@ -110,7 +110,9 @@ class Refits:
         )
         fitted, flattered = [], []
         for r, (kept, part) in enumerate(zip(self.kept, self.parts, strict=True)):
-            search = Search(part, recipe, part.link(recipe.recalibrate), self.constraints, self.settings)
+            search = Search(
+                part, recipe, part.link(recipe.recalibrate, recipe.link_by_group), self.constraints, self.settings
+            )
             found = self._fit(search, margins)
             if found is None:
                 continue

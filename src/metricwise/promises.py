@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from .inputs import Schema, python_labels, shown
 from .metrics import Precision
 from .metrics.abstention import Abstained, Abstaining, Abstention
 from .metrics.aim import Aim
-from .metrics.base import Metric
-from .metrics.constraint import BoundConstraint, Constraint, Limits
-from .metrics.constraint_text import Wanted
+from .metrics.base import FractionalLinear, Linear, Metric
+from .metrics.constraint import BoundConstraint, Constraint, Difference, Limit, Limits
+from .metrics.constraint_text import EVERY, GAP, Wanted
 from .metrics.for_outputs import resolve_for
 from .metrics.naming import same_classes
+from .metrics.parity import PARITIES
 from .metrics.resolution import metric_meant, target_kind
 from .oracles import Counts, Oracle
 from .problem import Problem
@@ -57,6 +59,7 @@ def read_limits(
     zero_division: float = 0.0,
     allowed: Abstention | None = None,
     aim: Metric | None = None,
+    groups: Sequence[Any] | None = None,
 ) -> tuple[Constraint, ...]:
     """Find the metric, the class and the output of each constraint.
 
@@ -77,23 +80,82 @@ def read_limits(
         What an abstention counts for, where rules may abstain.
     aim : Metric, optional
         What is maximised, where they may.
+    groups : sequence, optional
+        Names of the sensitive groups, where there are any.
 
     Returns
     -------
     tuple of Constraint
-        Those near the prior have the tolerance for bounds, around 0; see :func:`bind_limits`.
+        One for every promise; of promises about several metrics or groups, one for each, or for each pair, of one
+        number (`Constraint.promise`). Those near the prior have the tolerance for bounds, around 0; see
+        :func:`bind_limits`.
     """
-    found = tuple(_read(one, schema, declared, pos_label, zero_division) for one in wanted)
-    out = []
-    for one in found:
-        metric = one.metric if allowed is None or aim is None else allowed.beside(one.metric, aim)
-        classes = schema.classes[one.output or 0]
-        k, n_extra = len(classes), 0 if allowed is None else 1
-        constraint = replace(one, metric=metric)
-        # Refused by its form.
-        constraint.bind(np.append(np.full(k, 1 / k), np.zeros(n_extra)), python_labels(np.asarray(classes)))
-        out.append(constraint)
-    return tuple(out)
+    found: list[Constraint] = []
+    for promise, one in enumerate(wanted):
+        if one.over is not None and groups is None:
+            raise ValueError(
+                f"{_WHO}: '{one}' is about groups; give sensitive_features, which says what group rows are in."
+            )
+        for part, metric in enumerate(_metrics(one, schema)):
+            simple = replace(metric, text=str(one))
+            read = _read(simple, schema, declared, pos_label, zero_division)
+            if allowed is not None and aim is not None:
+                read = replace(read, metric=allowed.beside(read.metric, aim))
+            _check_form(one, read, schema, allowed)
+            found += _of_groups(replace(read, promise=promise, part=part), one, groups)
+    return tuple(found)
+
+
+def _check_form(one: Wanted, read: Constraint, schema: Schema, allowed: Abstention | None) -> None:
+    """Refuse bounds that the form of a metric does not allow, whatever the priors."""
+    labels = python_labels(np.asarray(schema.classes[read.output or 0]))
+    k, n_extra = len(labels), 0 if allowed is None else 1
+    free = replace(read, high=np.inf) if one.over == GAP else read
+    bound = free.bind(np.append(np.full(k, 1 / k), np.zeros(n_extra)), labels)
+    if one.over == GAP:
+        _check_gap(one, bound)
+
+
+def _metrics(one: Wanted, schema: Schema) -> list[Wanted]:
+    """What a promise is about: a metric, or several where its name stands for them."""
+    if not isinstance(one.metric, str) or one.metric not in PARITIES:
+        return [one]
+    output, label = _places(replace(one, metric="share"), schema)
+    classes = python_labels(np.asarray(schema.classes[0 if output is None else output]))
+    if label is not None and label not in classes:
+        raise ValueError(
+            f"{_WHO}: '{one}' names the class {label!r}, which must be one of {shown(classes)}.{_pointed(one, label)}"
+        )
+    place = None if label is None else classes.index(label)
+    names = [one.labels[0]] if output is not None else []
+    return [
+        replace(one, metric=metric, labels=tuple(names)) if not isinstance(metric, str) else replace(one, metric=metric)
+        for metric in PARITIES[one.metric](len(classes), place)
+    ]
+
+
+def _of_groups(read: Constraint, one: Wanted, groups: Sequence[Any] | None) -> list[Constraint]:
+    """What a promise is in terms of single groups, or of pairs of them."""
+    if one.over is None or groups is None:
+        return [read]
+    if one.over == GAP:
+        pairs = permutations(range(len(groups)), 2)
+        return [replace(read, low=-np.inf, group=g, minus=h) for g, h in pairs]
+    if one.over == EVERY:
+        return [replace(read, group=g) for g in range(len(groups))]
+    if one.group not in groups:
+        raise ValueError(f"{_WHO}: '{one}' names the group {one.group!r}, which must be one of {shown(list(groups))}.")
+    return [replace(read, group=list(groups).index(one.group))]
+
+
+def _check_gap(one: Wanted, bound: BoundConstraint) -> None:
+    if np.isfinite(one.low) or one.near_prior is not None or one.high < 0:
+        raise ValueError(f"{_WHO}: '{one}' must bound a gap from above, by 0 or more, as in 'recall gap <= 0.05'.")
+    if not isinstance(bound.metric, (Linear, FractionalLinear)):
+        raise ValueError(
+            f"{_WHO}: '{one}' bounds the gap of {bound.constraint.metric.name}, which is neither linear nor a ratio of "
+            f"linear metrics; bound that of a share, recall, precision, F, accuracy or cost, or it in every group."
+        )
 
 
 def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_division: float) -> Constraint:
@@ -126,7 +188,7 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
         raise type(error)(f"{_WHO}: '{one}': {words}{_pointed(one, metric)}") from None
     low, high = (one.low, one.high) if one.near_prior is None else (-one.near_prior, one.near_prior)
     least, most = found.metric.range
-    if one.near_prior is None and (low > most or high < least):
+    if one.near_prior is None and one.over != GAP and (low > most or high < least):
         words = f"is at most {most:g}" if low > most else f"is at least {least:g}"
         hint = f"; write {low:g} % where that is meant" if most == 1 < low <= 100 else ""
         raise ValueError(f"{_WHO}: '{one}' can never be kept: {found.metric.name} {words}{hint}.")
@@ -201,7 +263,7 @@ def _example(one: Wanted, schema: Schema) -> str:
     return f"'{replace(one, labels=tuple(inside), text='')}'"
 
 
-def check_shown(constraints: Sequence[Constraint], problem: Problem) -> None:
+def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Sequence[Any] | None = None) -> None:
     """Refuse constraints about outputs that have no label, and about classes whose recall is 0/0: no rule keeps those.
 
     Raises
@@ -212,12 +274,16 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem) -> None:
     names = problem.schema.output_names
     for one in constraints:
         m = one.output
-        if m is not None and judge.weight[m] == 0:
+        if m is not None and judge.weight[_outputs(one, problem.schema)].sum() == 0:
             name = m if names is None else names[m]
             raise ValueError(f"{_WHO}: '{one.name}' is about the output {name!r}, which has no label; leave it out.")
     for one, bound in zip(constraints, bind_limits(constraints, problem.schema, judge).constraints, strict=True):
         if bound.constant:
-            words = "whatever is predicted, for no row has a class that it is about; leave it out, or give such rows."
+            alone = bound.one if isinstance(bound, Difference) and bound.one.constant else bound
+            g = alone.constraint.group if isinstance(alone, Limit) else one.minus
+            where = "" if g is None else f" of the group {g if groups is None else groups[g]!r}"
+            reason = f"for no row{where} has a class that it is about"
+            words = f"whatever is predicted, {reason}; leave it out, or give such rows."
             raise ValueError(f"{_WHO}: '{one.name}' bounds what is the same {words}")
 
 
@@ -235,14 +301,42 @@ def bind_limits(constraints: Sequence[Constraint], schema: Schema, oracle: Oracl
     -------
     Limits
     """
-    mass = oracle.weight / oracle.weight.sum()
-    share = np.array([mass if one.output is None else np.eye(len(mass))[one.output] for one in constraints])
-    bound = []
-    for one, own in zip(constraints, share, strict=True):
-        k = int(schema.n_decisions[own > 0].max())
-        labels = tuple(python_labels(np.asarray(schema.classes[int(np.argmax(own > 0))])))
-        bound.append(one.bind(own @ oracle.priors[:, :k], labels))
-    return Limits(tuple(bound), share.reshape(len(constraints), len(mass)))
+    known: dict[tuple[int, int | None, int | None], Limit] = {}
+
+    def free(one: Constraint, group: int | None) -> Limit:
+        """The metric of a group without a bound, which many pairs of groups ask for."""
+        key = id(one.metric), one.output, group
+        if key not in known:
+            known[key] = _placed(replace(one, low=-np.inf, high=np.inf, group=group, minus=None), schema, oracle)
+        return known[key]
+
+    return Limits(
+        tuple(
+            _placed(one, schema, oracle)
+            if one.minus is None
+            else Difference(one, free(one, one.group), free(one, one.minus))
+            for one in constraints
+        )
+    )
+
+
+def _placed(one: Constraint, schema: Schema, oracle: Oracle) -> Limit:
+    """Bind a constraint to the priors of the outputs that it is about."""
+    outputs = _outputs(one, schema)
+    share = np.zeros(schema.n_outputs)
+    total = oracle.weight[outputs].sum()
+    share[outputs] = oracle.weight[outputs] / total if total > 0 else 1.0 / len(outputs)
+    k = int(schema.n_decisions[outputs].max())
+    labels = tuple(python_labels(np.asarray(schema.classes[outputs[0]])))
+    return Limit(one.bind(share @ oracle.priors[:, :k], labels), share)
+
+
+def _outputs(one: Constraint, schema: Schema) -> NDArray[np.intp]:
+    """The outputs that a constraint is about: those of a name, or all, in one sensitive group or all of them."""
+    numbers = np.arange(schema.n_outputs).reshape(schema.n_groups, -1)
+    rows = slice(None) if one.group is None else slice(one.group, one.group + 1)
+    columns = slice(None) if one.output is None else slice(one.output, one.output + 1)
+    return np.asarray(numbers[rows, columns].reshape(-1))
 
 
 def explain_infeasible(
@@ -263,28 +357,37 @@ def explain_infeasible(
     -------
     str
     """
-    limits = bind_limits(constraints, problem.schema, judge)
-    names = [f"'{one.name}'" for one in constraints]
+    bound = bind_limits(constraints, problem.schema, judge).constraints
+    promises = [
+        Limits(tuple(one for one in bound if one.constraint.promise == q))
+        for q in dict.fromkeys(one.promise for one in constraints)
+    ]
+    names = [f"'{limits.constraints[0].constraint.name}'" for limits in promises]
     where = "on the rows given" if problem.labelled else "by these probabilities"
-    for q, (one, share) in enumerate(zip(limits.constraints, limits.share, strict=True)):
-        alone = Limits((one,), share[None])
-        if not _can_be_kept(problem, judge, alone):
-            end = _furthest(problem, judge, constraints[q], one, Limits((), np.empty((0, len(share)))))
-            return f"subject_to: no rule keeps {names[q]} {where}{end}; loosen the bound, or bring a better model."
+    for limits, name in zip(promises, names, strict=True):
+        if not _can_be_kept(problem, judge, limits):
+            end = _furthest(problem, judge, limits, Limits())
+            return f"subject_to: no rule keeps {name} {where}{end}; loosen the bound, or bring a better model."
     said = f"subject_to: no rule keeps {_listed(names)} together {where}"
-    for q in reversed(range(len(constraints))):
-        others = [r for r in range(len(constraints)) if r != q]
-        rest = Limits(tuple(limits.constraints[r] for r in others), limits.share[others])
+    for q in reversed(range(len(promises))):
+        others = [r for r in range(len(promises)) if r != q]
+        rest = Limits(tuple(one for r in others for one in promises[r].constraints))
         if _can_be_kept(problem, judge, rest):
-            end = _furthest(problem, judge, constraints[q], limits.constraints[q], rest)
+            end = _furthest(problem, judge, promises[q], rest)
             if end:
                 said += f": with {_listed([names[r] for r in others])},{end.removeprefix(':')}"
                 return f"{said}; loosen a bound."
     if nearest is not None:
-        values = limits.values(nearest.judged)
-        near = ", ".join(f"{one.metric.name} {value:.3g}" for one, value in zip(constraints, values, strict=True))
+        near = ", ".join(_value_near(limits, nearest.judged) for limits in promises)
         said += f"; what comes nearest has {near}"
     return f"{said}; loosen a bound."
+
+
+def _value_near(limits: Limits, C: FloatArray) -> str:
+    """What a promise comes to at a confusion tensor (M, K, K): the value furthest from its bound."""
+    one = max(limits.constraints, key=lambda one: float(Limits((one,)).violation(C)))
+    gap = " gap" if isinstance(one, Difference) else ""
+    return f"{one.constraint.metric.name}{gap} {float(one.value(C)):.3g}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -298,6 +401,8 @@ def _can_be_kept(problem: Problem, judge: Counts, limits: Limits) -> bool:
 def _best_confusion(problem: Problem, judge: Counts, limits: Limits) -> FloatArray | None:
     """The confusion of the best rule that keeps limits, None where none does: of mixtures, or of thresholds."""
     objective, found = problem.objective(judge), []
+    if limits.levels:
+        return np.zeros(0)  # a search over levels, which nothing is said of
     try:
         point = maximise(Feasible(judge, judge, objective, limits, _TOL))
         found += [point.judged] if limits.kept(point.judged, 1e-4).all() else []
@@ -309,11 +414,13 @@ def _best_confusion(problem: Problem, judge: Counts, limits: Limits) -> FloatArr
     return max(found, key=objective.value, default=None)
 
 
-def _furthest(problem: Problem, judge: Counts, given: Constraint, bound: BoundConstraint, rest: Limits) -> str:
-    """How far the metric of a constraint gets towards its bound among rules that keep others, as words; or nothing."""
-    n_outputs = problem.schema.n_outputs
-    if n_outputs > 1 or np.isinf(bound.constraint.low):
+def _furthest(problem: Problem, judge: Counts, limits: Limits, rest: Limits) -> str:
+    """How far the metric of a promise gets towards its bound among rules that keep others, as words; or nothing."""
+    one = limits.constraints[0]
+    if problem.schema.n_outputs > 1 or len(limits.constraints) > 1 or np.isinf(one.constraint.low):
         return ""
+    assert isinstance(one, Limit)
+    bound, given = one.bound, one.constraint
     aim = replace(problem, aim=Aim(given.metric, "micro", np.ones(1)), record={})
     C = _best_confusion(aim, judge, rest)
     if C is None:

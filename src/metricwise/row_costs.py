@@ -41,7 +41,7 @@ class CostSolution(Solution):
     `value` and `baseline` are minus the mean cost, by the costs given.
     """
 
-    rule: CostRule  # type: ignore[assignment]  # instead of a rule of one loss for all rows
+    rule: CostRule  # instead of a rule of one loss for all rows
 
 
 def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:

@@ -261,6 +261,37 @@ class Rows:
             self, proba=self.proba.tiled(len(kept), link), codes=codes.reshape(self.n_rows, -1), mass=None, start=0
         )
 
+    def by_group(self, n_groups: int) -> Rows:
+        """Return the rows with all outputs once for every sensitive group, as views: labels of other rows are missing.
+
+        Parameters
+        ----------
+        n_groups : int
+            G.
+
+        Returns
+        -------
+        Rows
+            Of G * M outputs, one group after the other.
+        """
+        assert self.group is not None
+        proba, inside = self.proba, self.group[:, None] == np.arange(n_groups)
+        link = (
+            None if proba.link is None else proba.link.part(np.tile(np.arange(proba.n_outputs), n_groups), proba.width)
+        )
+        shown = Probabilities(proba.blocks * n_groups, np.tile(proba.n_classes, n_groups), link)
+        if self.codes is None:
+            mass = np.repeat(inside, proba.n_outputs, axis=1)
+            return replace(self, proba=shown, mass=mass)
+        codes = np.where(inside[:, :, None], self.codes[:, None, :], self.codes.dtype.type(-1))
+        return replace(self, proba=shown, codes=codes.reshape(self.n_rows, -1), mass=None)
+
+    def whole(self, n_groups: int) -> Rows:
+        """Return the rows whose groups these are: each output once; see :meth:`by_group`."""
+        n_outputs = self.proba.n_outputs // n_groups
+        codes = None if self.codes is None else self.codes.reshape(self.n_rows, n_groups, n_outputs).max(axis=1)
+        return replace(self, proba=self.proba.of_outputs(np.arange(n_outputs)), codes=codes, mass=None)
+
     @property
     def _ends(self) -> tuple[list[NDArray[Any]], NDArray[Any] | None]:
         """The first and the last entry of every row, (N,) each, and the first label: what hardly any two have alike."""

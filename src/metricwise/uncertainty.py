@@ -156,7 +156,8 @@ def moves(problem: InMemory, C: FloatArray) -> tuple[float, FloatArray]:
     objective = problem.objective(oracle)
     grouping = objective.grouping
     pooled = grouping.pool(C)
-    slope = objective.full_gradient(pooled) * grouping.weight[:, None, None]
+    weight = objective.weight_at(objective.values(pooled))
+    slope = objective.full_gradient(pooled) * weight[:, None, None]
     counts = np.pad(problem.source.class_weights, [(0, 0), (0, problem.schema.n_extra)])
     factor = np.divide(oracle.priors, counts, out=np.zeros_like(counts), where=counts > 0)
     own = grouping.spread(slope) * grouping.share[:, None, None]  # (M, K, K)
@@ -235,8 +236,8 @@ def values_of_counts(problem: InMemory, counts: FloatArray) -> FloatArray:
     objective = problem.objective(oracle)
     shown = counts.sum(axis=-1, keepdims=True)
     C = np.divide(counts, shown, out=np.zeros_like(counts), where=shown > 0) * oracle.priors[..., None]
-    values = objective.values(objective.grouping.pool_each(C.reshape(-1, *C.shape[-3:]))) @ objective.grouping.weight
-    return np.asarray(values).reshape(counts.shape[:-3])
+    values = objective.totals(objective.values(objective.grouping.pool_each(C.reshape(-1, *C.shape[-3:]))))
+    return values.reshape(counts.shape[:-3])
 
 
 def values_of_samples(problem: InMemory, counts: FloatArray) -> FloatArray:

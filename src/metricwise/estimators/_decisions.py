@@ -15,12 +15,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..cards import estimator_card
-from ..rules import MixtureRule, WeightedRule
+from ..rules import GroupedRule, MixtureRule, WeightedRule
 from ._compat import VisualBlock
 from ._probabilities import aligned_proba, pack
 from ._targets import Target
 
-__all__ = ["RuleClassifier"]
+__all__ = ["Rule", "RuleClassifier"]
+
+Rule = WeightedRule | MixtureRule | GroupedRule
 
 
 def _gives_probabilities(self: Any) -> bool:
@@ -35,30 +37,33 @@ class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     estimator: Any
 
-    def _fitted(self, X: Any = None) -> tuple[Any, WeightedRule | MixtureRule]:
+    def _fitted(self, X: Any = None) -> tuple[Any, Rule]:
         """Return the fitted estimator and the rule, which may have to be read off what is predicted for X."""
         check_is_fitted(self, "estimator_")
         return self.estimator_, self.rule_
 
-    def _blocks(self, X: Any) -> tuple[list[NDArray[Any]], Target, WeightedRule | MixtureRule]:
+    def _blocks(self, X: Any) -> tuple[list[NDArray[Any]], Target, Rule]:
         estimator, rule = self._fitted(X)
         schema = rule.schema
         target = Target(np.empty((0, schema.n_outputs), dtype=np.intp), schema.classes, schema.multioutput)
         return aligned_proba(estimator, X, target, f"{type(self).__name__}.predict"), target, rule
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
         """Predict labels by the rule.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
+            The sensitive group of every row, where the rule has a loss for each; a rule that sees no group ignores it.
 
         Returns
         -------
         y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
         """
         blocks, target, rule = self._blocks(X)
-        return rule.predict(pack(blocks, target))
+        proba = pack(blocks, target)
+        return rule.predict(proba, sensitive_features) if isinstance(rule, GroupedRule) else rule.predict(proba)
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> Any:
@@ -78,19 +83,24 @@ class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         blocks, target, _ = self._blocks(X)
         return blocks if target.several else blocks[0]
 
-    def decision_distribution(self, X: Any) -> NDArray[np.float64]:
+    def decision_distribution(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
         """Return the probability with which `predict` gives each class: 0 or 1, unless the rule is randomised.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
+            As in `predict`.
 
         Returns
         -------
         distribution : ndarray of shape (n_samples, n_classes), or (n_samples, n_outputs, n_classes)
         """
         blocks, target, rule = self._blocks(X)
-        return rule.distribution(pack(blocks, target))
+        proba = pack(blocks, target)
+        if isinstance(rule, GroupedRule):
+            return rule.distribution(proba, sensitive_features)
+        return rule.distribution(proba)
 
     # ---------------------------------------------------------------------------------------------------- in a notebook
 

@@ -22,12 +22,14 @@ __all__ = ["RowCostClassifier"]
 class RowCostClassifier(RuleClassifier):
     """Base of classifiers whose rule may be one for costs per row."""
 
-    def predict(self, X: Any, *, cost: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, sensitive_features: Any = None, *, cost: Any = None) -> NDArray[Any]:
         """Predict labels by the rule.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
+            The sensitive group of every row, where the rule has a loss for each; a rule that sees no group ignores it.
         cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
             Costs of these rows, if the rule was fitted to costs per row.
 
@@ -36,17 +38,17 @@ class RowCostClassifier(RuleClassifier):
         y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
         """
         if not self._by_costs(cost):
-            return super().predict(X)
+            return super().predict(X, sensitive_features)
         blocks, target, rule = self._blocks(X)
         return rule.predict(pack(blocks, target), cost)  # type: ignore[call-arg]  # a CostRule
 
-    def decision_distribution(self, X: Any, *, cost: Any = None) -> NDArray[Any]:
+    def decision_distribution(self, X: Any, sensitive_features: Any = None, *, cost: Any = None) -> NDArray[Any]:
         """Return the probability with which `predict` gives each class: 0 or 1, unless the rule is randomised.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        cost : array-like, optional
+        sensitive_features, cost : array-like, optional
             As in `predict`.
 
         Returns
@@ -55,7 +57,7 @@ class RowCostClassifier(RuleClassifier):
             With one more column, the last one, if the rule may abstain.
         """
         if not self._by_costs(cost):
-            return super().decision_distribution(X)
+            return super().decision_distribution(X, sensitive_features)
         blocks, target, rule = self._blocks(X)
         return rule.distribution(pack(blocks, target), cost)  # type: ignore[call-arg]  # a CostRule
 

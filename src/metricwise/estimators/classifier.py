@@ -19,9 +19,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ..inputs import (
+    Groups,
     Schema,
+    SensitiveFeatures,
     read_groups,
     read_sample_weight,
+    read_sensitive_features,
     read_time,
     read_weight_kind,
     refuse_both,
@@ -31,6 +34,7 @@ from ..inputs import (
 from ..metrics.constraint_text import read_constraints
 from ..metrics.for_outputs import resolve_for, settle
 from ..metrics.recording import resolve_record
+from ..metrics.worst import WorstGroup, opened
 from ..optimization import optimize, read_abstention
 from ..promises import check_bounded, read_limits
 from ..row_costs import refuse_beside_costs
@@ -44,6 +48,7 @@ from ._compat import (
     fit_context,
     own_requests,
     routing_enabled,
+    take_rows,
 )
 from ._folds import check_groups, make_splits
 from ._judging import score_labels, weight_for_fit
@@ -129,6 +134,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         :func:`metricwise.optimize`.
     abstain_label : text, number or boolean, optional
         What `predict` gives then; by default "abstain" where classes are text, -1 where they are numbers.
+    group_aware : bool, default=True
+        Where `fit` is given `sensitive_features`: whether the rule may see the group of a row, as in
+        :func:`metricwise.optimize`; `predict` and `score` are then given them too.
     n_jobs : int, optional
         Folds, or outputs where there is one fold, fitted at a time.
     random_state : int, RandomState instance or None, default=None
@@ -141,7 +149,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     ----------
     estimator_ : estimator
         The fitted estimator.
-    rule_ : WeightedRule or MixtureRule
+    rule_ : WeightedRule, MixtureRule or GroupedRule
         What predicts from its probabilities; ``rule_.describe()`` says it in words.
     solution_ : Solution
         What :func:`metricwise.optimize` found, with its status in words. ``solution_.value_on_new_rows`` is the metric
@@ -190,7 +198,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])],
-        "metric": [str, HasMethods(["bind", "value"]), callable, dict, list, tuple],
+        "metric": [str, HasMethods(["bind", "value"]), WorstGroup, callable, dict, list, tuple],
         "average": [StrOptions({"micro", "macro", "instance"}), None],
         "classes": ["array-like", None],
         "pos_label": "no_validation",
@@ -208,6 +216,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         "confidence": [Interval(Real, 0.5, 1.0, closed="left"), None],
         "abstain": ["boolean", Interval(Real, 0.0, None, closed="left"), None],
         "abstain_label": "no_validation",
+        "group_aware": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -235,6 +244,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         confidence: float | None = 0.95,
         abstain: bool | float | None = None,
         abstain_label: Any = None,
+        group_aware: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -258,13 +268,22 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self.confidence = confidence
         self.abstain = abstain
         self.abstain_label = abstain_label
+        self.group_aware = group_aware
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, time: Any = None, cost: Any = None, **params: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        time: Any = None,
+        sensitive_features: Any = None,
+        cost: Any = None,
+        **params: Any,
     ) -> MetricOptimalClassifierCV:
         """Fit the estimator and the rule.
 
@@ -278,6 +297,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         time : array-like of shape (n_samples,), optional
             When rows were observed, as numbers or dates: the rule is judged on stretches of time that it has not seen.
             With metadata routing enabled, the estimator gets it too if it asks for it.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
+            The sensitive group of every row, for promises about groups. With metadata routing enabled, the estimator
+            gets it too if it asks for it.
         cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
             Costs per row, for ``metric="cost"``, as in :func:`metricwise.optimize`; `predict` and `score` take those of
             their rows then. For the rule only: the estimator does not get them.
@@ -300,13 +322,16 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         together = self._read_together(params.get("groups"), time, count_rows(X))
         if cost is not None:
             cost = self._read_cost(cost, target, self.abstain)
-        routed = self._route(sample_weight, time, params)
+        groups = None
+        if sensitive_features is not None:
+            groups = read_sensitive_features(sensitive_features, count_rows(X), who)
+        routed = self._route(sample_weight, {"time": time, "sensitive_features": sensitive_features}, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
             target = replace(target, scales=scales_of(y, target.classes))
-            self._check_metric(target, cost)
+            self._check_metric(target, groups, cost)
         else:
-            self._check_metric(target, cost)  # a metric that is refused must not cost any fits
+            self._check_metric(target, groups, cost)  # a metric that is refused must not cost any fits
             pool = self._cross_fit(X, target, routed)
         self.solution_ = optimize(
             pool.proba,
@@ -316,6 +341,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             sample_weight=None if sample_weight is None else sample_weight[pool.rows],
             weight_kind=self.weight_kind,
             **{name: values[pool.rows] for name, values in together.items()},
+            sensitive_features=None if groups is None else take_rows(sensitive_features, pool.rows),
+            group_aware=self.group_aware,
             output_weight=self.output_weight,
             record=self.record,
             pos_label=self.pos_label,
@@ -341,7 +368,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self._copy_features()
         return self
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, cost: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, *, cost: Any = None
+    ) -> float:
         """Return the chosen metric of the predictions.
 
         Parameters
@@ -349,6 +378,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
+            As in `predict`; needed where the metric is of the worst group.
         cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
             Costs of these rows, if the rule was fitted to costs per row: the score is minus their mean.
 
@@ -358,34 +389,49 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         """
         if self._by_costs(cost):
             return self._minus_cost(X, y, cost, sample_weight)
-        predicted = self.predict(X)
-        return score_labels(
-            self.rule_.classes,
-            y,
-            predicted,
-            sample_weight,
-            self.metric,
-            self.average,
-            self.output_weight,
-            scales=self._scales,
-            pos_label=self.pos_label,
-            declared=self.classes is not None,
-            outputs=self._outputs,
-            wanted_only=self.subject_to is not None,
-            abstain_label=self.rule_.abstain_label,
-            abstain=True if self.abstain is None else self.abstain,
-        )
+        metric, worst = opened(self.metric)
+        predicted = self.predict(X, sensitive_features)
+
+        def score(y: Any, predicted: Any, sample_weight: Any) -> float:
+            return score_labels(
+                self.rule_.classes,
+                y,
+                predicted,
+                sample_weight,
+                metric,
+                self.average,
+                self.output_weight,
+                scales=self._scales,
+                pos_label=self.pos_label,
+                declared=self.classes is not None,
+                outputs=self._outputs,
+                wanted_only=self.subject_to is not None,
+                abstain_label=self.rule_.abstain_label,
+                abstain=True if self.abstain is None else self.abstain,
+            )
+
+        if not worst:
+            return score(y, predicted, sample_weight)
+        n_rows = count_rows(X)
+        codes = Groups(tuple(self.solution_.by_group)).codes(sensitive_features, n_rows, f"{type(self).__name__}.score")
+        weight = read_sample_weight(sample_weight, n_rows, type(self).__name__)
+        parts = [np.flatnonzero(codes == g) for g in np.unique(codes)]
+        return min(score(take_rows(y, own), predicted[own], None if weight is None else weight[own]) for own in parts)
 
     # ------------------------------------------------------------------------------------------------- fitting
 
-    def _check_metric(self, target: Target, cost: Any = None) -> None:
+    def _check_metric(self, target: Target, groups: SensitiveFeatures | None, cost: Any = None) -> None:
         """Refuse metrics that do not fit the target, or about which something would have to be guessed."""
         if cost is not None:
             refuse_beside_costs(self.metric, {"record": self.record, "subject_to": self.subject_to})
             return
         who, declared = type(self).__name__, self.classes is not None
+        metric, worst = opened(self.metric)
+        if groups is None and (worst or not self.group_aware):
+            asked = "metric is of the worst group" if worst else "group_aware is False"
+            raise ValueError(f"{who}: {asked}; give sensitive_features to fit, which says what group rows are in.")
         aim = resolve_for(
-            self.metric,
+            metric,
             target.classes,
             several=target.several,
             declared=declared,
@@ -404,7 +450,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             allowed.check(allowed.aim(aim.metric), target.classes)
         wanted = read_constraints(self.subject_to)
         check_bounded(wanted, allowed, aim.metric, who)
-        read_limits(wanted, schema, declared=declared, pos_label=self.pos_label, allowed=allowed, aim=aim.metric)
+        names = None if groups is None else groups.groups.names
+        given = {"declared": declared, "pos_label": self.pos_label, "allowed": allowed, "aim": aim.metric}
+        read_limits(wanted, schema, groups=names, **given)
 
     def _read_together(self, groups: Any, time: Any, n_rows: int) -> dict[str, Any]:
         """Return `groups` or `time` as the rule is to have them, by row; what is wrong must not cost any fits."""
@@ -490,12 +538,12 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     # ------------------------------------------------------------------------------------------------- routing
 
-    def _route(self, sample_weight: Any, time: Any, params: dict[str, Any]) -> Bunch:
-        """Return what the estimator's fit and the splitter's split are given."""
+    def _route(self, sample_weight: Any, own: dict[str, Any], params: dict[str, Any]) -> Bunch:
+        """Return what the estimator's fit and the splitter's split are given; `own` is for the rule, and who asks."""
         if not self._applies_only:
             check_groups(self.cv, params.get("groups"), self.estimator, type(self).__name__)
         if routing_enabled():
-            return process_routing(self, "fit", sample_weight=sample_weight, time=time, **params)
+            return process_routing(self, "fit", sample_weight=sample_weight, **own, **params)
         who, groups = type(self).__name__, params.pop("groups", None)
         given = dict(params)
         if not self._applies_only:
@@ -503,7 +551,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={} if groups is None else {"groups": groups}))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who takes which metadata: `sample_weight` and `time` here, the rest the estimator and the splitter.
+        """Return who takes which metadata: the rule what its methods name, the rest the estimator and the splitter.
 
         `groups` is asked for by the splitter; where the estimator is fitted already, by the rule.
 

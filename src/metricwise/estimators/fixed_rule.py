@@ -14,16 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from ..inputs import read_sample_weight, warn_of_order
 from ..losses import Loss
 from ..metrics.linear import Accuracy
-from ..rules import MixtureRule, WeightedRule, as_rule
+from ..rules import GroupedRule, MixtureRule, WeightedRule, as_rule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
-from ._decisions import RuleClassifier
+from ._decisions import Rule, RuleClassifier
 from ._judging import score_labels, weight_for_fit
 from ._probabilities import fitted_classes, make_trainable, train
 from ._targets import Target, read_target
 
 __all__ = ["FixedRuleClassifier"]
-
-Rule = WeightedRule | MixtureRule
 
 
 class FixedRuleClassifier(RuleClassifier):
@@ -35,14 +33,14 @@ class FixedRuleClassifier(RuleClassifier):
     ----------
     estimator : estimator
         A classifier with `predict_proba`.
-    rule : WeightedRule, MixtureRule, path, str, dict or None
+    rule : WeightedRule, MixtureRule, GroupedRule, path, str, dict or None
         A rule, a JSON file or text that `to_json` wrote, or a document from `to_dict`. None is plain argmax. Its
         classes must be those of the estimator, in whatever order.
 
     Attributes
     ----------
     estimator_ : estimator
-    rule_ : WeightedRule or MixtureRule
+    rule_ : WeightedRule, MixtureRule or GroupedRule
     classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
         In the order of the rule.
     n_features_in_ : int
@@ -68,7 +66,7 @@ class FixedRuleClassifier(RuleClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
-        "rule": [WeightedRule, MixtureRule, str, os.PathLike, Mapping, None],
+        "rule": [WeightedRule, MixtureRule, GroupedRule, str, os.PathLike, Mapping, None],
     }
 
     def __init__(self, estimator: Any, rule: Any) -> None:
@@ -119,7 +117,7 @@ class FixedRuleClassifier(RuleClassifier):
         rule = self._fitted()[1]
         return list(rule.classes) if rule.multioutput else rule.classes[0]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None) -> float:
         """Return the share of right decisions, over the observed labels of all outputs.
 
         Where the rule may abstain, over those that it has decided.
@@ -129,12 +127,14 @@ class FixedRuleClassifier(RuleClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
+            As in `predict`.
 
         Returns
         -------
         score : float
         """
-        predicted, rule = self.predict(X), self._fitted(X)[1]
+        predicted, rule = self.predict(X, sensitive_features), self._fitted(X)[1]
         return score_labels(
             rule.classes,
             y,

@@ -115,7 +115,10 @@ def read_rule(rule: Any, who: str) -> Rule:
         return rule
     if isinstance(rule, type) or not (isinstance(rule, (str, dict)) or hasattr(rule, "__fspath__")):
         raise unknown_kind(rule, who)
-    return as_rule(rule)
+    found = as_rule(rule)
+    if not isinstance(found, (WeightedRule, MixtureRule)):
+        raise unknown_kind(found, who)
+    return found
 
 
 def unknown_kind(rule: Any, who: str) -> TypeError:

@@ -19,6 +19,7 @@ from .pieces import Piece, PieceReader, distinct_values
 from .probabilities import read_proba
 from .row_costs import read_row_costs, table_of
 from .schema import Schema
+from .sensitive import Groups, SensitiveFeatures, read_sensitive_features
 from .single_row import check_rows
 from .tables import check_one_column, is_two_dimensional
 from .weights import (
@@ -34,6 +35,7 @@ from .weights import (
 
 __all__ = [
     "Data",
+    "Groups",
     "Labels",
     "Piece",
     "PieceReader",
@@ -41,6 +43,7 @@ __all__ = [
     "ProbabilityColumns",
     "Scales",
     "Schema",
+    "SensitiveFeatures",
     "check_abstain_label",
     "check_one_column",
     "check_rows",
@@ -74,6 +77,7 @@ __all__ = [
     "read_proba",
     "read_row_costs",
     "read_sample_weight",
+    "read_sensitive_features",
     "read_time",
     "read_weight_kind",
     "refuse_both",

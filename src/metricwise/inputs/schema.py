@@ -36,6 +36,8 @@ class Schema:
         Decisions that are no class, such as to abstain: they come behind the classes of each output.
     abstain_label : object, optional
         What an abstention is called, where a rule may abstain: one more decision, the same label for all outputs.
+    n_groups : int, default=1
+        Sensitive groups, where the rows of each are outputs of their own: all outputs come once for every group.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Schema:
     output_names: tuple[str, ...] | None = None
     n_extra: int = 0
     abstain_label: Any = None
+    n_groups: int = 1
 
     def __post_init__(self) -> None:
         if self.abstain_label is not None:
@@ -70,6 +73,17 @@ class Schema:
         """Return the schema of some of the outputs, given by position."""
         names = None if self.output_names is None else tuple([self.output_names[m] for m in outputs])
         return replace(self, classes=tuple([self.classes[m] for m in outputs]), output_names=names)
+
+    def by_group(self, n_groups: int) -> Schema:
+        """Return the schema of all outputs once for every sensitive group."""
+        names = None if self.output_names is None else self.output_names * n_groups
+        return replace(
+            self,
+            classes=self.classes * n_groups,
+            output_names=names,
+            multioutput=True,
+            n_groups=self.n_groups * n_groups,
+        )
 
     @cached_property
     def n_classes(self) -> IntArray:

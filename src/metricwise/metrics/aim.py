@@ -46,6 +46,8 @@ class Aim:
     parts, loss : ndarray of shape (M,), int, optional
         Which outputs are parts of one, and which follow one loss; see
         :func:`metricwise.metrics.averages.group_outputs`.
+    least : bool, default=False
+        Whether the value is the least of those that are averaged, instead of their mean.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class Aim:
     name: str = ""
     parts: IntArray | None = None
     loss: IntArray | None = None
+    least: bool = False
 
     def of_outputs(self, outputs: IntArray) -> Aim:
         """Return the aim for some of the outputs, given by position."""
@@ -93,6 +96,23 @@ class Aim:
         parts, loss = (_tiled(numbers, times) for numbers in (own, self.loss))
         return replace(self.of_outputs(outputs), average="macro", parts=parts, loss=loss)
 
+    def by_group(self, n_groups: int, *, aware: bool, worst: bool) -> Aim:
+        """Return the aim for all of M outputs once for every sensitive group, whose rows are parts of them.
+
+        Parameters
+        ----------
+        aware : bool
+            Whether rows of different groups may follow different losses.
+        worst : bool
+            Whether the worst group is what counts, instead of all of them pooled.
+        """
+        n_outputs = len(self.output_weight)
+        outputs = np.tile(np.arange(n_outputs), n_groups)
+        own = replace(self.of_outputs(outputs), parts=outputs, loss=None if aware else outputs)
+        if not worst:
+            return own
+        return replace(own, average="macro", parts=np.repeat(np.arange(n_groups), n_outputs), least=True)
+
     def grouping(
         self, priors: FloatArray, weight: FloatArray, n_classes: IntArray, classes: Classes | None = None
     ) -> Grouping:
@@ -106,7 +126,8 @@ class Aim:
             if self.parts is not None:
                 support = np.bincount(self.parts, support).astype(np.float64)[self.parts]
             alpha = support if support.sum() > 0 else alpha
-        return group_outputs(self.average, weight, n_classes, alpha, self.parts, self.loss)
+        found = group_outputs(self.average, weight, n_classes, alpha, self.parts, self.loss)
+        return replace(found, least=True) if self.least else found
 
     def bind(
         self,

@@ -47,6 +47,8 @@ class Grouping:
         Weight of the observed labels of each group, whatever its outputs count for.
     loss : ndarray of shape (M,), int, optional
         Which outputs follow one loss: those of one number. None: those of a group.
+    least : bool, default=False
+        Whether the value is that of the worst group, instead of the mean by their weights.
     """
 
     group: NDArray[np.intp]
@@ -55,6 +57,7 @@ class Grouping:
     n_classes: NDArray[np.intp]
     total: NDArray[np.float64]
     loss: NDArray[np.intp] | None = None
+    least: bool = False
 
     @property
     def apart(self) -> bool:

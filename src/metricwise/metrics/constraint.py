@@ -1,7 +1,7 @@
 """Constraints: metrics with a bound, as what a linear programme can keep.
 
-Owns what a bound on a metric means once the class priors are known: half-spaces of confusion matrices. Must not know
-how they are kept, nor rows.
+Owns what a bound on a metric, or on its gap between two groups, means once the class priors are known: half-spaces of
+confusion tensors. Must not know how they are kept, nor rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .abstention import Abstaining
 from .base import FractionalLinear, Increasing, Linear, Metric, inner
 from .one_vs_rest import OneVsRest
 
-__all__ = ["BoundConstraint", "Constraint", "HalfSpace", "Limits"]
+__all__ = ["BoundConstraint", "Constraint", "Difference", "HalfSpace", "Limit", "Limits"]
 
 FloatArray = NDArray[np.float64]
 
@@ -29,20 +29,21 @@ _HALVINGS = 200
 
 @dataclass(frozen=True, eq=False)
 class HalfSpace:
-    """The confusion matrices C with ``<A, C> >= level``.
+    """The confusions C with ``<A, C> >= level``.
 
     Parameters
     ----------
-    A : ndarray of shape (K, K)
+    A : ndarray of shape (K, K) or (M, K, K)
+        Of one confusion matrix, or of those of all outputs.
     level : float
     """
 
     A: FloatArray
     level: float
 
-    def slack(self, C: FloatArray) -> FloatArray:
-        """Return by how much matrices (..., K, K) keep it; negative where they do not."""
-        return np.asarray(inner(self.A, C) - self.level)
+    def of_outputs(self, share: FloatArray) -> HalfSpace:
+        """Return what it is of the confusions of M outputs, where it is of their mean by shares (M,)."""
+        return HalfSpace(share[:, None, None] * self.A, self.level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,14 @@ class Constraint:
         What the user called it.
     near_prior : bool, default=False
         Whether the bounds are on the difference to the prior of the class, of whose predicted share it is then.
+    group : int, optional
+        The sensitive group that it is about; None: all of them, pooled.
+    minus : int, optional
+        The group whose metric is taken off that of `group` before it is bounded.
+    promise : int, default=0
+        Which of what the user has asked for it belongs to: all of one number are kept together, or none is.
+    part : int, default=0
+        Which metric of those that a promise is about.
 
     Examples
     --------
@@ -82,6 +91,10 @@ class Constraint:
     output: int | None = None
     name: str = ""
     near_prior: bool = False
+    group: int | None = None
+    minus: int | None = None
+    promise: int = 0
+    part: int = 0
 
     def bind(self, priors: Any, classes: Sequence[Any] | None = None) -> BoundConstraint:
         """Bind the metric to the class priors (K,) of the confusion that it is about.
@@ -108,6 +121,11 @@ class Constraint:
             f"subject_to: {given!r} bounds {who}, which is neither a ratio of linear metrics nor concave; bound "
             f"recalls, precisions, F, kappa, costs, shares or means of recalls instead."
         )
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both bounds."""
+        return self.low, self.high
 
     def _place(self, priors: Any, classes: Sequence[Any] | None) -> int | None:
         """The class whose prior the bounds are around."""
@@ -243,51 +261,246 @@ class BoundConstraint:
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
-    """Constraints, and of which outputs each is.
+class Limit:
+    """A constraint on the pooled confusion of some outputs.
 
     Parameters
     ----------
-    constraints : tuple of Q BoundConstraint
-    share : ndarray of shape (Q, M)
-        Weight of every output in the confusion that each is about; sums to 1.
+    bound : BoundConstraint
+    share : ndarray of shape (M,)
+        Weight of every output in the confusion that it is about; sums to 1.
     """
 
-    constraints: tuple[BoundConstraint, ...]
+    bound: BoundConstraint
     share: FloatArray
 
-    def pool(self, C: FloatArray) -> list[FloatArray]:
-        """Return the confusions (..., k, k) that each is about, of its k classes, of tensors (..., M, K, K)."""
-        sizes = [one.n_classes for one in self.constraints]
-        pooled = [np.einsum("m,...mij->...ij", share, C) for share in self.share]
-        return [own[..., :k, :k] for own, k in zip(pooled, sizes, strict=True)]
+    @property
+    def constraint(self) -> Constraint:
+        """As it was given."""
+        return self.bound.constraint
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Between what the metric lies."""
+        return self.bound.metric.range
+
+    @property
+    def of_ratio(self) -> bool:
+        """Whether the metric may be 0/0."""
+        return self.bound.denominator is not None
+
+    @property
+    def constant(self) -> bool:
+        """Whether no rule changes it."""
+        return self.bound.constant
+
+    def pool(self, C: FloatArray) -> FloatArray:
+        """Return the confusions (..., k, k) that it is about, of tensors (..., M, K, K)."""
+        k = self.bound.n_classes
+        used = np.flatnonzero(self.share)
+        return np.asarray(np.einsum("m,...mij->...ij", self.share[used], C[..., used, :k, :k]))
+
+    def value(self, C: FloatArray) -> FloatArray:
+        """Return the metric of confusion tensors (..., M, K, K)."""
+        return self.bound.value(self.pool(C))
+
+    def keeps(self, C: FloatArray, tol: float = _ROUNDING) -> NDArray[np.bool_]:
+        """Say whether confusion tensors (..., M, K, K) keep it."""
+        return np.asarray(self.bound.keeps(self.pool(C), tol))
+
+    def empty(self, C: FloatArray) -> NDArray[np.bool_]:
+        """Say whether it is 0/0 at confusion tensors (..., M, K, K)."""
+        return np.asarray(self.bound.empty(self.pool(C)))
+
+    @cached_property
+    def half_spaces(self) -> tuple[HalfSpace, ...]:
+        """What it is, where it is linear or a ratio, of the confusions of all outputs."""
+        return tuple(space.of_outputs(self.share) for space in self.bound.half_spaces)
+
+    @property
+    def helpers(self) -> tuple[HalfSpace, ...]:
+        """Half-spaces that it needs besides, which the bound does not move."""
+        return ()
+
+    def something(self, least: float) -> tuple[HalfSpace, ...]:
+        """Return at least a little of the denominator of a ratio."""
+        B = self.bound.denominator
+        return () if B is None else (HalfSpace(B, least * float(np.abs(B).max())).of_outputs(self.share),)
+
+    def tangent(self, C: FloatArray) -> HalfSpace:
+        """Return a half-space that holds all that keep it, tight beside a tensor C (M, K, K); see BoundConstraint."""
+        return self.bound.tangent(self.pool(C)).of_outputs(self.share)
+
+    def unit(self, C: FloatArray) -> float:
+        """Return by how much a unit of the bound moves its half-space, at a tensor C (M, K, K) near it."""
+        return self.bound.unit(self.pool(C))
+
+    def tightened(self, low: float, high: float) -> Limit:
+        """Return it with bounds narrower by so much, from below and from above."""
+        return replace(self, bound=self.bound.tightened(low, high))
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """A bound from above on what a metric of some outputs exceeds that of others by: half of a gap between two groups.
+
+    Of a linear metric it is a half-space. Of a ratio it is bilinear, and linear where a common level is known: the one
+    is at most so much above the level, the other at least the level.
+
+    Parameters
+    ----------
+    constraint : Constraint
+    one, other : Limit
+        The metric of both, without a bound.
+    level : float, optional
+        The common level, of ratios.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.metrics import PredictedShare
+    >>> from metricwise.metrics.constraint import Constraint, Difference, Limit
+    >>> given = Constraint(PredictedShare(index=1), high=0.1, group=0, minus=1)
+    >>> one, other = (Limit(Constraint(given.metric).bind([0.5, 0.5]), share) for share in np.eye(2))
+    >>> gap = Difference(given, one, other)
+    >>> C = np.array([[[0.3, 0.2], [0.1, 0.4]], [[0.4, 0.1], [0.2, 0.3]]])
+    >>> round(float(gap.value(C)), 12), bool(gap.keeps(C))
+    (0.2, False)
+    """
+
+    constraint: Constraint
+    one: Limit
+    other: Limit
+    level: float | None = None
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Between what the difference lies."""
+        least, most = self.one.range
+        return least - most, most - least
+
+    @property
+    def of_ratio(self) -> bool:
+        """Whether either may be 0/0."""
+        return self.one.of_ratio or self.other.of_ratio
+
+    @property
+    def constant(self) -> bool:
+        """Whether no rule changes one of them."""
+        return self.one.constant or self.other.constant
+
+    def value(self, C: FloatArray) -> FloatArray:
+        """Return the difference at confusion tensors (..., M, K, K)."""
+        return np.asarray(self.one.value(C) - self.other.value(C))
+
+    def empty(self, C: FloatArray) -> NDArray[np.bool_]:
+        """Say whether either is 0/0 at confusion tensors (..., M, K, K)."""
+        return np.asarray(self.one.empty(C) | self.other.empty(C))
+
+    def keeps(self, C: FloatArray, tol: float = _ROUNDING) -> NDArray[np.bool_]:
+        """Say whether confusion tensors (..., M, K, K) keep it."""
+        return np.asarray((self.value(C) <= self.constraint.high + tol) & ~self.empty(C))
+
+    @cached_property
+    def half_spaces(self) -> tuple[HalfSpace, ...]:
+        """What it is of the confusions of all outputs; nothing without a level that it needs."""
+        if not self.of_ratio:
+            one, other = (np.asarray(limit.bound.form.as_ratio().A) for limit in (self.one, self.other))  # type: ignore[attr-defined]
+            spread = self.other.share[:, None, None] * other - self.one.share[:, None, None] * one
+            return (HalfSpace(spread, -self.constraint.high),)
+        return () if self.level is None else self._between(self.one, -np.inf, self.level + self.constraint.high)
+
+    @property
+    def helpers(self) -> tuple[HalfSpace, ...]:
+        """That the other one is at least the level."""
+        return () if self.level is None else self._between(self.other, self.level, np.inf)
+
+    @staticmethod
+    def _between(limit: Limit, low: float, high: float) -> tuple[HalfSpace, ...]:
+        bound = replace(limit.bound, constraint=replace(limit.constraint, low=low, high=high))
+        return replace(limit, bound=bound).half_spaces
+
+    def something(self, least: float) -> tuple[HalfSpace, ...]:
+        """Return at least a little of both denominators."""
+        return self.one.something(least) + self.other.something(least)
+
+    def tangent(self, C: FloatArray) -> HalfSpace:
+        """Refuse: without half-spaces there is none."""
+        raise NotImplementedError("a difference of ratios needs a level")
+
+    def unit(self, C: FloatArray) -> float:
+        """Return by how much a unit of the bound moves its half-space, at a tensor C (M, K, K) near it."""
+        return self.one.unit(C)
+
+    def tightened(self, low: float, high: float) -> Difference:
+        """Return it with a bound narrower by so much from above."""
+        return replace(self, constraint=replace(self.constraint, high=self.constraint.high - high))
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Constraints on the confusions of M outputs, all of which are to be kept.
+
+    Parameters
+    ----------
+    constraints : tuple of Q Limit or Difference
+    """
+
+    constraints: tuple[Limit | Difference, ...] = ()
+
+    def shared(self, share: FloatArray) -> bool:
+        """Say whether all are about one confusion, that of all outputs by shares (M,)."""
+        return all(isinstance(one, Limit) and np.allclose(one.share, share, atol=1e-12) for one in self.constraints)
 
     def values(self, C: FloatArray) -> FloatArray:
         """Return the values (..., Q) of confusion tensors (..., M, K, K)."""
         if not self.constraints:
             return np.empty((*C.shape[:-3], 0))
-        return np.stack([one.value(own) for one, own in zip(self.constraints, self.pool(C), strict=True)], axis=-1)
+        return np.stack([one.value(C) for one in self.constraints], axis=-1)
 
     def kept(self, C: FloatArray, tol: float = _ROUNDING) -> NDArray[np.bool_]:
         """Say which are kept, (..., Q), by confusion tensors (..., M, K, K)."""
         if not self.constraints:
             return np.ones((*C.shape[:-3], 0), dtype=bool)
-        kept = [one.keeps(own, tol) for one, own in zip(self.constraints, self.pool(C), strict=True)]
-        return np.stack([np.asarray(one) for one in kept], axis=-1)
+        return np.stack([one.keeps(C, tol) for one in self.constraints], axis=-1)
 
     def violation(self, C: FloatArray) -> FloatArray:
         """Return by how much bounds are missed, in sum, (...), at confusion tensors (..., M, K, K); 1 for a 0/0."""
         total = np.zeros(C.shape[:-3])
-        for one, own in zip(self.constraints, self.pool(C), strict=True):
-            value, bounds = one.value(own), one.constraint
-            total += np.maximum(np.maximum(bounds.low - value, value - bounds.high), 0.0) + np.asarray(one.empty(own))
+        for one in self.constraints:
+            value, bounds = one.value(C), one.constraint
+            total += np.maximum(np.maximum(bounds.low - value, value - bounds.high), 0.0) + one.empty(C)
         return total
 
     def empty(self, C: FloatArray) -> bool:
         """Say whether a ratio is 0/0 at a confusion tensor (M, K, K)."""
-        return any(one.empty(own) for one, own in zip(self.constraints, self.pool(C), strict=True))
+        return any(one.empty(C) for one in self.constraints)
 
     def tightened(self, margins: FloatArray) -> Limits:
         """Return the limits whose bounds are narrower by margins (Q, 2), from below and from above."""
         narrower = [one.tightened(*own) for one, own in zip(self.constraints, margins.tolist(), strict=True)]
-        return replace(self, constraints=tuple(narrower))
+        return Limits(tuple(narrower))
+
+    @property
+    def levels(self) -> dict[tuple[int, int], tuple[float, float]]:
+        """What has a common level that is not known: the promise and its part, and between what its metric lies."""
+        gaps = [one for one in self.constraints if isinstance(one, Difference) and one.of_ratio]
+        return {(one.constraint.promise, one.constraint.part): one.one.range for one in gaps}
+
+    def at_values(self, C: FloatArray) -> dict[tuple[int, int], float]:
+        """Return what lies amid the values of such metrics at a confusion tensor (M, K, K)."""
+        found: dict[tuple[int, int], list[float]] = {key: [] for key in self.levels}
+        for one in self.constraints:
+            key = (one.constraint.promise, one.constraint.part)
+            if isinstance(one, Difference) and key in found:
+                found[key] += [float(one.one.value(C)), float(one.other.value(C))]
+        return {key: (min(values) + max(values)) / 2 for key, values in found.items()}
+
+    def at(self, levels: dict[tuple[int, int], float]) -> Limits:
+        """Return the limits with common levels."""
+
+        def placed(one: Limit | Difference) -> Limit | Difference:
+            key = (one.constraint.promise, one.constraint.part)
+            return replace(one, level=levels[key]) if isinstance(one, Difference) and key in levels else one
+
+        return Limits(tuple(placed(one) for one in self.constraints))

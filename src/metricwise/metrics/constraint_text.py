@@ -3,8 +3,9 @@
 Owns the grammar, and objects that say the same to programs. Must not know which metrics, classes or outputs there are.
 
     constraints := constraint ("and" constraint)*
-    constraint  := term op number | number op term [op number] | term "within" number "of" "prior"
-    term        := name ["[" label ["," label] "]"]           two labels are the output and the class
+    constraint  := bounded ["in" ("every" "group" | "group" label ("," label)*)]
+    bounded     := term op number | number op term [op number] | term "within" number "of" "prior"
+    term        := name ["[" label ["," label] "]"] ["gap"]   two labels are the output and the class
     op          := ">=" | "<=" | "≥" | "≤"
     number      := 0.9 | 90 %
 """
@@ -13,20 +14,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .class_names import NAME, NUMBER, Reader, written
+from .parity import PARITIES
 
-__all__ = ["Wanted", "at_least", "at_most", "between", "near_prior", "read_constraints"]
+__all__ = [
+    "EVERY",
+    "GAP",
+    "Gap",
+    "Wanted",
+    "at_least",
+    "at_most",
+    "between",
+    "gap",
+    "in_every_group",
+    "in_group",
+    "near_prior",
+    "read_constraints",
+]
 
 _WHO = "subject_to"
 _OPERATOR = re.compile(r">=|<=|≥|≤")
 _STRICT = re.compile(r"[<>=]")
 _AND = re.compile(r"and\b")
 _WITHIN = re.compile(r"within\b")
+_IN, _EVERY, _GROUP, _GAP = (re.compile(rf"{word}\b") for word in ("in", "every", "group", "gap"))
+_COMMA = re.compile(",")
+
+GAP, EVERY, ONE = "gap", "every", "group"  # what a bound about sensitive groups is on
 
 
 @dataclass(frozen=True)
@@ -45,6 +64,11 @@ class Wanted:
         Instead of bounds: how far the predicted share of the class may be from its share of the rows.
     text : str, default=""
         As it was written.
+    over : {"gap", "every", "group"}, optional
+        What the bound is on where it is about sensitive groups: the largest difference between two of them, the metric
+        in each of them, or in one.
+    group : object, optional
+        The name of that one.
     """
 
     metric: Any
@@ -53,19 +77,142 @@ class Wanted:
     labels: tuple[Any, ...] = ()
     near_prior: float | None = None
     text: str = ""
+    over: str | None = None
+    group: Any = None
+
+    def __post_init__(self) -> None:
+        if self.over is None and isinstance(self.metric, Gap):
+            object.__setattr__(self, "labels", self.metric.labels)
+            object.__setattr__(self, "metric", self.metric.metric)
+            object.__setattr__(self, "over", GAP)
+        elif isinstance(self.metric, str) and self.metric in PARITIES:
+            if self.over not in (None, GAP):
+                raise ValueError(
+                    f"{_WHO}: {self.metric} is about all groups already, got {_where(self).strip()!r} behind it."
+                )
+            object.__setattr__(self, "over", GAP)
 
     def __str__(self) -> str:
-        if self.text:
-            return self.text
+        return self.text or self._bounded() + _where(self)
+
+    def _bounded(self) -> str:
         name = self.metric
         if not isinstance(name, str):
             name = getattr(name, "name", getattr(name, "__name__", repr(name)))
         term = f"{name}[{', '.join(map(written, self.labels))}]" if self.labels else str(name)
+        term += " gap" if self.over == GAP and name not in PARITIES else ""
         if self.near_prior is not None:
             return f"{term} within {self.near_prior:g} of prior"
         if np.isinf(self.high):
             return f"{term} >= {self.low:g}"
         return f"{term} <= {self.high:g}" if np.isinf(self.low) else f"{self.low:g} <= {term} <= {self.high:g}"
+
+
+def _where(one: Wanted) -> str:
+    """In which groups a bound is to be kept, as it is written."""
+    if one.over == EVERY:
+        return " in every group"
+    if one.over != ONE:
+        return ""
+    return f" in group {', '.join(map(written, one.group if isinstance(one.group, tuple) else (one.group,)))}"
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The largest difference of a metric between two sensitive groups; made by :func:`metricwise.gap`."""
+
+    metric: Any
+    labels: tuple[Any, ...] = ()
+
+
+def gap(metric: Any, *labels: Any) -> Gap:
+    """Return the largest difference of a metric between two sensitive groups, to be bounded from above.
+
+    Parameters
+    ----------
+    metric : str or object
+        As :func:`metricwise.optimize` takes it: linear, or a ratio of linear metrics.
+    *labels
+        The class, or the output and the class.
+
+    Returns
+    -------
+    Gap
+        For :func:`metricwise.at_most`.
+
+    See Also
+    --------
+    metricwise.in_every_group : A bound on a metric in each group.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> print(mw.at_most(mw.gap("recall", "urgent"), 0.05))
+    recall['urgent'] gap <= 0.05
+    """
+    return Gap(metric, labels)
+
+
+def in_every_group(constraint: Wanted) -> Wanted:
+    """Return a constraint that every sensitive group is to keep by itself.
+
+    Parameters
+    ----------
+    constraint : constraint
+        Of :func:`metricwise.at_least`, :func:`metricwise.at_most`, :func:`metricwise.between` or
+        :func:`metricwise.near_prior`.
+
+    Returns
+    -------
+    Wanted
+
+    See Also
+    --------
+    metricwise.in_group : In one of them.
+    metricwise.gap : The largest difference between two.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> print(mw.in_every_group(mw.at_least("accuracy", 0.8)))
+    accuracy >= 0.8 in every group
+    """
+    return replace(_checked(constraint, "in_every_group"), over=EVERY, text="")
+
+
+def in_group(constraint: Wanted, group: Any) -> Wanted:
+    """Return a constraint that one sensitive group is to keep by itself.
+
+    Parameters
+    ----------
+    constraint : constraint
+    group : object
+        Its name, as `sensitive_features` has it; a tuple where that has several columns.
+
+    Returns
+    -------
+    Wanted
+
+    See Also
+    --------
+    metricwise.in_every_group : In all of them.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> print(mw.in_group(mw.at_least("recall", 0.8), "women"))
+    recall >= 0.8 in group 'women'
+    """
+    return replace(_checked(constraint, "in_group"), over=ONE, group=group, text="")
+
+
+def _checked(constraint: Any, who: str) -> Wanted:
+    if not isinstance(constraint, Wanted) or constraint.over is not None:
+        raise TypeError(
+            f"{who}: constraint must be at_least(...), at_most(...), between(...) or near_prior(...), of no group yet, "
+            f"got {str(constraint)!r}."
+        )
+    return constraint
 
 
 def at_least(metric: Any, bound: float, *labels: Any) -> Wanted:
@@ -211,46 +358,75 @@ def _read_text(text: str) -> tuple[Wanted, ...]:
 
 
 def _constraint(reader: Reader) -> Wanted:
+    """Read a bound, and the groups that it is about."""
+    reader.skip()
+    begin = reader.at
+    found = _bounded(reader)
+    if not reader.sees(_IN):
+        return found
+    reader.take(_IN, "'in'")
+    if found.over is not None:
+        raise reader.error("no group behind a gap, which is about all of them,")
+    group: Any = None
+    if reader.sees(_EVERY):
+        reader.take(_EVERY, "'every'")
+        reader.take(_GROUP, "'group'")
+    else:
+        reader.take(_GROUP, "'every group', or 'group' and its name,")
+        names = [reader.label()]
+        while reader.sees(_COMMA):
+            reader.expect(",")
+            names.append(reader.label())
+        group = names[0] if len(names) == 1 else tuple(names)
+    text = reader.text[begin : reader.at].strip()
+    return replace(found, over=EVERY if group is None else ONE, group=group, text=text)
+
+
+def _bounded(reader: Reader) -> Wanted:
     reader.skip()
     begin, low, high = reader.at, -np.inf, np.inf
     if reader.sees(NUMBER):
         first = _read_number(reader)
         low, high = (first, np.inf) if _operator(reader) == "<=" else (-np.inf, first)
-        metric, labels = _term(reader)
+        metric, labels, over = _term(reader)
         if reader.sees(_OPERATOR) or reader.sees(_STRICT):
             same = _operator(reader) == ("<=" if np.isfinite(low) else ">=")
             if not same:
                 raise reader.error("a bound on the other side, as in 0.1 <= share[review] <= 0.2")
             second = _read_number(reader)
             low, high = _in_order(*((low, second) if np.isfinite(low) else (second, high)))
-        return Wanted(metric, low, high, labels, text=reader.text[begin : reader.at].strip())
-    metric, labels = _term(reader)
+        return Wanted(metric, low, high, labels, text=reader.text[begin : reader.at].strip(), over=over)
+    metric, labels, over = _term(reader)
     if reader.sees(_WITHIN):
         reader.take(_WITHIN, "'within'")
         tolerance = _number(_read_number(reader), least=0.0)
         for word in ("of", "prior"):
             reader.take(re.compile(rf"{word}\b"), repr(word))
-        if metric != "share":
+        if metric != "share" or over is not None:
             raise ValueError(f"{_WHO}: only a share can be near its prior, got {reader.text[begin : reader.at]!r}.")
         return Wanted(metric, labels=labels, near_prior=tolerance, text=reader.text[begin : reader.at].strip())
     if _operator(reader) == ">=":
         low = _read_number(reader)
     else:
         high = _read_number(reader)
-    return Wanted(metric, low, high, labels, text=reader.text[begin : reader.at].strip())
+    return Wanted(metric, low, high, labels, text=reader.text[begin : reader.at].strip(), over=over)
 
 
-def _term(reader: Reader) -> tuple[str, tuple[Any, ...]]:
+def _term(reader: Reader) -> tuple[str, tuple[Any, ...], str | None]:
     name = reader.take(NAME, "the name of a metric, such as recall")
     labels: list[Any] = []
     if reader.sees(re.compile(r"\[")):
         reader.expect("[")
         labels.append(reader.label())
-        if reader.sees(re.compile(",")):
+        if reader.sees(_COMMA):
             reader.expect(",")
             labels.append(reader.label())
         reader.expect("]")
-    return name, tuple(labels)
+    over = None
+    if reader.sees(_GAP):
+        reader.take(_GAP, "'gap'")
+        over = GAP
+    return name, tuple(labels), over
 
 
 def _operator(reader: Reader) -> str:

@@ -1,8 +1,8 @@
 """What a solver maximises: a metric, averaged over outputs, bound to the class priors of the data.
 
 Owns the join of metric and average. An objective is a weighted sum over groups of ``psi_g(C_g)``, where ``C_g`` is the
-pooled confusion of the outputs of a group; groups never interact, so a solver may treat each by itself. Must not know
-data or solvers.
+pooled confusion of the outputs of a group; groups never interact, so a solver may treat each by itself. Only where it
+is the least of them instead, they do: that is for solvers of constraints. Must not know data or solvers.
 """
 
 from __future__ import annotations
@@ -144,8 +144,18 @@ class Objective:
         return self.total(self.values(self.grouping.pool(C)))
 
     def total(self, values: FloatArray) -> float:
-        """Return the weighted sum of the values of the groups."""
-        return float(self.grouping.weight @ values)
+        """Return the weighted sum of the values (G,) of the groups, or the least of them."""
+        return float(self.totals(values))
+
+    def totals(self, values: FloatArray) -> FloatArray:
+        """Return the weighted sums, or the least, of values (..., G) of the groups."""
+        return np.asarray(values.min(axis=-1) if self.grouping.least else values @ self.grouping.weight)
+
+    def weight_at(self, values: FloatArray) -> FloatArray:
+        """Return by how much the value of each group counts, (G,), where they are such: of the least one, 1."""
+        if not self.grouping.least:
+            return self.grouping.weight
+        return np.asarray(np.arange(len(values)) == values.argmin(), dtype=np.float64)
 
     def gradient(self, C: FloatArray) -> FloatArray:
         """Return d psi_g / d C_g at pooled confusions (..., G, K, K), in that shape."""

@@ -151,7 +151,7 @@ class Counts:
     def _mass(self, rows: Rows) -> NDArray[Any] | None:
         """What each entry (N, M) counts for where probabilities are counted; None where all count alike."""
         if rows.codes is None:
-            return None
+            return rows.mass
         seen = None if rows.codes.min(initial=0) >= 0 else rows.codes >= 0
         if self.prior is None:
             return seen

@@ -1,10 +1,12 @@
 """Decision rules: what to predict from probabilities.
 
-Owns the rules that solvers find (weighted, and mixtures of weighted ones), the rule for costs per row, the link that
-recalibrates probabilities before them, and their JSON. Must not know metrics, oracles or solvers.
+Owns the rules that solvers find (weighted, mixtures of weighted ones, one for each sensitive group), the rule for costs
+per row, the link that recalibrates probabilities before them, and their JSON. Must not know metrics, oracles or
+solvers.
 """
 
 from .cost_rule import CostRule
+from .grouped import GroupedRule, of_schema
 from .link import Link, prior_shift
 from .link_fit import fit_link, fit_links
 from .load import as_rule, load_rule
@@ -13,6 +15,7 @@ from .weighted import WeightedRule, anonymous_rule
 
 __all__ = [
     "CostRule",
+    "GroupedRule",
     "Link",
     "MixtureRule",
     "WeightedRule",
@@ -21,5 +24,6 @@ __all__ = [
     "fit_link",
     "fit_links",
     "load_rule",
+    "of_schema",
     "prior_shift",
 ]

@@ -11,19 +11,14 @@ from typing import Any
 
 from . import serialize
 from .cost_rule import CostRule
+from .grouped import GroupedRule
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 
 __all__ = ["as_rule", "load_rule", "rule_schema"]
 
-_KINDS: dict[str, type[WeightedRule] | type[MixtureRule] | type[CostRule]] = {
-    "weighted": WeightedRule,
-    "mixture": MixtureRule,
-    "row_costs": CostRule,
-}
 
-
-def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | CostRule:
+def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | GroupedRule | CostRule:
     """Read a rule that `to_json` wrote.
 
     Parameters
@@ -32,7 +27,7 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | Cost
 
     Returns
     -------
-    WeightedRule, MixtureRule or CostRule
+    WeightedRule, MixtureRule, GroupedRule or CostRule
 
     Examples
     --------
@@ -46,11 +41,10 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | Cost
     who = "load_rule"
     document = serialize.read_object(serialize.parse(serialize.read_text(path, who), who), who, "the rule")
     kind = document.get("kind")
-    found = _KINDS.get(kind) if isinstance(kind, str) else None
-    if document.get("format") == serialize.FORMAT and found is None:
+    if document.get("format") == serialize.FORMAT and not (isinstance(kind, str) and kind in _KINDS):
         *most, last = map(repr, _KINDS)
         raise ValueError(f"{who}: kind must be {', '.join(most)} or {last}, got {serialize.shown(kind)}.")
-    return (found or WeightedRule).from_dict(document)
+    return _from_dict(document)
 
 
 def rule_schema() -> dict[str, Any]:
@@ -79,16 +73,29 @@ def rule_schema() -> dict[str, Any]:
     return dict(serialize.parse(text, "rule_schema", "the schema"))
 
 
-def as_rule(rule: Any) -> WeightedRule | MixtureRule:
+_KINDS: dict[str, type[WeightedRule] | type[MixtureRule] | type[GroupedRule] | type[CostRule]] = {
+    "weighted": WeightedRule,
+    "mixture": MixtureRule,
+    "grouped": GroupedRule,
+    "row_costs": CostRule,
+}
+
+
+def _from_dict(document: Mapping[str, Any]) -> WeightedRule | MixtureRule | GroupedRule | CostRule:
+    kind = document.get("kind")
+    return (_KINDS.get(kind, WeightedRule) if isinstance(kind, str) else WeightedRule).from_dict(document)
+
+
+def as_rule(rule: Any) -> WeightedRule | MixtureRule | GroupedRule:
     """Return a rule, read from what stands for one.
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, path, JSON text, or a document from `to_dict`
+    rule : WeightedRule, MixtureRule, GroupedRule, path, JSON text, or a document from `to_dict`
 
     Returns
     -------
-    WeightedRule or MixtureRule
+    WeightedRule, MixtureRule or GroupedRule
 
     Examples
     --------
@@ -98,10 +105,10 @@ def as_rule(rule: Any) -> WeightedRule | MixtureRule:
     >>> as_rule(rule.to_dict()) == as_rule(rule.to_json()) == as_rule(rule)
     True
     """
-    if isinstance(rule, (WeightedRule, MixtureRule)):
+    if isinstance(rule, (WeightedRule, MixtureRule, GroupedRule)):
         return rule
     if isinstance(rule, Mapping):
-        read = _KINDS.get(str(rule.get("kind")), WeightedRule).from_dict(rule)
+        read = _from_dict(rule)
     else:
         read = rule if isinstance(rule, CostRule) else load_rule(rule)
     if isinstance(read, CostRule):

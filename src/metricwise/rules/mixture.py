@@ -67,10 +67,15 @@ def uniforms(seed: int, start: int, n_rows: int, n_outputs: int) -> FloatArray:
     >>> np.array_equal(uniforms(7, 2, 3, 2), uniforms(7, 0, 5, 2)[2:])
     True
     """
+    return uniforms_at(seed, np.arange(start, start + n_rows, dtype=np.uint64), n_outputs)
+
+
+def uniforms_at(seed: int, positions: NDArray[Any], n_outputs: int) -> FloatArray:
+    """Return the same for rows at positions (N,), of shape (N, n_outputs)."""
     # The state of the generator is a hash of the seed, moved on by the row, hashed, moved on by the output, hashed.
     # Array arithmetic on uint64 wraps silently, which is what is meant.
     origin = _mixed(np.array([seed], dtype=np.uint64) + _STEP)
-    rows = _mixed(origin + np.arange(start, start + n_rows, dtype=np.uint64) * _STEP)
+    rows = _mixed(origin + positions.astype(np.uint64) * _STEP)
     bits = _mixed(rows[:, None] + np.arange(1, n_outputs + 1, dtype=np.uint64) * _STEP)
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
@@ -214,24 +219,37 @@ class MixtureRule:
         -------
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
-        read = self.rules[0].read(proba, "MixtureRule.distribution")
-        result = np.zeros((read.n_rows, self.n_outputs, self.schema.decision_width))
-        weights = np.atleast_2d(self.weights)
-        for rows in read.chunks():
-            part = result[rows]
-            row, output = np.ogrid[: len(part), : self.n_outputs]
-            for r, codes in enumerate(self._component_codes(read.take(rows))):
-                part[row, output, last_column(codes, self.schema)] += weights[:, r]
+        result = self.distribution_of(self.rules[0].read(proba, "MixtureRule.distribution"))
         return result if self.multioutput else result[:, 0]
 
-    def decide(self, proba: Probabilities, start: int = 0) -> IntArray:
-        """Draw and predict codes of shape (N, M) for probabilities that have been read already."""
-        if not _is_whole(start) or start < 0:
+    def distribution_of(self, proba: Probabilities) -> FloatArray:
+        """Return the same of shape (N, M, K) for probabilities that have been read already."""
+        result = np.zeros((proba.n_rows, self.n_outputs, self.schema.decision_width))
+        weights = np.atleast_2d(self.weights)
+        for rows in proba.chunks():
+            part = result[rows]
+            row, output = np.ogrid[: len(part), : self.n_outputs]
+            for r, codes in enumerate(self._component_codes(proba.take(rows))):
+                part[row, output, last_column(codes, self.schema)] += weights[:, r]
+        return result
+
+    def decide(self, proba: Probabilities, start: int | IntArray = 0) -> IntArray:
+        """Draw and predict codes of shape (N, M) for probabilities that have been read already.
+
+        Parameters
+        ----------
+        start : int or ndarray of shape (N,)
+            Position of the first row, or of each.
+        """
+        if not isinstance(start, np.ndarray) and (not _is_whole(start) or start < 0):
             raise ValueError(f"MixtureRule.predict: start must be a row position from 0, got {start!r}.")
         result = np.empty((proba.n_rows, self.n_outputs), dtype=np.intp)
         for rows in proba.chunks():
             part = result[rows]
-            choice = self._choices(int(start) + rows.start, len(part))
+            if isinstance(start, np.ndarray):
+                choice = self._choices(start[rows])
+            else:
+                choice = self._choices(np.arange(len(part)) + (int(start) + rows.start))
             for r, codes in enumerate(self._component_codes(proba.take(rows))):
                 np.copyto(part, codes, where=choice == r)
         return result
@@ -241,9 +259,9 @@ class MixtureRule:
         for rule in self.rules:
             yield rule.decide(proba)
 
-    def _choices(self, start: int, n_rows: int) -> NDArray[Any]:
-        """Index of the rule drawn for each row and output."""
-        drawn = uniforms(self.seed, start, n_rows, self.n_outputs)
+    def _choices(self, positions: IntArray) -> NDArray[Any]:
+        """Index of the rule drawn for each row, by its position, and output."""
+        drawn = uniforms_at(self.seed, positions, self.n_outputs)
         choice = np.zeros(drawn.shape, dtype=np.min_scalar_type(len(self.rules)))
         for edges in self.edges.T:
             choice += drawn >= edges

@@ -53,19 +53,19 @@ Label = str | int | float | bool
 # ------------------------------------------------------------------------------------------------------- write
 
 
-def plain_labels(labels: NDArray[Any], who: str) -> list[Label]:
+def plain_labels(labels: NDArray[Any], who: str, field: str = "classes") -> list[Label]:
     """Return labels as the JSON types that keep them apart: text, integers, floats and booleans."""
     values = python_labels(labels)
     for value in values:
         if type(value) not in (str, int, float, bool):
             raise TypeError(
-                f"{who}: classes must be text, integers, floats or booleans to be written as JSON, got {value!r} "
+                f"{who}: {field} must be text, integers, floats or booleans to be written as JSON, got {value!r} "
                 f"({type(value).__name__}); convert the labels, for instance with str()."
             )
         if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{who}: classes must be finite to be written as JSON, got {value!r}.")
+            raise ValueError(f"{who}: {field} must be finite to be written as JSON, got {value!r}.")
         if isinstance(value, int):
-            _check_size(value, who, "classes")
+            _check_size(value, who, field)
     return values
 
 

@@ -295,10 +295,15 @@ class WeightedRule:
         -------
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
-        codes = last_column(self.decide(self.read(proba, "WeightedRule.distribution")), self.schema)
+        result = self.distribution_of(self.read(proba, "WeightedRule.distribution"))
+        return result if self.multioutput else result[:, 0]
+
+    def distribution_of(self, proba: Probabilities) -> FloatArray:
+        """Return the same of shape (N, M, K) for probabilities that have been read already."""
+        codes = last_column(self.decide(proba), self.schema)
         result = np.zeros((*codes.shape, self.schema.decision_width))
         np.put_along_axis(result, codes[:, :, None], 1.0, axis=2)
-        return result if self.multioutput else result[:, 0]
+        return result
 
     def read(self, proba: Any, who: str) -> Probabilities:
         """Read probabilities for this rule, and check that they are of its outputs and classes."""

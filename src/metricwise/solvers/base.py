@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle, Walk
-from ..rules import MixtureRule, WeightedRule, anonymous_rule
+from ..rules import anonymous_rule
 from ..rules.serialize import dump
 from ..sources.passes import in_passes
 from ..views import above
@@ -188,7 +188,7 @@ class Solution:
 
     Parameters
     ----------
-    rule : WeightedRule or MixtureRule
+    rule : WeightedRule, MixtureRule or GroupedRule
         What to predict with.
     value : float
         The metric of the rule, counted with the labels given (with `prior`, reweighted to it); without labels its
@@ -239,12 +239,15 @@ class Solution:
         The metrics that were to be recorded, of the rule and of argmax.
     constraints : tuple of Promise
         What the rule was to keep besides, in the order given.
+    by_group : dict of dict of str to Recorded
+        Where sensitive groups are known, by the name of each: the metric, whatever promises about groups are about, and
+        recorded metrics, of the rule and of argmax, on the rows of the group alone.
     problem : object or None
         What was solved: the rows, no copy of them, and the aim. It is there for whoever looks at the solution, and does
         not go into pickles.
     """
 
-    rule: WeightedRule | MixtureRule
+    rule: Any  # one of three kinds, of which solvers make two: a union would have everybody say which it is not
     value: float
     baseline: float
     confusion: FloatArray
@@ -264,6 +267,7 @@ class Solution:
     candidates: tuple[Candidate, ...] = ()
     recorded: dict[str, Recorded] = field(default_factory=dict)
     constraints: tuple[Promise, ...] = ()
+    by_group: dict[Any, dict[str, Recorded]] = field(default_factory=dict)
     problem: Any = field(default=None, repr=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from ..losses import Loss
 from ..metrics.base import Increasing
-from ..metrics.constraint import BoundConstraint, HalfSpace, Limits
+from ..metrics.constraint import Difference, HalfSpace, Limit, Limits
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from .base import FloatArray, IntArray
 from .programme import Programme
 
-__all__ = ["Feasible", "InfeasibleError", "Point", "functionals", "maximise"]
+__all__ = ["Feasible", "InfeasibleError", "Point", "maximise"]
 
 _STEPS = 300
 _OUTER = 60
@@ -43,48 +42,55 @@ class InfeasibleError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """Outputs that follow one loss, as the rows of the programme see them.
+    """Outputs that follow one loss.
 
     Parameters
     ----------
     block : ndarray of shape (M,), int
         Block of each output.
-    within : ndarray of shape (M,)
-        Weight of an output in the confusion of its block.
-    aim : ndarray of shape (G, B)
-        Weight of the confusion of each block in that of each group.
-    limits : ndarray of shape (Q, B)
-        The same for the constraints.
+    n_blocks : int
+        B.
+    guess : ndarray of shape (M, K), or None
+        Where outputs of a block are pooled in several ways, as groups that a rule must not see are: what a row of each
+        class is taken to weigh in each of them, for nothing tells which of them it is in.
     """
 
     block: IntArray
-    within: FloatArray
-    aim: FloatArray
-    limits: FloatArray
+    n_blocks: int
+    guess: FloatArray | None = None
 
     @classmethod
-    def of(cls, objective: Objective, limits: Limits) -> _Blocks:
-        """Let outputs share a loss where aim and constraints pool them alike, and have one each where they do not."""
+    def of(cls, oracle: Oracle, objective: Objective, limits: Limits) -> _Blocks:
+        """Let outputs share a loss where they are told to, or where aim and constraints pool them alike."""
         grouping = objective.grouping
         n_outputs = len(grouping.share)
-        if grouping.n_groups == 1 and np.allclose(limits.share, grouping.share, atol=1e-12):
-            one = np.ones((len(limits.share), 1))
-            return cls(np.zeros(n_outputs, dtype=np.intp), grouping.share, np.ones((1, 1)), one)
-        aim = np.zeros((grouping.n_groups, n_outputs))
-        counted = grouping.group >= 0
-        aim[grouping.group[counted], np.flatnonzero(counted)] = grouping.share[counted]
-        return cls(np.arange(n_outputs), np.ones(n_outputs), aim, limits.share)
+        if grouping.loss is not None:
+            names, block = np.unique(grouping.loss, return_inverse=True)
+            block = block.reshape(-1).astype(np.intp)
+            total = np.zeros((len(names), oracle.priors.shape[1]))
+            np.add.at(total, block, oracle.weight[:, None] * oracle.priors)
+            weight = oracle.weight.sum() * oracle.priors / np.where(total > 0, total, 1.0)[block]
+            return cls(block, len(names), weight)
+        if grouping.n_groups == 1 and limits.shared(grouping.share):
+            return cls(np.zeros(n_outputs, dtype=np.intp), 1)
+        return cls(np.arange(n_outputs), n_outputs)
 
-    @property
-    def n_blocks(self) -> int:
-        """B."""
-        return int(self.aim.shape[1])
+    def gathered(self, values: FloatArray) -> FloatArray:
+        """Return the sums (R, B) over the outputs of each block, of values (R, M)."""
+        if self.n_blocks == values.shape[1]:
+            return values
+        out = np.zeros((len(values), self.n_blocks))
+        np.add.at(out.T, self.block, values.T)
+        return out
 
-    def pool(self, C: FloatArray) -> FloatArray:
-        """Return the confusions (R, B, K, K) of blocks, of tensors (R, M, K, K)."""
-        if self.n_blocks == C.shape[1]:
-            return C
-        return np.asarray(np.einsum("m,rmij->rij", self.within, C)[:, None])
+    def losses(self, slope: FloatArray) -> FloatArray:
+        """Return what each block would like to minimise, (B, K, K), to raise ``sum_m <slope[m], C[m]>``."""
+        weighed = slope if self.guess is None else slope * self.guess[:, :, None]
+        if self.n_blocks == len(slope):
+            return -weighed
+        out = np.zeros((self.n_blocks, *slope.shape[1:]))
+        np.add.at(out, self.block, -weighed)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,19 +148,21 @@ class Feasible:
 
     def __init__(self, oracle: Oracle, judge: Oracle, objective: Objective, limits: Limits, tol: float) -> None:
         self.oracle, self.judge, self.objective, self.limits, self.tol = oracle, judge, objective, limits, tol
-        self.blocks = _Blocks.of(objective, limits)
+        self.blocks = _Blocks.of(oracle, objective, limits)
+        self.weight = _group_weights(objective)
         self.certified = oracle.certified and judge is oracle
         self.losses: list[Loss] = []
         shape = (0, len(objective.grouping.share), objective.width, objective.width)
         self.aim, self.judged = np.zeros(shape), np.zeros(shape)
         self.tangents: list[tuple[int, HalfSpace]] = []
         self.never_empty = False
+        self._rows: list[tuple[int, HalfSpace]] | None = None
         first = _first_losses(objective, self.blocks.n_blocks)
         self.add(first, *self.ask(first))
 
     def narrow(self, limits: Limits) -> None:
         """Keep other bounds on the same metrics from now on."""
-        self.limits, self.tangents, self.never_empty = limits, [], False
+        self.limits, self.tangents, self.never_empty, self._rows = limits, [], False, None
 
     # ---------------------------------------------------------------------------------------------- rules asked for
 
@@ -162,7 +170,6 @@ class Feasible:
         """Take rules whose confusions have been asked for."""
         self.losses += losses
         self.aim, self.judged = np.concatenate([self.aim, aim]), np.concatenate([self.judged, judged])
-        self.__dict__.pop("pooled", None)
 
     def ask(self, losses: Sequence[Loss]) -> tuple[FloatArray, FloatArray]:
         """Return the confusions (R, M, K, K) of such rules as the aim is counted, and as constraints are."""
@@ -190,24 +197,45 @@ class Feasible:
 
         return loss.map(expand, plain)
 
-    @cached_property
-    def pooled(self) -> tuple[FloatArray, FloatArray]:
-        """Confusions (T, B, K, K) of blocks, of the aim and of the constraints."""
-        return self.blocks.pool(self.aim), self.blocks.pool(self.judged)
-
     # ----------------------------------------------------------------------------------------------- the programme
 
     @property
     def rows(self) -> list[tuple[int, HalfSpace]]:
-        """Half-spaces, each with the constraint that it is of: those of linear ones and ratios, and tangents so far."""
-        limits = enumerate(self.limits.constraints)
-        own = [(q, space) for q, one in limits for space in (*one.half_spaces, *self._something(one))]
-        return own + self.tangents
+        """Half-spaces, each with the constraint that it is of: those of linear ones and ratios, and tangents so far.
 
-    def _something(self, one: BoundConstraint) -> list[HalfSpace]:
+        Those that no bound moves are of none, -1.
+        """
+        if self._rows is None:
+            self._rows = [(q, space) for q, one in enumerate(self.limits.constraints) for space in one.half_spaces]
+            self._rows += [(-1, space) for one in self.limits.constraints for space in self._helpers(one)]
+        return self._rows + self.tangents
+
+    def _helpers(self, one: Limit | Difference) -> tuple[HalfSpace, ...]:
         """Where nothing predicted would seem to keep a bound on a ratio: at least a little of its denominator."""
-        B = one.denominator
-        return [] if B is None or not self.never_empty else [HalfSpace(B, _LITTLE * float(np.abs(B).max()))]
+        return one.helpers + (one.something(_LITTLE) if self.never_empty else ())
+
+    def reset_empty(self) -> None:
+        """Ask for at least a little of every denominator from now on."""
+        self.never_empty, self._rows = True, None
+
+    def cut_slope(self, cut: _Cut) -> FloatArray:
+        """Return the slope of a cut in the confusions of all outputs, (M, K, K)."""
+        return np.asarray(self.weight[cut.group][:, None, None] * cut.slope)
+
+    def slope(self, point: Point) -> FloatArray:
+        """Return the gradient of the aim at a point in the confusions of all outputs, (M, K, K)."""
+        objective = self.objective
+        pooled = objective.grouping.pool(point.aim)
+        weight = objective.weight_at(objective.values(pooled))
+        return np.asarray(np.einsum("gm,g,gij->mij", self.weight, weight, objective.gradient(pooled)))
+
+    def functionals(self, slopes: Sequence[FloatArray], C: FloatArray) -> FloatArray:
+        """Return linear functionals of the weights, (F, T * B), of slopes (M, k, k) and confusions (T, M, K, K)."""
+        out = np.empty((len(slopes), len(C) * self.blocks.n_blocks))
+        for row, slope in zip(out, slopes, strict=True):
+            k = slope.shape[-1]
+            row[:] = self.blocks.gathered(np.einsum("mij,tmij->tm", slope, C[..., :k, :k])).reshape(-1)
+        return out
 
     def point(self, weights: FloatArray, bound: float, prices: FloatArray) -> Point:
         """Return the mixture of what has been asked for with these weights (T, B)."""
@@ -217,8 +245,7 @@ class Feasible:
 
     def values(self, aim: FloatArray) -> FloatArray:
         """Return the values (T,) of confusions (T, M, K, K) as the aim is counted."""
-        grouping = self.objective.grouping
-        return np.asarray(self.objective.values(grouping.pool_each(aim)) @ grouping.weight)
+        return self.objective.totals(self.objective.values(self.objective.grouping.pool_each(aim)))
 
     def solve(self, cuts: Sequence[_Cut], first_phase: bool = False) -> tuple[FloatArray, float, FloatArray, Loss]:
         """Solve the programme over what has been asked for.
@@ -233,43 +260,40 @@ class Feasible:
         loss : Loss
             Whose rule the programme would like best.
         """
-        rows, grouping, blocks = self.rows, self.objective.grouping, self.blocks
-        aim, judged = self.pooled
-        keep = functionals([(blocks.limits[q], space.A) for q, space in rows], judged)
-        lift = functionals([(blocks.aim[cut.group], cut.slope) for cut in cuts], aim)
+        rows, grouping = self.rows, self.objective.grouping
+        least = grouping.least  # then one number is below all cuts
         programme = Programme(
-            keep,
+            self.functionals([space.A for _, space in rows], self.judged),
             np.array([space.level for _, space in rows]),
-            lift,
+            self.functionals([self.cut_slope(cut) for cut in cuts], self.aim),
             np.array([cut.level for cut in cuts]),
-            np.array([cut.group for cut in cuts], dtype=np.intp),
-            grouping.weight,
-            blocks.n_blocks,
+            np.array([0 if least else cut.group for cut in cuts], dtype=np.intp),
+            np.ones(1) if least else grouping.weight,
+            self.blocks.n_blocks,
             self.tol,
         )
         found = programme.nearest() if first_phase else programme.best()
-        weights = np.maximum(found.weights.reshape(aim.shape[:2]), 0.0)
+        weights = np.maximum(found.weights.reshape(len(self.losses), self.blocks.n_blocks), 0.0)
         return weights / weights.sum(axis=0), found.value, found.prices, self._wanted(rows, cuts, found.prices)
 
     def _wanted(self, rows: Sequence[tuple[int, HalfSpace]], cuts: Sequence[_Cut], prices: FloatArray) -> Loss:
-        k = self.objective.width
-        slope = np.zeros((self.blocks.n_blocks, k, k))
-        for price, (q, space) in zip(prices, rows, strict=False):
-            slope[:, : len(space.A), : len(space.A)] += price * self.blocks.limits[q][:, None, None] * space.A
+        slope = np.zeros((len(self.blocks.block), self.objective.width, self.objective.width))
+        for price, (_, space) in zip(prices, rows, strict=False):
+            k = space.A.shape[-1]
+            slope[:, :k, :k] += price * space.A
         for price, cut in zip(prices[len(rows) :], cuts, strict=False):
-            slope += price * self.blocks.aim[cut.group][:, None, None] * cut.slope
-        return Loss.from_tensor(-slope)
+            slope += price * self.cut_slope(cut)
+        return Loss.from_tensor(self.blocks.losses(slope))
 
     def _promise(self, cuts: Sequence[_Cut], prices: FloatArray, aim: FloatArray, judged: FloatArray) -> float:
         """What the rule that the programme liked best, of such confusions (M, K, K), says of all rules (Lagrange)."""
         rows = self.rows
-        own, other = self.blocks.pool(aim[None])[0], self.blocks.pool(judged[None])[0]
         total = 0.0
-        for price, (q, space) in zip(prices, rows, strict=False):
-            reached = np.einsum("ij,bij->b", space.A, other[:, : len(space.A), : len(space.A)])
-            total += price * float(self.blocks.limits[q] @ reached - space.level)
+        for price, (_, space) in zip(prices, rows, strict=False):
+            k = space.A.shape[-1]
+            total += price * float(np.sum(space.A * judged[:, :k, :k]) - space.level)
         for price, cut in zip(prices[len(rows) :], cuts, strict=False):
-            total += price * float(cut.level + self.blocks.aim[cut.group] @ np.einsum("ij,bij->b", cut.slope, own))
+            total += price * float(cut.level + np.sum(self.cut_slope(cut) * aim))
         return total
 
     # ------------------------------------------------------------------------------------------------- the search
@@ -327,18 +351,17 @@ class Feasible:
     def _by_constraint(self, rows: Sequence[tuple[int, HalfSpace]], prices: FloatArray, point: Point) -> FloatArray:
         """What a unit of each bound is worth, where the rows of the programme have these prices."""
         out = np.zeros(len(self.limits.constraints))
-        for price, (q, space) in zip(prices, rows, strict=False):
-            if self.limits.constraints[q].denominator is None or space.level == 0.0:  # else that something is predicted
+        for price, (q, _) in zip(prices, rows, strict=False):
+            if q >= 0:
                 out[q] += price
-        units = [one.unit(C) for one, C in zip(self.limits.constraints, self.limits.pool(point.judged), strict=True)]
-        return np.asarray(out * np.array(units))
+        return np.asarray(out * np.array([one.unit(point.judged) for one in self.limits.constraints]))
 
     def _tangents_at(self, point: Point) -> bool:
         """Cut off a point that violates a bound on a concave metric; say whether there was one."""
         found = False
-        for q, (one, C) in enumerate(zip(self.limits.constraints, self.limits.pool(point.judged), strict=True)):
-            if not one.half_spaces and not one.keeps(C, self.tol):
-                self.tangents.append((q, one.tangent(C)))
+        for q, one in enumerate(self.limits.constraints):
+            if not one.half_spaces and not one.keeps(point.judged, self.tol):
+                self.tangents.append((q, one.tangent(point.judged)))
                 found = True
         return found
 
@@ -370,7 +393,7 @@ def maximise(feasible: Feasible) -> Point:
     """
     point = _maximise(feasible)
     if not feasible.never_empty and feasible.limits.empty(point.judged):
-        feasible.never_empty = True
+        feasible.reset_empty()
         point = _maximise(feasible)
     return point
 
@@ -379,14 +402,14 @@ def _maximise(feasible: Feasible) -> Point:
     objective = feasible.objective
     start = feasible.start()
     ratio = objective.ratio
-    alone = objective.grouping.n_groups == 1
+    alone = objective.grouping.n_groups == 1 or objective.grouping.least
     transformed = any(isinstance(metric, Increasing) for _, metric in objective.bound)
     if ratio is not None and ratio.linear and (alone or not transformed):
         point = feasible.climb([_Cut(g, 0.0, A) for g, A in enumerate(ratio.A)])
         if not transformed:
             return point
-        prices = point.prices * _rise(objective, point, ratio.A[0])
-        return replace(point, bound=objective.from_ratios(np.array([point.bound])), prices=prices)
+        prices = point.prices * _rise(objective, point, ratio.A)
+        return replace(point, bound=_transformed(objective, point.bound), prices=prices)
     if ratio is not None and alone:
         return _dinkelbach(feasible, start)
     if objective.concave:
@@ -395,30 +418,40 @@ def _maximise(feasible: Feasible) -> Point:
 
 
 def _dinkelbach(feasible: Feasible, point: Point) -> Point:
-    """Raise g to the ratio of the best point for ``A - g B`` until it rises no more."""
+    """Raise g to the ratio of the best point for ``A - g B`` until it rises no more.
+
+    Of one ratio, or of the least of several: of those the least ``A - g B`` is what is to be large.
+    """
     objective = feasible.objective
     ratio = objective.ratio
     assert ratio is not None
-    g = float(ratio.value(*ratio.at(objective.grouping.pool(point.aim)))[0])
+    g = float(ratio.value(*ratio.at(objective.grouping.pool(point.aim))).min())
     for _ in range(_OUTER):
-        found = feasible.climb([_Cut(0, 0.0, ratio.A[0] - g * ratio.B[0])])
-        numerator, denominator = (float(part[0]) for part in ratio.at(objective.grouping.pool(found.aim)))
-        reached = float(ratio.value(np.array([numerator]), np.array([denominator]))[0])
-        bound = g + max(found.bound, 0.0) / denominator if denominator > 0 and np.isfinite(found.bound) else np.inf
+        slopes = ratio.A - g * ratio.B
+        found = feasible.climb([_Cut(q, 0.0, slope) for q, slope in enumerate(slopes)])
+        numerator, denominator = ratio.at(objective.grouping.pool(found.aim))
+        reached, least = float(ratio.value(numerator, denominator).min()), float(denominator.min())
+        bound = g + max(found.bound, 0.0) / least if least > 0 and np.isfinite(found.bound) else np.inf
         if reached <= g + feasible.tol / 10:
             best = found if reached >= g else point
-            upper = objective.from_ratios(np.array([bound])) if np.isfinite(bound) else np.inf
-            prices = found.prices * _rise(objective, best, ratio.A[0] - g * ratio.B[0])
-            return replace(best, bound=max(upper, best.value), prices=prices)
+            prices = found.prices * _rise(objective, best, slopes)
+            return replace(best, bound=max(_transformed(objective, bound), best.value), prices=prices)
         point, g = found, reached
     return point
 
 
-def _rise(objective: Objective, point: Point, slope: FloatArray) -> float:
+def _transformed(objective: Objective, bound: float) -> float:
+    """What a bound on the ratio of every group is of the aim."""
+    return objective.from_ratios(np.full(objective.grouping.n_groups, bound)) if np.isfinite(bound) else np.inf
+
+
+def _rise(objective: Objective, point: Point, slopes: FloatArray) -> float:
     """By how much the aim rises at a point per unit of the linear functional that its gradient is a multiple of."""
+    pooled = objective.grouping.pool(point.aim)
+    g = int(objective.weight_at(objective.values(pooled)).argmax())  # of several groups, the least
     own, other = (
         A - A.mean(axis=1, keepdims=True)  # modulo row constants
-        for A in (objective.gradient(objective.grouping.pool(point.aim))[0], slope)
+        for A in (objective.gradient(pooled)[g], slopes[g])
     )
     return float(np.sum(own * other) / max(np.sum(other**2), np.finfo(float).tiny))
 
@@ -460,10 +493,13 @@ def _ascend(feasible: Feasible, point: Point) -> Point:
     return point
 
 
-def functionals(terms: Sequence[tuple[FloatArray, FloatArray]], C: FloatArray) -> FloatArray:
-    """Linear functionals of the weights, (F, T * B): weights of blocks (B,) times <A, C> of confusions (T, B, K, K)."""
-    rows = [(share * np.einsum("ij,tbij->tb", A, C[..., : len(A), : len(A)])).reshape(-1) for share, A in terms]
-    return np.array(rows).reshape(len(terms), C.shape[0] * C.shape[1])
+def _group_weights(objective: Objective) -> FloatArray:
+    """Weight of every output in the confusion of each group, (G, M)."""
+    grouping = objective.grouping
+    out = np.zeros((grouping.n_groups, len(grouping.share)))
+    counted = grouping.group >= 0
+    out[grouping.group[counted], np.flatnonzero(counted)] = grouping.share[counted]
+    return out
 
 
 def _first_losses(objective: Objective, n_blocks: int) -> list[Loss]:

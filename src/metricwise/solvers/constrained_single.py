@@ -9,7 +9,7 @@ import numpy as np
 
 from ..losses import Loss
 from .base import FloatArray, IntArray
-from .constrained import Feasible, Point, functionals
+from .constrained import Feasible, Point
 from .programme import Programme
 
 __all__ = ["best_single", "repair"]
@@ -20,7 +20,8 @@ _ZOOMS = 5  # each looks sixteen times as close
 _FEW_ZOOMS = 4  # of several blocks, each with an integer programme
 _HEAVY = 3  # rules between which others are tried
 _SHAKES = 16
-_TRIED = 24  # rules for each block
+_TRIED = 24  # rules for each block, of which all together
+_CHOICES = 200  # may be so many where blocks are few
 _SECONDS = 1.0  # of an integer programme, which may then be as far from the best as
 _GAP = 1e-5
 _FIRST_STEPS = 0.3, 1.0, 0.1  # of a loss whose entries of a row differ by 1 at most; the last from the best of both
@@ -173,20 +174,20 @@ def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, vstack
 
-    objective, blocks = feasible.objective, feasible.blocks
-    aim, judged = feasible.pooled
-    n_rules, n_blocks = aim.shape[:2]
-    slopes = objective.gradient(objective.grouping.pool(point.aim)) * objective.grouping.weight[:, None, None]
-    goal = functionals([(blocks.aim[g], slope) for g, slope in enumerate(slopes)], aim).sum(axis=0)
+    n_rules, n_blocks = len(feasible.losses), feasible.blocks.n_blocks
+    goal = feasible.functionals([feasible.slope(point)], feasible.aim)[0]
     rows = feasible.rows
-    keep = functionals([(blocks.limits[q], space.A) for q, space in rows], judged)
+    keep = feasible.functionals([space.A for _, space in rows], feasible.judged)
     level = np.array([space.level for _, space in rows])
     group = np.zeros(1, dtype=np.intp)
     programme = Programme(keep, level, goal[None], np.zeros(1), group, np.ones(1), n_blocks, feasible.tol)
     prices = programme.best().prices[: len(rows)]
     # What is far from the best by the prices of the mixture is not worth a try.
     worth = (goal + prices @ keep).reshape(n_rules, n_blocks)
-    tried = np.sort(np.argsort(-worth, axis=0, kind="stable")[:_TRIED] * n_blocks + np.arange(n_blocks), axis=None)
+    tried = np.sort(
+        np.argsort(-worth, axis=0, kind="stable")[: max(_TRIED, _CHOICES // n_blocks)] * n_blocks + np.arange(n_blocks),
+        axis=None,
+    )
     found = milp(
         -goal[tried],
         integrality=np.ones(len(tried)),
@@ -207,16 +208,16 @@ def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
 
 def _between(feasible: Feasible, point: Point, best: Point | None, first: bool) -> list[Loss]:
     """Losses between the best rule so far and those next to it; at first, between the heaviest rules of the mixture."""
-    aim, judged = feasible.pooled
-    n_blocks, found, ends = aim.shape[1], [], []
+    n_blocks, found, ends = feasible.blocks.n_blocks, [], []
     if first:
         heavy = np.argsort(-point.weights.sum(axis=1), kind="stable")[:_HEAVY]
         pure = [np.full(n_blocks, t) for t in heavy[point.weights[heavy].sum(axis=1) > 0]]
         ends += list(combinations(pure, 2))
         found += [_shaken(_of_blocks(feasible, rules)) for rules in pure]
     if best is not None:  # in every block
-        own, C = best.weights.argmax(axis=0), aim + judged
-        apart = np.abs(C - C[own, np.arange(n_blocks)]).sum(axis=(2, 3))  # (T, B)
+        own, C, block = best.weights.argmax(axis=0), feasible.aim + feasible.judged, feasible.blocks.block
+        apart = np.abs(C - C[own[block], np.arange(len(block))]).sum(axis=(2, 3))
+        apart = feasible.blocks.gathered(apart)  # (T, B)
         near = np.argsort(np.where(apart > _SAME, apart, np.inf), axis=0, kind="stable")[:_HEAVY]
         ends += [(own, other) for other in near if (np.take_along_axis(apart, other[None], axis=0) > _SAME).any()]
     steps = _GRID[1:-1, None, None, None]

@@ -10,14 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from ..losses import Loss
-from ..metrics.constraint import Limits
+from ..metrics.constraint import BoundConstraint, Limit, Limits
 from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
 from .base import BaseSolver, FloatArray, IntArray, Outcome, Solution, concave_bound, finish_walk, nothing
 from .needs import Needs
 from .ratios import RatioScore, bounding_losses, certify_walk, line_of
 
-__all__ = ["Sweep", "sweep_within"]
+__all__ = ["Sweep", "hull_losses", "sweep_within"]
 
 # Class 1 iff p > t, exactly so in floating point: score 0 against t - p. Of two columns that do not sum to 1, p is the
 # share of the second in their sum.
@@ -29,6 +29,7 @@ _FEW = 8  # groups, each of which is searched in passes of its own; of more, all
 _RUN = 64  # intervals that are ruled out together
 _ALL = 1 << 10  # intervals that are sooner looked at than ruled out
 _ROUNDING = 1e-12
+_ALONG = 200  # thresholds that are tried where no hull says which
 # Intervals of a metric whose every value is a call of the user's function:
 _MANY = 256  # are looked at one by one, and of more
 _COARSE = 64  # so many first, then
@@ -172,7 +173,7 @@ class _Within:
     """The metric of one group among thresholds that keep constraints on its confusion, -inf of the others."""
 
     objective: Objective
-    limits: Limits
+    constraints: tuple[BoundConstraint, ...]
 
     def value(self, at: FloatArray) -> FloatArray:
         """Return the values (...) of shares (..., 2) of each true class that are predicted 1."""
@@ -181,7 +182,7 @@ class _Within:
     def of_confusions(self, C: FloatArray) -> FloatArray:
         """Return the values (T,) of confusions (T, 2, 2); of a transform of a ratio, what it transforms."""
         kept = np.ones(len(C), dtype=bool)
-        for one in self.limits.constraints:
+        for one in self.constraints:
             kept &= one.keeps(C)
         values, ratio = np.full(len(C), -np.inf), self.objective.ratio
         if ratio is None:
@@ -198,7 +199,7 @@ class _Within:
         else:
             ends = [self._extremes(A[0], low, high) for A in (ratio.A, ratio.B)]
             value = RatioScore(ratio).bound(*(np.stack(end, axis=-1) for end in zip(*ends, strict=True)))
-        for space in (space for one in self.limits.constraints for space in one.half_spaces):
+        for space in (space for one in self.constraints for space in one.half_spaces):
             most = self._extremes(space.A, low, high)[1] - space.level
             value = np.where(most >= -2 * _ROUNDING * max(np.abs(space.A).max(), 1.0), value, -np.inf)
         return value
@@ -224,7 +225,9 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
     n_candidates : int, default=16
         Thresholds that are counted where rounding makes the best one differ from the running sums.
     """
-    grouping, score = objective.grouping, _Within(objective, limits)
+    assert limits.shared(objective.grouping.share)
+    bound = tuple(one.bound for one in limits.constraints if isinstance(one, Limit))
+    grouping, score = objective.grouping, _Within(objective, bound)
     group = np.where(grouping.share > 0, grouping.group, -1)
     line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
     walk = oracle.walk(line, 0.0, score if objective.rising or objective.ratio is not None else None)
@@ -246,6 +249,60 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
         outcome=Outcome.OPTIMAL,
     )
     return replace(solution, threshold=threshold, upper_bound=solution.value)
+
+
+def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> list[Loss]:
+    """Return the thresholds of binary outputs that mixtures of thresholds are made of, as losses of blocks.
+
+    Those on the upper hull of the curve of every block: no functional of its confusion that likes hits is larger at
+    another threshold. Where the outputs of a block do not count alike, so that it has no such curve, thresholds all
+    along it instead.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Of binary outputs.
+    block : ndarray of shape (M,), int
+        Outputs that follow one threshold.
+    shared : bool, default=False
+        Whether outputs of a block do not count alike.
+
+    Returns
+    -------
+    list of Loss
+        As many as the block of most thresholds has; the others repeat their last.
+    """
+    n_blocks = int(block.max()) + 1
+    total = np.bincount(block, oracle.weight)
+    share = oracle.weight / np.where(total > 0, total, 1.0)[block]
+    constant, slope = (loss.map(lambda a: np.repeat(a, n_blocks, axis=0)) for loss in (_CONSTANT, _SLOPE))
+    ones, vanishing = np.repeat(_PREDICTED_ONE[None], n_blocks, axis=0), np.ones((n_blocks, 2), dtype=bool)
+    walk = oracle.walk(Line(np.where(share > 0, block, -1), share, constant, slope, ones, vanishing), 0.0)
+    found = []
+    for b in range(n_blocks):
+        own = np.flatnonzero(walk.group == b)
+        own = own[np.argsort(-walk.lower[own], kind="stable")]  # from nobody to everybody
+        some = _along(len(own)) if shared else _upper_hull(walk.values[own])
+        found.append(_thresholds(walk.lower[own[some]], walk.upper[own[some]]))
+    size = max(map(len, found))
+    thresholds = np.stack([np.append(own, np.full(size - len(own), own[-1])) for own in found], axis=1)
+    return [threshold_loss(row) for row in thresholds]
+
+
+def _along(n: int) -> IntArray:
+    return np.unique(np.linspace(0, n - 1, min(n, _ALONG)).astype(np.intp))
+
+
+def _upper_hull(points: FloatArray) -> IntArray:
+    """Return which of some points (n, 2), that ascend in both coordinates, are on the upper hull; ends included."""
+    kept = np.arange(len(points))
+    while len(kept) > 2:  # what is not above the line through its neighbours is no corner
+        x, y = np.diff(points[kept], axis=0).T
+        corner = np.concatenate([[True], y[:-1] * x[1:] > x[:-1] * y[1:], [True]])
+        if corner.all():
+            break
+        kept = kept[corner]
+    return np.asarray(kept)
 
 
 def _values(objective: Objective, group: int, predicted_one: FloatArray) -> FloatArray:

@@ -94,6 +94,10 @@ class Source(Protocol):
         """Return the source of some of the outputs, given by position in order; reading them counts by their number."""
         ...
 
+    def by_group(self, n_groups: int) -> Source:
+        """Return the source of all outputs once for every sensitive group, whose rows alone have labels there."""
+        ...
+
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
         """Return about so many rows in memory, stratified by class and weighted back; all if there are no more."""
         ...
@@ -139,6 +143,10 @@ class SourceBase(ABC):
     @abstractmethod
     def of_outputs(self, outputs: IntArray) -> Self:
         """Return the source of some of the outputs."""
+
+    @abstractmethod
+    def by_group(self, n_groups: int) -> Self:
+        """Return the source of all outputs once for every sensitive group."""
 
     def described(self, schema: Schema) -> Self:
         """Return the source of the same rows under another schema of the same classes."""
@@ -271,6 +279,11 @@ class LazySource(SourceBase):
         known = {name: counted[outputs, : schema.width] for name, counted in self._known().items()}
         vars(other).update(known)
         return other
+
+    def by_group(self, n_groups: int) -> Self:
+        """Return the source of all outputs once for every sensitive group."""
+        some = replace(self, changes=(*self.changes, lambda rows: rows.by_group(n_groups)))  # type: ignore[type-var]
+        return replace(some, schema=self.schema.by_group(n_groups))  # type: ignore[type-var]  # a dataclass by contract
 
 
 def changed(rows: Rows, changes: Sequence[Callable[[Rows], Rows]]) -> Rows:

@@ -76,6 +76,10 @@ class MemorySource(SourceBase):
         """Return the source of some of the outputs."""
         return replace(self.map(lambda rows: rows.of_outputs(outputs)), schema=self.schema.of_outputs(outputs))
 
+    def by_group(self, n_groups: int) -> MemorySource:
+        """Return the source of all outputs once for every sensitive group."""
+        return replace(self.map(lambda rows: rows.by_group(n_groups)), schema=self.schema.by_group(n_groups))
+
     def take(self, rows: Any) -> Rows:
         """Return some of the rows."""
         return replace(self.rows.take(rows), start=0)

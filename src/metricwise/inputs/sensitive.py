@@ -1,0 +1,198 @@
+"""Which sensitive group every row is in.
+
+Owns the reading of `sensitive_features`: one column of names or numbers, or several, whose combinations are the groups.
+Must not know what is promised about groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .encoding import is_masked, python_label, python_labels, sorted_labels, split_missing
+from .frames import column_names, columns_of, is_frame, position_named
+from .messages import shown
+
+__all__ = ["Groups", "SensitiveFeatures", "read_sensitive_features"]
+
+IntArray = NDArray[np.intp]
+
+_PARAMETER = "sensitive_features"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Sensitive groups, by name.
+
+    Parameters
+    ----------
+    names : tuple of G objects
+        A label each; a tuple of labels where there are several features.
+    features : tuple of str, optional
+        Names of the columns, where they have any.
+    """
+
+    names: tuple[Any, ...]
+    features: tuple[str, ...] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Columns that make a group."""
+        return len(self.names[0]) if isinstance(self.names[0], tuple) else 1
+
+    def codes(self, values: Any, n_rows: int, who: str) -> IntArray:
+        """Return the position (N,) of every row's group among these.
+
+        Raises
+        ------
+        ValueError
+            If a row is in none of them.
+        """
+        if values is None:
+            raise ValueError(
+                f"{who}: the rule has a loss for each group; give {_PARAMETER}, the group of every row"
+                f"{'' if self.features is None else ', by ' + ' and '.join(map(repr, self.features))}."
+            )
+        columns = _columns(_in_order(values, self.features, who), n_rows, who)
+        if len(columns) != self.n_features:
+            raise ValueError(
+                f"{who}: {_PARAMETER} must have {self.n_features} column{'s' * (self.n_features > 1)}, as the rule was "
+                f"fitted with, got {len(columns)}."
+            )
+        distinct, of_row = _combined(columns)
+        place = {name: g for g, name in enumerate(self.names)}
+        known = np.array([place.get(name, -1) for name in distinct], dtype=np.intp)[of_row]
+        if (known < 0).any():
+            row = int(np.argmax(known < 0))
+            raise ValueError(
+                f"{who}: {_PARAMETER} must name groups that the rule knows, {shown(list(self.names))}, got "
+                f"{distinct[of_row[row]]!r} in row {row}; a rule for other groups needs rows of theirs."
+            )
+        return known
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveFeatures:
+    """The groups of rows as they were read.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (N,), int
+    groups : Groups
+    """
+
+    codes: IntArray
+    groups: Groups
+
+
+def read_sensitive_features(values: Any, n_rows: int, who: str = "optimize") -> SensitiveFeatures:
+    """Read the sensitive group of every row.
+
+    Parameters
+    ----------
+    values : array-like of shape (N,) or (N, F)
+        A column, or a data frame or an array of several, whose combinations that occur are the groups.
+    n_rows : int
+    who : str
+
+    Returns
+    -------
+    SensitiveFeatures
+        Groups in the order of their names.
+
+    Examples
+    --------
+    >>> from metricwise.inputs.sensitive import read_sensitive_features
+    >>> found = read_sensitive_features(["b", "a", "b"], 3)
+    >>> found.codes.tolist(), found.groups.names
+    ([1, 0, 1], ('a', 'b'))
+    """
+    columns = _columns(values, n_rows, who)
+    distinct, of_row = _combined(columns)
+    if len(distinct) < 2:
+        raise ValueError(f"{who}: {_PARAMETER} must name two groups or more, got {shown(list(distinct))} only.")
+    names = sorted_labels(list(distinct))
+    place = {name: g for g, name in enumerate(names)}
+    codes = np.array([place[name] for name in distinct], dtype=np.intp)[of_row]
+    return SensitiveFeatures(codes, Groups(tuple(names), _names(values)))
+
+
+def _names(values: Any) -> tuple[str, ...] | None:
+    """Names of the columns, None where they have none."""
+    if is_frame(values):
+        names = column_names(values)
+        return None if position_named(names) else tuple(map(str, names))
+    name = getattr(values, "name", None)
+    return (name,) if isinstance(name, str) and name else None
+
+
+def _in_order(values: Any, features: tuple[str, ...] | None, who: str) -> Any:
+    """Return a frame with its columns as a rule knows them, by name."""
+    if features is None or not is_frame(values):
+        return values
+    names = {str(name): name for name in column_names(values)}
+    missing = [name for name in features if name not in names]
+    if missing:
+        raise ValueError(
+            f"{who}: {_PARAMETER} must have the columns {shown(list(features))}, got {shown(list(names))}; pass "
+            f"{_PARAMETER}.to_numpy() to take them by position."
+        )
+    wanted = [names[name] for name in features]
+    return values.select(wanted) if hasattr(values, "select") else values[wanted]
+
+
+def _columns(values: Any, n_rows: int, who: str) -> list[Any]:
+    """Return the columns, one value per row each, none of them missing."""
+    if is_frame(values):
+        columns = list(columns_of(values))
+    else:
+        try:
+            array = values if is_masked(values) else np.asarray(values)
+        except ValueError:  # lists of several lengths
+            array = np.empty(0)
+        columns = (
+            [array] if array.ndim == 1 else [array[:, f] for f in range(array.shape[1])] if array.ndim == 2 else []
+        )
+    arrays = [one if is_masked(one) else np.asarray(one) for one in columns]
+    if not arrays or any(one.shape != (n_rows,) for one in arrays):
+        found = np.shape(values) if not is_frame(values) else (len(arrays[0]) if arrays else 0, len(arrays))
+        raise ValueError(
+            f"{who}: {_PARAMETER} must have one value per row, or one per row and feature, of {n_rows} rows, got shape "
+            f"{found}."
+        )
+    for one in arrays:
+        gone = split_missing(one, None)[1]
+        if gone.any():
+            raise ValueError(
+                f"{who}: {_PARAMETER} must be known of every row, got a missing value in row {int(np.argmax(gone))}; "
+                f"leave such rows out, or make a group of them."
+            )
+    return arrays
+
+
+def _combined(columns: list[Any]) -> tuple[list[Any], IntArray]:
+    """Return the distinct groups that occur, and which of them (N,) every row is in."""
+    labels, codes = zip(*(_coded(column) for column in columns), strict=True)
+    if len(columns) == 1:
+        return labels[0], codes[0]
+    pairs, of_row = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    names = [tuple(own[place] for own, place in zip(labels, pair, strict=True)) for pair in pairs.tolist()]
+    return names, of_row.reshape(-1).astype(np.intp)
+
+
+def _coded(column: Any) -> tuple[list[Any], IntArray]:
+    """Return the distinct values of a column, and which of them every row has."""
+    values = np.asarray(column)
+    if values.dtype.kind != "O":
+        distinct, codes = np.unique(values, return_inverse=True)
+        return python_labels(distinct), codes.reshape(-1).astype(np.intp)
+    numbers: dict[Any, int] = {}
+    try:
+        found = [numbers.setdefault(python_label(value), len(numbers)) for value in values]
+    except TypeError:
+        odd = next(value for value in values if getattr(value, "__hash__", None) is None)
+        raise ValueError(f"{_PARAMETER} must hold names or numbers, got {shown(odd)}.") from None
+    return list(numbers), np.array(found, dtype=np.intp)

@@ -1,0 +1,355 @@
+"""Rules that see which sensitive group a row is in: one rule for each group.
+
+Owns which rule decides a row, and the groups that it knows. Must not know why groups are decided differently.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs import Groups, Probabilities, Schema, decode
+from . import serialize
+from .description import headline
+from .mixture import MixtureRule
+from .weighted import (
+    WeightedRule,
+    decision_to_dict,
+    rule_from_fields,
+    same_classes,
+    shared_from_dict,
+    shared_to_dict,
+)
+
+__all__ = ["GroupedRule"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+Rule = WeightedRule | MixtureRule
+
+_FIELDS = ("classes", "multioutput", "normalize", "output_names", "groups", "features", "rules", "seed", "facts")
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRule:
+    """Predict by a rule for each sensitive group.
+
+    Equality compares what the rule decides, not `facts`.
+
+    Parameters
+    ----------
+    rules : tuple of G WeightedRule or MixtureRule
+        Of the same outputs and classes.
+    groups : tuple of G objects
+        Their names, as `sensitive_features` has them; tuples where that has several columns.
+    features : tuple of str, optional
+        Names of those columns, by which the columns of a data frame are found.
+    facts : mapping
+        As in WeightedRule.
+
+    See Also
+    --------
+    metricwise.optimize : Finds one that keeps promises about groups.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> strict, lenient = mw.WeightedRule.from_thresholds(0.6), mw.WeightedRule.from_thresholds(0.4)
+    >>> rule = mw.GroupedRule((strict, lenient), ("a", "b"))
+    >>> rule.predict([0.5, 0.5, 0.7], sensitive_features=["a", "b", "a"])
+    array([0, 1, 1])
+    >>> print(rule.describe())
+    In group 'a':
+      Predict 1 when its probability exceeds 0.6, else 0.
+    In group 'b':
+      Predict 1 when its probability exceeds 0.4, else 0.
+    """
+
+    rules: tuple[Rule, ...]
+    groups: tuple[Any, ...]
+    features: tuple[str, ...] | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", tuple(self.rules))
+        object.__setattr__(self, "groups", tuple(self.groups))
+        object.__setattr__(self, "features", None if self.features is None else tuple(self.features))
+        object.__setattr__(self, "facts", dict(self.facts))
+        _check(self)
+
+    @classmethod
+    def of(cls, rule: Rule, schema: Schema, groups: Groups) -> GroupedRule:
+        """Return the rule of M outputs by group, of a rule whose outputs come once for every group.
+
+        Parameters
+        ----------
+        rule : WeightedRule or MixtureRule
+            Of G * M outputs, one group after the other.
+        schema : Schema
+            Of the M outputs.
+        groups : Groups
+        """
+        parts = np.arange(len(groups.names) * schema.n_outputs).reshape(len(groups.names), -1)
+        rules = tuple(_of_outputs(rule, own, schema) for own in parts)
+        return cls(rules, groups.names, groups.features, rule.facts)
+
+    # ------------------------------------------------------------------------------------------------- shapes
+
+    @property
+    def schema(self) -> Schema:
+        """Outputs and classes, which all of the rules have."""
+        return self.rules[0].schema
+
+    @property
+    def classes(self) -> tuple[NDArray[Any], ...]:
+        """Label of each class of each output."""
+        return self.schema.classes
+
+    @property
+    def multioutput(self) -> bool:
+        """Whether predictions are 2-D."""
+        return self.schema.multioutput
+
+    @property
+    def abstain_label(self) -> Any:
+        """What is predicted where the rule abstains; None: it never does."""
+        return self.schema.abstain_label
+
+    @property
+    def n_classes(self) -> IntArray:
+        """K_m of each output, of shape (M,)."""
+        return self.schema.n_classes
+
+    @property
+    def n_outputs(self) -> int:
+        """M."""
+        return self.schema.n_outputs
+
+    @property
+    def width(self) -> int:
+        """K, the largest K_m."""
+        return self.schema.width
+
+    @property
+    def by_group(self) -> dict[Any, Rule]:
+        """The rule of each group by its name."""
+        return dict(zip(self.groups, self.rules, strict=True))
+
+    # ---------------------------------------------------------------------------------------------- decisions
+
+    def predict(self, proba: Any, sensitive_features: Any = None, start: int = 0) -> NDArray[Any]:
+        """Predict labels, every row by the rule of its group.
+
+        Parameters
+        ----------
+        proba : array-like
+            As in WeightedRule.predict.
+        sensitive_features : array-like of shape (N,) or (N, F)
+            The group of every row, one of `groups`. Columns of a data frame are found by name.
+        start : int, default=0
+            Position of the first row, which the draws of mixtures depend on.
+
+        Returns
+        -------
+        ndarray of shape (N,), or (N, M) if `multioutput`
+        """
+        read, codes = self._read(proba, sensitive_features, "GroupedRule.predict")
+        labels = decode(self.decide(read, codes, start), self.schema.decisions)
+        return labels if self.multioutput else labels[:, 0]
+
+    def distribution(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
+        """Return the exact probability with which each class is predicted; nothing is drawn.
+
+        Parameters
+        ----------
+        proba, sensitive_features
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (N, K), or (N, M, K) if `multioutput`
+        """
+        read, codes = self._read(proba, sensitive_features, "GroupedRule.distribution")
+        result = np.zeros((read.n_rows, self.n_outputs, self.schema.decision_width))
+        for g, rule in enumerate(self.rules):
+            rows = np.flatnonzero(codes == g)
+            if len(rows):
+                result[rows] = rule.distribution_of(read.take(rows))
+        return result if self.multioutput else result[:, 0]
+
+    def _read(self, proba: Any, sensitive_features: Any, who: str) -> tuple[Probabilities, IntArray]:
+        read = components(self.rules[0])[0].read(proba, who)
+        return read, self.known.codes(sensitive_features, read.n_rows, who)
+
+    @property
+    def known(self) -> Groups:
+        """The groups that it knows."""
+        return Groups(self.groups, self.features)
+
+    def decide(self, proba: Probabilities, codes: IntArray, start: int = 0) -> IntArray:
+        """Predict codes of shape (N, M) for probabilities and codes (N,) of groups that have been read already."""
+        result = np.empty((proba.n_rows, self.n_outputs), dtype=np.intp)
+        for g, rule in enumerate(self.rules):
+            rows = np.flatnonzero(codes == g)
+            if len(rows):
+                some = proba.take(rows)
+                result[rows] = rule.decide(some) if isinstance(rule, WeightedRule) else rule.decide(some, start + rows)
+        return result
+
+    def describe(self) -> str:
+        """Say in a few plain lines what the rule does in each group."""
+        lines = headline(self.facts, self.n_outputs > 1)
+        for name, rule in self.by_group.items():
+            title = ", ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)
+            lines += [f"In group {title}:", *("  " + line for line in rule.describe().splitlines())]
+        return "\n".join(lines)
+
+    # ---------------------------------------------------------------------------------------- copies and files
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as JSON types; `from_dict` gives it back exactly."""
+        who = "GroupedRule.to_dict"
+        parts = []
+        for rule in self.rules:
+            weights = None if isinstance(rule, WeightedRule) else serialize.plain(rule.weights, who, "weights")
+            parts.append({"rules": [decision_to_dict(one, who) for one in components(rule)], "weights": weights})
+        names = [list(name) if isinstance(name, tuple) else [name] for name in self.groups]
+        return {
+            "format": serialize.FORMAT,
+            "version": serialize.VERSION,
+            "kind": "grouped",
+            **shared_to_dict(components(self.rules[0])[0], who),
+            "groups": [serialize.plain_labels(_objects(own), who, "groups") for own in names],
+            "features": None if self.features is None else list(self.features),
+            "rules": parts,
+            "seed": next((rule.seed for rule in self.rules if isinstance(rule, MixtureRule)), 0),
+            "facts": serialize.plain(self.facts, who, "facts"),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> GroupedRule:
+        """Return the rule of a document, every field of which is checked."""
+        who = "GroupedRule.from_dict"
+        read = serialize.read_object(document, who, "the rule")
+        serialize.check_fields(read, "grouped", _FIELDS, who, ("abstain_label",))
+        shared, seed = shared_from_dict(read, who), serialize.read_int(read["seed"], who, "seed")
+        parts = serialize.read_list(read["rules"], who, "rules")
+        rules = tuple(_rule_from(part, shared, seed, who, f"rules[{g}]") for g, part in enumerate(parts))
+        names = [
+            serialize.read_labels(name, who, f"groups[{g}]").tolist()
+            for g, name in enumerate(serialize.read_list(read["groups"], who, "groups"))
+        ]
+        features = read["features"]
+        return cls(
+            rules,
+            tuple(tuple(name) if len(name) > 1 else name[0] for name in names),
+            None if features is None else serialize.read_names(features, who, "features"),
+            serialize.read_facts(read["facts"], who),
+        )
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the rule as JSON text; with `path`, also write it there, whole or not at all."""
+        return serialize.dump(self.to_dict(), path)
+
+    @classmethod
+    def from_json(cls, path_or_text: str | os.PathLike[str]) -> GroupedRule:
+        """Read a rule from a JSON file, or from JSON text. Nothing in it is run."""
+        who = "GroupedRule.from_json"
+        document = serialize.parse(serialize.read_text(path_or_text, who), who)
+        return cls.from_dict(serialize.read_object(document, who, "the rule"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GroupedRule):
+            return NotImplemented
+        return self.groups == other.groups and self.features == other.features and self.rules == other.rules
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
+
+
+def components(rule: Rule) -> tuple[WeightedRule, ...]:
+    """Return the weighted rules that a rule is made of."""
+    return (rule,) if isinstance(rule, WeightedRule) else rule.rules
+
+
+def of_schema(rule: Rule, schema: Schema) -> Rule:
+    """Return the rule of the M outputs of a schema, of one whose outputs come once for every group and are alike."""
+    return replace(_of_outputs(rule, np.arange(schema.n_outputs), schema), facts=rule.facts)
+
+
+def _of_outputs(rule: Rule, outputs: IntArray, schema: Schema) -> Rule:
+    """The rule of some of the outputs, which are those of a schema."""
+    if isinstance(rule, MixtureRule):
+        used = np.atleast_2d(rule.weights)
+        used = used if len(used) == 1 else used[outputs]
+        some = np.flatnonzero(used.max(axis=0) > 0)
+        parts = [_of_outputs(rule.rules[r], outputs, schema) for r in some]
+        rules = tuple(part for part in parts if isinstance(part, WeightedRule))
+        if len(rules) == 1:
+            return rules[0]
+        weights = used[:, some] / used[:, some].sum(axis=1, keepdims=True)
+        return MixtureRule(rules, weights[0] if (weights == weights[0]).all() else weights, rule.seed)
+    loss = rule.loss.map(lambda a: a if len(a) == 1 else a[outputs])
+    link = None if rule.link is None else rule.link.of_outputs(outputs)
+    return WeightedRule(
+        loss,
+        schema.classes,
+        link,
+        schema.multioutput,
+        schema.normalize,
+        output_names=schema.output_names,
+        abstain_label=schema.abstain_label,
+    )
+
+
+def _rule_from(part: Any, shared: Mapping[str, Any], seed: int, who: str, field: str) -> Rule:
+    """Read the rule of one group."""
+    read = serialize.read_object(part, who, field)
+    serialize.check_keys(read, ("rules", "weights"), who, field)
+    documents = serialize.read_list(read["rules"], who, f"{field}.rules")
+    for r, own in enumerate(documents):
+        name = f"{field}.rules[{r}]"
+        serialize.check_keys(serialize.read_object(own, who, name), ("loss", "link"), who, name)
+    rules = tuple(rule_from_fields(shared, own, {}, who) for own in documents)
+    if read["weights"] is None:
+        if len(rules) > 1:
+            raise ValueError(f"{who}: {field}.weights must have the shares of its {len(rules)} rules, got None.")
+        return rules[0]
+    value = serialize.read_list(read["weights"], who, f"{field}.weights")
+    weights = serialize.read_numbers(value, who, f"{field}.weights", 2 if isinstance(value[0], list) else 1)
+    return MixtureRule(rules, weights, seed)
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def _check(rule: GroupedRule) -> None:
+    who, rules = "GroupedRule", rule.rules
+    if not rules or not all(isinstance(one, (WeightedRule, MixtureRule)) for one in rules):
+        found = [type(one).__name__ for one in rules]
+        raise ValueError(f"{who}: rules must hold a WeightedRule or a MixtureRule for every group, got {found}.")
+    if len(rule.groups) != len(rules) or len(set(rule.groups)) < len(rules):
+        raise ValueError(
+            f"{who}: groups must have a name for each of the {len(rules)} rules, no two alike, got {list(rule.groups)}."
+        )
+    sizes = {len(name) if isinstance(name, tuple) else 1 for name in rule.groups}
+    if len(sizes) > 1 or (rule.features is not None and len(rule.features) not in sizes):
+        raise ValueError(
+            f"{who}: groups must all have as many labels as there are features, got {list(rule.groups)} and "
+            f"{rule.features!r}."
+        )
+    first = rules[0].schema
+    for g, one in enumerate(rules[1:], start=1):
+        own = one.schema
+        alike = same_classes(own.classes, first.classes) and own.multioutput == first.multioutput
+        if not alike or own.normalize != first.normalize or own.output_names != first.output_names:
+            raise ValueError(f"{who}: rules must share outputs and classes, got others in rules[{g}] than in rules[0].")
+    if len({one.seed for one in rules if isinstance(one, MixtureRule)}) > 1:
+        raise ValueError(f"{who}: rules that are drawn must share their seed.")
