@@ -61,6 +61,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/home_ground.py
 	$(BIN)/python -m benchmarks.promises
 	$(BIN)/python -m benchmarks.export_equality
+	$(BIN)/python -m benchmarks.fairness
 
 reproduce: $(STAMP)
 	$(BIN)/python -m reproduction all --jobs $(WORKERS) --output docs/reproduction

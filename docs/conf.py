@@ -59,6 +59,7 @@ _LEAVES = (
     "index",
     "guide",
     "floors",
+    "fair",
     "command_line",
     "mathematics",
     "geometry",

@@ -519,3 +519,32 @@ def test_other_orders_of_outputs_are_refused():
         ValueError, match=r"^evaluate: against must be a rule for the outputs of the rule, in their order"
     ):
         mw.evaluate(one, SEVERAL[:, :2], LABELS[:, :2], "f1", against=other)
+
+
+def test_rules_by_group_are_judged_by_their_decisions():
+    rng = np.random.default_rng(4)
+    p = rng.beta(1, 2, 500)
+    y = (rng.random(500) < p).astype(int)
+    group = rng.choice(["a", "b"], 500)
+    strict, lenient = mw.WeightedRule.from_thresholds(0.6), mw.WeightedRule.from_thresholds(0.3)
+    rule = mw.GroupedRule((strict, lenient), ("a", "b"))
+    found = mw.evaluate(rule, p, y, ["f1", "accuracy"], sensitive_features=group, against=strict)
+    decided = rule.predict(p, group)
+    assert found["f1"].value.estimate == pytest.approx(sk.f1_score(y, decided))
+    assert found["f1"].baseline.estimate == pytest.approx(sk.f1_score(y, strict.predict(p)))
+    for name, own in found.by_group.items():
+        rows = group == name
+        assert own.n_rows == rows.sum()
+        assert own["accuracy"].value.estimate == pytest.approx(np.mean(decided[rows] == y[rows]))
+    alone = mw.evaluate(lenient, p[group == "b"], y[group == "b"], "f1", against=strict)
+    assert found.by_group["b"]["f1"].difference == alone["f1"].difference
+    mixture = mw.MixtureRule((strict, lenient), np.array([0.3, 0.7]))
+    drawn = mw.GroupedRule((mixture, lenient), ("a", "b"))
+    shares = drawn.distribution(p, group)[np.arange(500), y]
+    assert mw.evaluate(drawn, p, y, "accuracy", sensitive_features=group)["accuracy"].value.estimate == pytest.approx(
+        shares.mean()
+    )
+    with pytest.raises(ValueError, match="give sensitive_features"):
+        mw.evaluate(rule, p, y, "f1")
+    with pytest.raises(ValueError, match="against must be a rule for the groups of the rule"):
+        mw.evaluate(rule, p, y, "f1", sensitive_features=group, against=mw.GroupedRule((strict, lenient), ("a", "c")))

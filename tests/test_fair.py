@@ -5,14 +5,23 @@ Expected confusions are linear in them. Nothing of metricwise is used to find th
 """
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import metricwise as mw
+from metricwise.losses import Loss
+from metricwise.margins import Apart, Counted, lower_limit, upper_limit
+from metricwise.metrics.constraint import Constraint, Difference, Limit
+from metricwise.metrics.constraint_text import read_constraints
+from metricwise.optimization import read_problem
+from metricwise.oracles import Counts
+from metricwise.sources import ChunkedSource, MemorySource
 
 FIXED = {"confusion": "expected", "recalibrate": False, "randomized": True, "confidence": None}
 
@@ -183,3 +192,341 @@ def test_the_worst_group_of_a_linear_metric_is_as_good_as_it_can_be(seed, k):
         assert solution.gap <= 1e-6
         parts = [one[metric].value for one in solution.by_group.values()]
         assert min(parts) == pytest.approx(best, abs=1e-6)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=6)
+def test_the_worst_group_of_a_ratio_is_as_good_as_it_can_be(seed):
+    """F1 of every group is at least v: halving v, each half by a programme of its own."""
+    eta, group = tiny(seed, 2, 2)
+    rules = Rules(eta, group)
+    parts = [(group == g) for g in rules.groups]
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        v = (low + high) / 2
+        # 2 hit >= v (predicted + true)
+        upper = [(v * rules.share(1, own) - 2 * rules.cell(1, 1, own), -v * eta[own, 1].mean()) for own in parts]
+        low, high = (low, v) if rules.best(np.zeros(eta.size), upper) is None else (v, high)
+    solution = solve(eta, group, "worst_group(f1)")
+    assert solution.value == pytest.approx(low, abs=1e-6)
+
+
+@given(seed=st.integers(0, 10**6), bound=st.sampled_from([0.02, 0.1]))
+@settings(max_examples=6)
+def test_predictive_parity_is_near_the_best_of_all_levels(seed, bound):
+    """A programme for each of 100 levels, which the search does not know."""
+    eta, group = tiny(seed, 2, 2)
+    rules = Rules(eta, group)
+    goal = rules.accuracy(np.ones(len(eta), dtype=bool))
+    best = -np.inf
+    for level in np.linspace(0, 1, 101):
+        upper = []
+        for own in (group == g for g in rules.groups):
+            hit, predicted = rules.cell(1, 1, own), rules.share(1, own)
+            little = (-predicted, -1e-5)  # nothing predicted has no precision
+            upper += [(level * predicted - hit, 0.0), (hit - (level + bound) * predicted, 0.0), little]
+        best = max(best, rules.best(goal, upper) or -np.inf)
+    solution = solve(eta, group, "accuracy", f"predictive_parity <= {bound}")
+    (promise,) = solution.constraints
+    assert promise.value <= bound + 1e-4
+    assert solution.value >= best - 0.01
+
+
+# --------------------------------------------------------------------------------------------- labels, thresholds
+
+
+def drawn(seed, n=300, n_groups=2, digits=2):
+    """Binary rows with labels; rounded, so that many tie."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, n_groups, n)
+    p = np.round(1 / (1 + np.exp(-rng.normal(0.9 * group - 0.6, 1.2))), digits)
+    return p, (rng.random(n) < p).astype(int), group
+
+
+def curves(p, y, group):
+    """By group: of every threshold on the probability, the decisions (T, rows) of the rows of the group."""
+    cuts = np.append(-1.0, np.unique(p))
+    return [(p[group == g] > cuts[:, None]).astype(float) for g in np.unique(group)], cuts
+
+
+def thresholds_programme(p, y, group, name, bound, shared):
+    """The best accuracy of a mixture of thresholds, for each group or for all, that keeps a promise."""
+    decided, cuts = curves(p, y, group)
+    parts = [group == g for g in np.unique(group)]
+    n = len(p)
+    right = [(own @ (2 * y[rows] - 1.0) + (1 - y[rows]).sum()) / n for own, rows in zip(decided, parts, strict=True)]
+    share = [own.mean(axis=1) for own in decided]
+    rates = [[own[:, y[rows] == c].mean(axis=1) for own, rows in zip(decided, parts, strict=True)] for c in (0, 1)]
+    wanted = {"demographic_parity": [share], "equal_opportunity": rates[1:], "equalized_odds": rates}[name]
+    t, n_groups = len(cuts), len(parts)
+    upper = []
+    for values in wanted:
+        for g, h in itertools.permutations(range(n_groups), 2):
+            row = np.zeros((n_groups, t))
+            row[g] += values[g]
+            row[h] -= values[h]
+            upper.append(row)
+    goal = np.array(right)
+    if shared:
+        goal, upper = goal.sum(axis=0)[None], [row.sum(axis=0)[None] for row in upper]
+    found = linprog(
+        -goal.reshape(-1),
+        [row.reshape(-1) for row in upper],
+        np.full(len(upper), bound),
+        np.kron(np.eye(len(goal)), np.ones(t)),
+        np.ones(len(goal)),
+    )
+    return -found.fun
+
+
+LABELS = {"confusion": "labels", "recalibrate": False, "confidence": None}
+
+
+@pytest.mark.parametrize("name", ["demographic_parity", "equal_opportunity", "equalized_odds"])
+@given(seed=st.integers(0, 10**6), n_groups=st.integers(2, 3), bound=st.sampled_from([0.0, 0.03, 0.1]))
+@settings(max_examples=4)
+def test_no_mixture_of_thresholds_is_better_by_labels(name, seed, n_groups, bound):
+    p, y, group = drawn(seed, n_groups=n_groups)
+    best = thresholds_programme(p, y, group, name, bound, shared=False)
+    solution = mw.optimize(
+        p, y, "accuracy", subject_to=f"{name} <= {bound}", sensitive_features=group, randomized=True, **LABELS
+    )
+    assert solution.value == pytest.approx(best, abs=1e-8)
+    assert solution.constraints[0].value <= bound + 1e-8
+    if name != "demographic_parity":
+        return
+    single = mw.optimize(p, y, "accuracy", subject_to=f"{name} <= {bound}", sensitive_features=group, **LABELS)
+    decided = single.rule.predict(p, sensitive_features=group)
+    assert np.mean(decided == y) == pytest.approx(single.value)
+    assert single.value <= best + 1e-9
+    assert single.alternative == pytest.approx(best, abs=1e-8)
+
+
+@given(seed=st.integers(0, 10**6), bound=st.sampled_from([0.05, 0.2]))
+@settings(max_examples=3)
+def test_a_rule_that_does_not_see_groups_is_the_best_of_shared_thresholds(seed, bound):
+    p, y, group = drawn(seed)
+    text = f"demographic_parity <= {bound}"
+    best = thresholds_programme(p, y, group, "demographic_parity", bound, shared=True)
+    ask = {"subject_to": text, "sensitive_features": group, "group_aware": False, **LABELS}
+    mixture = mw.optimize(p, y, "accuracy", randomized=True, **ask)
+    assert mixture.value == pytest.approx(best, abs=1e-8)
+    aware = thresholds_programme(p, y, group, "demographic_parity", bound, shared=False)
+    assert mixture.alternative == pytest.approx(aware, abs=1e-8)
+    assert mixture.outcome is mw.solvers.Outcome.LOCAL
+    assert "do not see the group" in mixture.status
+    single = mw.optimize(p, y, "accuracy", **ask)
+    shares = [np.array([(p[group == g] > t).mean() for t in np.append(-1, np.unique(p))]) for g in (0, 1)]
+    right = np.array([np.mean((p > t) == y) for t in np.append(-1, np.unique(p))])
+    kept = np.abs(shares[0] - shares[1]) <= bound + 1e-12
+    assert single.value == pytest.approx(right[kept].max())
+    assert isinstance(single.rule, mw.WeightedRule)
+    assert np.mean(single.rule.predict(p) == y) == pytest.approx(single.value)
+
+
+def test_margins_and_groups_that_have_few_rows():
+    p, y, group = drawn(0, n=2000, digits=6)
+    ask = {"confusion": "labels", "recalibrate": False, "randomized": True}
+    promised = mw.optimize(p, y, "accuracy", subject_to="demographic_parity <= 0.15", sensitive_features=group, **ask)
+    (promise,) = promised.constraints
+    assert promise.confidence == 0.95
+    assert promise.margin > 0
+    assert promise.value + promise.margin <= 0.15 + 1e-9
+    assert promise.on_new_rows.low < promise.value < promise.on_new_rows.high
+    assert promised.gain is not None
+    group = np.where(np.arange(2000) < 12, 2, group)
+    with pytest.warns(UserWarning, match="Labels are too few to promise"):
+        few = mw.optimize(p, y, "accuracy", subject_to="demographic_parity <= 0.02", sensitive_features=group, **ask)
+    assert few.constraints[0].confidence != 0.95
+    assert few.constraints[0].value <= 0.02 + 1e-8
+
+
+def test_limits_of_a_difference_are_kept_as_often_as_they_say():
+    """Of shares of two groups, few rows of one: drawn again and again from a known difference."""
+    rng = np.random.default_rng(0)
+    sizes, truth = (40, 300), (0.15, 0.3)
+    metric = mw.metrics.PredictedShare(index=1)
+    free = Constraint(metric).bind([0.5, 0.5])
+    one, other = (Limit(free, share) for share in np.eye(2))
+    covered = {"upper": [], "lower": []}
+    for hits in rng.binomial(sizes, truth, (600, 2)):
+        C = [np.array([[n - h, h], [n - h, h]]) / (2 * n) for n, h in zip(sizes, hits, strict=True)]
+        counted = [Counted(free, own, n, (0, 1)) for own, n in zip(C, sizes, strict=True)]
+        apart = Apart(Difference(Constraint(metric, high=0.1), one, other), *counted)
+        covered["upper"].append(upper_limit(apart, 0.95) >= truth[0] - truth[1])
+        covered["lower"].append(lower_limit(apart, 0.95) <= truth[0] - truth[1])
+    for own in covered.values():
+        assert 0.94 <= np.mean(own) <= 0.995
+
+
+# ---------------------------------------------------------------------------------------- outputs, weights, engines
+
+
+def test_outputs_are_pooled_group_by_group_first():
+    """Macro-averages of two outputs, one of which keeps a promise: every number from decisions alone."""
+    rng = np.random.default_rng(1)
+    P = rng.beta(1, 1.5, (400, 2))
+    Y = (rng.random((400, 2)) < P).astype(int)
+    named = pd.DataFrame(Y, columns=["left", "right"])
+    group = np.where(rng.random(400) < 0.3 + 0.4 * P[:, 0], "x", "y")
+    weight = rng.uniform(0.5, 2, 400)
+    for average in ("macro", "micro"):
+        solution = mw.optimize(
+            P,
+            named,
+            "balanced_accuracy",
+            average=average,
+            sample_weight=weight,
+            sensitive_features=group,
+            subject_to="demographic_parity[left] <= 0.05",
+            **LABELS,
+        )
+        D = solution.rule.predict(P, group)
+        shares = [np.average(D[group == g, 0], weights=weight[group == g]) for g in ("x", "y")]
+        assert solution.constraints[0].value == pytest.approx(abs(shares[0] - shares[1]))
+        assert abs(shares[0] - shares[1]) <= 0.05 + 1e-12
+        columns = [0, 1] if average == "macro" else [slice(None)]
+        values = []
+        for m in columns:
+            y, d = Y[:, m].reshape(-1), D[:, m].reshape(-1)
+            w = weight if average == "macro" else np.repeat(weight, 2)
+            values.append(np.mean([np.average(d[y == c] == c, weights=w[y == c]) for c in (0, 1)]))
+        assert solution.value == pytest.approx(np.mean(values))
+        assert solution.confusion.shape == (2, 2, 2)
+
+
+def test_three_classes_with_labels_and_combinations_of_features():
+    rng = np.random.default_rng(2)
+    P = rng.dirichlet([2, 1, 1], 900)
+    y = np.array(["low", "mid", "top"])[(P.cumsum(axis=1) < rng.random((900, 1))).sum(axis=1)]
+    features = pd.DataFrame({"sex": rng.choice(["f", "m"], 900), "old": rng.integers(0, 2, 900)})
+    solution = mw.optimize(
+        P,
+        y,
+        "macro_f1",
+        subject_to=["demographic_parity[top] <= 0.05", "recall[mid] >= 0.2 in group f, 1"],
+        sensitive_features=features,
+        **LABELS,
+    )
+    assert solution.rule.groups == (("f", 0), ("f", 1), ("m", 0), ("m", 1))
+    assert solution.rule.features == ("sex", "old")
+    decided = solution.rule.predict(P, sensitive_features=features[["old", "sex"]])  # found by name
+    shares = [np.mean(decided[(features.sex == s) & (features.old == o)] == "top") for s, o in solution.rule.groups]
+    assert max(shares) - min(shares) == pytest.approx(solution.constraints[0].value)
+    assert max(shares) - min(shares) <= 0.05 + 1e-12
+    assert set(solution.by_group[("f", 1)]) == {"macro_f1", "share['top']", "recall['mid']"}
+    again = mw.load_rule(solution.rule.to_json())
+    assert again == solution.rule
+    np.testing.assert_array_equal(again.predict(P, features.to_numpy()), decided)
+
+
+def test_chunks_count_alike():
+    p, y, group = drawn(3)
+    problem = read_problem(p, y, "f1")
+    whole = MemorySource(replace(problem.source.rows, group=group.astype(np.intp)), problem.schema)
+    losses = [Loss.argmax(2), Loss(full=np.random.default_rng(0).normal(size=(2, 2, 2)))]
+    for confusion in ("labels", "expected"):
+        one = Counts(whole.by_group(2), confusion).confusions(losses)
+        other = Counts(ChunkedSource.of(whole, 37).by_group(2), confusion).confusions(losses)
+        np.testing.assert_allclose(one, other, atol=1e-12)
+        for g in (0, 1):
+            part = read_problem(p[group == g], y[group == g], "f1").oracle(confusion)
+            np.testing.assert_allclose(one[0][g], part.confusions(losses[:1])[0, 0], atol=1e-12)
+
+
+def test_a_sample_stands_for_all_rows():
+    """More rows than judge: the promise is counted on all of them."""
+    p, y, group = drawn(5, n=25_000, digits=8)
+    solution = mw.optimize(
+        p,
+        y,
+        "accuracy",
+        subject_to="demographic_parity <= 0.05",
+        sensitive_features=group,
+        confusion="labels",
+        recalibrate=False,
+        randomized=True,
+    )
+    decided = solution.rule.distribution(p, group)[:, 1]
+    shares = [decided[group == g].mean() for g in (0, 1)]
+    assert abs(shares[0] - shares[1]) == pytest.approx(solution.constraints[0].value)
+    assert solution.constraints[0].confidence == 0.95
+
+
+def test_no_promise_about_groups_is_one_rule_and_an_audit():
+    p, y, group = drawn(7)
+    plain = mw.optimize(p, y, "f1", **LABELS)
+    audited = mw.optimize(p, y, "f1", sensitive_features=group, **LABELS)
+    assert audited.rule == plain.rule
+    for g in (0, 1):
+        own = group == g
+        hit = 2 * np.sum(y[own] * plain.rule.predict(p[own]))
+        expected = hit / (y[own].sum() + plain.rule.predict(p[own]).sum())
+        assert audited.by_group[g]["f1"].value == pytest.approx(expected)
+
+
+# ------------------------------------------------------------------------------------------------ what is refused
+
+
+P4, Y4, G4 = [0.2, 0.6, 0.4, 0.8], [0, 1, 0, 1], ["a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"subject_to": "demographic_parity <= 0.1"}, "is about groups; give sensitive_features"),
+        ({"subject_to": "accuracy >= 0.5 in every group"}, "is about groups; give sensitive_features"),
+        ({"group_aware": False}, "group_aware is False; give sensitive_features"),
+        ({"sensitive_features": G4, "group_aware": "no"}, "group_aware must be True or False, got 'no'"),
+        ({"sensitive_features": ["a"] * 4}, r"must name two groups or more, got \['a'\] only"),
+        ({"sensitive_features": ["a", None, "b", "b"]}, "must be known of every row, got a missing value in row 1"),
+        ({"sensitive_features": ["a", "b"]}, r"one value per row, .*, of 4 rows, got shape \(2,\)"),
+        ({"sensitive_features": G4, "prior": [0.5, 0.5]}, "prior and sensitive_features cannot both be given"),
+        (
+            {"sensitive_features": G4, "subject_to": "recall >= 0.5 in group c"},
+            r"names the group 'c', which must be one of \['a', 'b'\]",
+        ),
+        (
+            {"sensitive_features": G4, "subject_to": "demographic_parity >= 0.1"},
+            "must bound a gap from above, by 0 or more",
+        ),
+        ({"sensitive_features": G4, "subject_to": "g_mean gap <= 0.1"}, "neither linear nor a ratio"),
+        ({"sensitive_features": G4, "subject_to": "mcc gap <= 0.1"}, "neither a ratio of linear metrics nor concave"),
+        ({"sensitive_features": G4, "subject_to": "demographic_parity[2] <= 0.1"}, "names the class 2"),
+        (
+            {"sensitive_features": G4, "subject_to": "demographic_parity <= 0.1 in every group"},
+            "no group behind a gap",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(options, words):
+    with pytest.raises(ValueError, match=words):
+        mw.optimize(P4, Y4, "accuracy", **options)
+
+
+def test_a_group_without_a_class_has_no_recall():
+    with pytest.raises(ValueError, match="no row of the group 'b' has a class that it is about"):
+        mw.optimize(P4, [0, 1, 0, 0], "accuracy", sensitive_features=G4, subject_to="equal_opportunity <= 0.1")
+
+
+def test_a_worst_group_of_what_no_programme_takes_is_refused():
+    with pytest.raises(ValueError, match=r"worst_group\(mcc\) must be of a linear metric"):
+        mw.optimize(P4, Y4, "worst_group(mcc)", sensitive_features=G4)
+    with pytest.raises(ValueError, match="metric is of the worst group; give sensitive_features"):
+        mw.optimize(P4, Y4, mw.worst_group("accuracy"))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("recall['yes'] gap <= 0.05", mw.at_most(mw.gap("recall", "yes"), 0.05)),
+        ("accuracy >= 0.8 in every group", mw.in_every_group(mw.at_least("accuracy", 0.8))),
+        ("0.1 <= share <= 0.2 in group 'a', 3", mw.in_group(mw.between("share", 0.1, 0.2), ("a", 3))),
+        ("demographic_parity <= 0.05", mw.at_most("demographic_parity", 0.05)),
+    ],
+)
+def test_text_and_objects_say_the_same(text, wanted):
+    (read,) = read_constraints(text)
+    assert str(wanted) == text
+    for name in ("metric", "low", "high", "labels", "over", "group"):
+        assert getattr(read, name) == getattr(wanted, name)

@@ -84,7 +84,13 @@ def fit_by_group(
     """
     own = problem.by_group(task.n_groups, aware=task.aware, worst=task.worst)
     _check_worst(own)
-    solution = fit_within(own, recipes, settings, pledge, seed=seed, facts=facts, stage=stage)
+
+    def linked_by_group(recipe: Recipe) -> Recipe | None:
+        return replace(recipe, link_by_group=True) if recipe.recalibrate and task.aware else None
+
+    solution = fit_within(
+        own, recipes, settings, pledge, seed=seed, facts=facts, stage=stage, challenger=linked_by_group
+    )
     rule = solution.rule
     assert not isinstance(rule, GroupedRule)
     recorded, by_group = record_rule(own, rule), values_by_group(problem, task.groups, rule, pledge.constraints)

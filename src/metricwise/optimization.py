@@ -332,8 +332,6 @@ def _solve_within(
     facts = facts_of(problem)
     recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]
     if task is not None and task.needed(pledge.constraints):
-        if task.aware and isinstance(recipe, list):  # a link for every group, if that does better on rows left out
-            recipes = recipes + [replace(one, link_by_group=True) for one in recipes if one.recalibrate]
         found = fit_by_group(problem, task, recipes, solver, pledge, seed=seed, facts=facts, stage=progress.stage)
         return informed(replace(found, status=_status(found, problem, None)))
     solution = fit_within(problem, recipes, solver, pledge, seed=seed, facts=facts, stage=progress.stage)

@@ -76,6 +76,7 @@ def fit_within(
     seed: int = 0,
     facts: Mapping[str, Any] | None = None,
     stage: Callable[[str], None] = lambda _: None,
+    challenger: Callable[[Recipe], Recipe | None] = lambda _: None,
 ) -> Solution:
     """Fit the best rule that keeps constraints.
 
@@ -92,6 +93,8 @@ def fit_within(
         What the rule is to know of itself.
     stage : callable, optional
         Told what is being done.
+    challenger : callable, optional
+        From the recipe that does best to one that takes its place if it does better still.
 
     Returns
     -------
@@ -104,10 +107,12 @@ def fit_within(
     """
     read_before = problem.source.passes.entries
     stage("keeping constraints")
-    links = [problem.link(recipe.recalibrate, recipe.link_by_group) for recipe in recipes]
-    searches = [
-        Search(problem, recipe, link, pledge.constraints, settings) for recipe, link in zip(recipes, links, strict=True)
-    ]
+
+    def search_by(recipe: Recipe) -> Search:
+        link = problem.link(recipe.recalibrate, recipe.link_by_group)
+        return Search(problem, recipe, link, pledge.constraints, settings)
+
+    searches = [search_by(recipe) for recipe in recipes]
     thresholds = [search for search in searches if search.sweeps]
     searches = thresholds[:1] or searches  # which are exact
     task = _Task(problem, pledge, settings, seed, stage)
@@ -116,7 +121,7 @@ def fit_within(
             search, seen = searches[0], None
             found, margins, promised = search.best(task.none, single=not settings.randomized), task.none, None
         else:
-            search, seen = task.choose(searches)
+            search, seen = task.choose(searches, lambda recipe: _if_any(challenger(recipe), search_by))
             found, margins, promised = task.promise(search)
     except InfeasibleError as error:
         said = explain_infeasible(problem, searches[0].judge, pledge.constraints, error.point)
@@ -222,23 +227,36 @@ class _Task:
 
     # ----------------------------------------------------------------------------------------------- unseen rows
 
-    def choose(self, searches: Sequence[Search]) -> tuple[Search, Unseen | None]:
+    def choose(
+        self, searches: Sequence[Search], challenger: Callable[[Recipe], Search | None]
+    ) -> tuple[Search, Unseen | None]:
         """Return the search whose rules do best on rows that resamples left out, and what they say of those.
 
-        Where neither new rows nor several recipes are asked about, no resample is drawn.
+        Where neither new rows nor several recipes are asked about, no resample is drawn. One recipe is what was asked
+        for, and has no challenger.
         """
         if self.pledge.confidence is None and len(searches) == 1:
             return searches[0], None
         self.stage("judging rows that were left out")
         rows, _ = self.rows
         refits = Refits(rows, self.problem.n_rows, self.pledge.constraints, self.settings, self.seed)
-        known = []
-        for search in searches:
+        known: list[tuple[Search, Unseen]] = []
+
+        def judge(search: Search) -> None:
             seen = refits.unseen(search.recipe, self._margins(search))
             if seen is not None:
                 known.append((search, seen))
+
+        def best() -> tuple[Search, Unseen | None]:
+            return max(known, key=lambda one: one[1].value) if known else (searches[0], None)
+
+        for search in searches:
+            judge(search)
+        other = challenger(best()[0].recipe) if len(searches) > 1 else None
+        if other is not None:
+            judge(other)
         self.tried = tuple(seen.candidate(search.recipe) for search, seen in known)
-        return max(known, key=lambda one: one[1].value) if known else (searches[0], None)
+        return best()
 
     def _margins(self, search: Search) -> FloatArray:
         """The margins that all rows ask for, none where they leave no room."""
@@ -273,7 +291,8 @@ class _Task:
             if alternative is not None and alternative > found.solution.optimized_value + _TOL:
                 more = alternative - found.solution.optimized_value
                 words.append(f"A mixture adds {more:.2g}.")
-        elif isinstance(found.solution.rule, MixtureRule):
+        elif isinstance(found.solution.rule, MixtureRule) and problem.schema.n_groups == 1:
+            # Of rules by group the search for the best single ones takes longer than all the rest: who wants it asks.
             alternative = self._single_value(search, margins)
         solution = present(problem, search.recipe, search.oracle, search.objective, found.solution, own)
         promises = self._promises(search, found, margins, promised, seen)
@@ -349,6 +368,10 @@ class _Task:
         )
         warnings.warn(f"subject_to: {words}", UserWarning, stacklevel=_caller())
         return [f"Kept on the rows given: {kept}.", words]
+
+
+def _if_any(recipe: Recipe | None, search_by: Callable[[Recipe], Search]) -> Search | None:
+    return None if recipe is None else search_by(recipe)
 
 
 def _worst(kept: Sequence[Promise]) -> Promise:

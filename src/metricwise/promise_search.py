@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .losses import Loss
 from .margins import Apart, Counted, counted_by
-from .metrics.constraint import Constraint, Limits
+from .metrics.constraint import Constraint, Limit, Limits
 from .problem import Problem, Recipe, Settings, solve
 from .promises import bind_limits
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule
@@ -89,6 +89,7 @@ class _Piece:
         self.judge = self.oracle if by_labels else self.oracle.counting("labels")
         self.objective = problem.objective(self.oracle, recipe)
         self.limits = bind_limits(constraints, problem.schema, self.judge)
+        self.levels: Levels | None = None  # the last that were found, near which the next ones are
 
     @cached_property
     def feasible(self) -> Feasible:
@@ -142,6 +143,12 @@ class _Piece:
         """Return the best mixture within limits; of gaps of ratios, at the best of the levels that were tried."""
         if not limits.levels:
             return self._mixture_at(limits)
+        free = self._mixture_at(limits.without_levels())
+        if limits.kept(free.judged).all():  # then the best of all keeps them
+            self.feasible.narrow(limits)
+            prices = np.zeros(len(limits.constraints))
+            prices[[not one.of_ratio or isinstance(one, Limit) for one in limits.constraints]] = free.prices
+            return replace(free, prices=prices)
 
         def value(levels: Levels) -> float:
             try:
@@ -149,9 +156,8 @@ class _Piece:
             except InfeasibleError:
                 return -np.inf
 
-        plain = self.limits.at_values(self.feasible.judged[0])
-        point = self._mixture_at(limits.at(best_levels(value, limits.levels, plain)))
-        return replace(point, bound=np.inf)
+        self.levels = best_levels(value, limits.levels, limits.level_values(free.judged), self.levels)
+        return replace(self._mixture_at(limits.at(self.levels)), bound=np.inf)
 
     def _mixture_at(self, limits: Limits) -> Point:
         self.feasible.narrow(limits)

@@ -128,7 +128,7 @@ def test_rules_of_weight_zero_are_never_drawn(monkeypatch):
     third = 1 / 3
     rule = MixtureRule(rules, np.array([third, third, 1 - 2 * third, 0.0]))
     edge = np.nextafter(1.0, 0.0)
-    monkeypatch.setattr("metricwise.rules.mixture.uniforms", lambda *a: np.array([[0.0], [edge]]))
+    monkeypatch.setattr("metricwise.rules.mixture.uniforms_at", lambda *a: np.array([[0.0], [edge]]))
     assert rule.predict(np.full((2, 4), 0.25)).tolist() == [0, 2]
     behind = MixtureRule(rules, np.array([0.0, 1.0, 0.0, 0.0]))
     assert behind.predict(np.full((2, 4), 0.25)).tolist() == [1, 1]

@@ -6,13 +6,14 @@ Must not know what is promised about groups.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoding import is_masked, python_label, python_labels, sorted_labels, split_missing
+from .encoding import is_masked, label_array, python_label, python_labels, sorted_labels, split_missing
 from .frames import column_names, columns_of, is_frame, position_named
 from .messages import shown
 
@@ -148,17 +149,16 @@ def _columns(values: Any, n_rows: int, who: str) -> list[Any]:
     """Return the columns, one value per row each, none of them missing."""
     if is_frame(values):
         columns = list(columns_of(values))
+    elif isinstance(values, (list, tuple)):
+        columns = _listed(values)
     else:
-        try:
-            array = values if is_masked(values) else np.asarray(values)
-        except ValueError:  # lists of several lengths
-            array = np.empty(0)
+        array = values if is_masked(values) else np.asarray(values)
         columns = (
             [array] if array.ndim == 1 else [array[:, f] for f in range(array.shape[1])] if array.ndim == 2 else []
         )
     arrays = [one if is_masked(one) else np.asarray(one) for one in columns]
     if not arrays or any(one.shape != (n_rows,) for one in arrays):
-        found = np.shape(values) if not is_frame(values) else (len(arrays[0]) if arrays else 0, len(arrays))
+        found = (len(arrays[0]), len(arrays)) if len(arrays) > 1 else np.shape(arrays[0]) if arrays else "of no table"
         raise ValueError(
             f"{who}: {_PARAMETER} must have one value per row, or one per row and feature, of {n_rows} rows, got shape "
             f"{found}."
@@ -171,6 +171,15 @@ def _columns(values: Any, n_rows: int, who: str) -> list[Any]:
                 f"leave such rows out, or make a group of them."
             )
     return arrays
+
+
+def _listed(values: Sequence[Any]) -> list[Any]:
+    """Return the columns of lists, in which labels of several types stay apart."""
+    if not values or not isinstance(values[0], (list, tuple)):
+        return [label_array(list(values))]
+    if not all(isinstance(row, (list, tuple)) and len(row) == len(values[0]) for row in values):
+        return []
+    return [label_array(list(column)) for column in zip(*values, strict=True)]
 
 
 def _combined(columns: list[Any]) -> tuple[list[Any], IntArray]:

