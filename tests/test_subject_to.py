@@ -826,3 +826,15 @@ def test_by_labels_rules_are_found_that_probabilities_do_not_show():
     options = {"confusion": "labels", "recalibrate": False, "confidence": None}
     rule = mw.optimize(given, y, "g_mean", subject_to="accuracy >= 0.665", **options).rule
     assert np.mean(rule.predict(given) == y) >= 0.665
+
+
+def test_what_can_be_kept_alone_is_not_said_to_be_impossible():
+    """Of two bounds that exclude one another each is kept alone, by rules that probabilities do not show."""
+    rng = np.random.default_rng(1)
+    Z = 1.5 * rng.normal(size=(300, 3))
+    true, given = (np.exp(z) / np.exp(z).sum(axis=1, keepdims=True) for z in (Z, 0.5 * Z + [0.0, 0.5, -0.3]))
+    y = np.minimum((true.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1), 2)
+    for alone in ("recall[2] >= 0.9", "precision[2] >= 0.9"):
+        assert mw.optimize(given, y, "accuracy", subject_to=alone, **AS_GIVEN).constraints[0].value >= 0.9
+    with pytest.raises(ValueError, match=r"no rule keeps 'recall\[2\] >= 0.9' and 'precision\[2\] >= 0.9' together"):
+        mw.optimize(given, y, "accuracy", subject_to="recall[2] >= 0.9 and precision[2] >= 0.9", **AS_GIVEN)

@@ -21,7 +21,7 @@ from .promises import bind_limits
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule
 from .solvers import Outcome, Solution
 from .solvers.constrained import Feasible, InfeasibleError, Point, maximise
-from .solvers.constrained_single import best_single, repair
+from .solvers.constrained_single import best_by_labels, best_single
 from .solvers.joined import Part, join
 from .solvers.levels import Levels, best_levels
 from .solvers.sweep import hull_losses, sweep_within
@@ -166,12 +166,7 @@ class _Piece:
             if found is not None:
                 assert isinstance(found.rule, WeightedRule)
                 self.feasible.add([found.rule.loss], found.confusion[None], found.confusion[None])
-        try:
-            point = maximise(self.feasible)
-        except InfeasibleError as error:  # by probabilities
-            if self.sweeps or error.point is None or not repair(self.feasible, error.point):
-                raise
-            point = maximise(self.feasible)
+        point = maximise(self.feasible) if self.sweeps else best_by_labels(self.feasible)
         if not limits.kept(point.judged, _kept_to(limits)).all():
             raise InfeasibleError(point)
         return point

@@ -28,7 +28,8 @@ from .metrics.parity import PARITIES
 from .metrics.resolution import metric_meant, target_kind
 from .oracles import Counts, Oracle
 from .problem import Problem
-from .solvers.constrained import Feasible, InfeasibleError, Point, maximise
+from .solvers.constrained import Feasible, InfeasibleError, Point
+from .solvers.constrained_single import best_by_labels
 from .solvers.sweep import sweep_within
 
 __all__ = [
@@ -404,7 +405,7 @@ def _best_confusion(problem: Problem, judge: Counts, limits: Limits) -> FloatArr
     if limits.levels:
         return np.zeros(0)  # a search over levels, which nothing is said of
     try:
-        point = maximise(Feasible(judge, judge, objective, limits, _TOL))
+        point = best_by_labels(Feasible(judge, judge, objective, limits, _TOL))
         found += [point.judged] if limits.kept(point.judged, 1e-4).all() else []
     except InfeasibleError:
         pass

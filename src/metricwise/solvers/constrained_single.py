@@ -9,10 +9,10 @@ import numpy as np
 
 from ..losses import Loss
 from .base import FloatArray, IntArray
-from .constrained import Feasible, Point
+from .constrained import Feasible, InfeasibleError, Point, maximise
 from .programme import Programme
 
-__all__ = ["best_single", "repair"]
+__all__ = ["best_by_labels", "best_single"]
 
 _SAME = 1e-12
 _GRID = np.linspace(0.0, 1.0, 17)
@@ -80,7 +80,23 @@ def _polished(feasible: Feasible, best: Point, step: float) -> Point:
     return feasible.point(weights, np.inf, best.prices)
 
 
-def repair(feasible: Feasible, nearest: Point) -> bool:
+def best_by_labels(feasible: Feasible) -> Point:
+    """Return the best mixture that keeps the constraints, also where no rule that is best by probabilities does.
+
+    Raises
+    ------
+    InfeasibleError
+        If none was found.
+    """
+    try:
+        return maximise(feasible)
+    except InfeasibleError as error:
+        if error.point is None or not _repair(feasible, error.point):
+            raise
+        return maximise(feasible)
+
+
+def _repair(feasible: Feasible, nearest: Point) -> bool:
     """Look for a rule that keeps the constraints by labels where no mixture of what has been asked for does.
 
     Parameters
