@@ -31,10 +31,14 @@ demo: $(STAMP)
 	$(BIN)/python -m metricwise.demo
 
 # Twice: once with the kernels that serve here, compiled if there is a C compiler, and once with their NumPy twins, where
-# metrics, which are algebra, and the paper's experiments need not run again.
+# what makes no pass of its own need not run again: metrics, which are algebra, files, commands, pictures, pages, experiments.
+WITHOUT_PASSES := cli export metrics reproduction $(addsuffix .py,$(addprefix test_,cards cluster default_benchmark demo \
+	dependencies displays generalisation_study home_ground imports promise_benchmark report report_in_browser serving \
+	solution_file versions))
+
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS)
-	METRICWISE_KERNELS=numpy $(BIN)/python -m pytest -n $(WORKERS) --ignore=tests/metrics --ignore=tests/reproduction
+	METRICWISE_KERNELS=numpy $(BIN)/python -m pytest -n $(WORKERS) $(addprefix --ignore=tests/,$(WITHOUT_PASSES))
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check
