@@ -94,7 +94,9 @@ def test_what_the_slider_moves_along_is_what_scikit_learn_says(solution):
         np.testing.assert_array_equal(cells, sk.confusion_matrix(y, decided))
 
 
-@pytest.mark.parametrize("kind", ["multilabel", "outputs", "abstain", "unlabelled", "mixture", "constraints", "many"])
+@pytest.mark.parametrize(
+    "kind", ["multilabel", "outputs", "abstain", "unlabelled", "mixture", "constraints", "many", "costs"]
+)
 def test_every_kind_of_target_has_a_report(kind, tmp_path):
     rng = np.random.default_rng(0)
     P, y = three()
@@ -113,6 +115,10 @@ def test_every_kind_of_target_has_a_report(kind, tmp_path):
         found = mw.optimize(P, None, "min_recall", randomized=True)
     elif kind == "constraints":
         found = mw.optimize(*binary(2000), "recall", pos_label="fraud", subject_to="precision >= 0.6")
+    elif kind == "costs":
+        found = mw.optimize(P, y, "cost", cost=rng.random((400, 3)))
+        with pytest.raises(ValueError, match="cannot be told of a CostRule"):
+            found.plot()
     else:
         wide = rng.dirichlet(np.ones(60), 300)
         codes = rng.integers(0, 60, 300)

@@ -11,6 +11,7 @@ import numpy as np
 from ..details import Curve
 from ..rules import MixtureRule, WeightedRule
 from ..solvers import Solution
+from ..sources import MemorySource
 from .markup import Html, table, tag
 from .numbers import advice, interval, metric_name, number, promise_words
 from .rule_table import rule_table
@@ -89,7 +90,15 @@ def estimator_card(estimator: Any) -> Html | None:
 
 
 def known_curve(solution: Solution) -> Curve | None:
-    """Return the curve of a solution; None where its rows are not known, or not what they were."""
+    """Return the curve of a solution; None where its rows are not known, not what they were, or not in memory.
+
+    Who only looks at a notebook does not want a pass over a cluster.
+    """
+    held = vars(solution).get("details") is not None or isinstance(
+        getattr(solution.problem, "source", None), MemorySource
+    )
+    if not held:
+        return None
     try:
         return solution.details.curve  # type: ignore[no-any-return]
     except ValueError:

@@ -106,4 +106,6 @@ def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
 def metric_name(solution: Solution) -> str:
     """Return what the metric is called."""
     name = solution.rule.facts.get("metric")
+    if name == "cost":  # which is maximised, so that it is less than nothing
+        return "minus the mean cost"
     return name if isinstance(name, str) and name else "the metric"

@@ -61,6 +61,11 @@ class Details:
     @classmethod
     def of_solution(cls, solution: Any) -> Details:
         """Return the details of a solution whose rows are known."""
+        if not isinstance(solution.rule, (WeightedRule, MixtureRule)):
+            raise ValueError(
+                f"Solution: what is counted by confusions cannot be told of a {type(solution.rule).__name__}, which "
+                "decides every row by its own costs; solution.report says what is known."
+            )
         if solution.problem is None:
             raise ValueError(
                 "Solution: its rows are not known here, for files do not hold them; give them to "

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ..export import to_python, to_sql
+from ..rules import CostRule
 
 __all__ = ["ways_to_apply"]
 
@@ -46,13 +47,14 @@ def ways_to_apply(rule: Any) -> dict[str, str | None]:
     ['json', 'python', 'command', 'sql', 'source', 'onnx']
     """
     text = json.dumps(rule.to_dict(), ensure_ascii=True)
+    priced = isinstance(rule, CostRule)
     return {
         "json": text if len(text) <= _LONGEST_FILE else None,
-        "python": _PYTHON,
-        "command": _COMMAND,
+        "python": _PYTHON.replace("(proba)", "(proba, cost=cost)") if priced else _PYTHON,
+        "command": None if priced else _COMMAND,
         "sql": _made(to_sql, rule),
         "source": _made(to_python, rule),
-        "onnx": _ONNX,
+        "onnx": None if priced else _ONNX,
     }
 
 

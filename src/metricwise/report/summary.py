@@ -66,7 +66,7 @@ class Subject:
                 return cls(found.rule, found, _known(lambda: found.details))
             raise ValueError("report: proba and y must be given for a rule, which knows no rows.")
         rule = read_rule(found, "report")
-        if metrics is None and rule.multioutput and options.get("average") is None:
+        if metrics is None and rule.schema.multioutput and options.get("average") is None:
             options["average"] = rule.facts.get("average")
         details = Details.of_rows(rule, proba, y, metrics, who="report", **options)
         assert details.problem is not None
@@ -288,7 +288,7 @@ def _path(subject: Subject) -> dict[str, Any] | None:
 def _beside(details: Details) -> Details:
     """The details with the usual metrics along the curve as well, as far as they mean something."""
     rule = details.rule
-    kind = "several" if rule.multioutput else "binary" if rule.width == 2 else "multiclass"
+    kind = "several" if rule.schema.multioutput else "binary" if rule.width == 2 else "multiclass"
     assert details.problem is not None
     own = dict(details.problem.record)
     aims = dict(own)
@@ -357,7 +357,7 @@ def _moves(subject: Subject) -> dict[str, Any] | None:
 
 
 def _output_name(rule: Any, m: int) -> str | None:
-    if not rule.multioutput:
+    if not rule.schema.multioutput:
         return None
     names = rule.schema.output_names
     return f"output {m}" if names is None else str(names[m])
@@ -410,7 +410,7 @@ def _facts(subject: Subject) -> list[list[str]]:
     rows = details.problem.n_rows if details is not None and details.problem is not None else rule.facts.get("rows")
     pairs: list[tuple[str, Any]] = [("Rows", f"{rows:,}" if isinstance(rows, int) else rows)]
     schema = rule.schema
-    if rule.multioutput:
+    if rule.schema.multioutput:
         pairs.append(("Outputs", f"{schema.n_outputs:,}"))
     sizes = sorted(set(schema.n_classes.tolist()))
     pairs.append(("Classes", str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"))
@@ -419,7 +419,7 @@ def _facts(subject: Subject) -> list[list[str]]:
         labels = python_labels(rule.classes[0])
         pairs.append(("Rows of each class", ", ".join(f"{a}: {b:,}" for a, b in zip(labels, counts[0], strict=True))))
     for name, key in (("Average over outputs", "average"), ("Recipe", "recipe"), ("Made by metricwise", "metricwise")):
-        if key != "average" or rule.multioutput:
+        if key != "average" or rule.schema.multioutput:
             pairs.append((name, rule.facts.get(key)))
     if solution is not None:
         pairs += _solver_facts(solution)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..inputs import Probabilities, Schema, decode, observed_labels, python_labels, read_row_costs, read_sample_weight
 from ..losses import Loss
+from ..views import above
 from . import serialize
 from .decisions import decide_costs
 from .description import headline, link_lines
@@ -238,6 +239,9 @@ class CostRule:
         who = "CostRule.from_json"
         document = serialize.parse(serialize.read_text(path_or_text, who), who)
         return cls.from_dict(serialize.read_object(document, who, "the rule"))
+
+    def _repr_html_(self) -> str:
+        return str(above("cards").rule_card(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CostRule):
