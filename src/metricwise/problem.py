@@ -23,7 +23,7 @@ from .metrics.constraint import Constraint
 from .metrics.instance import RowMean, RowValues, row_values
 from .metrics.naming import PerOutput
 from .metrics.objective import Objective
-from .oracles import Counts, Oracle
+from .oracles import Counts, Oracle, TooManyChangesError
 from .padding import pad
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift
 from .rules.link_fit import LINK_ROWS
@@ -341,9 +341,9 @@ class Settings:
     tol: float | None = None
     max_iter: int | None = None
 
-    def make(self, oracle: Oracle, objective: Objective) -> Solver:
-        """Return the solver that fits."""
-        name = choose_solver(oracle, objective, self.randomized)
+    def make(self, oracle: Oracle, objective: Objective, *, walks: bool = True) -> Solver:
+        """Return the solver that fits; `walks` is False where one that walks along a line of losses cannot."""
+        name = choose_solver(oracle, objective, self.randomized, walks)
         return make_solver(name, **{key: vars(self)[key] for key in vars(self).keys() & SOLVERS[name].settings()})
 
 
@@ -351,13 +351,16 @@ class Settings:
 _PREFERENCE = ("closed_form", "path", "dinkelbach", "sweep", "column_generation", "frank_wolfe", "ascent")
 
 
-def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False) -> str:
+def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False, walks: bool = True) -> str:
     """Name the solver that is exact, or else best, for what the objective is and what the oracle counts."""
     ratio, ruled_out = objective.ratio, set()
     if objective.width == 2 and not oracle.certified:
         # With labels the sweep is exact over all thresholds. With probabilities the path is so over all rules, also
         # those that predict class 1 where it is less likely.
         ruled_out |= {"closed_form", "path", "dinkelbach"}
+    if not walks:
+        # Dinkelbach's iteration reaches what the path would, but for the last thresholds between rows.
+        ruled_out = {"path", "sweep"}
     if randomized and ratio is None:
         ruled_out.add("sweep")  # a mixture may be better than any threshold
     if ratio is not None and objective.width > WIDE and not ratio.line[0].is_diagonal:
@@ -395,8 +398,13 @@ def _maximise(
     """Solve by the solver that is given, or by the one that fits each part of the outputs."""
     if len(problem.parts) > 1:
         return _maximise_parts(problem, recipe, solver, oracle, objective)
-    chosen = solver.make(oracle, objective) if isinstance(solver, Settings) else solver
-    return chosen.solve(oracle, objective)
+    if not isinstance(solver, Settings):
+        return solver.solve(oracle, objective)
+    try:
+        return solver.make(oracle, objective).solve(oracle, objective)
+    except TooManyChangesError as error:
+        other = solver.make(oracle, objective, walks=False).solve(oracle, objective)
+        return replace(other, status=f"{other.status} {error.words}".strip())
 
 
 def _maximise_parts(

@@ -4,7 +4,7 @@ Owns the answer to "give me a loss, I give you the confusion tensor of the rule 
 rows. Must not know metrics or solvers, nor where rows lie.
 """
 
-from .base import Line, Oracle, Walk
+from .base import Line, Oracle, TooManyChangesError, Walk
 from .counts import Counts
 
-__all__ = ["Counts", "Line", "Oracle", "Walk"]
+__all__ = ["Counts", "Line", "Oracle", "TooManyChangesError", "Walk"]

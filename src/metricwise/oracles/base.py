@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..losses import Loss
 
-__all__ = ["Changes", "Line", "Oracle", "Score", "Walk", "highest", "interior"]
+__all__ = ["Changes", "Line", "Oracle", "Score", "TooManyChangesError", "Walk", "highest", "interior"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -71,6 +71,36 @@ class Line:
         )
 
 
+class TooManyChangesError(RuntimeError):
+    """More changes of decisions may hold the best rule than can be held.
+
+    Parameters
+    ----------
+    n_changes : int
+        That may hold it.
+    capacity : int
+        That can be held.
+    """
+
+    def __init__(self, n_changes: int, capacity: int) -> None:
+        self.n_changes, self.capacity = n_changes, capacity
+        super().__init__(
+            f"{n_changes:,} changes of decisions may hold the best rule, and {capacity:,} can be held under the memory "
+            "limit; raise it, or use a solver that walks along no line, such as 'dinkelbach' for ratios."
+        )
+
+    def __reduce__(self) -> tuple[type[TooManyChangesError], tuple[int, int]]:
+        return TooManyChangesError, (self.n_changes, self.capacity)  # it may come from another process
+
+    @property
+    def words(self) -> str:
+        """What became of it, for a status."""
+        return (
+            f"Not along all changes of decisions: {self.n_changes:,} may hold the best rule, and {self.capacity:,} can "
+            "be held under the memory limit."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Changes:
     """Where decisions change along a line: sums in bins, and a list; see :func:`metricwise.kernels.changes`.
@@ -98,6 +128,16 @@ class Changes:
             np.concatenate([self.change, other.change]),
             self.scale,
         )
+
+    def merged(self) -> Changes:
+        """Return them with those of one place listed once, in order."""
+        order = np.lexsort((self.g, self.segment))
+        segment, g = self.segment[order], self.g[order]
+        first = np.ones(len(g), dtype=bool)
+        first[1:] = (segment[1:] != segment[:-1]) | (g[1:] != g[:-1])
+        begin = np.flatnonzero(first)
+        change = np.add.reduceat(self.change[order], begin, axis=0) if len(begin) else self.change
+        return replace(self, segment=segment[begin], g=g[begin], change=change)
 
     def scaled(self, share: float = 1.0) -> Changes:
         """Return a share of them in units of 1."""

@@ -17,7 +17,7 @@ from ..rows import Rows
 from ..rules import Link
 from ..rules.decisions import decide_loss
 from ..sources import MemorySource, Source
-from .base import Changes, FloatArray, IntArray, Line, Score, Walk
+from .base import Changes, FloatArray, IntArray, Line, Score, TooManyChangesError, Walk
 from .walk import follow
 
 __all__ = ["Counts"]
@@ -106,6 +106,11 @@ class Counts:
         """K and D, the most classes and decisions that an output has."""
         width = self.source.schema.width
         return width, width + self.source.schema.n_extra
+
+    @property
+    def capacity(self) -> int | None:
+        """Changes along a line that may be held; None: all."""
+        return self.source.capacity
 
     @property
     def certified(self) -> bool:
@@ -331,12 +336,26 @@ class Counts:
     def changes(
         self, line: Line, grid: FloatArray, n_bins: int, wanted: NDArray[np.bool_] | None, summed: bool
     ) -> Changes:
-        """Note the changes along a line."""
+        """Note the changes along a line.
+
+        Where not all may be held, those of one place are listed once; if they are still too many, that is an error.
+        """
+        capacity, n_outputs = self.capacity, int((line.group >= 0).sum())
 
         def ask(rows: Rows) -> Changes:
-            return self._changes(rows, line, grid, n_bins, wanted, summed)
+            found = self._changes(rows, line, grid, n_bins, wanted, summed)
+            return found if capacity is None else found.merged()
 
-        return self._prepared.reduce(ask, n_outputs=int((line.group >= 0).sum()))
+        def add(one: Changes, other: Changes) -> Changes:
+            both = one + other
+            if capacity is None or len(both.g) <= capacity:
+                return both
+            both = both.merged()
+            if len(both.g) > capacity:
+                raise TooManyChangesError(len(both.g), capacity)
+            return both
+
+        return self._prepared.reduce(ask, add, n_outputs)
 
     def _changes(
         self,

@@ -20,7 +20,7 @@ _BINS = (256, 8192)  # of one group
 _PER_BIN = 100  # entries, for a bin that is hardly ever hit costs more than it saves
 _MANY = 4  # groups, whose changes are too many to be sorted sooner than those of a few
 _SAMPLE = 1 << 10  # rows that say where the changes lie, fewer of many outputs
-_ZOOMS = 3
+_ZOOMS, _MOST_ZOOMS = 3, 8  # into the bins that may hold the best, and where no more of them can be held
 _ROUNDING = 1e-12
 _NEAR = 1e-6  # intervals this much below the best are not worth a try, whatever rounding does to it
 
@@ -30,6 +30,9 @@ class Countable(Protocol):
 
     @property
     def n_rows(self) -> int: ...
+
+    @property
+    def capacity(self) -> int | None: ...
 
     def changes(
         self, line: Line, grid: FloatArray, n_bins: int, wanted: NDArray[np.bool_] | None, summed: bool
@@ -50,8 +53,9 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
     """
     outputs = np.bincount(line.group[line.group >= 0], minlength=line.n_groups)
     entries = oracle.n_rows * max(int(outputs.max(initial=0)), 1)
-    if score is None or entries <= (_ALL_ROWS if line.n_groups < _MANY else _ALL_ROWS // 8):
-        most = entries * max(line.functionals.shape[-1] - 1, 1)  # changes of a group
+    most = entries * max(line.functionals.shape[-1] - 1, 1)  # changes of a group
+    few = entries <= (_ALL_ROWS if line.n_groups < _MANY else _ALL_ROWS // 8)
+    if score is None or (few and (oracle.capacity is None or most <= oracle.capacity)):
         per_batch = max(1, _BATCH // max(most, 1))
         walks = [
             _list_all(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, begin, score)
@@ -86,6 +90,9 @@ def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int
     n_bins = int(np.clip(min(_SEGMENTS // line.n_groups, n_entries // _PER_BIN), *_BINS))
     low, high = _range(oracle, line)
     enough = max(oracle.n_rows * int((line.group >= 0).sum()) // 4, _ALL_ROWS * line.n_groups)
+    zooms = _ZOOMS
+    if oracle.capacity is not None and oracle.capacity < enough:
+        enough, zooms = oracle.capacity, _MOST_ZOOMS
     passes = 0
     while True:
         grid = np.stack([low, n_bins / (high - low)], axis=1)
@@ -95,7 +102,7 @@ def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int
             wanted[:, [0, -1]] = False
         passes += 1
         narrower = _hull(wanted, low, high, n_bins)
-        if passes == _ZOOMS or found.count[wanted].sum() <= enough or narrower is None:
+        if passes == zooms or found.count[wanted].sum() <= enough or narrower is None:
             break
         low, high = narrower
     events = oracle.changes(line, grid, n_bins, wanted, False)

@@ -47,10 +47,15 @@ class Source(Protocol):
         Rows of positive weight that show each class of each output; of a sample, what they stand for.
     passes : Passes
         What has been read, for this source or what was made of it.
+    capacity : int or None
+        Items, of some tens of bytes each, that an answer may hold; None: as many as there are.
     """
 
     @property
     def schema(self) -> Schema: ...
+
+    @property
+    def capacity(self) -> int | None: ...
 
     @property
     def n_rows(self) -> int: ...
@@ -112,6 +117,11 @@ class SourceBase(ABC):
 
     schema: Schema
     passes: Passes
+
+    @property
+    def capacity(self) -> int | None:
+        """Items that an answer may hold; None: as many as there are."""
+        return None
 
     @property
     @abstractmethod

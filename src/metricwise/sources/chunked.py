@@ -58,6 +58,8 @@ class ChunkedSource(LazySource):
     passes : Passes, optional
     changes : tuple of callables
         What becomes of a chunk when it has been read.
+    most : int, optional
+        Items that an answer may hold; as many as there are, by default.
 
     See Also
     --------
@@ -82,6 +84,7 @@ class ChunkedSource(LazySource):
     schema: Schema
     passes: Passes = field(default_factory=Passes)
     changes: tuple[Callable[[Rows], Rows], ...] = ()
+    most: int | None = None
 
     @classmethod
     def of(cls, source: MemorySource, n_rows: int) -> ChunkedSource:
@@ -112,6 +115,11 @@ class ChunkedSource(LazySource):
     def weighted(self) -> bool:
         """Whether rows have weights."""
         return self.chunks.weighted
+
+    @property
+    def capacity(self) -> int | None:
+        """Items that an answer may hold; None: as many as there are."""
+        return self.most
 
     def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
         """Ask chunk by chunk, and add up in order."""

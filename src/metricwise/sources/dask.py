@@ -25,6 +25,7 @@ __all__ = ["DaskSource", "add_up", "call", "compute", "leaf"]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
 
+_CAPACITY = 1 << 20  # some 40 MB of changes
 _FAN = 8  # answers that are added up by one task
 
 
@@ -84,6 +85,11 @@ class DaskSource(LazySource):
     def weighted(self) -> bool:
         """Whether rows have weights."""
         return self.has_weights
+
+    @property
+    def capacity(self) -> int:
+        """Items that an answer may hold: it travels."""
+        return _CAPACITY
 
     def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
         """Ask every piece where it lies, and add up in a tree, in order."""

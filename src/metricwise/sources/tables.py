@@ -35,6 +35,7 @@ from .chunked import ChunkedSource
 __all__ = ["TableChunks", "proba_columns", "read_table_source"]
 
 _MOST_LABELS = 10_000
+_ITEM = 256  # bytes that a change along a line takes, with what is made of it
 
 
 def read_table_source(
@@ -85,7 +86,7 @@ def read_table_source(
     reader, data = PieceReader.of(head, classes=given, who=who, **options)
     layout = _Layout(reader, found, tuple(targets), sample_weight, groups, missing, stream.title)
     chunks = TableChunks(stream, layout, n_rows, batch_rows(len(numbers) + len(beside), table.memory_limit))
-    return data, ChunkedSource(chunks, data.schema)
+    return data, ChunkedSource(chunks, data.schema, most=table.memory_limit // _ITEM)
 
 
 def _target_names(y: Any, who: str) -> list[str]:
