@@ -51,6 +51,12 @@ def read_source(
         table = proba if isinstance(proba, Table) else Table(proba)
         data, batches = read_table_source(table, y, pos_label=pos_label, who=who, **options)
         return data, _checked(batches, who)
+    proba, y = _shared(proba), inputs.host_array(y) if inputs.is_tensor(y) else y
+    if inputs.is_tensor(proba):
+        from .sources.tensors import read_tensor
+
+        data, batches = read_tensor(proba, y, who=who, **options)
+        return data, _checked(batches, who)
     data = inputs.read_data(proba, y, who=who, **options)
     memory = MemorySource(data.rows, data.schema)
     if data.counts is not None:
@@ -66,6 +72,14 @@ def _mapped(values: Any) -> Any:
         except (ValueError, EOFError) as error:
             raise ValueError(f"{values}: this is no array of numbers or text: {error}.") from None
     return values
+
+
+def _shared(proba: Any) -> Any:
+    """Return tensors of other libraries as arrays of the same memory, where NumPy can share it."""
+    if isinstance(proba, (list, tuple)) and len(proba) and inputs.is_tensor(proba[0]):
+        return [inputs.host_array(one) for one in proba]
+    array = inputs.shared_array(proba) if inputs.is_tensor(proba) else None
+    return proba if array is None else array
 
 
 def _checked(source: SourceBase, who: str) -> SourceBase:

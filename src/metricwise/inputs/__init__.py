@@ -22,6 +22,7 @@ from .schema import Schema
 from .sensitive import Groups, SensitiveFeatures, read_sensitive_features
 from .single_row import check_rows
 from .tables import check_one_column, is_two_dimensional
+from .tensors import host_array, is_tensor, shared_array
 from .weights import (
     check_sum,
     read_groups,
@@ -53,9 +54,11 @@ __all__ = [
     "decode",
     "distinct_values",
     "few",
+    "host_array",
     "is_frame",
     "is_lazy",
     "is_table",
+    "is_tensor",
     "is_two_dimensional",
     "labels_of_texts",
     "make_rows",
@@ -83,6 +86,7 @@ __all__ = [
     "refuse_both",
     "scales_of",
     "shared",
+    "shared_array",
     "shown",
     "split_abstained",
     "table_of",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .encoding import are_labels, python_label
 from .messages import listed, shown
+from .tensors import host_array, is_tensor
 
 __all__ = [
     "column_names",
@@ -181,6 +182,8 @@ def frame_index_names(value: Any) -> list[Any] | None:
 
 def as_array(values: Any) -> NDArray[Any]:
     """Return whatever holds numbers as an array."""
+    if is_tensor(values):
+        return host_array(values)
     return np.asarray(table_array(values) if is_frame(values) else values)
 
 

@@ -1,4 +1,4 @@
-"""Predictions for Dask collections: lazy, chunk by chunk, where the chunks lie.
+"""Predictions for what is not an array in memory: Dask collections, lazily, and tensors, a batch at a time.
 
 Owns how a collection of probabilities becomes a collection of labels. Nothing is imported for it: a collection knows
 how to apply a function to its chunks.
@@ -6,16 +6,18 @@ how to apply a function to its chunks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Schema, decode
+from ..inputs import Schema, decode, host_array, is_tensor, shared_array
 
-__all__ = ["predict_lazily"]
+__all__ = ["batches_of", "predict_lazily"]
+
+_ENTRIES = 1 << 21  # of a batch
 
 Predict = Callable[..., NDArray[Any]]
 
@@ -96,3 +98,11 @@ def _labelled(labels: NDArray[Any], part: Any, names: tuple[Any, ...]) -> Any:
         series = type(part) if part.ndim == 1 else type(part.iloc[:, 0])
         return series(labels, index=part.index, name="prediction")
     return type(part)(labels, index=part.index, columns=list(names))
+
+
+def batches_of(proba: Any) -> Iterator[tuple[int, NDArray[Any]]] | None:
+    """Return the batches of a tensor that NumPy cannot share, as arrays, each with its position; None for others."""
+    if not is_tensor(proba) or not len(proba.shape) or shared_array(proba) is not None:
+        return None
+    step = max(1, _ENTRIES // int(np.prod(proba.shape[1:])))
+    return ((at, host_array(proba[at : at + step])) for at in range(0, max(int(proba.shape[0]), 1), step))

@@ -19,7 +19,7 @@ from ..inputs import Probabilities, Schema, decode, is_lazy
 from ..views import above
 from . import serialize
 from .description import describe_mixture
-from .lazy import predict_lazily
+from .lazy import batches_of, predict_lazily
 from .link import Link
 from .weighted import (
     WeightedRule,
@@ -197,6 +197,9 @@ class MixtureRule:
         if is_lazy(proba):
             draw = partial(self._draw_from, int(start))
             return predict_lazily(draw, self.schema, proba, "MixtureRule.predict", draws=True)  # type: ignore[no-any-return]
+        parts = batches_of(proba)
+        if parts is not None:
+            return np.concatenate([self.predict(part, start + at) for at, part in parts])
         read = self.rules[0].read(proba, "MixtureRule.predict")
         labels = decode(self.decide(read, start), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]

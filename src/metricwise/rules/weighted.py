@@ -31,7 +31,7 @@ from ..views import above
 from . import by_hand, serialize
 from .decisions import bisect_changes, decide_loss
 from .description import describe_rule
-from .lazy import predict_lazily
+from .lazy import batches_of, predict_lazily
 from .link import Link
 
 __all__ = ["WeightedRule", "anonymous_rule"]
@@ -278,6 +278,9 @@ class WeightedRule:
         """
         if is_lazy(proba):
             return predict_lazily(self.predict, self.schema, proba, "WeightedRule.predict")  # type: ignore[no-any-return]
+        parts = batches_of(proba)
+        if parts is not None:
+            return np.concatenate([self.predict(part) for _, part in parts])
         labels = decode(self.decide(self.read(proba, "WeightedRule.predict")), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 

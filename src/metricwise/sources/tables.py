@@ -79,13 +79,14 @@ def read_table_source(
     beside = [name for name in (*names, sample_weight, groups) if name is not None]
     found, declared = _find(stream, table, targets, classes, pos_label, beside, who)
     numbers = dict.fromkeys((name for one in found for name in one.columns), True)
-    first = _numbers_only(next(stream.batches(numbers, 1)), stream.title)
+    n_batch = batch_rows(len(numbers) + len(beside), table.memory_limit)
+    first = _numbers_only(next(stream.batches(numbers, n_batch)).slice(0, 1), stream.title)
     head, given = _head(first, found, targets, declared, isinstance(y, (list, tuple)))
     head = head._replace(weight=sample_weight)
     options = {"missing": missing, "normalize": normalize, "weight_kind": weight_kind}
     reader, data = PieceReader.of(head, classes=given, who=who, **options)
     layout = _Layout(reader, found, tuple(targets), sample_weight, groups, missing, stream.title)
-    chunks = TableChunks(stream, layout, n_rows, batch_rows(len(numbers) + len(beside), table.memory_limit))
+    chunks = TableChunks(stream, layout, n_rows, n_batch)
     return data, ChunkedSource(chunks, data.schema, most=table.memory_limit // _ITEM)
 
 

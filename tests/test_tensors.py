@@ -1,0 +1,112 @@
+"""Arrays of other libraries: shared where they can be, else converted by batches, never whole."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import metricwise as mw
+from metricwise.sources import tensors
+
+RECIPE = {"confusion": "labels", "recalibrate": False}
+
+
+class Tensor:
+    """What PyTorch's tensors can do: on a device or not, with a gradient or not, of a type that NumPy lacks or not."""
+
+    largest = 0
+
+    def __init__(self, array, *, device=False, grad=False):
+        self.array, self.device, self.grad = array, device, grad
+        self.shape, self.dtype, self.ndim = array.shape, f"torch.{array.dtype}", array.ndim
+
+    def __len__(self):
+        return len(self.array)
+
+    def __getitem__(self, rows):
+        return Tensor(self.array[rows], device=self.device, grad=self.grad)
+
+    def detach(self):
+        return Tensor(self.array, device=self.device)
+
+    def float(self):
+        return Tensor(self.array.astype(np.float32), device=self.device)
+
+    def cpu(self):
+        return Tensor(self.array)
+
+    def numpy(self):
+        if self.grad or self.device:
+            raise RuntimeError("can't be converted")
+        Tensor.largest = max(Tensor.largest, self.array.size)
+        return self.array
+
+    def __array__(self, *args, **kwargs):
+        return self.numpy()
+
+    def __dlpack_device__(self):
+        return (2, 0) if self.device else (1, 0)
+
+    def __dlpack__(self, **kwargs):
+        if self.grad or self.device or self.array.dtype == ml_dtypes.bfloat16:
+            raise BufferError("cannot be exported")
+        return self.array.__dlpack__(**kwargs)
+
+
+def draw(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    eta = rng.dirichlet([0.4, 0.7, 1.0], n)
+    y = (eta.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, 2)
+    return eta.astype(np.float32), y
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    from metricwise.rules import lazy
+
+    monkeypatch.setattr(tensors, "_ENTRIES", 150)
+    monkeypatch.setattr(lazy, "_ENTRIES", 150)
+    monkeypatch.setattr(Tensor, "largest", 0)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("where", [{}, {"grad": True}, {"device": True}, {"device": True, "grad": True}])
+def test_tensors_are_what_their_numbers_are(kind, where):
+    eta, y = draw()
+    eta = eta.astype(ml_dtypes.bfloat16 if kind == "bfloat16" else kind)
+    plain = eta.astype(np.float32) if kind == "bfloat16" else eta
+    whole = mw.optimize(plain, y, "macro_f1", **RECIPE)
+    tensor = Tensor(eta, **where)
+    found = mw.optimize(tensor, Tensor(y, device=bool(where.get("device"))), "macro_f1", **RECIPE)
+    assert found.value == whole.value
+    np.testing.assert_array_equal(found.rule.predict(tensor), whole.rule.predict(plain))
+    shared = not where.get("device") and kind != "bfloat16"
+    labels = len(y) if where.get("device") else 0  # are converted at once
+    assert Tensor.largest <= (0 if shared else max(150, labels))
+
+
+def test_a_default_call_with_weights_and_several_outputs():
+    rng = np.random.default_rng(1)
+    p = rng.random((300, 2)).astype(np.float32)
+    y = (rng.random((300, 2)) < p).astype(int)
+    weight = rng.integers(1, 4, 300)
+    whole = mw.optimize(p, y, "f1", average="macro", sample_weight=weight)
+    found = mw.optimize(Tensor(p, device=True), y, "f1", average="macro", sample_weight=weight)
+    assert found.value == pytest.approx(whole.value, abs=1e-12)
+    assert found.gain.estimate == pytest.approx(whole.gain.estimate, abs=1e-12)
+
+
+def test_a_mixture_draws_by_position():
+    eta, y = draw()
+    rule = mw.optimize(eta, y, "min_recall", confusion="expected", recalibrate=False, randomized=True).rule
+    np.testing.assert_array_equal(rule.predict(Tensor(eta, device=True)), rule.predict(eta))
+
+
+def test_refusals():
+    eta, y = draw()
+    eta[250, 1] = np.nan
+    with pytest.raises(ValueError, match=r"proba must be finite, got NaN or infinity in row 250"):
+        mw.optimize(Tensor(eta, device=True), y, "macro_f1")
+    with pytest.raises(ValueError, match=r"y must have as many rows as proba, 400, got 300"):
+        mw.optimize(Tensor(eta, device=True), y[:300], "macro_f1")
+    with pytest.raises(ValueError, match=r"proba must have at least one row"):
+        mw.optimize(Tensor(eta[:0], device=True), y[:0], "macro_f1")
