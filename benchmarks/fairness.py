@@ -278,7 +278,7 @@ def peers_text(rows: list[dict[str, Any]]) -> str:
         for who in [one for one in by(rows, "who") if one != "metricwise"]:
             theirs = own.get(who)
             if theirs is None or theirs["aim"] is None:
-                cell |= {who: "failed", f"{who}: violation": "", f"{who}: ms": ""}
+                cell |= {who: "refused", f"{who}: violation": "", f"{who}: ms": ""}
                 continue
             cell |= {
                 who: f"{theirs['aim']:.5f}",

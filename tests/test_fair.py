@@ -324,6 +324,22 @@ def test_a_rule_that_does_not_see_groups_is_the_best_of_shared_thresholds(seed, 
     assert np.mean(single.rule.predict(p) == y) == pytest.approx(single.value)
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_what_sees_groups_bounds_what_does_not(k):
+    """By probabilities, where the bound is proved; of three classes the search is over losses."""
+    eta, group = tiny(5, k, 2, n=40)
+    rules = Rules(eta, group)
+    goal = rules.accuracy(np.ones(len(eta), dtype=bool))
+    best = rules.best(goal, parity_rows(rules, "equalized_odds", 0.1))
+    solution = solve(eta, group, "accuracy", "equalized_odds <= 0.1", group_aware=False, randomized=False)
+    assert solution.upper_bound == pytest.approx(best, abs=1e-6)
+    assert solution.value <= best + 1e-9
+    assert solution.outcome is mw.solvers.Outcome.LOCAL
+    q = solution.rule.distribution(eta).reshape(-1)
+    assert goal @ q == pytest.approx(solution.value, abs=1e-9)
+    assert max(a @ q for a, _ in parity_rows(rules, "equalized_odds", 0.1)) <= 0.1 + 1e-9
+
+
 def test_margins_and_groups_that_have_few_rows():
     p, y, group = drawn(0, n=2000, digits=6)
     ask = {"confusion": "labels", "recalibrate": False, "randomized": True}
@@ -530,3 +546,51 @@ def test_text_and_objects_say_the_same(text, wanted):
     assert str(wanted) == text
     for name in ("metric", "low", "high", "labels", "over", "group"):
         assert getattr(read, name) == getattr(wanted, name)
+
+
+def gaps_by_hand(eta, group, name, n_decisions):
+    """Differences between both groups of what a promise is about, as functionals (N, D) of a randomised rule."""
+    n, k = eta.shape
+    first, second = group == "a", group == "b"
+    positive = range(k) if k > 2 else [1]
+    cells = {
+        "demographic_parity": [(None, j) for j in positive],
+        "equal_opportunity": [(j, j) for j in positive],
+        "equalized_odds": [(i, j) for i in range(k) for j in (range(k) if k > 2 else [i])],
+    }[name]
+    for i, j in cells:
+        weight = np.ones(n) if i is None else eta[:, i]
+        gap = np.zeros((n, n_decisions))
+        gap[first, j] = weight[first] / weight[first].sum()
+        gap[second, j] = -weight[second] / weight[second].sum()
+        yield gap.ravel()
+
+
+@pytest.mark.parametrize("name", ["demographic_parity", "equal_opportunity", "equalized_odds"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_groups_and_abstentions_against_the_programme_over_all_rules(k, name):
+    """At a cost of abstaining: an abstention is a decision about no class, and a miss in what is promised."""
+    rng = np.random.default_rng(k)
+    n, cost, bound = 30, 0.25, 0.05
+    eta = rng.dirichlet(np.full(k, 0.7), size=n)
+    group = np.where(rng.random(n) < 0.45, "a", "b")
+    worth = np.column_stack([eta, np.full(n, 1 - cost)]).ravel() / n
+    gaps = np.array(list(gaps_by_hand(eta, group, name, k + 1)))
+    best = linprog(
+        -worth,
+        A_ub=np.concatenate([gaps, -gaps]),
+        b_ub=np.full(2 * len(gaps), bound),
+        A_eq=np.kron(np.eye(n), np.ones((1, k + 1))),
+        b_eq=np.ones(n),
+        bounds=(0, 1),
+    )
+    ask = {"subject_to": f"{name} <= {bound}", "sensitive_features": group, "abstain": cost, "randomized": True}
+    solution = mw.optimize(eta, None, "accuracy", **ask)
+    assert solution.value == pytest.approx(-best.fun, abs=1e-6)
+    assert solution.upper_bound == pytest.approx(-best.fun, abs=1e-6)
+    decided = solution.rule.distribution(eta, group).ravel()
+    assert worth @ decided == pytest.approx(solution.value, abs=1e-9)
+    assert np.abs(gaps @ decided).max() <= bound + 1e-6
+    again = mw.GroupedRule.from_json(solution.rule.to_json())
+    assert again == solution.rule
+    assert set(np.unique(again.predict(eta, group))) <= {*range(k), -1}

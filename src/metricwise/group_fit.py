@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .inputs import Groups, python_labels
 from .losses import Loss
+from .metrics.abstention import Abstaining
 from .metrics.base import Metric
 from .metrics.class_names import written
 from .metrics.constraint import Constraint
@@ -207,7 +208,7 @@ def _values(
         outputs = np.arange(schema.n_outputs) if one.output is None else np.array([one.output])
         share = weight[outputs] / max(float(weight[outputs].sum()), np.finfo(float).tiny)
         labels = tuple(python_labels(np.asarray(schema.classes[outputs[0]])))
-        k = len(labels)
+        k = int(schema.n_decisions[outputs[0]])
         both = [np.einsum("m,mij->ij", share, tensor[outputs, :k, :k]) for tensor in (C, plain)]
         bound = one.metric.bind(share @ priors[outputs, :k], labels)
         title = _title(one.metric, labels, None if one.output is None else schema, one.output)
@@ -217,6 +218,7 @@ def _values(
 
 def _title(metric: Metric, labels: tuple[Any, ...], schema: Any, output: int | None) -> str:
     """What a constraint is about, as it would be written."""
+    metric = metric.base if isinstance(metric, Abstaining) else metric
     inside: list[Any] = []
     if output is not None:
         inside.append(output if schema.output_names is None else schema.output_names[output])

@@ -55,6 +55,9 @@ class DecisionRate(Metric):
         matrix: FloatArray = divide(cell, priors[..., self.true, None, None])
         return Linear(matrix, prior_limits(matrix, priors))
 
+    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
+        return self.bind(priors, classes)  # a row that is left undecided is decided as no class
+
 
 Parity = Callable[[int, int | None], list[Metric | str]]
 

@@ -211,6 +211,20 @@ class GroupedRule:
 
     # ---------------------------------------------------------------------------------------- copies and files
 
+    def with_facts(self, **facts: Any) -> GroupedRule:
+        """Return a copy that knows more of itself, such as ``date="2026-11-17"`` or who is to be asked.
+
+        Parameters
+        ----------
+        **facts
+            Whatever JSON can hold; they go beside the facts that are there, or in their place.
+
+        Returns
+        -------
+        GroupedRule
+        """
+        return replace(self, facts={**self.facts, **facts})
+
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON types; `from_dict` gives it back exactly."""
         who = "GroupedRule.to_dict"

@@ -150,7 +150,8 @@ class Feasible:
         self.oracle, self.judge, self.objective, self.limits, self.tol = oracle, judge, objective, limits, tol
         self.blocks = _Blocks.of(oracle, objective, limits)
         self.weight = _group_weights(objective)
-        self.certified = oracle.certified and judge is oracle
+        # Where a guess stands for what rows count for, the rule that is asked for need not be the best there is.
+        self.certified = oracle.certified and judge is oracle and self.blocks.guess is None
         self.losses: list[Loss] = []
         shape = (0, len(objective.grouping.share), objective.width, objective.width)
         self.aim, self.judged = np.zeros(shape), np.zeros(shape)

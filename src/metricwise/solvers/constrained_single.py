@@ -24,6 +24,7 @@ _TRIED = 24  # rules for each block, of which all together
 _CHOICES = 200  # may be so many where blocks are few
 _SECONDS = 1.0  # of an integer programme, which may then be as far from the best as
 _GAP = 1e-5
+_SWEEPS = 30  # over the blocks, one after the other
 _FIRST_STEPS = 0.3, 1.0, 0.1  # of a loss whose entries of a row differ by 1 at most; the last from the best of both
 _REPAIR = 0.3, 1.0  # likewise, where nothing keeps the constraints yet
 _LEAST_STEP = 3e-4
@@ -198,12 +199,7 @@ def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
     group = np.zeros(1, dtype=np.intp)
     programme = Programme(keep, level, goal[None], np.zeros(1), group, np.ones(1), n_blocks, feasible.tol)
     prices = programme.best().prices[: len(rows)]
-    # What is far from the best by the prices of the mixture is not worth a try.
-    worth = (goal + prices @ keep).reshape(n_rules, n_blocks)
-    tried = np.sort(
-        np.argsort(-worth, axis=0, kind="stable")[: max(_TRIED, _CHOICES // n_blocks)] * n_blocks + np.arange(n_blocks),
-        axis=None,
-    )
+    tried = _worth_a_try(goal + prices @ keep, keep, point.weights, n_blocks)
     found = milp(
         -goal[tried],
         integrality=np.ones(len(tried)),
@@ -215,11 +211,63 @@ def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
         ),
         options={"time_limit": _SECONDS, "mip_rel_gap": _GAP},
     )
-    if found.x is None:
+    chosen = _rounded(goal, keep, level, tried, n_blocks)
+    if found.x is not None and (chosen is None or -found.fun > goal[chosen].sum()):
+        chosen = tried[np.round(found.x) > 0]
+    if chosen is None:
         return None
     weights = np.zeros(n_rules * n_blocks)
-    weights[tried] = np.round(found.x)
+    weights[chosen] = 1.0
     return weights.reshape(n_rules, n_blocks)
+
+
+def _rounded(goal: FloatArray, keep: FloatArray, level: FloatArray, tried: IntArray, n_blocks: int) -> IntArray | None:
+    """Choose a rule of every block, block by block, until all rows are kept and none is better; None if that fails.
+
+    Of very many choices an integer programme may find none in its time.
+
+    Parameters
+    ----------
+    goal : ndarray of shape (T * B,)
+    keep : ndarray of shape (R, T * B)
+    level : ndarray of shape (R,)
+    tried : ndarray of int
+        Positions in (T * B) that come into question.
+    """
+    parts = [tried[tried % n_blocks == b] for b in range(n_blocks)]
+    chosen = np.array([part[goal[part].argmax()] for part in parts])
+    for _ in range(_SWEEPS):
+        before = chosen.copy()
+        for b, part in enumerate(parts):
+            others = keep[:, np.delete(chosen, b)].sum(axis=1) - level
+            missed = np.maximum(-(others[:, None] + keep[:, part]), 0.0).sum(axis=0)
+            missed[missed < _SAME] = 0.0
+            chosen[b] = part[np.lexsort((-goal[part], missed))[0]]
+        if (chosen == before).all():
+            break
+    return chosen if (keep[:, chosen].sum(axis=1) >= level - _SAME).all() else None
+
+
+def _worth_a_try(worth: FloatArray, keep: FloatArray, mixture: FloatArray, n_blocks: int) -> IntArray:
+    """Choose rules of every block, as positions in (T * B): by the prices of the mixture, and by what it keeps.
+
+    What is far from the best by the prices is not worth a try. In a block that mixes two rules, though, those between
+    them that come to the same as both do are what a single rule may be.
+
+    Parameters
+    ----------
+    worth : ndarray of shape (T * B,)
+    keep : ndarray of shape (R, T * B)
+    mixture : ndarray of shape (T', B)
+        With T' <= T: what was asked for since is in no mixture.
+    """
+    n_tried = max(_TRIED, _CHOICES // n_blocks)
+    values = keep.reshape(len(keep), -1, n_blocks)
+    mixed = np.einsum("tb,rtb->rb", mixture, values[:, : len(mixture)])
+    apart = np.abs(values - mixed[:, None]).sum(axis=0)
+    by_price = np.argsort(-worth.reshape(apart.shape), axis=0, kind="stable")[: n_tried - n_tried // 3]
+    by_place = np.argsort(apart, axis=0, kind="stable")[: n_tried // 3]
+    return np.unique(np.concatenate([by_price, by_place]) * n_blocks + np.arange(n_blocks))
 
 
 def _between(feasible: Feasible, point: Point, best: Point | None, first: bool) -> list[Loss]:

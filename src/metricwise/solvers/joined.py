@@ -74,7 +74,7 @@ def join(oracle: Oracle, objective: Objective, parts: Sequence[Part]) -> Solutio
         a mixture of rules, all are, the others with one rule of share 1.
     """
     grouping = objective.grouping
-    groups = [grouping.group[part.outputs] for part in parts]
+    groups = [np.unique(grouping.group[part.outputs]) for part in parts]  # some outputs may be parts of one
     weights = np.array([grouping.weight[own].sum() for own in groups])
     solution = _count(oracle, objective, parts)
     # Outputs that keep argmax count as well, and the same whatever is decided for the others.
