@@ -195,6 +195,31 @@ def test_a_function_of_whole_rows_is_asked_about_few_points():
     assert curve.values["share_right"][curve.plain] == pytest.approx(np.mean((p > 0.5) == y))
 
 
+def test_rules_by_group_are_rules_of_outputs():
+    rng = np.random.default_rng(0)
+    group = np.where(rng.random(900) < 0.4, "women", "men")
+    p = np.minimum(rng.beta(1, 3, 900) * np.where(group == "men", 1.3, 1.0), 1.0)
+    y = (rng.random(900) < p).astype(int)
+    by = {"sensitive_features": group, "confidence": None}
+    solution = mw.optimize(p, y, "accuracy", subject_to="demographic_parity <= 0.05", **by)
+    details = solution.details
+    curve, decided = details.curve, solution.rule.predict(p, sensitive_features=group)
+    assert curve.values["accuracy"][curve.chosen] == pytest.approx(np.mean(decided == y), abs=1e-12)
+    assert curve.values["accuracy"][curve.plain] == pytest.approx(np.mean((p > 0.5) == y), abs=1e-12)
+    shares = [np.mean(decided[group == name]) for name in ("men", "women")]
+    parity = curve.bounded["demographic_parity <= 0.05"]
+    assert abs(parity[curve.chosen]) == pytest.approx(abs(shares[0] - shares[1]), abs=1e-12)
+    assert details.gains.by == "group"
+    for g, name in enumerate(("men", "women")):
+        assert details.gains.names[g] == name
+        rows = group == name
+        assert details.gains.value[g, 0] == pytest.approx(np.mean(decided[rows] == y[rows]), abs=1e-12)
+        np.testing.assert_allclose(
+            details.after[g], sk.confusion_matrix(y[rows], decided[rows], normalize="all"), atol=1e-12
+        )
+    assert details.moves.moved == pytest.approx(np.mean(decided != (p > 0.5)), abs=1e-12)
+
+
 # --------------------------------------------------------------------------------------- confusions, moves, reliability
 
 

@@ -95,7 +95,7 @@ def test_what_the_slider_moves_along_is_what_scikit_learn_says(solution):
 
 
 @pytest.mark.parametrize(
-    "kind", ["multilabel", "outputs", "abstain", "unlabelled", "mixture", "constraints", "many", "costs"]
+    "kind", ["multilabel", "outputs", "abstain", "unlabelled", "mixture", "constraints", "many", "costs", "groups"]
 )
 def test_every_kind_of_target_has_a_report(kind, tmp_path):
     rng = np.random.default_rng(0)
@@ -115,6 +115,18 @@ def test_every_kind_of_target_has_a_report(kind, tmp_path):
         found = mw.optimize(P, None, "min_recall", randomized=True)
     elif kind == "constraints":
         found = mw.optimize(*binary(2000), "recall", pos_label="fraud", subject_to="precision >= 0.6")
+    elif kind == "groups":
+        p, labels = binary()
+        found = mw.optimize(
+            p,
+            labels,
+            "accuracy",
+            pos_label="fraud",
+            subject_to="demographic_parity <= 0.1",
+            sensitive_features=np.arange(len(p)) % 2,
+        )
+        assert [one["group"] for one in report.summarize(found)["groups"][::2]] == ["0", "1"]
+        assert "mw-card" in found._repr_html_()
     elif kind == "costs":
         found = mw.optimize(P, y, "cost", cost=rng.random((400, 3)))
         with pytest.raises(ValueError, match="cannot be told of a CostRule"):

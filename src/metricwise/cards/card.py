@@ -12,7 +12,7 @@ from ..details import Curve
 from ..rules import MixtureRule, WeightedRule
 from ..solvers import Solution
 from ..sources import MemorySource
-from .markup import Html, table, tag
+from .markup import Html, join, table, tag
 from .numbers import advice, interval, metric_name, number, promise_words
 from .rule_table import rule_table
 from .svg import Mark, line_chart
@@ -51,11 +51,11 @@ def solution_card(solution: Solution) -> Html:
     if solution.gain is not None:
         head.append(_figure("gain on new rows", interval(solution.gain, signed=True)))
     curve = known_curve(solution)
-    left = [] if curve is None else [curve_chart(curve, solution)]
+    left = [None if curve is None else curve_chart(curve, solution), _promises(solution), _groups(solution)]
     return _card(
         tag("div", *head, class_="mw-head"),
         tag("p", sentence, class_=f"mw-advice mw-{kind}"),
-        tag("div", tag("div", *left, _promises(solution)), tag("div", *_rule(solution.rule)), class_="mw-body"),
+        tag("div", tag("div", *left), tag("div", *_rule(solution.rule)), class_="mw-body"),
         tag("details", tag("summary", "Status"), tag("p", solution.status)) if solution.status else None,
     )
 
@@ -167,3 +167,18 @@ def _promises(solution: Solution) -> Html | None:
         kept, said = promise_words(one)
         rows.append((one.name, number(one.value), "kept" if kept else "broken", said))
     return table(("constraint", "value", "here", "on new rows"), rows)
+
+
+def _groups(solution: Solution) -> Html | None:
+    """How every sensitive group fares."""
+    names = [", ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in solution.by_group]
+    rows = [
+        (group, metric, number(one.baseline), number(one.value))
+        for group, values in zip(names, solution.by_group.values(), strict=True)
+        for metric, one in values.items()
+    ]
+    if not rows:
+        return None
+    more = len(rows) - _MANY
+    listed = table(("group", "metric", "argmax", "rule"), rows[:_MANY])
+    return listed if more <= 0 else join([listed, tag("p", f"and {more:,} more")])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..losses import Loss
+from ..metrics.constraint import Limits
 from ..oracles import Counts
 from ..problem import Problem, components, mixed
 from ..promises import bind_limits
@@ -103,13 +104,25 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
     confusion = family.confusions(problem, judge)
     aims = {problem.aim.name: problem.aim, **problem.record}
     values = {name: family.values(replace(problem, aim=aim), judge, confusion) for name, aim in aims.items()}
-    bounded: dict[str, FloatArray] = {}
-    if problem.constraints:
-        limits = bind_limits(problem.constraints, schema, judge)
-        names = [one.name for one in problem.constraints]
-        bounded = dict(zip(names, limits.values(confusion).T, strict=True))
+    bounded = _bounded(bind_limits(problem.constraints, problem.schema, judge), confusion)
     confusion = confusion[:, :, : schema.width]
     return Curve(family.kind, family.position, confusion, values, bounded, family.plain, family.chosen, problem.n_rows)
+
+
+def _bounded(limits: Limits, confusion: FloatArray) -> dict[str, FloatArray]:
+    """Return what constraints are about at confusion tensors, (T,) each; of a promise that is several, the worst."""
+    found: dict[int, list[tuple[FloatArray, FloatArray]]] = {}
+    names: dict[int, str] = {}
+    for one in limits.constraints:
+        value, given = np.asarray(one.value(confusion)), one.constraint
+        slack = np.minimum(value - given.low, given.high - value)
+        found.setdefault(given.promise, []).append((slack, value))
+        names[given.promise] = given.name
+    out = {}
+    for promise, pairs in found.items():
+        slacks, values = (np.stack(own) for own in zip(*pairs, strict=True))
+        out[names[promise]] = np.take_along_axis(values, slacks.argmin(axis=0)[None], axis=0)[0]
+    return out
 
 
 def judge_of(problem: Problem, rule: Rule) -> Counts:

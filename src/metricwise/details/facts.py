@@ -15,10 +15,11 @@ from ..losses import Loss
 from ..metrics.aim import Aim
 from ..oracles import Counts
 from ..problem import Problem, components
-from ..rules import Link, MixtureRule, WeightedRule
+from ..rules import GroupedRule, Link, MixtureRule, WeightedRule
 from ..selection import judging_rows
 from .curve import Curve, count_curve, judge_of
 from .gains import Gains, count_class_gains, count_output_gains
+from .groups import by_group, pool_groups
 from .moves import Moves, count_moves
 from .reliability import Reliability, count_reliability
 
@@ -36,6 +37,7 @@ class Details:
     Parameters
     ----------
     rule : WeightedRule or MixtureRule
+        A rule by sensitive group is one whose outputs are groups.
     problem : Problem or None
         Rows, and what the rule is judged by. None in what was pickled, which holds what had been counted before.
 
@@ -61,7 +63,7 @@ class Details:
     @classmethod
     def of_solution(cls, solution: Any) -> Details:
         """Return the details of a solution whose rows are known."""
-        if not isinstance(solution.rule, (WeightedRule, MixtureRule)):
+        if not isinstance(solution.rule, (WeightedRule, MixtureRule, GroupedRule)):
             raise ValueError(
                 f"Solution: what is counted by confusions cannot be told of a {type(solution.rule).__name__}, which "
                 "decides every row by its own costs; solution.report says what is known."
@@ -71,8 +73,14 @@ class Details:
                 "Solution: its rows are not known here, for files do not hold them; give them to "
                 "displays.MetricCurveDisplay.from_predictions and its like, or call optimize again."
             )
-        details = cls(solution.rule, solution.problem)
-        if not np.allclose(details.after, solution.confusion, rtol=0, atol=_ROUNDING):
+        rule, problem = solution.rule, solution.problem
+        if isinstance(rule, GroupedRule):
+            rule, problem = by_group(rule, problem)
+        details = cls(rule, problem)
+        found = details.after
+        if len(found) > len(solution.confusion):
+            found = pool_groups(found, details.weight, len(found) // len(solution.confusion))
+        if not np.allclose(found, solution.confusion, rtol=0, atol=_ROUNDING):
             raise ValueError(
                 "Solution: the rows have changed since optimize was called with them: the rule decides them otherwise. "
                 "Do not change arrays in place before the solution is drawn, or call optimize again."
@@ -108,6 +116,8 @@ class Details:
         Details
         """
         rule = read_rule(rule, who)
+        if isinstance(rule, GroupedRule):
+            raise ValueError(f"{who}: rule must be one for all groups; draw what optimize returned, from_solution.")
         if metrics is None:
             metrics = rule.facts.get("metric")
             if not isinstance(metrics, str):

@@ -31,7 +31,7 @@ class Gains:
 
     Parameters
     ----------
-    by : {"output", "class"}
+    by : {"output", "group", "class"}
     metric : str
         That of each part.
     names : tuple of P str
@@ -68,7 +68,8 @@ def count_output_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> G
         one = np.array([m])
         own = [_of_output(decisions, m) for decisions in both]
         found.append(compare(problem.of_outputs(one), own))
-    return _packed("output", problem.aim.name, [output_name(schema, m) for m in outputs], found, int(seen.sum()))
+    by = "group" if schema.n_groups > 1 else "output"
+    return _packed(by, problem.aim.name, [output_name(schema, m) for m in outputs], found, int(seen.sum()))
 
 
 def count_class_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> Gains:

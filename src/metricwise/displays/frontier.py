@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..frontier import TradeOff, trade_off
+from ..inputs import read_sensitive_features
 from ._style import ARGMAX, GREY, LINES, bare, legend, mark_argmax, mark_rule, new_axes, number, plain_text, short
 
 __all__ = ["FrontierDisplay"]
@@ -92,18 +93,22 @@ class FrontierDisplay:
         metric: Any,
         against: Any,
         *,
+        sensitive_features: Any = None,
         bound: float | None = None,
         ax: Any = None,
         plot_kwargs: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Find the frontier, and draw it.
+        """Find the frontier, and draw it; of several groups of rows, that of each.
 
         Parameters
         ----------
         y_true : array-like of shape (N,) or (N, M), or None
         proba, metric, against
             As in :func:`metricwise.trade_off`.
+        sensitive_features : array-like of shape (N,) or (N, F), optional
+            The group of every row: each group has a frontier of its own, by its rows alone. `proba` and `y_true` must
+            be arrays then.
         bound, ax
             As in :meth:`from_trade_off`.
         plot_kwargs : dict, optional
@@ -111,8 +116,17 @@ class FrontierDisplay:
         **options
             For :func:`metricwise.trade_off`.
         """
-        frontier = trade_off(proba, y_true, metric, against, **options)
-        return cls({"": frontier}, bound).plot(ax=ax, **(plot_kwargs or {}))
+        if sensitive_features is None:
+            found = {"": trade_off(proba, y_true, metric, against, **options)}
+        else:
+            y, proba = np.asarray(y_true), np.asarray(proba)
+            read = read_sensitive_features(sensitive_features, len(y), f"{cls.__name__}.from_predictions")
+            found = {}
+            for g, name in enumerate(read.groups.names):
+                own = read.codes == g
+                title = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+                found[title] = trade_off(proba[own], y[own], metric, against, **options)
+        return cls(found, bound).plot(ax=ax, **(plot_kwargs or {}))
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw.

@@ -115,7 +115,7 @@ class GainsDisplay(RowsDisplay):
             ax.tick_params(axis="y", length=0)
             return
         ax.set_yticks([])
-        ax.set_ylabel(f"{n:,} {'classes' if self.gains.by == 'class' else 'outputs'}")
+        ax.set_ylabel(f"{n:,} {'classes' if self.gains.by == 'class' else self.gains.by + 's'}")
         # Those at the ends have names beside the axes, as far apart as can be read.
         apart = n / 26
         for k in range(_NAMED):

@@ -118,6 +118,7 @@ def summarize(found: Any, proba: Any = None, y: Any = None, metrics: Any = None,
         "recorded": _recorded(subject),
         "path": _path(subject),
         "moves": _moves(subject),
+        "groups": _groups(subject),
         "gains": _gains(subject),
         "reliability": _reliability(subject),
         "facts": _facts(subject),
@@ -305,9 +306,10 @@ def _rounded(values: FloatArray) -> list[float | None]:
 
 def _confusions(subject: Subject, curve: Curve) -> dict[str, Any] | None:
     """Weights of rows by true class and decision at every position, of all outputs with the same classes together."""
-    rule, details = subject.rule, subject.details
-    if details is None or rule.width > _MANY_CLASSES or not same_classes(rule.classes):
+    details = subject.details
+    if details is None or details.rule.width > _MANY_CLASSES or not same_classes(details.rule.classes):
         return None
+    rule = details.rule
     weight = _known(lambda: details.weight)
     if weight is None:
         return None
@@ -329,9 +331,9 @@ def _confusions(subject: Subject, curve: Curve) -> dict[str, Any] | None:
 def _moves(subject: Subject) -> dict[str, Any] | None:
     details = subject.details
     moves = None if details is None else _known(lambda: details.moves)
-    if moves is None:
+    if details is None or moves is None:
         return None
-    rule = subject.rule
+    rule = details.rule
     labels = [[str(label) for label in python_labels(own)] for own in rule.schema.decisions]
     total = moves.total
     moved = [(m, a, b) for m, a, b in np.argwhere(total > 0).tolist() if a != b]
@@ -361,6 +363,21 @@ def _output_name(rule: Any, m: int) -> str | None:
         return None
     names = rule.schema.output_names
     return f"output {m}" if names is None else str(names[m])
+
+
+def _groups(subject: Subject) -> list[dict[str, Any]]:
+    """How every sensitive group fares, where there are any."""
+    found = {} if subject.solution is None else subject.solution.by_group
+    return [
+        {
+            "group": ", ".join(map(str, name)) if isinstance(name, tuple) else str(name),
+            "metric": metric,
+            "value": _number(one.value),
+            "baseline": _number(one.baseline),
+        }
+        for name, values in found.items()
+        for metric, one in values.items()
+    ]
 
 
 def _gains(subject: Subject) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import Groups, Probabilities, Schema, decode
+from ..views import above
 from . import serialize
 from .description import headline
 from .mixture import MixtureRule
@@ -276,6 +277,13 @@ class GroupedRule:
         who = "GroupedRule.from_json"
         document = serialize.parse(serialize.read_text(path_or_text, who), who)
         return cls.from_dict(serialize.read_object(document, who, "the rule"))
+
+    def with_facts(self, **facts: Any) -> GroupedRule:
+        """Return a copy that knows more of itself; see :meth:`WeightedRule.with_facts`."""
+        return replace(self, facts={**self.facts, **facts})
+
+    def _repr_html_(self) -> str:
+        return str(above("cards").rule_card(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupedRule):
