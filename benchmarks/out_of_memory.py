@@ -8,7 +8,7 @@ The set is made first, with a fixed seed, in files of five million rows, unless 
 process of its own: how long pyarrow takes to read the columns, batch by batch, and do nothing with them; how long one
 pass takes, which counts two rules on all rows; how long the default call takes, and the most memory that its process
 had, Python and libraries included. Times of a pass are the best of several. The files are in the cache of the system,
-where that has room for them. Dask has a cluster of two processes on the same machine, of one thread each. Needs Linux.
+where that has room for them. Dask has a cluster of two processes on this machine, each with one thread. Needs Linux.
 """
 
 from __future__ import annotations

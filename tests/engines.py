@@ -2,15 +2,23 @@
 
 import contextlib
 import itertools
+import shutil
+import tempfile
+import weakref
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from metricwise import reading
-from metricwise.inputs import Schema
+from metricwise.inputs import PieceReader, ProbabilityColumns, Schema
 from metricwise.oracles import Counts
 from metricwise.rows import Rows
-from metricwise.sources import ChunkedSource, MemorySource
+from metricwise.sources import ChunkedSource, MemorySource, tables
 from metricwise.sources.dask import DaskSource, call
+from metricwise.table_files import Table, open_stream
 
 # How many rows of so many are read at a time; None: all of them, in memory.
 ENGINES = {
@@ -19,6 +27,7 @@ ENGINES = {
     "chunks of 3": lambda _: 3,
     "chunks of 1000": lambda _: 1000,
     "pieces": lambda n_rows: 1 if n_rows <= 8 else -(-n_rows // 3),
+    "parquet": lambda n_rows: max(2, -(-n_rows // 3)),
     "dask": lambda n_rows: 1 if n_rows <= 8 else -(-n_rows // 3),
 }
 
@@ -26,9 +35,45 @@ ENGINES = {
 def source(rows, schema, engine="memory"):
     """Rows behind an engine."""
     whole, size = MemorySource(rows, schema), ENGINES[engine]
+    if engine == "parquet" and is_table(rows):
+        return on_disk(rows, schema, size(rows.n_rows))
     if engine == "dask":
         return on_dask(rows, schema, size(rows.n_rows))
     return whole if size is None else ChunkedSource.of(whole, size(whole.n_rows))
+
+
+def is_table(rows):
+    """Whether rows hold what a table does, and nothing else."""
+    others = (rows.mass, rows.frequency, rows.group, rows.cost, rows.cluster, rows.repeats, rows.proba.link)
+    plain = all(one is None for one in others) and (rows.weight is None or rows.weight.ndim == 1)
+    return plain and len({block.ndim for block in rows.proba.blocks}) == 1
+
+
+def on_disk(rows, schema, size):
+    """Rows as a Parquet file that is read in batches."""
+    folder = Path(tempfile.mkdtemp())
+    n_classes = rows.proba.n_classes
+    found, columns, targets = [], {}, []
+    for m, k in enumerate(n_classes):
+        eta = rows.proba.output(m)[:, 0]
+        eta = eta[:, None] if eta.ndim == 1 else eta[:, :k]
+        names = tuple(f"{m}={c}" for c in range(eta.shape[1]))
+        columns |= dict(zip(names, eta.T, strict=True))
+        found.append(ProbabilityColumns(names, tuple(range(k))))
+        if rows.codes is not None:
+            columns[f"y{m}"] = rows.codes[:, m]
+            targets.append(tables._Target(f"y{m}", list(range(k)), None, None))
+    if rows.weight is not None:
+        columns["weight"] = rows.weight
+    path = folder / "rows.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=size)
+    codes = replace(Schema.of_codes(n_classes), multioutput=True)
+    reader = PieceReader(codes, True, None, None, -1, "importance", "optimize")
+    weight = None if rows.weight is None else "weight"
+    layout = tables._Layout(reader, found, tuple(targets), weight, None, -1, "rows")
+    chunks = tables.TableChunks(open_stream(Table(path)), layout, rows.n_rows, size)
+    weakref.finalize(chunks, shutil.rmtree, folder, ignore_errors=True)
+    return ChunkedSource(chunks, schema)
 
 
 def on_dask(rows, schema, size):

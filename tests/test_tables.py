@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metricwise as mw
+import test_engines
 from metricwise.table_files import open_stream, streams
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
@@ -196,6 +197,14 @@ def test_arrays_in_files_are_mapped(tmp_path):
     (tmp_path / "y.npy").write_bytes(b"\x93NUMPY")
     with pytest.raises(ValueError, match=r"y.npy: this is no array"):
         mw.optimize(tmp_path / "proba.npy", tmp_path / "y.npy", "macro_f1")
+
+
+@pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
+def test_counts_walks_and_samples_agree_with_memory(confusion):
+    # The law of all engines, on fewer examples: a pass opens a file.
+    agree = test_engines.test_engines_agree.hypothesis.inner_test
+    for seed, layout in enumerate(["binary", "list", "list"]):  # columns are an array for each output
+        agree("parquet", confusion, seed, layout, (seed % 2 == 0, seed % 2 == 1, seed == 2))
 
 
 # -------------------------------------------------------------------------------------------------- from table to table
