@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import metricwise as mw
 from metricwise.losses import Loss
-from metricwise.rules import Link, MixtureRule, WeightedRule
+from metricwise.rules import CostRule, GroupedRule, Link, MixtureRule, WeightedRule
 
 FILES = sorted(path for path in (Path(__file__).parent / "files").glob("v*/*.json") if ".decisions." not in path.name)
 DOCS = Path(__file__).parents[2] / "docs"
@@ -40,10 +40,13 @@ def test_files_of_every_version(valid, path):
         {},
         {"confusion": "labels", "recalibrate": False},
         {"subject_to": "precision >= 0.4", "confidence": 0.9},
+        {"subject_to": "demographic_parity <= 0.1", "sensitive_features": Y % 2, "confidence": None},
+        {"metric": "accuracy", "abstain": 0.2},
     ],
 )
 def test_rules_that_are_fitted(valid, options):
-    rule = mw.optimize(P, Y, "recall" if "subject_to" in options else "f1", **options).rule
+    options = {"metric": "recall" if "subject_to" in options else "f1", **options}
+    rule = mw.optimize(P, Y, **options).rule
     document = json.loads(rule.with_facts(date="2026-11-17").to_json())
     assert valid(document)
     facts = document["facts"]
@@ -51,6 +54,13 @@ def test_rules_that_are_fitted(valid, options):
     assert facts["class_counts"] == [np.bincount(Y).tolist()]
     assert facts["metricwise"] == mw.__version__
     assert facts["date"] == "2026-11-17"
+
+
+def test_a_rule_for_costs_that_is_fitted(valid):
+    rule = mw.optimize(P, Y, "cost", cost=P[:, None] * [1.0, 5.0]).rule
+    document = json.loads(rule.with_facts(date="2026-11-17").to_json())
+    assert valid(document)
+    assert (document["facts"]["rows"], document["facts"]["date"]) == (300, "2026-11-17")
 
 
 def test_what_a_rule_knows_of_itself():
@@ -84,10 +94,27 @@ MIXTURE = MixtureRule(
 ).to_dict()
 
 
-@pytest.mark.parametrize("document", [WEIGHTED, MIXTURE], ids=["weighted", "mixture"])
-def test_every_field_is_needed_and_none_besides(valid, document):
+_ABSTAINING = WeightedRule(Loss.argmax(3), (np.array([0, 1]),), abstain_label=-1)
+_CHOSEN = WeightedRule(LOSS, (np.arange(3),)), MixtureRule.from_json(json.dumps(MIXTURE))
+GROUPED = GroupedRule(_CHOSEN, (("a", 1), ("b", 2)), ("sex", "age")).to_dict()
+DOCUMENTS = {
+    "weighted": WEIGHTED,
+    "mixture": MIXTURE,
+    "grouped": GROUPED,
+    "row_costs": CostRule(np.array(["a", "b", "c"]), LINK).to_dict(),
+    "weighted, abstaining": _ABSTAINING.to_dict(),
+    "mixture, abstaining": MixtureRule((_ABSTAINING, _ABSTAINING), np.array([0.5, 0.5])).to_dict(),
+    "grouped, abstaining": GroupedRule((_ABSTAINING, _ABSTAINING), (True, False)).to_dict(),
+    "row_costs, abstaining": CostRule(np.array([0, 1]), abstain_label="ask", abstain_cost=0.3).to_dict(),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_field_is_needed_and_none_besides(valid, name):
+    document = DOCUMENTS[name]
     assert valid(document)
-    for name in document:
+    assert mw.load_rule(json.dumps(document)).to_dict() == document
+    for name in set(document) - {"abstain_label"}:
         assert not valid({key: value for key, value in document.items() if key != name}), name
     assert not valid({**document, "code": "print()"})
 
@@ -95,8 +122,8 @@ def test_every_field_is_needed_and_none_besides(valid, document):
 VALUES = [None, True, -1, 0.5, "text", [], {}, [[]], [1, 2], [["a"]], [[[1]]], {"full": [[["x"]]]}]
 
 
-@settings(max_examples=80, deadline=None)
-@given(st.sampled_from([WEIGHTED, MIXTURE]), st.data())
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(list(DOCUMENTS.values())), st.data())
 def test_the_schema_is_never_stricter_than_the_reader(valid, document, data):
     """Whatever `load_rule` takes, the schema takes: one field changed at a time."""
     changed = copy.deepcopy(document)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -195,6 +195,10 @@ class CostRule:
             price = "what the costs of the row say" if self.abstain_cost is None else f"{self.abstain_cost:g}"
             lines.append(f"Abstain, {self.abstain_label!r}, where all cost more than that: {price}.")
         return "\n".join([*lines, *link_lines(self._reader, 0)])
+
+    def with_facts(self, **facts: Any) -> CostRule:
+        """Return a copy that knows more of itself; as in WeightedRule."""
+        return replace(self, facts={**self.facts, **facts})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON types; `from_dict` gives it back exactly."""

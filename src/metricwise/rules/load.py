@@ -15,7 +15,7 @@ from .grouped import GroupedRule
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 
-__all__ = ["as_rule", "load_rule", "rule_schema"]
+__all__ = ["as_rule", "load_rule", "rule_from_dict", "rule_schema"]
 
 
 def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | GroupedRule | CostRule:
@@ -44,7 +44,7 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | Grou
     if document.get("format") == serialize.FORMAT and not (isinstance(kind, str) and kind in _KINDS):
         *most, last = map(repr, _KINDS)
         raise ValueError(f"{who}: kind must be {', '.join(most)} or {last}, got {serialize.shown(kind)}.")
-    return _from_dict(document)
+    return rule_from_dict(document)
 
 
 def rule_schema() -> dict[str, Any]:
@@ -81,7 +81,8 @@ _KINDS: dict[str, type[WeightedRule] | type[MixtureRule] | type[GroupedRule] | t
 }
 
 
-def _from_dict(document: Mapping[str, Any]) -> WeightedRule | MixtureRule | GroupedRule | CostRule:
+def rule_from_dict(document: Mapping[str, Any]) -> WeightedRule | MixtureRule | GroupedRule | CostRule:
+    """Return the rule of a document, of whichever kind."""
     kind = document.get("kind")
     return (_KINDS.get(kind, WeightedRule) if isinstance(kind, str) else WeightedRule).from_dict(document)
 
@@ -108,7 +109,7 @@ def as_rule(rule: Any) -> WeightedRule | MixtureRule | GroupedRule:
     if isinstance(rule, (WeightedRule, MixtureRule, GroupedRule)):
         return rule
     if isinstance(rule, Mapping):
-        read = _from_dict(rule)
+        read = rule_from_dict(rule)
     else:
         read = rule if isinstance(rule, CostRule) else load_rule(rule)
     if isinstance(read, CostRule):

@@ -1,7 +1,8 @@
 """Solutions as JSON: all that a solver found, for another process or another day.
 
-Owns how each field of a Solution is written and read. Rules write themselves. Nothing that is read is ever run. JSON
-has no NaN and no infinity: they are the texts "NaN", "Infinity" and "-Infinity" here.
+Owns how each field of a Solution is written and read. Rules write themselves; the rows that were solved for are left
+out. Nothing that is read is ever run. JSON has no NaN and no infinity: they are the texts "NaN", "Infinity" and
+"-Infinity" here.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rules import as_rule, serialize
+from ..rules import CostRule, serialize
+from ..rules.load import rule_from_dict
+from ..views import above
 from .base import Candidate, Estimate, Gain, Outcome, Promise, Recorded, Solution
 
 __all__ = ["from_dict", "load_solution", "to_dict"]
@@ -41,6 +44,7 @@ def load_solution(path: str | os.PathLike[str]) -> Solution:
     Returns
     -------
     Solution
+        A CostSolution where the rule is for costs per row. `problem` is None: rows are not in the file.
 
     See Also
     --------
@@ -89,7 +93,9 @@ def from_dict(document: Mapping[str, Any]) -> Solution:
     read = serialize.read_object(document, _WHO, _WHAT)
     serialize.check_envelope(read, FORMAT, VERSION, _WHO, _WHAT)
     serialize.check_keys(read, ("format", "version", *_FIELDS), _WHO, _WHAT)
-    return Solution(**{name: kind.read(read[name], name) for name, kind in _FIELDS.items()})
+    fields = {name: kind.read(read[name], name) for name, kind in _FIELDS.items()}
+    made = above("row_costs").CostSolution if isinstance(fields["rule"], CostRule) else Solution
+    return made(**fields)
 
 
 # ---------------------------------------------------------------------------------------------------- kinds of fields
@@ -167,7 +173,18 @@ def _read_whole(value: Any, name: str) -> int:
 
 
 def _read_rule(value: Any, name: str) -> Any:
-    return as_rule(serialize.read_object(value, _WHO, name))
+    return rule_from_dict(serialize.read_object(value, _WHO, name))
+
+
+def _write_group(name: Any) -> list[Any]:
+    labels = np.empty(len(name) if isinstance(name, tuple) else 1, dtype=object)
+    labels[:] = name if isinstance(name, tuple) else (name,)
+    return serialize.plain_labels(labels, "Solution.save", "by_group")
+
+
+def _read_group(value: Any, name: str) -> Any:
+    labels = serialize.read_labels(value, _WHO, name).tolist()
+    return tuple(labels) if len(labels) > 1 else labels[0]
 
 
 def _optional(kind: _Kind) -> _Kind:
@@ -204,6 +221,26 @@ def _record(made: type[T], **kinds: _Kind) -> _Kind:
     return _Kind(lambda one: {key: kind.write(getattr(one, key)) for key, kind in kinds.items()}, read)
 
 
+class _OfGroup(NamedTuple):
+    """What is known of a group: names are numbers, booleans and tuples too, which are no keys in JSON."""
+
+    group: Any
+    values: Any
+
+
+def _by_group(kind: _Kind) -> _Kind:
+    parts = _several(_record(_OfGroup, group=_Kind(_write_group, _read_group), values=kind))
+
+    def read(value: Any, name: str) -> dict[Any, Any]:
+        found = parts.read(value, name)
+        groups = {one.group: one.values for one in found}
+        if len(groups) < len(found):
+            raise _refuse(name, "about each group once", [one.group for one in found])
+        return groups
+
+    return _Kind(lambda groups: parts.write([_OfGroup(*one) for one in groups.items()]), read)
+
+
 _NUMBER = _Kind(_write_number, _read_number)
 _TEXT = _Kind(str, _read_text)
 _ARRAY = _Kind(_write_array, _read_array)
@@ -212,6 +249,7 @@ _ESTIMATE = _record(Estimate, **_INTERVAL)
 _CANDIDATE = _record(
     Candidate, recipe=_TEXT, value=_NUMBER, gain=_NUMBER, std_error=_NUMBER, recorded=_by_name(_NUMBER)
 )
+_RECORDED = _by_name(_record(Recorded, value=_NUMBER, baseline=_NUMBER))
 _PROMISE = _record(
     Promise,
     name=_TEXT,
@@ -243,6 +281,7 @@ _FIELDS: dict[str, _Kind] = {
     "level": _optional(_ARRAY),
     "threshold": _optional(_ARRAY),
     "candidates": _several(_CANDIDATE),
-    "recorded": _by_name(_record(Recorded, value=_NUMBER, baseline=_NUMBER)),
+    "recorded": _RECORDED,
     "constraints": _several(_PROMISE),
+    "by_group": _by_group(_RECORDED),
 }
