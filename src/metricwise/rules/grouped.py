@@ -278,10 +278,6 @@ class GroupedRule:
         document = serialize.parse(serialize.read_text(path_or_text, who), who)
         return cls.from_dict(serialize.read_object(document, who, "the rule"))
 
-    def with_facts(self, **facts: Any) -> GroupedRule:
-        """Return a copy that knows more of itself; see :meth:`WeightedRule.with_facts`."""
-        return replace(self, facts={**self.facts, **facts})
-
     def _repr_html_(self) -> str:
         return str(above("cards").rule_card(self))
 
