@@ -94,4 +94,4 @@ def test_pipelines_and_searches_route_groups(data):
     grid = {"metricoptimalclassifiercv__estimator__C": [1e-4, 1.0]}
     search = GridSearchCV(pipeline, grid, cv=2).fit(X, y, sensitive_features=group)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.predict(X, sensitive_features=group).shape == (600,)
+    assert search.best_estimator_.predict(X, sensitive_features=group).shape == (600,)

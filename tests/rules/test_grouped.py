@@ -15,7 +15,7 @@ from metricwise.rules.mixture import uniforms
 
 STRICT, LENIENT = mw.WeightedRule.from_thresholds(0.6), mw.WeightedRule.from_thresholds(0.4)
 MIXED = mw.MixtureRule((STRICT, LENIENT), np.array([0.25, 0.75]), seed=3)
-P = np.array([0.5, 0.5, 0.7, 0.3, 0.5, 0.5])
+P = np.array([0.55, 0.5, 0.75, 0.3, 0.55, 0.5])
 
 
 def test_every_row_is_decided_by_the_rule_of_its_group():
@@ -59,13 +59,13 @@ def test_several_outputs_and_several_features(tmp_path):
 def test_groups_that_are_not_known_are_refused_by_name():
     rule = mw.GroupedRule((STRICT, LENIENT), ("a", "b"), features=("colour",))
     with pytest.raises(ValueError, match=r"that the rule knows, \['a', 'b'\], got 'c' in row 1"):
-        rule.predict([0.5, 0.5], ["a", "c"])
+        rule.predict([0.5, 0.6], ["a", "c"])
     with pytest.raises(ValueError, match=r"the rule has a loss for each group; give sensitive_features.*by 'colour'"):
-        rule.predict([0.5, 0.5])
+        rule.predict([0.5, 0.6])
     with pytest.raises(ValueError, match="must be known of every row, got a missing value in row 0"):
         rule.distribution([0.5], [None])
     with pytest.raises(ValueError, match=r"of 2 rows, got shape \(1,\)"):
-        rule.predict([0.5, 0.5], ["a"])
+        rule.predict([0.5, 0.6], ["a"])
 
 
 @pytest.mark.parametrize(
