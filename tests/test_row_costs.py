@@ -186,7 +186,7 @@ def test_files_are_checked():
         ({"classes": [[0, 1, 2], [0, 1]]}, "classes must be of one output|multioutput must be"),
         ({"abstain_cost": "dear"}, "abstain_cost must be made of numbers"),
         ({"abstain_label": 2}, "abstain_label must be none of the classes"),
-        ({"kind": "costs"}, "kind must be 'weighted', 'mixture' or 'row_costs', got 'costs'"),
+        ({"kind": "costs"}, "kind must be 'weighted', 'mixture', 'grouped' or 'row_costs', got 'costs'"),
         ({"more": 1}, "must have only the fields"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -28,7 +28,7 @@ from .metrics.parity import PARITIES
 from .metrics.resolution import metric_meant, target_kind
 from .oracles import Counts, Oracle
 from .problem import Problem
-from .solvers.constrained import Feasible, InfeasibleError, Point
+from .solvers.constrained import Feasible, InfeasibleError, Point, maximise
 from .solvers.constrained_single import best_by_labels
 from .solvers.sweep import sweep_within
 
@@ -404,12 +404,14 @@ def _best_confusion(problem: Problem, judge: Counts, limits: Limits) -> FloatArr
     objective, found = problem.objective(judge), []
     if limits.levels:
         return np.zeros(0)  # a search over levels, which nothing is said of
+    thresholds = problem.schema.n_outputs == 1 and objective.width == 2 and not judge.certified
     try:
-        point = best_by_labels(Feasible(judge, judge, objective, limits, _TOL))
+        feasible = Feasible(judge, judge, objective, limits, _TOL)
+        point = maximise(feasible) if thresholds else best_by_labels(feasible)
         found += [point.judged] if limits.kept(point.judged, 1e-4).all() else []
     except InfeasibleError:
         pass
-    if problem.schema.n_outputs == 1 and objective.width == 2 and not judge.certified:
+    if thresholds:
         threshold = sweep_within(judge, objective, limits)  # which does better by labels
         found += [] if threshold is None else [threshold.confusion]
     return max(found, key=objective.value, default=None)

@@ -262,7 +262,7 @@ def _worth_a_try(worth: FloatArray, keep: FloatArray, mixture: FloatArray, n_blo
         With T' <= T: what was asked for since is in no mixture.
     """
     n_tried = max(_TRIED, _CHOICES // n_blocks)
-    values = keep.reshape(len(keep), -1, n_blocks)
+    values = keep.reshape(len(keep), len(worth) // n_blocks, n_blocks)
     mixed = np.einsum("tb,rtb->rb", mixture, values[:, : len(mixture)])
     apart = np.abs(values - mixed[:, None]).sum(axis=0)
     by_price = np.argsort(-worth.reshape(apart.shape), axis=0, kind="stable")[: n_tried - n_tried // 3]
