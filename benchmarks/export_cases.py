@@ -32,6 +32,8 @@ class Case:
     proba : array (N,), (N, K), (N, M) or (N, M, K) padded with 0
     columns : list
         Names of its columns, as `to_sql` takes them.
+    groups : array (N,) or None
+        The sensitive group of every row, of a rule by group: the column "group".
     """
 
     target: str
@@ -39,11 +41,24 @@ class Case:
     rule: Any
     proba: Array
     columns: list[Any]
+    groups: Array | None = None
 
     @property
     def linked(self) -> bool:
         rules = getattr(self.rule, "rules", (self.rule,))
-        return any(rule.link is not None for rule in rules)
+        return any(getattr(rule, "link", None) is not None for rule in rules)
+
+    @property
+    def drawn(self) -> bool:
+        """Whether decisions are drawn, in some group at least."""
+        rules = self.rule.rules if self.groups is not None else (self.rule,)
+        return any(isinstance(rule, mw.MixtureRule) for rule in rules)
+
+    @property
+    def ours(self) -> Array:
+        """What the rule decides."""
+        given = {} if self.groups is None else {"sensitive_features": self.groups}
+        return np.asarray(self.rule.predict(self.proba, **given)).astype(object)
 
     @property
     def positive(self) -> bool:
@@ -59,7 +74,7 @@ class Case:
             block = self.proba[:, m] if self.rule.multioutput else self.proba
             block = block[:, None] if block.ndim == 1 else block
             result.update({name: block[:, j] for j, name in enumerate(own)})
-        return result
+        return result if self.groups is None else {**result, "group": self.groups}
 
 
 # ---------------------------------------------------------------------------------------------------------------- rows
@@ -184,7 +199,52 @@ def mixtures(rng: np.random.Generator, n: int) -> list[Case]:
     return [Case("multiclass", "mixture of three rules", rule, simplex(rng, n, 3), ["p0", "p1", "p2"])]
 
 
-FAMILIES: tuple[Callable[[np.random.Generator, int], list[Case]], ...] = (binary, multiclass, several, mixtures)
+def abstaining(rng: np.random.Generator, n: int) -> list[Case]:
+    """K classes by K + 1 decisions: prices on a grid, so that to abstain ties with classes."""
+    two = Loss(full=np.array([[[0.0, 1.0, 0.25], [1.0, 0.0, 0.25], [0.0, 0.0, 0.0]]]))
+    chow = mw.WeightedRule(two, (np.array(["no", "yes"]),), abstain_label="ask")
+    flat = Loss(diagonal=-np.array([[1.0, 1.5, 2.0, 0.0]]), offset=np.array([[0.0, 0.1, 0.2, -0.75]]))
+    short = mw.WeightedRule(flat, (np.arange(3),), abstain_label=-1)
+    square = np.zeros((2, 4, 4))
+    square[:, :3, :3], square[0, :, 2], square[1, :, 3] = quadratic(3), 0.125, 0.2
+    labels = (np.array(["no", "yes"]), np.array(["low", "mid", "high"]))
+    outputs = mw.WeightedRule(Loss(full=square), labels, multioutput=True, abstain_label="ask")
+    mixture = mw.MixtureRule((chow, mw.WeightedRule(Loss.argmax(3), chow.classes, abstain_label="ask")), [0.4, 0.6])
+    mixed = np.zeros((n, 2, 3))
+    mixed[:, 0, :2], mixed[:, 1] = simplex(rng, n, 2), simplex(rng, n, 3)
+    p, three = unit(rng, n, np.array([0.25, 0.75])), simplex(rng, n, 3)
+    linked = mw.WeightedRule(flat, (np.arange(3),), link(1, 3, 1.2), abstain_label=-1)
+    return [
+        Case("binary, p", "abstaining", chow, p, ["p"]),
+        Case("binary, both", "abstaining", chow, simplex(rng, n, 2), ["p0", "p1"]),
+        Case("binary, both", "mixture, abstaining", mixture, simplex(rng, n, 2), ["p0", "p1"]),
+        Case("multiclass", "offsets, abstaining", short, three, ["p0", "p1", "p2"]),
+        Case("multiclass", "offsets, abstaining, behind a link", linked, three, ["p0", "p1", "p2"]),
+        Case("multioutput", "full losses, abstaining", outputs, mixed, [["no", "yes"], ["low", "mid", "high"]]),
+    ]
+
+
+def grouped(rng: np.random.Generator, n: int) -> list[Case]:
+    strict, lenient = (mw.WeightedRule.from_thresholds(t, classes=["no", "yes"], pos_label="yes") for t in (0.6, 0.37))
+    drawn = mw.MixtureRule((strict, lenient), np.array([0.3, 0.7]), seed=11)
+    names = np.array(["it's", 'b"', "c"])
+    groups, p = names[rng.integers(3, size=n)], unit(rng, n, np.array([0.37, 0.6]))
+    fixed = mw.GroupedRule((strict, lenient, strict), tuple(names.tolist()))
+    some = mw.GroupedRule((strict, drawn, lenient), tuple(names.tolist()))
+    return [
+        Case("binary, p", "thresholds by group", fixed, p, ["p"], groups),
+        Case("binary, p", "thresholds by group, one drawn", some, p, ["p"], groups),
+    ]
+
+
+FAMILIES: tuple[Callable[[np.random.Generator, int], list[Case]], ...] = (
+    binary,
+    multiclass,
+    several,
+    mixtures,
+    abstaining,
+    grouped,
+)
 
 
 def cases(n: int, seed: int = 0) -> list[Case]:

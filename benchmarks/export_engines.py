@@ -29,15 +29,16 @@ Run = Callable[[Case], Array]
 def columns_of(case: Case) -> dict[str, Array]:
     """The columns of a case, and the numbers that a mixture draws by."""
     table = {"row": np.arange(len(case.proba)), **case.table()}
-    if isinstance(case.rule, mw.MixtureRule):
-        table["draw"] = uniforms(case.rule.seed, 0, len(case.proba), 1)[:, 0]
+    if case.drawn:
+        seed = next(one.seed for one in (case.rule, *case.rule.rules) if isinstance(one, mw.MixtureRule))
+        table["draw"] = uniforms(seed, 0, len(case.proba), 1)[:, 0]
     return table
 
 
 def query(case: Case, dialect: str, table: str = "t") -> str:
     """The statement that decides every row, in order."""
-    draw = "draw" if isinstance(case.rule, mw.MixtureRule) else None
-    text = mw.export.to_sql(case.rule, case.columns, dialect, draw=draw)
+    draw, group = "draw" if case.drawn else None, None if case.groups is None else "group"
+    text = mw.export.to_sql(case.rule, case.columns, dialect, draw=draw, group=group)
     return f'SELECT {text} FROM {table} ORDER BY "row"'
 
 
@@ -57,7 +58,8 @@ def in_python(case: Case) -> Array:
     if case.rule.multioutput and not case.positive:  # outputs have classes of their own, and no padding
         counts = case.rule.n_classes.tolist()
         rows = [[eta[:k] for eta, k in zip(row, counts, strict=True)] for row in rows]
-    return np.array(names["decide_all"](rows), dtype=object)
+    given = [] if case.groups is None else [case.groups.tolist()]
+    return np.array(names["decide_all"](rows, *given), dtype=object)
 
 
 def in_onnxruntime(case: Case) -> Array:
@@ -87,9 +89,9 @@ def in_duckdb(case: Case) -> Array:
 
 
 def in_sqlite(case: Case) -> Array:
-    table = columns_of(case)
+    table, kinds = columns_of(case), {"row": "INTEGER", "group": "TEXT"}
     with sqlite3.connect(":memory:") as connection:
-        names = ", ".join(f'"{name}" {"INTEGER" if name == "row" else "REAL"}' for name in table)
+        names = ", ".join(f'"{name}" {kinds.get(name, "REAL")}' for name in table)
         connection.execute(f"CREATE TABLE t ({names})")
         marks = ", ".join("?" for _ in table)
         rows = zip(*(column.tolist() for column in table.values()), strict=True)
@@ -127,7 +129,7 @@ class Postgres:
         import pyarrow.csv as pa_csv
 
         table, kind = columns_of(case), "real" if case.proba.dtype == np.float32 else "double precision"
-        kinds = {"row": "integer", "draw": "double precision"}
+        kinds = {"row": "integer", "draw": "double precision", "group": "text"}
         names = ", ".join(f'"{name}" {kinds.get(name, kind)}' for name in table)
         rows, decisions = self.folder / "rows.csv", self.folder / "decisions.csv"
         pa_csv.write_csv(pa.table(table), rows)

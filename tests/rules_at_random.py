@@ -13,27 +13,35 @@ LABELS = {
     "booleans": lambda k: np.array([False, True]) if k == 2 else np.arange(k),
 }
 
+ABSTAIN = {"text": "ask 'em", "integers": -7, "floats": -0.75}
+
 
 @st.composite
-def rules_and_rows(draw, links=True, several=True):
+def rules_and_rows(draw, links=True, several=True, abstain=True):
     """A weighted rule, and probabilities (N, M, K) padded with 0, or (N, K)."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     multioutput = several and draw(st.booleans())
     sizes = draw(st.lists(st.integers(2, 5), min_size=1, max_size=3 if multioutput else 1))
     kind = draw(st.sampled_from(sorted(LABELS)))
     m, k, lead = len(sizes), max(sizes), draw(st.sampled_from([1, len(sizes)]))
+    may = abstain and draw(st.booleans())
+    d = k + may
     digits = draw(st.integers(0, 2)) if draw(st.booleans()) else 15
     if draw(st.booleans()):
-        loss = Loss(full=rng.normal(size=(lead, k, k)).round(digits))
+        loss = Loss(full=rng.normal(size=(lead, d, d)).round(digits))
     else:
         loss = Loss(
-            diagonal=rng.normal(-1, 0.7, (lead, k)).round(digits), offset=rng.normal(0, 0.3, (lead, k)).round(digits)
+            diagonal=rng.normal(-1, 0.7, (lead, d)).round(digits), offset=rng.normal(0, 0.3, (lead, d)).round(digits)
         )
     link = None
     if links and draw(st.booleans()):
         link = Link(rng.uniform(0.5, 2, m).round(2), rng.normal(0, 0.5, (m, k)).round(2))
     normalize = draw(st.booleans())
-    rule = WeightedRule(loss, tuple(LABELS[kind](size) for size in sizes), link, multioutput, normalize)
+    classes = tuple(LABELS[kind](size) for size in sizes)
+    label = ABSTAIN[kind] if may and (kind != "booleans") else None
+    if may and label is None:  # there is no third boolean
+        loss = loss.map(lambda a: a[:, :k] if a.ndim == 2 else a[:, :k, :k])
+    rule = WeightedRule(loss, classes, link, multioutput, normalize, abstain_label=label)
     proba = np.zeros((40, m, k))
     for place, size in enumerate(sizes):
         smooth = rng.dirichlet(np.ones(size), 40)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rules import MixtureRule, WeightedRule
+from ..rules import GroupedRule, MixtureRule, WeightedRule
 from . import standalone
 from .outputs import Rule, unknown_kind
 
@@ -93,29 +93,35 @@ class Builder:
                     beyond = self.add("Not", self.add("Less", number, edge))
                     result = self.add("Where", beyond, self.codes(part, eta, positive, key), result)
                 return result
+            case GroupedRule():
+                raise TypeError(
+                    "to_onnx: a GroupedRule decides by the group of a row too, which the graph has no input for; write "
+                    "the rule of each group, rule.by_group[name], or use to_sql or to_python."
+                )
             case _:
                 raise unknown_kind(rule, "to_onnx")
 
     def weighted(self, rule: WeightedRule, eta: str, positive: bool) -> str:
         """The decisions of a weighted rule."""
-        k = rule.width
-        classes = [self.add("Sub", self.constant(1.0), eta), eta] if positive else self.slices(eta, k)
+        classes = [self.add("Sub", self.constant(1.0), eta), eta] if positive else self.slices(eta, rule.width)
         if rule.link is not None:
             classes = self.recalibrated(rule, classes, positive)
         scores = self.scores(rule, classes, positive)
-        real = np.arange(k) < rule.n_classes[:, None]
+        real = np.arange(rule.schema.decision_width) < rule.schema.n_decisions[:, None]
         if not real.all():  # padding is never predicted
             scores = self.add("Where", self.constant(real), scores, self.constant(np.inf))
         return self.add("ArgMin", scores, axis=-1, keepdims=0, select_last_index=0)
 
     def scores(self, rule: WeightedRule, classes: list[str], positive: bool) -> str:
-        """The expected loss of each decision, (N, M, K)."""
+        """The expected loss of each decision, (N, M, D)."""
         if not rule.loss.is_diagonal:
             (full,) = rule.loss.arrays
             terms = [self.add("Mul", eta, self.constant(full[:, i])) for i, eta in enumerate(classes)]
             return self.chain("Add", terms)
         diagonal, offset = rule.loss.arrays
-        scores = self.add("Mul", self.add("Concat", *classes, axis=-1), self.constant(diagonal))
+        # A decision that is no class has probability 0.
+        none = [self.add("Sub", classes[0], classes[0])] * (diagonal.shape[-1] - len(classes))
+        scores = self.add("Mul", self.add("Concat", *classes, *none, axis=-1), self.constant(diagonal))
         if not offset.any():
             return scores
         total = self.constant(1.0) if positive else self.chain("Add", classes)

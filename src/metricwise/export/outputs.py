@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rules import MixtureRule, WeightedRule, as_rule
-from ..rules.serialize import plain_labels
+from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule, load_rule
+from ..rules.load import rule_from_dict
+from ..rules.serialize import label_array, plain_labels
 
 __all__ = [
     "Label",
@@ -21,6 +22,8 @@ __all__ = [
     "OutputTable",
     "Rule",
     "check_text",
+    "group_labels",
+    "is_drawn",
     "labels_of",
     "needs_extra",
     "output_names",
@@ -30,7 +33,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 Label = str | int | float | bool
-Rule = WeightedRule | MixtureRule
+Rule = WeightedRule | MixtureRule | GroupedRule
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,10 @@ class OutputTable:
     @classmethod
     def of(cls, rule: WeightedRule, m: int, who: str) -> OutputTable:
         """Return the table of output m of a rule."""
-        labels = tuple(plain_labels(rule.classes[m], who))
-        k = len(labels)
+        labels = labels_of(rule, who)[m]
+        k, d = int(rule.n_classes[m]), len(labels)
         loss = rule.loss.output(m)
-        arrays = [array[0][..., :k] if loss.is_diagonal else array[0][:k, :k] for array in loss.arrays]
+        arrays = [array[0][..., :d] if loss.is_diagonal else array[0][:k, :d] for array in loss.arrays]
         diagonal, offset = (_floats(array) for array in arrays) if loss.is_diagonal else (None, None)
         full = None if loss.is_diagonal else tuple(_floats(row) for row in arrays[0])
         link = None
@@ -99,7 +102,7 @@ def _changes(
     rule: WeightedRule, m: int, diagonal: Sequence[float] | None, link: LinkTable | None
 ) -> tuple[int, int, float] | None:
     """Where the decision on one probability changes, if that is exact, or as exact as exp and log are anywhere."""
-    if rule.n_classes[m] != 2:
+    if rule.schema.n_decisions[m] != 2:
         return None
     if link is None and (diagonal is None or max(diagonal) > 0):
         return None
@@ -111,20 +114,23 @@ def read_rule(rule: Any, who: str) -> Rule:
     """Return a rule, read from what stands for one, or refuse what is none."""
     if hasattr(rule, "rule") and not isinstance(rule, (str, bytes)) and not hasattr(rule, "predict"):
         rule = rule.rule  # of a Solution
-    if isinstance(rule, (WeightedRule, MixtureRule)):
+    if isinstance(rule, (WeightedRule, MixtureRule, GroupedRule)):
         return rule
+    if isinstance(rule, CostRule):
+        raise TypeError(
+            f"{who}: a CostRule decides by costs that come with every row, which no export takes; use "
+            "rule.predict(proba, cost=), or export a rule of one loss for all rows, optimize(..., metrics.Cost(costs))."
+        )
     if isinstance(rule, type) or not (isinstance(rule, (str, dict)) or hasattr(rule, "__fspath__")):
         raise unknown_kind(rule, who)
-    found = as_rule(rule)
-    if not isinstance(found, (WeightedRule, MixtureRule)):
-        raise unknown_kind(found, who)
-    return found
+    return read_rule(rule_from_dict(rule) if isinstance(rule, dict) else load_rule(rule), who)
 
 
 def unknown_kind(rule: Any, who: str) -> TypeError:
     """Return the error that says which kinds of rules can be exported."""
     return TypeError(
-        f"{who}: rule must be a WeightedRule or a MixtureRule, a Solution, or a rule file, got {type(rule).__name__}."
+        f"{who}: rule must be a WeightedRule, a MixtureRule or a GroupedRule, a Solution, or a rule file, got "
+        f"{type(rule).__name__}."
     )
 
 
@@ -137,7 +143,18 @@ def output_names(rule: Rule) -> list[str]:
 def labels_of(rule: Rule, who: str) -> list[tuple[Label, ...]]:
     """Return the labels of the decisions about each output."""
     seen: dict[int, tuple[Label, ...]] = {}
-    return [seen.setdefault(id(labels), tuple(plain_labels(labels, who))) for labels in rule.classes]
+    return [seen.setdefault(id(labels), tuple(plain_labels(labels, who))) for labels in rule.schema.decisions]
+
+
+def is_drawn(rule: Rule) -> bool:
+    """Whether decisions are drawn, for all rows or for those of some group."""
+    return any(map(is_drawn, rule.rules)) if isinstance(rule, GroupedRule) else isinstance(rule, MixtureRule)
+
+
+def group_labels(rule: GroupedRule, who: str) -> list[tuple[Label, ...]]:
+    """Return the name of each group: a label for each column that makes groups."""
+    names = [name if isinstance(name, tuple) else (name,) for name in rule.groups]
+    return [tuple(plain_labels(label_array(list(name)), who, "groups")) for name in names]
 
 
 def check_text(labels: Sequence[Label], who: str) -> None:

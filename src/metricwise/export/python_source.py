@@ -10,11 +10,13 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .._version import __version__
-from ..rules import MixtureRule, WeightedRule
+from ..rules import GroupedRule, MixtureRule, WeightedRule
 from ..rules.files import write_text
 from . import standalone
-from .outputs import OutputTable, Rule, labels_of, output_names, read_rule, unknown_kind
+from .outputs import OutputTable, Rule, group_labels, is_drawn, labels_of, output_names, read_rule, unknown_kind
 
 __all__ = ["to_python"]
 
@@ -31,9 +33,10 @@ def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, Solution, path, JSON text, or document
+    rule : WeightedRule, MixtureRule, GroupedRule, Solution, path, JSON text, or document
         A mixture decides by a key besides, ``decide(probabilities, key)``: an integer from 0. Rows whose keys are their
-        positions get what ``rule.predict`` gives them.
+        positions get what ``rule.predict`` gives them. A rule by group takes the group of the row,
+        ``decide(probabilities, group)`` and ``decide_all(rows, groups)``, and refuses those that it does not know.
     path : path, optional
         Where to write the text too, whole or not at all.
 
@@ -63,7 +66,8 @@ def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
 
 
 def _functions(rule: Rule) -> Sequence[Callable[..., Any]]:
-    return (*_FUNCTIONS, *_DRAWING) if isinstance(rule, MixtureRule) else _FUNCTIONS
+    drawing = _DRAWING if is_drawn(rule) else ()
+    return (*_FUNCTIONS, *drawing, *((standalone.known_group,) if isinstance(rule, GroupedRule) else ()))
 
 
 def _source(function: Callable[..., Any]) -> str:
@@ -88,19 +92,39 @@ def _tables(rule: Rule) -> list[str]:
     who = "to_python"
     labels, names = labels_of(rule, who), output_names(rule)
     comments = [f"  # {name!r}" for name in names] if rule.multioutput else [""] * len(names)
-    lines = ["CLASSES = [", *(f"    {list(each)!r},{note}" for each, note in zip(labels, comments, strict=True)), "]"]
+    classes = [list(own[:k]) for own, k in zip(labels, rule.n_classes.tolist(), strict=True)]
+    lines = ["CLASSES = [", *(f"    {own!r},{note}" for own, note in zip(classes, comments, strict=True)), "]"]
+    if rule.abstain_label is not None:
+        lines += ["DECISIONS = [  # the last is to abstain", *(f"    {list(own)!r}," for own in labels), "]"]
     lines.append(f"NORMALIZE = {rule.schema.normalize!r}")
     match rule:
         case WeightedRule():
             return [*lines, *_rule_lines("RULE = [  # of each output", rule, who), "]"]
         case MixtureRule():
-            lines += ["RULES = ["]
-            for part in rule.rules:
-                lines += [f"    {line}" for line in _rule_lines("[  # of each output", part, who)] + ["    ],"]
-            edges = ["    " + repr(row.tolist()) + "," for row in rule.edges]
-            return [*lines, "]", "EDGES = [", *edges, "]", f"SEED = {rule.seed}"]
+            return [*lines, *_mixture_lines("RULES = [", "EDGES = [", rule, who), "]", f"SEED = {rule.seed}"]
+        case GroupedRule():
+            lines += ["GROUPS = {"]
+            for name, part in zip(group_labels(rule, who), rule.rules, strict=True):
+                lines += [f"    {name!r}: {{", *(f"        {line}" for line in _group_lines(part, who)), "    },"]
+            seeds = [part.seed for part in rule.rules if isinstance(part, MixtureRule)]
+            return [*lines, "}", *(f"SEED = {seed}" for seed in seeds[:1])]
         case _:
             raise unknown_kind(rule, who)
+
+
+def _mixture_lines(head: str, edges: str, rule: MixtureRule, who: str, end: str = "]") -> list[str]:
+    """The tables of the rules that one is drawn of, and where draws change, without the bracket that closes these."""
+    lines = [head]
+    for part in rule.rules:
+        lines += [f"    {line}" for line in _rule_lines("[  # of each output", part, who)] + ["    ],"]
+    return [*lines, end, edges, *(f"    {row.tolist()!r}," for row in rule.edges)]
+
+
+def _group_lines(rule: WeightedRule | MixtureRule, who: str) -> list[str]:
+    """The tables of the rule of a group: a rule alone is drawn with certainty."""
+    if isinstance(rule, WeightedRule):
+        rule = MixtureRule((rule,), np.ones(1))
+    return [*_mixture_lines('"rules": [', '"edges": [', rule, who, "],"), "],"]
 
 
 def _rule_lines(head: str, rule: WeightedRule, who: str) -> list[str]:
@@ -126,19 +150,23 @@ def _fields(table: OutputTable) -> list[str]:
 
 def _closing(rule: Rule) -> str:
     """The functions that people call."""
-    mixture = isinstance(rule, MixtureRule)
+    drawn, grouped = is_drawn(rule), isinstance(rule, GroupedRule)
     both = ", or that of the second alone" if (rule.n_classes == 2).any() and not rule.schema.normalize else ""
     what = "scores" if rule.schema.normalize else "probabilities"
     numbers = f"{what} of the classes, in the order of CLASSES{both}"
-    table = "RULES[drawn(SEED, key, m, EDGES[m])][m]" if mixture else "RULE[m]"
-    code = f"CLASSES[m][decision({table}, {{}}, CLASSES[m], NORMALIZE)]"
-    argument = ", key" if mixture else ""
+    rules, edges = ('own["rules"]', 'own["edges"]') if grouped else ("RULES", "EDGES")
+    table = f"{rules}[drawn(SEED, key, m, {edges}[m])][m]" if drawn else f"{rules}[0][m]" if grouped else "RULE[m]"
+    labels = "CLASSES" if rule.abstain_label is None else "DECISIONS"
+    code = f"{labels}[m][decision({table}, {{}}, CLASSES[m], NORMALIZE)]"
+    argument = ", group" * grouped + ", key" * drawn
     shape = f"for each output, {numbers}" if rule.multioutput else numbers
     lines = [f"def decide(probabilities{argument}):", '    """Return the decision about one row.', ""]
     lines += [f"    probabilities: {shape}."]
-    if mixture:
+    if grouped:
+        lines += ["    group: that of the row, a name; a tuple of names where GROUPS has several."]
+    if drawn:
         lines += ["    key: an integer from 0 by which a rule is drawn, such as the position of the row."]
-    lines += ['    """']
+    lines += ['    """', *(["    own = GROUPS[known_group(group, GROUPS)]"] if grouped else [])]
     if rule.multioutput:
         lines += [
             "    if not hasattr(probabilities, '__len__') or len(probabilities) != len(CLASSES):",
@@ -147,7 +175,11 @@ def _closing(rule: Rule) -> str:
         ]
     else:
         lines += ["    m = 0", f"    return {code.format('probabilities')}"]
-    keyed = "decide(row, key) for key, row in enumerate(rows, start)" if mixture else "decide(row) for row in rows"
-    lines += ["", "", f"def decide_all(rows{', start=0' if mixture else ''}):"]
-    lines += ['    """Return the decisions about rows, one after the other."""', f"    return [{keyed}]"]
-    return "\n".join(lines)
+    each, item = ("zip(rows, groups)", "row, group") if grouped else ("rows", "row")
+    counted = f"key, {f'({item})' if grouped else item} in enumerate({each}, start)" if drawn else f"{item} in {each}"
+    lines += ["", "", f"def decide_all(rows{', groups' * grouped}{', start=0' * drawn}):"]
+    lines += ['    """Return the decisions about rows, one after the other."""']
+    if grouped:
+        lines += ["    if len(rows) != len(groups):"]
+        lines += ['        raise ValueError(f"there must be a group for each row, got {len(groups)} of {len(rows)}.")']
+    return "\n".join([*lines, f"    return [decide(row{argument}) for {counted}]"])

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..inputs.messages import shown
 from ..inputs.probabilities import sum_tolerance
-from ..rules import MixtureRule, WeightedRule
+from ..rules import GroupedRule, MixtureRule, WeightedRule
 from ..rules.files import write_text
 from .dialects import DIALECTS, Dialect
 from .outputs import (
@@ -23,6 +23,8 @@ from .outputs import (
     OutputTable,
     Rule,
     check_text,
+    group_labels,
+    is_drawn,
     labels_of,
     needs_extra,
     output_names,
@@ -47,17 +49,18 @@ def to_sql(
     path: str | os.PathLike[str] | None = None,
     *,
     draw: str | Sequence[str] | None = None,
+    group: str | Sequence[str] | None = None,
 ) -> str:
     """Write a rule as an SQL expression over columns of probabilities.
 
     Decisions are those of ``rule.predict`` on the same doubles (single-precision columns are widened first), to the
     last tie. Behind a link they may differ where two scores are within 1e-9 of one another, for databases differ in the
     last bit of powers. Rows that ``rule.predict`` refuses have no decision: the expression is NULL where a probability
-    is missing, NaN or negative, or where those of a row do not sum to 1.
+    is missing, NaN or negative, where those of a row do not sum to 1, or where a rule by group knows no such group.
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, Solution, path, JSON text, or document
+    rule : WeightedRule, MixtureRule, GroupedRule, Solution, path, JSON text, or document
     columns : sequence, optional
         Names of the columns, in the order of the classes. For one output a name per class; for two classes, also that
         of the second class alone. For several outputs one such list each, or a name where the probability of the second
@@ -69,9 +72,11 @@ def to_sql(
     path : path, optional
         Where to write the text too, whole or not at all.
     draw : str, or sequence of M str, optional
-        For a mixture, and only there: the column with the number in [0, 1) by which one of its rules is drawn, of each
-        output where there are several. A hash of the row's key over its range serves; the numbers that
-        ``rule.predict`` draws are those of ``metricwise.rules.mixture.uniforms``.
+        For a mixture, alone or of a group, and only there: the column with the number in [0, 1) by which one of its
+        rules is drawn, of each output where there are several. A hash of the row's key over its range serves; the
+        numbers that ``rule.predict`` draws are those of ``metricwise.rules.mixture.uniforms``.
+    group : str, or sequence of str, optional
+        For a rule by group, and only there: the columns that make the groups, by default those of `rule.features`.
 
     Returns
     -------
@@ -109,10 +114,10 @@ def to_sql(
     who = "to_sql"
     rule, writer = read_rule(rule, who), _Writer.of(dialect, who)
     names = _read_columns(columns, rule, who)
-    draws = _read_draws(draw, rule, who)
+    draws, groups = _read_draws(draw, rule, who), _read_groups(group, rule, who)
     for labels in labels_of(rule, who):
         _check_labels(labels, who)
-    expressions = [writer.output(rule, m, names[m], draws[m]) for m in range(rule.n_outputs)]
+    expressions = [writer.output(rule, m, names[m], draws[m], groups) for m in range(rule.n_outputs)]
     texts = [one.sql(dialect=writer.dialect.name, pretty=True) for one in expressions]
     if rule.multioutput:
         titles = [writer.column(name).sql(dialect=writer.dialect.name) for name in output_names(rule)]
@@ -166,7 +171,7 @@ def _default_columns(rule: Rule, who: str) -> list[list[str]]:
 
 
 def _read_draws(draw: str | Sequence[str] | None, rule: Rule, who: str) -> list[str | None]:
-    if not isinstance(rule, MixtureRule):
+    if not is_drawn(rule):
         if draw is not None:
             raise ValueError(f"{who}: draw is for a MixtureRule, got {shown(draw)} with a {type(rule).__name__}.")
         return [None] * rule.n_outputs
@@ -179,11 +184,28 @@ def _read_draws(draw: str | Sequence[str] | None, rule: Rule, who: str) -> list[
     return list(names)
 
 
-def _check_labels(labels: Sequence[Label], who: str) -> None:
+def _read_groups(group: str | Sequence[str] | None, rule: Rule, who: str) -> list[str]:
+    """Return the columns that make groups."""
+    if not isinstance(rule, GroupedRule):
+        if group is not None:
+            raise ValueError(f"{who}: group is for a GroupedRule, got {shown(group)} with a {type(rule).__name__}.")
+        return []
+    names = [group] if isinstance(group, str) else list(group or rule.features or ())
+    if len(names) != rule.known.n_features or not _are_names(names):
+        raise ValueError(
+            f"{who}: group must name the {rule.known.n_features} column{'s' * (rule.known.n_features > 1)} that make "
+            f"the groups of a GroupedRule, such as {shown(rule.groups[0])}, got {shown(group)}."
+        )
+    for labels in zip(*group_labels(rule, who), strict=True):
+        _check_labels(labels, who, "a column of groups")
+    return names
+
+
+def _check_labels(labels: Sequence[Label], who: str, where: str = "an output") -> None:
     check_text(labels, who)
     kinds = {type(label) for label in labels}
     if len(kinds) > 1:
-        raise ValueError(f"{who}: the labels of an output must be of one type in SQL, got {shown(list(labels))}.")
+        raise ValueError(f"{who}: the labels of {where} must be of one type in SQL, got {shown(list(labels))}.")
     for label in labels:
         if isinstance(label, str) and "\0" in label:
             raise ValueError(f"{who}: labels must not hold the character NUL, which databases refuse, got {label!r}.")
@@ -220,7 +242,7 @@ class _Writer:
             raise needs_extra(who, "sqlglot", "sql") from None
         return cls(DIALECTS[dialect], expressions)
 
-    def output(self, rule: Rule, m: int, names: list[str], draw: str | None) -> Expression:
+    def output(self, rule: Rule, m: int, names: list[str], draw: str | None, groups: Sequence[str] = ()) -> Expression:
         """The decision of any kind of rule about output m."""
         match rule:
             case WeightedRule():
@@ -228,6 +250,12 @@ class _Writer:
             case MixtureRule():
                 parts = [self.output(part, m, names, None) for part in rule.rules]
                 return self.drawn(parts, rule.edges[m].tolist(), self.column(str(draw)))
+            case GroupedRule():
+                case = self.exp.Case()
+                for name, part in zip(group_labels(rule, "to_sql"), rule.rules, strict=True):
+                    there = [self.equal(self.column(own), self.label(x)) for own, x in zip(groups, name, strict=True)]
+                    case = case.when(self.all(there), self.output(part, m, names, draw), copy=False)
+                return case
             case _:
                 raise unknown_kind(rule, "to_sql")
 
@@ -375,6 +403,9 @@ class _Writer:
 
     def all(self, conditions: list[Expression]) -> Expression:
         return self.exp.and_(*conditions, wrap=False)
+
+    def equal(self, left: Expression, right: Expression) -> Expression:
+        return self.exp.EQ(this=left, expression=right)
 
     def at_least(self, left: Expression, right: Expression) -> Expression:
         return self.exp.GTE(this=left, expression=right)

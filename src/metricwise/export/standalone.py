@@ -83,3 +83,11 @@ def drawn(seed, key, output, edges):
     bits = mixed(mixed(mixed(seed + step) + key.__index__() * step) + (output + 1) * step)
     number = (bits >> 11) * 2.0**-53
     return len([edge for edge in edges if number >= edge])
+
+
+def known_group(group, groups):
+    """Return the group as the tables have it, or refuse one that there is no rule for."""
+    name = tuple(group) if isinstance(group, (list, tuple)) else (group,)
+    if name not in groups:
+        raise ValueError(f"group must be one of {list(groups)!r}, got {group!r}.")
+    return name
