@@ -60,6 +60,7 @@ _LEAVES = (
     "guide",
     "floors",
     "fair",
+    "displays",
     "command_line",
     "mathematics",
     "geometry",

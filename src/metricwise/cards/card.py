@@ -148,7 +148,7 @@ def _rule(rule: Any) -> list[Any]:
     parts: list[Any] = []
     found = rule_table(rule)
     if found is not None:
-        parts.append(table(found.head, found.rows, found.caption))
+        parts += [tag("p", found.caption) if found.caption else None, table(found.head, found.rows)]
         if found.more:
             parts.append(tag("p", f"and {found.more:,} more"))
     lines = rule.describe().splitlines()

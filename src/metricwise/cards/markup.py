@@ -55,12 +55,11 @@ def shortened(text: Any) -> Html:
     return tag("span", f"{text[:half]}…{text[-half:]}", title=text)
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str | None = None) -> Html:
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Html:
     """Return a table whose first column names the rows."""
     top = tag("tr", *(tag("th", cell, scope="col") for cell in head))
     body = [
         tag("tr", tag("th", shortened(first), scope="row"), *(tag("td", shortened(cell)) for cell in rest))
         for first, *rest in rows
     ]
-    title = None if caption is None else tag("caption", caption)
-    return tag("table", title, tag("thead", top), tag("tbody", *body))
+    return tag("table", tag("thead", top), tag("tbody", *body))

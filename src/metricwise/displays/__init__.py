@@ -10,6 +10,7 @@ from typing import Any
 
 from ..details import Details
 from ..solvers import Solution
+from ._base import RowsDisplay
 from .confusion_change import ConfusionChangeDisplay
 from .convergence import ConvergenceDisplay
 from .decision_regions import DecisionRegionsDisplay
@@ -30,6 +31,7 @@ __all__ = [
     "ConvergenceDisplay",
     "ReliabilityDisplay",
     "GainsDisplay",
+    "RowsDisplay",
     "display_of",
 ]
 

@@ -12,7 +12,12 @@ __all__ = ["RowsDisplay"]
 
 
 class RowsDisplay(ABC):
-    """A display of what rows say of a rule."""
+    """A display of what rows say of a rule: the three ways into it, each of which draws.
+
+    See Also
+    --------
+    metricwise.details.Details : What is drawn.
+    """
 
     figure_: Any
     ax_: Any
