@@ -139,8 +139,13 @@ class Counts:
 
     @cached_property
     def _linked(self) -> Source:
-        """The rows behind the link."""
-        return self.source if self.link is None else self.source.map(self._behind)
+        """The rows behind the link; a copy, which serves every pass that comes, only of rows that are kept."""
+        if self.link is None:
+            return self.source
+        if isinstance(self.source, MemorySource):
+            return self.source.map(self._behind)
+        link = self.link.arrays
+        return self.source.map(lambda rows: replace(rows, proba=rows.proba.linked(link)))
 
     @cached_property
     def _prepared(self) -> Source:

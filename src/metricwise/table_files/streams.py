@@ -292,7 +292,15 @@ def _changed(path: str) -> RuntimeError:
 
 def _scan(source: Any, names: list[str], n_rows: int) -> Iterator[Any]:
     """Read ahead a little: batches are decoded by other threads while one is counted."""
-    scanner = source.scanner(columns=names, batch_size=n_rows, batch_readahead=2, fragment_readahead=1)
+    from pyarrow import dataset
+
+    options = None
+    if isinstance(getattr(source, "format", None), dataset.ParquetFileFormat):
+        # By default all columns of several groups of rows are held as they are in the file, decoded or not.
+        options = dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+    scanner = source.scanner(
+        columns=names, batch_size=n_rows, batch_readahead=2, fragment_readahead=1, fragment_scan_options=options
+    )
     return iter(scanner.to_batches())
 
 
