@@ -318,7 +318,9 @@ def test_links_whose_powers_vanish():
 @pytest.mark.parametrize("export", [mw.export.to_sql, mw.export.to_python, mw.export.to_onnx])
 @pytest.mark.parametrize("thing", [3, None, object(), WeightedRule, Loss.argmax(2)])
 def test_what_is_no_rule(export, thing):
-    with pytest.raises(TypeError, match=f"{export.__name__}: rule must be a WeightedRule, a MixtureRule or a GroupedRule, .*got "):
+    with pytest.raises(
+        TypeError, match=f"{export.__name__}: rule must be a WeightedRule, a MixtureRule or a GroupedRule, .*got "
+    ):
         export(thing)
 
 
