@@ -291,11 +291,14 @@ def peers_text(rows: list[dict[str, Any]]) -> str:
             if theirs["ms"] < ours["ms"]:
                 slower.append(f"{case} ({who})")
         cells.append(cell)
+
+    def told(what: list[str]) -> str:
+        return f"{len(what)} ({'; '.join(what)})" if what else "0"
+
     return f"""## The same labels
 
-{len(cells)} problems. A better aim of somebody else at no more violation: {len(behind)}
-{"(" + "; ".join(behind) + ")" if behind else ""}. Somebody else faster: {len(slower)}
-{"(" + "; ".join(slower) + ")" if slower else ""}.
+{len(cells)} problems. A better aim of somebody else at no more violation: {told(behind)}. Somebody else faster:
+{told(slower)}. *Refused*: fairlearn takes no tolerance for equalised odds.
 
 {table(cells)}
 """

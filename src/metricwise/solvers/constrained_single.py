@@ -52,7 +52,7 @@ def best_single(feasible: Feasible, point: Point, *, thorough: bool = False) -> 
     best: Point | None = None
     n_zooms = _ZOOMS if feasible.blocks.n_blocks == 1 else _FEW_ZOOMS
     for round_ in range(n_zooms):
-        found = _choice(feasible, point if best is None else best)
+        found = _choice(feasible, point if best is None else best, point)
         if found is not None and (best is None or found.value > best.value):
             best = found
         if round_ + 1 < n_zooms:
@@ -168,8 +168,8 @@ def _climb(
     return value
 
 
-def _choice(feasible: Feasible, point: Point) -> Point | None:
-    """The best of what has been asked for, one rule for each block."""
+def _choice(feasible: Feasible, point: Point, mixture: Point) -> Point | None:
+    """The best of what has been asked for, one rule for each block, by the slope of the aim at a point."""
     blocks, n_rules = feasible.blocks, len(feasible.losses)
     if blocks.n_blocks == 1:
         kept = np.all(feasible.limits.kept(feasible.judged), axis=-1).reshape(n_rules)
@@ -179,14 +179,14 @@ def _choice(feasible: Feasible, point: Point) -> Point | None:
         values[kept] = feasible.values(feasible.aim[kept])
         weights = (np.arange(n_rules) == values.argmax()).astype(np.float64)[:, None]
         return feasible.point(weights, np.inf, point.prices)
-    weights = _integers(feasible, point)
+    weights = _integers(feasible, point, mixture)
     if weights is None:
         return None
     found = feasible.point(weights, np.inf, point.prices)
     return found if feasible.limits.kept(found.judged).all() else None
 
 
-def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
+def _integers(feasible: Feasible, point: Point, mixture: Point) -> FloatArray | None:
     """Choose a rule for each block, (T, B) of 0 and 1: the best by the slope of the aim at a point."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, vstack
@@ -199,7 +199,7 @@ def _integers(feasible: Feasible, point: Point) -> FloatArray | None:
     group = np.zeros(1, dtype=np.intp)
     programme = Programme(keep, level, goal[None], np.zeros(1), group, np.ones(1), n_blocks, feasible.tol)
     prices = programme.best().prices[: len(rows)]
-    tried = _worth_a_try(goal + prices @ keep, keep, point.weights, n_blocks)
+    tried = _worth_a_try(goal + prices @ keep, keep, mixture.weights, n_blocks)
     found = milp(
         -goal[tried],
         integrality=np.ones(len(tried)),
@@ -277,6 +277,10 @@ def _between(feasible: Feasible, point: Point, best: Point | None, first: bool) 
         heavy = np.argsort(-point.weights.sum(axis=1), kind="stable")[:_HEAVY]
         pure = [np.full(n_blocks, t) for t in heavy[point.weights[heavy].sum(axis=1) > 0]]
         ends += list(combinations(pure, 2))
+        if n_blocks > 1:  # every block may mix rules of its own
+            one, other = np.argsort(-point.weights, axis=0, kind="stable")[:2]
+            mixes = np.take_along_axis(point.weights, other[None], axis=0)[0] > 0
+            ends += [(one, np.where(mixes, other, one))] if mixes.any() else []
         found += [_shaken(_of_blocks(feasible, rules)) for rules in pure]
     if best is not None:  # in every block
         own, C, block = best.weights.argmax(axis=0), feasible.aim + feasible.judged, feasible.blocks.block
