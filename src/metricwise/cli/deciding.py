@@ -40,17 +40,21 @@ def apply(
 
     Decisions go to the standard output as CSV, or to a file by its ending; columns of the table go with them by --keep.
     """
+    from .. import GroupedRule
     from ..table_files import check_target, open_table, write_table
-    from .rule_rows import read_for_rule, read_rule
+    from .rule_rows import read_for_rule, read_rule, sensitive_for_rule
 
     with saved(output, written.force, json, "apply", 3) as progress:
         progress.stage(f"reading {table}")
         loaded = read_rule(rule)
         opened = open_table(table, separator=columns.separator, tick=progress.tick)
         kept = _kept(opened, keep or [], keep_all)
-        proba = read_for_rule(loaded, opened, columns)
+        if columns.sensitive_features and not isinstance(loaded, GroupedRule):
+            raise ValueError("--sensitive-features is for a rule by group, and this one is none; leave it out.")
+        groups = sensitive_for_rule(loaded, opened, columns)
+        proba = read_for_rule(loaded, opened, columns, columns.sensitive_features or ())
         progress.stage("deciding")
-        decided = loaded.predict(proba)
+        decided = loaded.predict(proba, **groups)
         named = _named(loaded, decided, column, list(kept))
         progress.stage("writing")
         check_target(output, force=written.force)

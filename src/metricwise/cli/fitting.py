@@ -35,6 +35,10 @@ def fit(
             help="With what probability new rows keep the promises, from 0.5 up to 1; none: these rows alone do.",
         ),
     ] = "0.95",
+    group_blind: Annotated[
+        bool,
+        typer.Option("--group-blind", help="One rule for all, that does not see the group, keeps promises about them."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Find the best rule for a metric.
@@ -48,7 +52,9 @@ def fit(
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
         rows = read_labelled(table, columns, labels, aim.classes, progress.tick)
-    arguments = _arguments(aim, rows)
+    if group_blind and not columns.sensitive_features:
+        raise ValueError("--group-blind is for --sensitive-features, which is not given; leave it out.")
+    arguments = {**_arguments(aim, rows), "group_aware": not group_blind}
     _say_positive(arguments["metric"], rows)
     solution = optimize(rows.proba, rows.y, confidence=_confidence(confidence), **arguments)
     solution = replace(solution, rule=solution.rule.with_facts(**rows.facts(solution.rule)))
@@ -207,6 +213,8 @@ def trade_off(
     from ..progress import Progress
     from .rows import read_labelled
 
+    if columns.sensitive_features:
+        raise ValueError("--sensitive-features changes no value of a trade-off; leave it out.")
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
         rows = read_labelled(table, columns, labels, aim.classes, progress.tick)

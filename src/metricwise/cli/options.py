@@ -63,6 +63,14 @@ class ColumnOptions:
             help="What the names of the columns of probabilities begin with; the class follows.",
         ),
     ] = None
+    sensitive_features: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sensitive-features",
+            metavar="COLUMN",
+            help="The column that says which sensitive group rows are in. Several times: groups are the combinations.",
+        ),
+    ] = None
     separator: Annotated[
         str | None, typer.Option("--separator", metavar="CHARACTER", help="Of CSV, if it is not a comma.")
     ] = None

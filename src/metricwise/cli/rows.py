@@ -33,6 +33,7 @@ __all__ = [
     "refuse_columns",
     "row_options",
     "say_columns",
+    "sensitive_of",
     "single_columns",
 ]
 
@@ -185,6 +186,17 @@ def row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]
     return options
 
 
+def sensitive_of(table: Columns | Arrays, names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the sensitive groups of rows, as the library takes them: by the names of their columns."""
+    if not names:
+        return {}
+    import pyarrow as pa
+
+    if isinstance(table, Arrays):
+        raise ValueError(f"{table.path}: --sensitive-features is for tables whose columns have names; leave it out.")
+    return {"sensitive_features": pa.table({name: table.labels(name) for name in dict.fromkeys(names)})}
+
+
 def positive_of(given: Sequence[str] | None, known: Sequence[list[Any]]) -> Any:
     """Return pos_label: one label, or one for each output."""
     if not given:
@@ -251,13 +263,18 @@ def read_labelled(
         proba, given = proba_array(table), declared if several else declared[0]
     else:
         _check_two_classes(targets)
-        found = _find_columns(table, targets, declared, positive, columns, labels.known)
+        known = [*labels.known, *(columns.sensitive_features or ())]
+        found = _find_columns(table, targets, declared, positive, columns, known)
         declared = [
             all_classes(own, columns_found, one.labels)
             for own, columns_found, one in zip(declared, found, targets, strict=True)
         ]
         proba, given = proba_columns(table, found, [one.name for one in targets], declared)
-    options = {**row_options(table, labels), "pos_label": positive}
+    options = {
+        **row_options(table, labels),
+        **sensitive_of(table, columns.sensitive_features),
+        "pos_label": positive,
+    }
     if given is not None and not (several and all(one is None for one in given)):
         options["classes"] = given
     if labels.missing is not None and not is_csv(table):

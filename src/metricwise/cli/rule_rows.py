@@ -29,15 +29,16 @@ from .rows import (
     refuse_columns,
     row_options,
     say_columns,
+    sensitive_of,
     single_columns,
 )
 
-__all__ = ["read_for_rule", "read_labels_for_rule", "read_rule", "target_names"]
+__all__ = ["read_for_rule", "read_labels_for_rule", "read_rule", "sensitive_for_rule", "target_names"]
 
 
 def read_rule(path: str, *, any_kind: bool = False) -> Any:
     """Read a rule from a file; one that takes more than probabilities, such as costs of rows, only if `any_kind`."""
-    from .. import MixtureRule, WeightedRule, load_rule
+    from .. import CostRule, load_rule
 
     if not Path(path).is_file():
         raise ValueError(f"{path}: there is no such file; give the JSON file of a rule.")
@@ -46,9 +47,28 @@ def read_rule(path: str, *, any_kind: bool = False) -> Any:
     except (ValueError, TypeError, UnicodeDecodeError) as error:
         said = str(error).split(": ", 1)[-1]
         raise ValueError(f"{path}: this is no rule of metricwise: {said}") from None
-    if not any_kind and not isinstance(rule, (WeightedRule, MixtureRule)):
+    if not any_kind and isinstance(rule, CostRule):
         raise ValueError(f"{path}: a {type(rule).__name__} takes more than probabilities; apply it in Python.")
     return rule
+
+
+def sensitive_for_rule(rule: Any, table: Columns | Arrays, columns: ColumnOptions) -> dict[str, Any]:
+    """Return the sensitive groups of rows that a rule decides by: of the columns given, or of those that it knows."""
+    from .. import GroupedRule
+
+    names = columns.sensitive_features
+    if not isinstance(rule, GroupedRule):
+        return sensitive_of(table, names)
+    if not names and not (rule.features and all(name in table.names for name in rule.features)):
+        raise ValueError(
+            f"{table.path}: the rule decides by the group of a row; say which column that is: --sensitive-features."
+        )
+    read = sensitive_of(table, names or rule.features)
+    if rule.features and names:
+        if len(names) != len(rule.features):
+            raise ValueError(f"--sensitive-features must be given {len(rule.features)} times, got {len(names)}.")
+        read["sensitive_features"] = read["sensitive_features"].rename_columns(list(rule.features))
+    return read
 
 
 def target_names(rule: Any) -> list[str]:
@@ -195,6 +215,7 @@ def read_labels_for_rule(
         ]
     if labels.missing is not None and not is_csv(table):
         options["missing"] = match_label(labels.missing, [label for own in classes for label in own])
-    proba = read_for_rule(rule, table, columns, [*names, *labels.known])
+    options |= sensitive_for_rule(rule, table, columns)
+    proba = read_for_rule(rule, table, columns, [*names, *labels.known, *(columns.sensitive_features or ())])
     several = rule.multioutput and (len(targets) > 1 or np.ndim(targets[0].column) == 1)
     return Labelled(proba, labels_of(targets, several), options)

@@ -1,0 +1,85 @@
+"""Sensitive groups on the command line: what Python finds, and sentences where that cannot be."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metricwise as mw
+from cli.shared import done, run
+
+PROMISE = "demographic_parity <= 0.1"
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 2, 240).round(4)
+    frame = pd.DataFrame({"p_yes": p, "y": np.where(rng.random(240) < p, "yes", "no")})
+    frame["sex"] = np.where(rng.random(240) < 0.4 + 0.4 * p, "f", "m")
+    folder = tmp_path_factory.mktemp("groups")
+    frame.to_csv(folder / "rows.csv", index=False)
+    return frame, folder
+
+
+@pytest.fixture(scope="module")
+def fitted(rows):
+    _, folder = rows
+    words = ["--target", "y", "--proba", "p_yes", "--pos-label", "yes", "--metric", "accuracy", "--confidence", "none"]
+    words = ["fit", folder / "rows.csv", *words, "--subject-to", PROMISE]
+    done(*words, "--sensitive-features", "sex", "-o", folder / "rule.json")
+    done(*words, "--sensitive-features", "sex", "--group-blind", "-o", folder / "blind.json")
+    return words
+
+
+def test_fit_apply_and_evaluate(rows, fitted):
+    frame, folder = rows
+    rule = mw.load_rule(folder / "rule.json")
+    assert isinstance(rule, mw.GroupedRule)
+    assert rule.features == ("sex",)
+    proba = frame["p_yes"].to_numpy()
+    ours = mw.optimize(
+        proba,
+        frame["y"],
+        "accuracy",
+        subject_to=PROMISE,
+        sensitive_features=frame[["sex"]],
+        confidence=None,
+        pos_label="yes",
+    ).rule
+    assert rule == ours
+    done("apply", folder / "rule.json", folder / "rows.csv", "-o", folder / "out.csv")
+    assert pd.read_csv(folder / "out.csv")["y"].tolist() == ours.predict(proba, frame["sex"]).tolist()
+    assert "accuracy" in done("evaluate", folder / "rule.json", folder / "rows.csv").out
+    other = ["--against", folder / "blind.json"]
+    assert "accuracy" in done("compare", folder / "rule.json", folder / "rows.csv", *other).out
+    assert not isinstance(mw.load_rule(folder / "blind.json"), mw.GroupedRule)
+
+
+def test_columns_by_another_name(rows, fitted):
+    frame, folder = rows
+    frame.rename(columns={"sex": "gender"}).to_csv(folder / "other.csv", index=False)
+    asked = run("apply", folder / "rule.json", folder / "other.csv", "-o", "-")
+    assert asked.code != 0
+    assert "say which column that is: --sensitive-features" in asked.err
+    words = ["apply", folder / "rule.json", folder / "other.csv", "--sensitive-features", "gender"]
+    decided = mw.load_rule(folder / "rule.json").predict(frame["p_yes"].to_numpy(), frame["sex"]).tolist()
+    assert done(*words, "-o", "-").out.split()[1:] == decided
+
+
+def test_refusals(rows, fitted):
+    _, folder = rows
+    table = folder / "rows.csv"
+    blind = run(*fitted[:-2], "--group-blind", "-o", folder / "no.json")
+    named = run("apply", folder / "blind.json", table, "--sensitive-features", "sex", "-o", "-")
+    absent = run(*fitted, "--sensitive-features", "age", "-o", folder / "no.json")
+    page = run("report", folder / "rule.json", table, "-o", folder / "page.html")
+    for asked, words in (
+        (blind, "--group-blind is for --sensitive-features"),
+        (named, "is for a rule by group"),
+        (absent, "age"),
+        (page, "neither drawn nor reported on"),
+    ):
+        assert asked.code != 0
+        assert words in " ".join(asked.err.split())
+    assert not (folder / "no.json").exists()
+    assert not (folder / "page.html").exists()
