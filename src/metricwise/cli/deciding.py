@@ -42,11 +42,15 @@ def apply(
     """
     from .. import GroupedRule
     from ..table_files import check_target, open_table, write_table
+    from .large import is_large
     from .rule_rows import read_for_rule, read_rule, sensitive_for_rule
 
     with saved(output, written.force, json, "apply", 3) as progress:
         progress.stage(f"reading {table}")
         loaded = read_rule(rule)
+        if is_large(table, output) and not isinstance(loaded, GroupedRule):
+            _apply_in_batches(loaded, table, output, columns, written.force, keep or [], keep_all, column, json)
+            return
         opened = open_table(table, separator=columns.separator, tick=progress.tick)
         kept = _kept(opened, keep or [], keep_all)
         if columns.sensitive_features and not isinstance(loaded, GroupedRule):
@@ -66,6 +70,32 @@ def apply(
         print_json({"output": output, "rows": len(decided), "decisions": counts})
     else:
         note(f"{len(decided):,} rows decided" + (f"; decisions are in {output}." if output != "-" else "."))
+
+
+def _apply_in_batches(
+    rule: Any,
+    table: str,
+    output: str,
+    columns: ColumnOptions,
+    force: bool,
+    keep: list[str],
+    keep_all: bool,
+    column: list[str] | None,
+    json: bool,
+) -> None:
+    """Decide about a table that does not fit in memory."""
+    from .. import predict_table
+    from ..table_files import open_stream
+    from .large import count_labels, table_for
+    from .rule_rows import target_names
+
+    opened, names = table_for(table, columns), column or target_names(rule)
+    kept = list(dict.fromkeys([*(open_stream(opened).names if keep_all else ()), *keep]))
+    n_rows = predict_table(rule, opened, output, keep=kept, column=names, force=force)
+    if json:
+        print_json({"output": output, "rows": n_rows, "decisions": count_labels(output, names, columns.separator)})
+    else:
+        note(f"{n_rows:,} rows decided, in batches; decisions are in {output}.")
 
 
 def _kept(table: Any, names: list[str], keep_all: bool) -> dict[str, Any]:

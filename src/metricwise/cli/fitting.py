@@ -47,11 +47,15 @@ def fit(
     set, or out of fold.
     """
     from .. import optimize
+    from .large import is_large, read_large
     from .rows import read_labelled
 
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labelled(table, columns, labels, aim.classes, progress.tick)
+        if is_large(table) and not columns.sensitive_features:
+            rows = read_large(table, columns, labels, aim.classes)
+        else:
+            rows = read_labelled(table, columns, labels, aim.classes, progress.tick)
     if group_blind and not columns.sensitive_features:
         raise ValueError("--group-blind is for --sensitive-features, which is not given; leave it out.")
     arguments = {**_arguments(aim, rows), "group_aware": not group_blind}

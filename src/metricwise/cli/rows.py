@@ -21,6 +21,9 @@ from .options import ColumnOptions, LabelOptions
 
 __all__ = [
     "Labelled",
+    "check_two_classes",
+    "find_columns",
+    "given_classes",
     "Target",
     "has_order",
     "is_csv",
@@ -208,7 +211,7 @@ def positive_of(given: Sequence[str] | None, known: Sequence[list[Any]]) -> Any:
     return found if len(given) > 1 else found[0]
 
 
-def _classes(given: Sequence[str] | None, targets: Sequence[Target]) -> list[list[Any] | None]:
+def given_classes(given: Sequence[str] | None, targets: Sequence[Target]) -> list[list[Any] | None]:
     """Return the classes that were given, in their order, for each target."""
     found: list[list[Any] | None] = [None] * len(targets)
     for text in given or ():
@@ -254,7 +257,7 @@ def read_labelled(
     """
     table = open_table(path, separator=columns.separator, tick=tick)
     targets = read_targets(table, labels.target or [], labels.missing)
-    declared = said_classes = _classes(classes, targets)
+    declared = said_classes = given_classes(classes, targets)
     positive = positive_of(labels.pos_label, [one.labels for one in targets])
     several = len(targets) > 1
     if isinstance(table, Arrays):
@@ -262,9 +265,9 @@ def read_labelled(
         found: list[ProbabilityColumns] = []
         proba, given = proba_array(table), declared if several else declared[0]
     else:
-        _check_two_classes(targets)
+        check_two_classes(targets)
         known = [*labels.known, *(columns.sensitive_features or ())]
-        found = _find_columns(table, targets, declared, positive, columns, known)
+        found = find_columns(table.path, table.names, targets, declared, positive, columns, known)
         declared = [
             all_classes(own, columns_found, one.labels)
             for own, columns_found, one in zip(declared, found, targets, strict=True)
@@ -290,7 +293,8 @@ def read_labelled(
     )
 
 
-def _check_two_classes(targets: Sequence[Target]) -> None:
+def check_two_classes(targets: Sequence[Target]) -> None:
+    """Refuse a single target of one class."""
     if len(targets) == 1 and len(targets[0].labels) < 2:
         seen = f"one class only, {shown(targets[0].labels[0])}" if targets[0].labels else "no label"
         raise ValueError(f"the target {shown(targets[0].name)} has {seen}; a rule needs rows of two classes or more.")
@@ -311,16 +315,18 @@ def proba_array(table: Arrays) -> Any:
     return table.get("proba")
 
 
-def _find_columns(
-    table: Columns,
+def find_columns(
+    path: str,
+    names: Sequence[str],
     targets: Sequence[Target],
     declared: Sequence[list[Any] | None],
     positive: Any,
     columns: ColumnOptions,
     known: Sequence[str],
 ) -> list[ProbabilityColumns]:
+    """Find the columns of probabilities of each target among names, and say which they are."""
     several, single = len(targets) > 1, single_columns(columns.proba, len(targets))
-    free = [name for name in table.names if name not in known]
+    free = [name for name in names if name not in known]
     found = []
     for at, one in enumerate(targets):
         found.append(
@@ -333,7 +339,7 @@ def _find_columns(
                 classes=declared[at],
                 column=single[at],
                 pos_label=positive[at] if isinstance(positive, list) else positive,
-                who=table.path,
+                who=path,
             )
         )
     for columns_found, one in zip(found, targets, strict=True):

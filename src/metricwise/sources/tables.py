@@ -29,10 +29,10 @@ from ..inputs import (
 from ..inputs.columns import all_classes, check_singles, tables_of_columns
 from ..kernels import code_type
 from ..rows import Rows
-from ..table_files import Stream, Table, batch_rows, open_stream
+from ..table_files import MEMORY_LIMIT, Stream, Table, batch_rows, open_stream
 from .chunked import ChunkedSource
 
-__all__ = ["TableChunks", "proba_columns", "read_table_source"]
+__all__ = ["TableChunks", "proba_columns", "proba_of", "read_table_source", "survey_labels"]
 
 _MOST_LABELS = 10_000
 _ITEM = 256  # bytes that a change along a line takes, with what is made of it
@@ -126,6 +126,17 @@ class _Target:
     labels: list[Any]
     column: Any
     meaning: dict[str, Any] | None
+
+
+def survey_labels(stream: Stream, names: Sequence[str]) -> list[list[Any]]:
+    """Return the distinct labels of each of some columns.
+
+    Parameters
+    ----------
+    stream : Stream
+    names : sequence of str
+    """
+    return [one.labels for one in _survey(stream, names, None, MEMORY_LIMIT)[1]]
 
 
 def _survey(stream: Stream, names: Sequence[str], missing: Any, memory_limit: int) -> tuple[int, list[_Target]]:

@@ -1,0 +1,52 @@
+"""Tables larger than the memory limit: the same rule and decisions as smaller ones, read in batches unasked."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli.shared import document, done, run
+from metricwise.cli import large
+
+
+@pytest.fixture
+def rows(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([0.4, 0.7, 1.0], 300).round(4)
+    p /= p.sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1)[:, :-1] < rng.random((300, 1))).sum(axis=1)
+    table = pd.DataFrame(p, columns=["p_high", "p_low", "p_mid"]).assign(
+        grade=np.array(["high", "low", "mid"])[y], id=np.arange(300), w=rng.integers(1, 3, 300)
+    )
+    for ending, write in {"csv": lambda path: table.to_csv(path, index=False), "parquet": table.to_parquet}.items():
+        write(tmp_path / f"rows.{ending}")
+    return tmp_path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_fit_and_apply_are_those_of_small_tables(rows, ending, monkeypatch):
+    table = rows / f"rows.{ending}"
+    fit = ["fit", table, "-t", "grade", "--metric", "macro_f1", "--weight", "w", "--force", "-o"]
+    apply = ["apply", "RULE", table, "--keep", "id", "--force", "-o"]
+    small = document(*fit, rows / "small.json")
+    decided = document(*[rows / "small.json" if word == "RULE" else word for word in apply], rows / f"small.{ending}")
+    monkeypatch.setattr(large, "MEMORY_LIMIT", 1000)
+    big = document(*fit, rows / "big.json")
+    assert big["value"] == pytest.approx(small["value"], abs=1e-12)
+    again = document(*[rows / "big.json" if word == "RULE" else word for word in apply], rows / f"big.{ending}")
+    assert {**again, "output": None} == {**decided, "output": None}
+    read = pd.read_csv if ending == "csv" else pd.read_parquet
+    pd.testing.assert_frame_equal(read(rows / f"big.{ending}"), read(rows / f"small.{ending}"))
+    assert "read in batches" in done(*fit, rows / "big.json").err
+
+
+def test_options_mean_the_same(rows, monkeypatch):
+    monkeypatch.setattr(large, "MEMORY_LIMIT", 1000)
+    table = rows / "rows.parquet"
+    words = ["fit", table, "-t", "grade", "--metric", "recall", "--force", "-o", rows / "rule.json"]
+    assert document(*words, "--pos-label", "mid", "--classes", "mid,low,high")["value"] > 0
+    assert "time needs all rows in memory" in run(*words[:-3], "--pos-label", "mid", "--time", "id", *words[-3:]).err
+    assert "say which column holds the labels" in run("fit", table, "--metric", "recall", "-o", rows / "x.json").err
+    assert "there is no column 'stars'" in run("fit", table, "-t", "stars", "-m", "f1", "-o", rows / "x.json").err
+    assert not (rows / "x.json").exists()
+    # Decisions to the standard output, or as an array, are made in memory.
+    assert done("apply", rows / "rule.json", table).out.count("\n") == 301
