@@ -77,7 +77,7 @@ def test_refusals(rows, fitted):
         (blind, "--group-blind is for --sensitive-features"),
         (named, "is for a rule by group"),
         (absent, "age"),
-        (page, "neither drawn nor reported on"),
+        (page, "reported on where it is fitted"),
     ):
         assert asked.code != 0
         assert words in " ".join(asked.err.split())

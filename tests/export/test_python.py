@@ -11,7 +11,7 @@ import pytest
 import metricwise as mw
 from metricwise.export import standalone
 from metricwise.losses import Loss
-from metricwise.rules import Link, MixtureRule, WeightedRule
+from metricwise.rules import GroupedRule, Link, MixtureRule, WeightedRule
 
 
 def load(rule):
@@ -128,5 +128,5 @@ def test_what_is_copied_stands_alone():
     """Functions that are copied know nothing of the module that they come from but one another."""
     body = ast.parse(Path(standalone.__file__).read_text(encoding="utf-8")).body
     names = {node.name for node in body if isinstance(node, ast.FunctionDef)}
-    copied = load(MixtureRule((WeightedRule(Loss.argmax(2), (np.arange(2),)),), np.array([1.0])))
-    assert names <= set(copied)
+    mixture = MixtureRule((WeightedRule(Loss.argmax(2), (np.arange(2),)),), np.array([1.0]))
+    assert names <= set(load(GroupedRule((mixture, mixture), ("a", "b"))))

@@ -28,11 +28,17 @@ def report(
     What it is worth on rows with labels, what it decides, what changes for whom, and how to apply it: one HTML file
     that fetches nothing. Give rows that neither the model nor the rule has seen.
     """
+    from .. import GroupedRule
     from ..report import render, summarize, write
     from .judging import metrics_for, own_average
     from .rule_rows import read_labels_for_rule, read_rule
 
     loaded = read_rule(rule)
+    if isinstance(loaded, GroupedRule):
+        raise ValueError(
+            "a rule by group is reported on where it is fitted, by solution.report(path) in Python; evaluate says what it "
+            "is worth here."
+        )
     metrics = metrics_for(judged.metric, loaded)
     average = judged.average or (None if judged.metric else own_average(loaded))
     options: dict[str, Any] = {"average": average, "zero_division": judged.zero_division}
