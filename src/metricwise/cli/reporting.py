@@ -36,8 +36,8 @@ def report(
     loaded = read_rule(rule)
     if isinstance(loaded, GroupedRule):
         raise ValueError(
-            "a rule by group is reported on where it is fitted, by solution.report(path) in Python; evaluate says what it "
-            "is worth here."
+            "a rule by group is reported on where it is fitted, by solution.report(path) in Python; evaluate says what "
+            "it is worth here."
         )
     metrics = metrics_for(judged.metric, loaded)
     average = judged.average or (None if judged.metric else own_average(loaded))
