@@ -13,13 +13,13 @@ RULES = sorted(path for path in FILES.glob("v*/*.json") if not path.name.endswit
 
 
 def said_then(path):
-    """Probabilities, and what was predicted for them."""
+    """Probabilities, what was predicted for them, and what was given beside them."""
     document = json.loads(path.with_suffix(".decisions.json").read_text(encoding="utf-8"))
-    proba = document["proba"]
+    proba, decisions = document.pop("proba"), document.pop("decisions")
     try:
-        return np.array(proba), document["decisions"]
+        return np.array(proba), decisions, document
     except ValueError:  # outputs with classes of their own are a list of arrays
-        return [np.array(part) for part in proba], document["decisions"]
+        return [np.array(part) for part in proba], decisions, document
 
 
 def types(labels):
@@ -33,9 +33,11 @@ def test_no_version_is_missing():
 @pytest.mark.parametrize("path", RULES, ids=[f"{path.parent.name}-{path.stem}" for path in RULES])
 def test_decides_as_it_did(path):
     rule = mw.load_rule(path)
-    proba, decisions = said_then(path)
+    proba, decisions, given = said_then(path)
+    if "cost" in given:
+        given["cost"] = np.array(given["cost"])
     for then in decisions:
-        now = rule.predict(proba) if then["start"] is None else rule.predict(proba, start=then["start"])
+        now = rule.predict(proba, **given, **({} if then["start"] is None else {"start": then["start"]}))
         assert now.tolist() == then["labels"]
         assert types(now.tolist()) == types(then["labels"])
         assert now.dtype.kind == then["kind"]

@@ -192,6 +192,37 @@ def mixture_multioutput(rng):
     return mw.optimize([eta for eta, _ in parts], y, "min_recall", **options).rule, [few(rng, k)[:26] for k in (2, 3)]
 
 
+# ---------------------------------------------------------------- beside probabilities: groups, costs, no class at all
+
+
+def abstaining(rng):
+    eta, codes = fitted(rng, 3)
+    return mw.optimize(eta, named(codes, ["a", "b", "c"]), "accuracy", abstain=0.3, **LINKED).rule, few(rng, 3)
+
+
+def by_group(rng):
+    eta, codes = fitted(rng, 2, n=600)
+    group = np.where(rng.random(600) < 0.4, "x", "y")
+    options = {"subject_to": "demographic_parity <= 0.1", "sensitive_features": group, "confidence": None, **FIXED}
+    beside = {"sensitive_features": ["x", "y"] * 13}
+    return mw.optimize(eta[:, 1], codes, "accuracy", **options).rule, few(rng, 2)[:26, 1], beside
+
+
+def by_groups_drawn(rng):
+    eta, codes = fitted(rng, 2, n=600)
+    group = pd.DataFrame({"sex": np.where(rng.random(600) < 0.4, "f", "m"), "old": rng.random(600) < 0.5})
+    options = {"subject_to": "equalized_odds <= 0.05", "sensitive_features": group, "randomized": True}
+    rule = mw.optimize(eta, codes, "accuracy", confidence=None, random_state=4, **options, **FIXED).rule
+    return rule, few(rng, 2)[:24], {"sensitive_features": [["f", True], ["m", False], ["f", False], ["m", True]] * 6}
+
+
+def row_costs(rng):
+    eta, codes = fitted(rng, 3)
+    costs = rng.exponential(size=(300, 3)).round(2)
+    rule = mw.optimize(eta, named(codes, [1, 2, 5]), "cost", cost=costs, recalibrate=True).rule
+    return rule, few(rng, 3), {"cost": rng.exponential(size=(27, 3)).round(1).tolist()}
+
+
 CASES = (
     binary_text,
     binary_bool,
@@ -215,25 +246,30 @@ CASES = (
     mixture,
     mixture_of_scores,
     mixture_multioutput,
+    abstaining,
+    by_group,
+    by_groups_drawn,
+    row_costs,
 )
 
 
-def write_set(folder):
-    """Write all cases into a folder that is not there yet."""
+def write_set(folder, cases=CASES):
+    """Write cases into a folder that is not there yet."""
     folder.mkdir()
-    for seed, case in enumerate(CASES):
-        rule, proba = case(np.random.default_rng(seed))
+    for seed, case in enumerate(cases):
+        rule, proba, *beside = case(np.random.default_rng(seed))
         rule.to_json(folder / f"{case.__name__}.json")
-        starts = (0, 1000) if isinstance(rule, mw.MixtureRule) else (None,)
-        decisions = [decide(rule, proba, start) for start in starts]
+        starts = (0, 1000) if isinstance(rule, mw.MixtureRule) or case is by_groups_drawn else (None,)
+        given = beside[0] if beside else {}
+        decisions = [decide(rule, proba, start, given) for start in starts]
         arrays = [part.tolist() for part in proba] if isinstance(proba, list) else proba.tolist()
-        text = json.dumps({"proba": arrays, "decisions": decisions}, ensure_ascii=False)
+        text = json.dumps({"proba": arrays, **given, "decisions": decisions}, ensure_ascii=False)
         (folder / f"{case.__name__}.decisions.json").write_text(text.replace("], [", "],\n[") + "\n", encoding="utf-8")
 
 
-def decide(rule, proba, start):
-    """What a rule predicts, from some row on if it draws."""
-    predicted = rule.predict(proba) if start is None else rule.predict(proba, start=start)
+def decide(rule, proba, start, given):
+    """What a rule predicts, from some row on if it draws, with what it is given beside probabilities."""
+    predicted = rule.predict(proba, **given, **({} if start is None else {"start": start}))
     return {"start": start, "kind": predicted.dtype.kind, "labels": predicted.tolist()}
 
 
