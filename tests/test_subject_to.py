@@ -788,7 +788,9 @@ def test_every_engine_finds_the_same(three, labels):
         whole = call()
         with served_by("pieces"):
             cut = call()
-        assert cut.value == pytest.approx(whole.value, abs=1e-12)
+        assert cut.optimized_value == pytest.approx(whole.optimized_value, abs=1e-9)
+        if isinstance(whole.rule, mw.WeightedRule):  # mixtures that are as good by probabilities may not be by labels
+            assert cut.value == pytest.approx(whole.value, abs=1e-12)
         for one, other in zip(cut.constraints, whole.constraints, strict=True):
             assert one.value == pytest.approx(other.value, abs=1e-12)
             assert one.margin == pytest.approx(other.margin, abs=1e-2)  # of steps on the way, which may tie

@@ -22,7 +22,7 @@ _HEAVY = 3  # rules between which others are tried
 _SHAKES = 16
 _TRIED = 24  # rules for each block, of which all together
 _CHOICES = 200  # may be so many where blocks are few
-_SECONDS = 1.0  # of an integer programme, which may then be as far from the best as
+_NODES = 300  # of an integer programme, so that it ends alike on any machine; it may be as far from the best as
 _GAP = 1e-5
 _SWEEPS = 30  # over the blocks, one after the other
 _FIRST_STEPS = 0.3, 1.0, 0.1  # of a loss whose entries of a row differ by 1 at most; the last from the best of both
@@ -209,7 +209,7 @@ def _integers(feasible: Feasible, point: Point, mixture: Point) -> FloatArray | 
             np.concatenate([level, np.ones(n_blocks)]),
             np.concatenate([np.full(len(level), np.inf), np.ones(n_blocks)]),
         ),
-        options={"time_limit": _SECONDS, "mip_rel_gap": _GAP},
+        options={"node_limit": _NODES, "mip_rel_gap": _GAP},
     )
     chosen = _rounded(goal, keep, level, tried, n_blocks)
     if found.x is not None and (chosen is None or -found.fun > goal[chosen].sum()):
