@@ -780,7 +780,8 @@ def test_every_engine_finds_the_same(three, labels):
     calls = [
         lambda: mw.optimize(*binary(300), "recall", subject_to="precision >= 0.4"),
         lambda: mw.optimize(*binary(300), "recall", subject_to="precision >= 0.4", groups=np.arange(300) // 3),
-        lambda: mw.optimize(*three, "kappa", subject_to="recall[urgent] >= 0.6", randomized=True),
+        # By labels: sums of probabilities differ in the last bit, and which rules a local search asks for goes by them.
+        lambda: mw.optimize(*three, "kappa", subject_to="recall[urgent] >= 0.6", randomized=True, confusion="labels"),
         lambda: mw.optimize(p, some, "f1", average="macro", subject_to="precision >= 0.6", **AS_GIVEN),
         lambda: mw.optimize(p[:90], y[:90], "f1", average="micro", subject_to="precision[0, 1] >= 0.5", **AS_GIVEN),
     ]
@@ -788,9 +789,7 @@ def test_every_engine_finds_the_same(three, labels):
         whole = call()
         with served_by("pieces"):
             cut = call()
-        assert cut.optimized_value == pytest.approx(whole.optimized_value, abs=1e-9)
-        if isinstance(whole.rule, mw.WeightedRule):  # mixtures that are as good by probabilities may not be by labels
-            assert cut.value == pytest.approx(whole.value, abs=1e-12)
+        assert cut.value == pytest.approx(whole.value, abs=1e-12)
         for one, other in zip(cut.constraints, whole.constraints, strict=True):
             assert one.value == pytest.approx(other.value, abs=1e-12)
             assert one.margin == pytest.approx(other.margin, abs=1e-2)  # of steps on the way, which may tie
