@@ -8,6 +8,7 @@ from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 
 import metricwise as mw
+from engines import served_by
 from metricwise.details import Details, calibration_bins
 from metricwise.details.rules_along import at_step
 from metricwise.losses import Loss
@@ -359,6 +360,19 @@ def test_the_rows_are_no_copy():
     solution = mw.optimize(p, y, "f1")
     assert isinstance(solution.problem, Problem)
     assert np.shares_memory(solution.problem.source.rows.proba.blocks[0], p)
+
+
+@pytest.mark.parametrize("engine_of_rows", ["chunks of 3", "pieces"])
+def test_every_engine_says_the_same(engine_of_rows):
+    P, y, _ = several_classes(n=200)
+    here = mw.optimize(P, y, "macro_f1", **FIXED).details
+    with served_by(engine_of_rows):
+        solution = mw.optimize(P, y, "macro_f1", **FIXED)
+        assert "<svg" not in solution._repr_html_()  # no pass for a card where rows are not in memory
+        there = solution.details
+        np.testing.assert_allclose(there.curve.confusion, here.curve.confusion, atol=1e-12)
+        np.testing.assert_allclose(there.moves.total, here.moves.total)
+        np.testing.assert_allclose(there.gains.difference, here.gains.difference, atol=1e-12)
 
 
 def test_details_of_other_rows():
