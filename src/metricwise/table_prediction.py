@@ -110,7 +110,7 @@ def _decided(
     """Yield columns of decisions, and those that are kept, batch by batch."""
     columns = {**dict.fromkeys(keep, False), **{name: True for one in found for name in one.columns}}
     labels, start = [label_column(own) for own in rule.schema.decisions], 0
-    for batch in stream.batches(columns, batch_rows(len(columns), memory_limit)):
+    for batch in stream.batches(columns, batch_rows(8 * len(columns), memory_limit)):
         proba = reader.rows(Piece(proba_of(batch, found, reader)), start).proba
         codes = rule.decide(proba, start) if isinstance(rule, MixtureRule) else rule.decide(proba)
         decided = [own.take(arrow().array(codes[:, m])) for m, own in enumerate(labels)]

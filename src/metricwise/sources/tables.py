@@ -35,6 +35,7 @@ from .chunked import ChunkedSource
 __all__ = ["TableChunks", "proba_columns", "proba_of", "read_table_source", "survey_labels"]
 
 _MOST_LABELS = 10_000
+_FIRST = 16  # times as few rows are read to see what a row takes
 _ITEM = 256  # bytes that a change along a line takes, with what is made of it
 
 
@@ -79,8 +80,9 @@ def read_table_source(
     beside = [name for name in (*names, sample_weight, groups) if name is not None]
     found, declared = _find(stream, table, targets, classes, pos_label, beside, who)
     numbers = dict.fromkeys((name for one in found for name in one.columns), True)
-    n_batch = batch_rows(len(numbers) + len(beside), table.memory_limit)
-    first = _numbers_only(next(stream.batches(numbers, n_batch)).slice(0, 1), stream.title)
+    some = next(stream.batches(numbers, batch_rows(8 * len(numbers), table.memory_limit // _FIRST)))
+    first = _numbers_only(some.slice(0, 1), stream.title)
+    n_batch = batch_rows(some.nbytes // some.num_rows + 8 * len(beside), table.memory_limit)
     head, given = _head(first, found, targets, declared, isinstance(y, (list, tuple)))
     head = head._replace(weight=sample_weight)
     options = {"missing": missing, "normalize": normalize, "weight_kind": weight_kind}
@@ -143,7 +145,7 @@ def _survey(stream: Stream, names: Sequence[str], missing: Any, memory_limit: in
     """Read the columns of labels, and nothing else."""
     n_rows, distinct = 0, [_Distinct(name, stream.title) for name in names]
     columns = dict.fromkeys(names or stream.names[:1], False)
-    for batch in stream.batches(columns, batch_rows(len(columns), memory_limit)):
+    for batch in stream.batches(columns, batch_rows(8 * len(columns), memory_limit)):
         n_rows += batch.num_rows
         for one in distinct:
             one.add(batch.column(one.name))

@@ -21,8 +21,8 @@ __all__ = ["MEMORY_LIMIT", "Stream", "Table", "batch_rows", "open_stream"]
 
 MEMORY_LIMIT = 1 << 28
 _LEAST_LIMIT = 1 << 20
-_SHARE = 16  # batches, and what is made of them, that are held at a time at the most
-_FEWEST, _MOST = 1 << 12, 1 << 18  # rows of a batch
+_SHARE = 6  # batches, and what is made of them, that are held at a time at the most
+_FEWEST, _MOST = 1 << 12, 1 << 20  # rows of a batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +120,9 @@ class Stream(ABC):
         """Yield record batches of any size."""
 
 
-def batch_rows(n_columns: int, memory_limit: int) -> int:
-    """Return how many rows are read at a time."""
-    return max(_FEWEST, min(_MOST, memory_limit // (_SHARE * 8 * max(n_columns, 1))))
+def batch_rows(row_bytes: int, memory_limit: int) -> int:
+    """Return how many rows are read at a time: many, for threads that have counted one batch wait for the next."""
+    return max(_FEWEST, min(_MOST, memory_limit // (_SHARE * max(row_bytes, 1))))
 
 
 def open_stream(table: Table) -> Stream:
