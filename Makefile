@@ -61,6 +61,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/out_of_memory.py
 	$(BIN)/python benchmarks/tuning_speed.py
 	$(BIN)/python benchmarks/home_ground.py
 	$(BIN)/python -m benchmarks.promises

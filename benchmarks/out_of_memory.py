@@ -160,12 +160,13 @@ def in_process(measure: str, paths: list[str]) -> dict[str, float]:
 
 
 def row(folder: Path, n_rows: int, with_dask: bool) -> dict[str, Any]:
-    paths = files(folder, n_rows)
+    paths, busy = files(folder, n_rows), os.getloadavg()[0]
     reading, one, call = (in_process(name, paths) for name in ("reading", "pass", "call"))
     dask = in_process("dask", paths) if with_dask else None
     ratio = one["seconds"] / reading["seconds"]
     return {
         "rows": f"{n_rows:,}",
+        "load before": f"{busy:.1f}",
         "pyarrow reads, s": significant(reading["seconds"]),
         "one pass, s": significant(one["seconds"]),
         "times": f"{ratio:.2f}",
@@ -184,13 +185,13 @@ def row(folder: Path, n_rows: int, with_dask: bool) -> dict[str, Any]:
     }
 
 
-def markdown(rows: list[dict[str, Any]], size: int, busy: float) -> str:
+def markdown(rows: list[dict[str, Any]], size: int) -> str:
     machine = facts()
     return f"""# Out of memory
 
 Made by `python benchmarks/out_of_memory.py`, which says how. {machine["processor"]}, {machine["cores"]} cores, Python
 {machine["Python"]}, NumPy {machine["numpy"]}; metricwise {machine["metricwise"]}. {METRIC}, {CLASSES} classes, float32;
-{size / 1e9:.1f} GB of Parquet in all. The load from other work was {busy:.1f} before the first figure, and slows them.
+{size / 1e9:.1f} GB of Parquet in all. Load from other work, which slows all figures, is that before each row.
 *One pass* counts two rules; *behind a link* every probability is recalibrated on the way, and logarithms and
 exponentials take longer than reading. *passes*: of the solver, over all rows; the looks at the labels and the sample
 come besides. *peak MB*: of the whole process.
@@ -201,14 +202,13 @@ come besides. *peak MB*: of the whole process.
 
 def main(arguments: argparse.Namespace) -> None:
     steps = [1_000_000] if arguments.quick else [5_000_000, 10_000_000, 20_000_000, 50_000_000]
-    busy = os.getloadavg()[0]
     folder = Path(arguments.data)
     make(folder, steps[-1])
     rows = []
     for n_rows in steps:
-        rows.append(row(folder, n_rows, with_dask=n_rows in (steps[0], steps[-1])))
+        rows.append(row(folder, n_rows, with_dask=n_rows in (arguments.dask or (steps[0], steps[-1]))))
         print(rows[-1], flush=True)
-    text = markdown(rows, sum(Path(path).stat().st_size for path in files(folder, steps[-1])), busy)
+    text = markdown(rows, sum(Path(path).stat().st_size for path in files(folder, steps[-1])))
     print(text)
     if not arguments.quick:
         write_csv(arguments.output / "out_of_memory.csv", rows)
@@ -219,6 +219,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=HERE)
     parser.add_argument("--data", default=str(Path(tempfile.gettempdir()) / "metricwise_out_of_memory"))
+    parser.add_argument("--dask", type=int, nargs="*", help="numbers of rows that Dask is measured with, too")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
