@@ -81,4 +81,4 @@ constraints:
 	rm -rf .venv-constraints
 
 clean:
-	rm -rf $(VENV) build src/metricwise/kernels/_compiled.c src/metricwise/kernels/*.so .mypy_cache .ruff_cache .pytest_cache .import_linter_cache docs/_build docs/api/generated
+	rm -rf $(VENV) build src/metricwise/kernels/_compiled.c src/metricwise/kernels/*.so .mypy_cache .ruff_cache .pytest_cache .import_linter_cache docs/_build docs/api/generated docs/examples

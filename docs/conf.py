@@ -18,8 +18,11 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "examples/*.ipynb"]
 templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
@@ -38,6 +41,22 @@ numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 numpydoc_validation_checks = set()
+
+# Examples
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "examples",
+    "ignore_pattern": r"serving",
+    "doc_module": ("metricwise",),
+    "reference_url": {"metricwise": None},
+    "backreferences_dir": "examples/backreferences",
+    "matplotlib_animations": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+    "min_reported_time": 5,
+}
 
 # Site
 html_theme = "pydata_sphinx_theme"
