@@ -67,6 +67,7 @@ __all__ = [
     "row_keys",
     "scattered",
     "tally",
+    "work_alone",
 ]
 
 VARIABLE = "METRICWISE_KERNELS"
@@ -119,3 +120,9 @@ def in_use() -> str:
 def max_threads() -> int:
     """Return how many threads a large pass would use now."""
     return 1 if _twins is _numpy else int(_twins.max_threads())
+
+
+def work_alone() -> None:
+    """Let passes that the calling thread makes from now on use no thread but itself."""
+    if _twins is not _numpy:
+        _twins.work_alone()

@@ -34,6 +34,7 @@ cdef extern from "_loops.h" nogil:
         int32_t bin[MW_ROWS]
         int32_t kind[MW_ROWS]
     int mw_max_threads()
+    void mw_work_alone()
     int mw_has_openmp()
     double *mw_aligned(size_t numbers, void **held)
     void mw_load_f32(const char *base, ptrdiff_t row, ptrdiff_t cls, int n, int k, double *tile)
@@ -127,6 +128,11 @@ def _after_fork():
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def work_alone():
+    """Let passes that the calling thread makes from now on use no thread but itself."""
+    mw_work_alone()
 
 
 def max_threads():

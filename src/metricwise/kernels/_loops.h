@@ -20,9 +20,11 @@
 #include <omp.h>
 static int mw_max_threads(void) { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
 static int mw_has_openmp(void) { return 1; }
+static void mw_work_alone(void) { omp_set_num_threads(1); } /* of the calling thread; others keep theirs */
 #else
 static int mw_max_threads(void) { return 1; }
 static int mw_has_openmp(void) { return 0; }
+static void mw_work_alone(void) {}
 #endif
 
 #define MW_ROWS 128
@@ -85,6 +87,14 @@ static inline void mw_fetch(const char *at, ptrdiff_t row, ptrdiff_t bytes)
     {                                                                                                                \
         ptrdiff_t bytes = cls == (ptrdiff_t)sizeof(type) || k == 1 ? k * (ptrdiff_t)sizeof(type) : 0;                \
         int b = 0;                                                                                                   \
+        if (row == (ptrdiff_t)sizeof(type)) { /* columns: each is a stream of its own, as those of a table are */    \
+            for (int j = 0; j < k; j++) {                                                                            \
+                const type *restrict column = (const type *)(base + j * cls);                                        \
+                double *restrict out = tile + (ptrdiff_t)j * MW_STEP;                                                \
+                for (b = 0; b < n; b++) out[b] = (double)column[b];                                                  \
+            }                                                                                                        \
+            return;                                                                                                  \
+        }                                                                                                            \
         for (; b + 7 < n; b += 8) {                                                                                  \
             if (bytes) mw_fetch(base + b * row, row, bytes);                                                         \
             for (int j = 0; j < k; j++)                                                                              \
@@ -228,7 +238,24 @@ MW_CLONES static void mw_decide_diagonal(int k, const double *restrict tile, con
         best[b] = tile[b] * d0 + v0;
         code[b] = 0;
     }
-    for (int j = 1; j < k; j++) {
+    int j = 1;
+    for (; j + 2 < k; j += 3) { /* three classes per trip to memory */
+        const double *restrict t = tile + (ptrdiff_t)j * MW_STEP;
+        double d1 = d[j], d2 = d[j + 1], d3 = d[j + 2], v1 = v[j], v2 = v[j + 1], v3 = v[j + 2];
+        for (int b = 0; b < MW_ROWS; b++) {
+            double lowest = best[b], score = t[b] * d1 + v1;
+            int64_t at = code[b];
+            at = score < lowest ? j : at;
+            lowest = score < lowest ? score : lowest;
+            score = t[b + MW_STEP] * d2 + v2;
+            at = score < lowest ? j + 1 : at;
+            lowest = score < lowest ? score : lowest;
+            score = t[b + 2 * MW_STEP] * d3 + v3;
+            code[b] = score < lowest ? j + 2 : at;
+            best[b] = score < lowest ? score : lowest;
+        }
+    }
+    for (; j < k; j++) {
         const double *restrict t = tile + (ptrdiff_t)j * MW_STEP;
         double dj = d[j], vj = v[j];
         for (int b = 0; b < MW_ROWS; b++) {
@@ -249,7 +276,24 @@ MW_CLONES static void mw_decide_offset(int k, const double *restrict tile, const
         best[b] = tile[b] * d0 + total[b] * v0;
         code[b] = 0;
     }
-    for (int j = 1; j < k; j++) {
+    int j = 1;
+    for (; j + 2 < k; j += 3) {
+        const double *restrict t = tile + (ptrdiff_t)j * MW_STEP;
+        double d1 = d[j], d2 = d[j + 1], d3 = d[j + 2], v1 = v[j], v2 = v[j + 1], v3 = v[j + 2];
+        for (int b = 0; b < MW_ROWS; b++) {
+            double sum = total[b], lowest = best[b], score = t[b] * d1 + sum * v1;
+            int64_t at = code[b];
+            at = score < lowest ? j : at;
+            lowest = score < lowest ? score : lowest;
+            score = t[b + MW_STEP] * d2 + sum * v2;
+            at = score < lowest ? j + 1 : at;
+            lowest = score < lowest ? score : lowest;
+            score = t[b + 2 * MW_STEP] * d3 + sum * v3;
+            code[b] = score < lowest ? j + 2 : at;
+            best[b] = score < lowest ? score : lowest;
+        }
+    }
+    for (; j < k; j++) {
         const double *restrict t = tile + (ptrdiff_t)j * MW_STEP;
         double dj = d[j], vj = v[j];
         for (int b = 0; b < MW_ROWS; b++) {

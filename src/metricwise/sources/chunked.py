@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import Schema
+from ..kernels import work_alone
 from ..rows import Rows
 from .base import LazySource, changed, join_rows
 from .memory import MemorySource
@@ -20,12 +24,16 @@ __all__ = ["ChunkedSource", "Chunks"]
 
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
+Read = Callable[[], Rows]
+
+_WORKERS = min(os.cpu_count() or 1, 4)  # decoding takes longer than counting, and chunks that are held take memory
 
 
 class Chunks(Protocol):
     """Some rows at a time, in order; each lot says at `start` how many rows come before it.
 
-    Whatever gives the same rows whenever it is gone through will do: chunks may be read anew in every pass.
+    Whatever gives the same rows whenever it is gone through will do: chunks may be read anew in every pass. `reads`
+    yields what makes rows of each, in order, so that several threads can do so at a time.
 
     Attributes
     ----------
@@ -44,7 +52,7 @@ class Chunks(Protocol):
     @property
     def weighted(self) -> bool: ...
 
-    def __iter__(self) -> Iterator[Rows]: ...
+    def reads(self) -> Iterator[Read]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +103,9 @@ class ChunkedSource(LazySource):
         chunks = _Cut([source.rows.take(slice(start, start + n_rows)) for start in starts])
         return cls(chunks, source.schema, source.passes)
 
-    def _read(self) -> Iterator[Rows]:
-        for chunk in self.chunks:
-            yield changed(chunk, self.changes)
+    def _reads(self) -> Iterator[Read]:
+        for read in self.chunks.reads():
+            yield read
             if self.passes.listener is not None:
                 self.passes.listener()
 
@@ -122,17 +130,34 @@ class ChunkedSource(LazySource):
         return self.most
 
     def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
-        """Ask chunk by chunk, and add up in order."""
-        return reduce(add, map(ask, self._read()))
+        """Ask several chunks at a time while the next are read, and add up in order."""
+        return reduce(add, _answers(lambda read: ask(changed(read(), self.changes)), self._reads()))
 
     def take(self, rows: IntArray) -> Rows:
         """Return the rows at ascending positions, in memory."""
         found = []
-        for chunk in self._read():
+        for read in self._reads():
+            chunk = changed(read(), self.changes)
             begin, end = np.searchsorted(rows, (chunk.start, chunk.start + chunk.n_rows))
             if begin < end:
                 found.append(chunk.take(rows[begin:end] - chunk.start))
         return join_rows(found)
+
+
+def _answers(answer: Callable[[Read], T], reads: Iterator[Read]) -> Iterator[T]:
+    """Yield the answers of chunks in order, each counted by one thread.
+
+    Threads that share a chunk would wait for the next one at full speed, and take the processor from those that decode
+    it. One that has a chunk to itself sleeps.
+    """
+    with ThreadPoolExecutor(_WORKERS, initializer=work_alone) as pool:
+        asked: deque[Future[T]] = deque()
+        for read in reads:
+            asked.append(pool.submit(answer, read))
+            if len(asked) > _WORKERS:
+                yield asked.popleft().result()
+        while asked:
+            yield asked.popleft().result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,5 +179,5 @@ class _Cut:
     def weighted(self) -> bool:
         return self.chunks[0].weight is not None
 
-    def __iter__(self) -> Iterator[Rows]:
-        return iter(self.chunks)
+    def reads(self) -> Iterator[Read]:
+        return (partial(Rows.take, chunk, slice(None)) for chunk in self.chunks)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from ..inputs.columns import all_classes, check_singles, tables_of_columns
 from ..kernels import code_type
 from ..rows import Rows
 from ..table_files import MEMORY_LIMIT, Stream, Table, batch_rows, open_stream
-from .chunked import ChunkedSource
+from .chunked import ChunkedSource, Read
 
 __all__ = ["TableChunks", "proba_columns", "proba_of", "read_table_source", "survey_labels"]
 
@@ -465,12 +466,12 @@ class TableChunks:
         """Whether rows have weights."""
         return self.layout.weight is not None
 
-    def __iter__(self) -> Iterator[Rows]:
+    def reads(self) -> Iterator[Read]:
+        """Yield what makes rows of each batch."""
         start, check = 0, not vars(self).get("_checked", False)
         for batch in self.stream.batches(self.layout.columns, self.n_batch):
-            rows = self.layout.rows(batch, start, check)
-            start += rows.n_rows
-            yield rows
+            yield partial(self.layout.rows, batch, start, check)
+            start += batch.num_rows
         if start != self.n_rows:
             raise RuntimeError(
                 f"{self.stream.title}: there were {self.n_rows} rows at first, and {start} in a later pass."

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..inputs import Data, Piece, PieceReader, distinct_values, host_array
 from ..rows import Rows
-from .chunked import ChunkedSource
+from .chunked import ChunkedSource, Read
 
 __all__ = ["read_tensor"]
 
@@ -91,9 +92,12 @@ class _Batches:
     def weighted(self) -> bool:
         return self.weight is not None
 
-    def __iter__(self) -> Iterator[Rows]:
+    def reads(self) -> Iterator[Read]:
+        """Yield what makes rows of each batch."""
         step = max(1, _ENTRIES // int(np.prod(self.proba.shape[1:])))
-        for start in range(0, self.n_rows, step):
-            some = slice(start, min(start + step, self.n_rows))
-            others = (None if values is None else values[some] for values in (self.y, self.weight, self.groups))
-            yield self.reader.rows(Piece(host_array(self.proba[some]), *others), start)
+        return (partial(self._rows, start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step))
+
+    def _rows(self, start: int, stop: int) -> Rows:
+        some = slice(start, stop)
+        others = (None if values is None else values[some] for values in (self.y, self.weight, self.groups))
+        return self.reader.rows(Piece(host_array(self.proba[some]), *others), start)

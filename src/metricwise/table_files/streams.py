@@ -21,7 +21,7 @@ __all__ = ["MEMORY_LIMIT", "Stream", "Table", "batch_rows", "open_stream"]
 
 MEMORY_LIMIT = 1 << 28
 _LEAST_LIMIT = 1 << 20
-_SHARE = 6  # batches, and what is made of them, that are held at a time at the most
+_SHARE = 12  # batches, and what is made of them, that are held at a time at the most: four threads count
 _FEWEST, _MOST = 1 << 12, 1 << 20  # rows of a batch
 
 
@@ -121,7 +121,7 @@ class Stream(ABC):
 
 
 def batch_rows(row_bytes: int, memory_limit: int) -> int:
-    """Return how many rows are read at a time: many, for threads that have counted one batch wait for the next."""
+    """Return how many rows are read at a time."""
     return max(_FEWEST, min(_MOST, memory_limit // (_SHARE * max(row_bytes, 1))))
 
 
