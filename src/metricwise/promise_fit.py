@@ -143,6 +143,7 @@ class _Task:
         self.problem, self.pledge, self.settings, self.seed, self.stage = problem, pledge, settings, seed, stage
         self.none = np.zeros((len(pledge.constraints), 2))
         self.tried: tuple[Candidate, ...] = ()
+        self._known: dict[tuple[int, float], tuple[Found, FloatArray]] = {}
 
     @cached_property
     def rows(self) -> tuple[InMemory, bool]:
@@ -176,17 +177,25 @@ class _Task:
         return best
 
     def _tightened(self, search: Search, confidence: float) -> tuple[Found, FloatArray]:
+        """Return what :meth:`_tighten` does, which is asked for margins first and for the rule later."""
+        known = self._known.get((id(search), confidence))
+        if known is None:
+            known = self._known[id(search), confidence] = self._tighten(search, confidence)
+        return known
+
+    def _tighten(self, search: Search, confidence: float) -> tuple[Found, FloatArray]:
         """Tighten bounds until the limits of what is counted keep them; a mixture goes ahead of a single rule.
 
         The first rule that passes is taken. The further the search has gone from where it began, the more rules had
         their chance, and the more it takes to pass: those that differ in little are hardly more than one. Of
         proportions variances tell how many rows two rules have in common, and what a Brownian motion passes at some
-        time grows with the logarithm of the time. Two decisions have one way to go; twice as many count as one more.
+        time grows with the logarithm of the time. Two decisions have one way to go, which counts as one and a half, for
+        the best of neighbouring thresholds is taken; each time that there are twice as many, half of one is added.
         No loss around the best one is tried, as where nothing is promised: what that adds is luck on the rows given.
         """
         single = not self.settings.randomized
         margins, begin = self.none, np.zeros(len(self.none))  # and the variances to begin with
-        ways = 1.0 + np.log2(self.problem.schema.decision_width - 1)
+        ways = 1.5 + np.log2(self.problem.schema.decision_width - 1) / 2
         for one in (False, True) if single and not search.sweeps else (single,):
             for step in range(_STEPS):
                 found = search.best(margins, single=one)
