@@ -12,6 +12,9 @@ import pytest
 from distributed import Client, LocalCluster
 
 import metricwise as mw
+import strategies as s
+import test_engines
+import test_optimality
 from engines import served_by
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
@@ -70,6 +73,22 @@ def test_solvers_of_every_form(cluster, metric, confusion):
     whole = mw.optimize(eta, y, **call)
     with served_by("dask"):
         check(mw.optimize(eta, y, **call), whole)
+
+
+@pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
+@pytest.mark.parametrize("layout", ["binary", "array", "list"])
+def test_the_laws_of_engines(cluster, confusion, layout):
+    for options in ((False, False, False), (True, True, True)):
+        test_engines.check_agreement("dask", confusion, 3, layout, options)
+
+
+@pytest.mark.parametrize("name", ["f1", "quadratic_kappa"])
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_the_best_of_everything_there_is(cluster, name, average):
+    rng = np.random.default_rng(5)
+    with served_by("dask"):
+        for _ in range(2):
+            test_optimality.check_path(s.random_tiny(rng, max_outputs=2), name, average)
 
 
 def test_a_worker_killed_in_the_middle_of_a_pass(cluster, tmp_path):

@@ -37,6 +37,11 @@ def draw(rng, layout, n=37):
 @settings(max_examples=30)
 @given(seed=seeds, layout=st.sampled_from(["binary", "array", "list"]), options=st.tuples(*[st.booleans()] * 3))
 def test_engines_agree(engine, confusion, seed, layout, options):
+    check_agreement(engine, confusion, seed, layout, options)
+
+
+def check_agreement(engine, confusion, seed, layout, options):
+    """Counts, shares, walks, changes and samples are those of the rows in memory."""
     rng = np.random.default_rng(seed)
     weighted, linked, shifted = options
     proba, codes = draw(rng, layout)

@@ -93,6 +93,8 @@ class DaskSource(LazySource):
 
     def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
         """Ask every piece where it lies, and add up in a tree, in order."""
+        if ask is not Rows.tally:
+            self._known()  # before the question is packed: a client that waits while it packs may wait for ever
         total: T = compute(add_up(self._asked(self.pieces, ask), add))
         return total
 
@@ -108,15 +110,15 @@ class DaskSource(LazySource):
         question = leaf(_Question(self.changes, ask))
         return [call(_answer, piece, question) for piece in pieces]
 
+    def _known(self) -> dict[str, Any]:
+        """What has been counted of labels and weights, the classes in any case: they travel with questions."""
+        weights = {"class_weights": self.class_weights} if self.labelled else {}
+        return {**super()._known(), **weights}
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what travels with a question: all but rows, samples of them, and who listens to passes."""
-        state = {
-            **self._known(),
-            **{name: vars(self)[name] for name in ("starts", "schema", "has_labels", "has_weights")},
-        }
-        if self.labelled:
-            state["class_weights"] = self.class_weights
-        return {**state, "pieces": (), "passes": Passes(), "changes": ()}
+        state = {name: vars(self)[name] for name in ("starts", "schema", "has_labels", "has_weights")}
+        return {**super()._known(), **state, "pieces": (), "passes": Passes(), "changes": ()}
 
 
 class _Question:
