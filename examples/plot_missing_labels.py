@@ -1,0 +1,114 @@
+"""
+Several outputs with missing labels
+===================================
+
+A dealer wants to know the state of a used car before anybody has looked at it: a grade for the brakes, whether the
+tyres must be replaced, and how much rust there is. These are three outputs, of four, two and three classes, and each is
+judged by a metric of its own. Inspections cost money, so few cars have had all three.
+
+Dropping incomplete rows would leave next to nothing. Here, every label that there is gets used.
+"""
+
+# %%
+# Cars and inspections
+# --------------------
+# The cars are simulated. Half of them have had their brakes inspected, fewer their tyres, and fewer still were checked
+# for rust. A label that is missing is NaN.
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, f1_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import metricwise as mw
+
+rng = np.random.default_rng(0)
+n_cars = 8_000
+X = pd.DataFrame(
+    {
+        "age": rng.uniform(0, 15, n_cars),
+        "mileage": rng.gamma(4, 2.5, n_cars),
+        "by_the_sea": (rng.random(n_cars) < 0.3).astype(int),
+        "price": rng.normal(size=n_cars),
+    }
+)
+noise = rng.normal(size=(3, n_cars))
+brakes = 0.25 * X["mileage"] + 0.1 * X["age"] - 0.5 * X["price"] + 1.2 * noise[0]
+tyres = 0.3 * X["mileage"] - 0.4 * X["price"] + noise[1]
+rust = 0.25 * X["age"] + 1.2 * X["by_the_sea"] - 0.3 * X["price"] + noise[2]
+Y = pd.DataFrame(
+    {
+        "brakes": np.digitize(brakes, [3.5, 5.0, 6.5]),
+        "tyres": np.where(tyres > 5, "replace", "fine"),
+        "rust": np.array(["none", "some", "severe"])[np.digitize(rust, [3, 5])],
+    }
+).astype(object)
+Y = Y.mask(rng.random(Y.shape) > [0.5, 0.35, 0.25])
+X_train, X_test, Y_train, Y_test = train_test_split(X, Y, train_size=2_000, random_state=0)
+
+complete = Y_train.notna().all(axis=1)
+print(f"{len(Y_train)} cars, {complete.sum()} of them with all three labels")
+print(Y_train.head().fillna("-").to_string(index=False))
+
+# %%
+# One metric for each output
+# --------------------------
+# `metric` takes a dict by the columns of `Y`. The class that F1 is about stands in brackets. A logistic regression is
+# fitted for each output on the rows with that label, and each output gets a rule of its own.
+
+metrics = {"brakes": "quadratic_kappa", "tyres": "f1[replace]", "rust": "balanced_accuracy"}
+logistic = make_pipeline(StandardScaler(), LogisticRegression())
+model = mw.MetricOptimalClassifierCV(logistic, metric=metrics).fit(X_train, Y_train)
+print(model.rule_.describe())
+
+# %%
+# On other cars
+# -------------
+# scikit-learn's functions take no missing labels, so each output is scored on the cars that were inspected for it.
+# Using all labels helps, and so does deciding by the metric.
+
+on_complete = mw.MetricOptimalClassifierCV(logistic, metric=metrics).fit(X_train[complete], Y_train[complete])
+decisions = {
+    "complete rows, most probable class": on_complete.estimator_.predict(X_test),
+    "all labels, most probable class": model.estimator_.predict(X_test),
+    "all labels, rule for the metric": model.predict(X_test),
+}
+score_functions = {
+    "brakes": lambda y, decided: cohen_kappa_score(y.astype(int), decided.astype(int), weights="quadratic"),
+    "tyres": lambda y, decided: f1_score(y, decided, pos_label="replace"),
+    "rust": balanced_accuracy_score,
+}
+scores = pd.DataFrame(index=list(metrics), columns=list(decisions), dtype=float)
+for name, decided in decisions.items():
+    for output, column in zip(metrics, np.asarray(decided).T, strict=True):
+        inspected = Y_test[output].notna()
+        scores.loc[output, name] = score_functions[output](Y_test.loc[inspected, output], column[inspected])
+print(scores.T.round(3))
+
+# %%
+# `score` does the same: it leaves out what is missing and returns the mean of the three.
+
+print(f"mean of the last line {scores.iloc[:, -1].mean():.3f}, model.score {model.score(X_test, Y_test):.3f}")
+
+# %%
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), width_ratios=[1, 2.4], layout="constrained")
+codes = Y_train.head(40).apply(lambda column: pd.Categorical(column).codes)
+left.imshow(np.ma.masked_less(codes, 0), aspect="auto", cmap="viridis", interpolation="none")
+left.set(
+    title="Labels of 40 cars", xticks=range(3), xticklabels=list(metrics), yticks=[], ylabel="white: not inspected"
+)
+labels = ["brakes\n(quadratic kappa)", "tyres\n(F1)", "rust\n(balanced accuracy)"]
+scores.set_axis(labels).plot.bar(ax=right, rot=0, width=0.8, color=["lightgrey", "tab:orange", "tab:blue"])
+for bars in right.containers:
+    right.bar_label(bars, fmt="%.2f", fontsize="small")
+right.set(title="Scores on other cars", ylim=(0, 1), xlabel="")
+right.legend(frameon=False, loc="upper left", fontsize="small")
+right.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %%
+# See :doc:`/guide` for several outputs that share a metric, pooled or averaged.

@@ -1,0 +1,105 @@
+"""
+Tags for articles: micro or macro
+=================================
+
+An article may have several tags or none, and a model gives a probability for every tag. What remains is to choose a
+threshold, or one for each tag, and 0.5 is rarely a good choice: rare tags hardly ever reach it.
+
+Which thresholds are right depends on how the scores of the tags are averaged. Micro-F1 pools all decisions, so that
+frequent tags dominate, and needs one threshold. Macro-F1 is the mean over the tags, so that rare ones count the same,
+and needs one threshold each.
+"""
+
+# %%
+# Articles
+# --------
+# Thirty simulated features stand for an embedding of the text. The most frequent tag is on a third of the articles, the
+# rarest on two in a hundred, and some tags are easier to recognise than others.
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import cross_val_predict, train_test_split
+from sklearn.multiclass import OneVsRestClassifier
+
+import metricwise as mw
+
+shares = {"politics": 0.35, "sport": 0.25, "economy": 0.20, "culture": 0.12}
+shares |= {"science": 0.08, "travel": 0.05, "health": 0.04, "chess": 0.02}
+tags = list(shares)
+
+rng = np.random.default_rng(0)
+topics = rng.normal(size=(12_000, 8))
+X = topics @ rng.normal(scale=0.5, size=(8, 30)) + rng.normal(size=(12_000, 30))
+clarity = np.array([2.0, 3.0, 1.2, 2.5, 1.0, 2.0, 1.2, 3.0])
+relevance = pd.DataFrame(clarity * topics + rng.normal(size=topics.shape), columns=tags)
+Y = (relevance.rank(pct=True) > 1 - pd.Series(shares)).astype(int)
+X_train, X_test, Y_train, Y_test = train_test_split(X, Y, train_size=4_000, random_state=0)
+
+# %%
+# One model, two sets of thresholds
+# ---------------------------------
+# The same out-of-fold probabilities serve both averages. As data frames they carry the names of the tags into the rule.
+
+model = OneVsRestClassifier(LogisticRegression(max_iter=1_000))
+proba = pd.DataFrame(cross_val_predict(model, X_train, Y_train, method="predict_proba"), columns=tags)
+solutions = {average: mw.optimize(proba, Y_train, metric="f1", average=average) for average in ("micro", "macro")}
+for average, solution in solutions.items():
+    gain = solution.gain
+    print(f"{average}: gain on new rows {gain.estimate:+.3f}, 95 % interval {gain.low:+.3f} to {gain.high:+.3f}")
+
+# %%
+# On new articles
+# ---------------
+# By scikit-learn, each rule wins by the average that it was fitted for:
+
+new_proba = pd.DataFrame(model.fit(X_train, Y_train).predict_proba(X_test), columns=tags)
+decisions = {"threshold 0.5": (new_proba > 0.5).astype(int)}
+decisions |= {f"rule for {average}-F1": solution.rule.predict(new_proba) for average, solution in solutions.items()}
+scores = pd.DataFrame(
+    {
+        name: {f"{average}-F1": f1_score(Y_test, decided, average=average) for average in ("micro", "macro")}
+        for name, decided in decisions.items()
+    }
+).T
+print(scores.round(3))
+
+# %%
+# The thresholds
+# --------------
+# `rule.threshold` has them, on the probabilities of the model. Probabilities are recalibrated tag by tag, so the one
+# threshold of micro-F1 is not quite the same number for all tags. For macro-F1, `threshold_range` is the interval of
+# thresholds that are as good, within the error of so many rows. It is wide for rare tags, which have few.
+
+thresholds = pd.DataFrame({average: solution.rule.threshold for average, solution in solutions.items()}, index=tags)
+low, high = solutions["macro"].threshold_range.T
+print(thresholds.assign(low=low, high=high).round(2))
+
+# %%
+f1 = pd.DataFrame({name: f1_score(Y_test, decided, average=None) for name, decided in decisions.items()}, index=tags)
+rows = np.arange(len(tags))
+colors, markers = dict(zip(decisions, ["grey", "tab:orange", "tab:blue"], strict=True)), "soD"
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.2), sharey=True, layout="constrained")
+left.axvline(0.5, color="grey", linestyle=":")
+left.hlines(rows, low, high, color="tab:blue", alpha=0.25, linewidth=8, label="as good for macro-F1")
+left.plot(thresholds["micro"], rows, "o", color="tab:orange", label="micro-F1")
+left.plot(thresholds["macro"], rows, "D", color="tab:blue", label="macro-F1")
+left.set(
+    title="Thresholds",
+    xlabel="threshold on the probability",
+    xlim=(0, 0.6),
+    yticks=rows,
+    yticklabels=[f"{tag}, {share:.0%}" for tag, share in shares.items()],
+)
+right.hlines(rows, f1.min(axis=1), f1.max(axis=1), color="lightgrey", zorder=1)
+for (name, values), marker in zip(f1.items(), markers, strict=True):
+    right.plot(values, rows, marker, color=colors[name], label=name)
+right.set(title="F1 of each tag on new articles", xlabel="F1", xlim=(0, 1))
+right.invert_yaxis()
+for ax in (left, right):
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False, fontsize="small")
+    ax.spines[["top", "right"]].set_visible(False)
+plt.show()
