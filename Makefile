@@ -33,7 +33,7 @@ demo: $(STAMP)
 # Twice: once with the kernels that serve here, compiled if there is a C compiler, and once with their NumPy twins, where
 # what makes no pass of its own need not run again: metrics, which are algebra, files, commands, pictures, pages, experiments.
 WITHOUT_PASSES := cli export metrics reproduction $(addsuffix .py,$(addprefix test_,cards cluster default_benchmark demo \
-	dependencies displays generalisation_study home_ground imports promise_benchmark report report_in_browser serving \
+	dependencies displays examples generalisation_study home_ground imports promise_benchmark report report_in_browser serving \
 	solution_file versions))
 
 test: lint

@@ -47,6 +47,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "examples",
     "ignore_pattern": r"serving",
+    "within_subsection_order": "gallery_order.by_task",
+    "minigallery_sort_order": "gallery_order.by_task",
     "doc_module": ("metricwise",),
     "reference_url": {"metricwise": None},
     "backreferences_dir": "examples/backreferences",
