@@ -29,8 +29,12 @@ wear = rng.gamma(2.0, size=n_pumps)
 y = pd.cut(wear, [0, 2.5, 5, np.inf], labels=["fine", "worn", "failing"])
 vibration = wear + rng.normal(scale=2.5, size=n_pumps)
 heat = wear + rng.normal(scale=3.0, size=n_pumps)
-X = np.column_stack([vibration] * 4 + [heat] * 2) + rng.normal(scale=0.3, size=(n_pumps, 6))
-X_train, X_test, y_train, y_test = train_test_split(X, np.array(y), test_size=0.5, stratify=y, random_state=0)
+X = np.column_stack([vibration] * 4 + [heat] * 2) + rng.normal(
+    scale=0.3, size=(n_pumps, 6)
+)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, np.array(y), test_size=0.5, stratify=y, random_state=0
+)
 print(pd.Series(y_train).value_counts(normalize=True).map("{:.1%}".format).to_string())
 
 # %%
@@ -41,7 +45,9 @@ print(pd.Series(y_train).value_counts(normalize=True).map("{:.1%}".format).to_st
 
 states = ["fine", "worn", "failing"]
 cost = pd.DataFrame(
-    [[0, 300, 2_500], [600, 300, 2_500], [20_000, 9_000, 2_500]], index=states, columns=["leave", "service", "replace"]
+    [[0, 300, 2_500], [600, 300, 2_500], [20_000, 9_000, 2_500]],
+    index=states,
+    columns=["leave", "service", "replace"],
 )
 print(cost)
 
@@ -60,19 +66,29 @@ metric = mw.metrics.Cost(cost.to_numpy())
 
 def mean_cost(decided):
     """Return the mean cost on the test set, by scikit-learn's confusion matrix."""
-    return (confusion_matrix(y_test, decided, labels=states, normalize="all") * cost.to_numpy()).sum()
+    return (
+        confusion_matrix(y_test, decided, labels=states, normalize="all")
+        * cost.to_numpy()
+    ).sum()
 
 
 solutions, costs = {}, {}
-for name, model in {"naive Bayes": GaussianNB(), "logistic regression": LogisticRegression()}.items():
+for name, model in {
+    "naive Bayes": GaussianNB(),
+    "logistic regression": LogisticRegression(),
+}.items():
     proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
     new_proba = model.fit(X_train, y_train).predict_proba(X_test)
-    order = [list(model.classes_).index(state) for state in states]  # scikit-learn sorts by name
+    order = [
+        list(model.classes_).index(state) for state in states
+    ]  # scikit-learn sorts by name
     proba, new_proba = proba[:, order], new_proba[:, order]
     solutions[name] = mw.optimize(proba, y_train, metric, classes=states)
     costs[name] = {
         "most probable state": mean_cost(np.take(states, new_proba.argmax(axis=1))),
-        "least expected cost, by hand": mean_cost(np.take(states, (new_proba @ cost.to_numpy()).argmin(axis=1))),
+        "least expected cost, by hand": mean_cost(
+            np.take(states, (new_proba @ cost.to_numpy()).argmin(axis=1))
+        ),
         "metricwise": mean_cost(solutions[name].rule.predict(new_proba)),
     }
 
@@ -87,27 +103,34 @@ table = pd.DataFrame(costs)
 print(table.round().astype(int))
 
 # %%
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+table.T.plot.bar(
+    ax=ax, color=["lightgrey", "tab:orange", "tab:blue"], width=0.75, rot=0
+)
+for bars in ax.containers:
+    ax.bar_label(bars, fmt="%.0f")
+ax.set(ylabel="mean cost of new pumps (euros)", ylim=(0, 1.45 * table.to_numpy().max()))
+ax.legend(loc="upper center", frameon=False)
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %%
 # Was that to be expected? `solution.gain` is estimated on the training set, on rows that the rule was not fitted to:
 
 for name, solution in solutions.items():
     gain = solution.gain
-    print(f"{name}: {gain.estimate:.0f} euros per pump, 95 % interval {gain.low:.0f} to {gain.high:.0f}")
+    print(
+        f"{name}: {gain.estimate:.0f} euros per pump, 95 % interval {gain.low:.0f} to {gain.high:.0f}"
+    )
 
 # %%
-# On the right, what the rule decides on probabilities of logistic regression. Every point of the triangle is a
-# distribution of the three states, and the dashed lines are those of the most probable one. A pump is serviced or
-# replaced long before its most probable state suggests it.
+# What the rule decides
+# ---------------------
+# Every point of the triangle is a distribution of the three states, and the dashed lines separate what is most
+# probable. A pump is serviced or replaced long before its most probable state suggests it.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
-table.T.plot.barh(ax=left, color=["lightgrey", "tab:orange", "tab:blue"], width=0.75)
-for bars in left.containers:
-    left.bar_label(bars, fmt="%.0f", padding=3)
-left.invert_yaxis()
-left.set(title="Mean cost of new pumps (euros)", xlim=(0, 1.15 * table.to_numpy().max()))
-left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), frameon=False, fontsize="small")
-left.spines[["top", "right"]].set_visible(False)
-DecisionRegionsDisplay.from_rule(solutions["logistic regression"].rule, ax=right)
-right.set(title="Decisions by probability")
+display = DecisionRegionsDisplay.from_rule(solutions["logistic regression"].rule)
+display.ax_.set(title="Decisions by probability")
 plt.show()
 
 # %%

@@ -34,7 +34,9 @@ X, team = make_classification(
     random_state=1,
 )
 y = np.array(teams)[team]
-X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=5_000, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, train_size=5_000, stratify=y, random_state=0
+)
 
 # %%
 # The rule, out of fold
@@ -43,7 +45,13 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=5_000, stra
 # is far too sure of itself, so we take scikit-learn's `cross_val_predict`.
 
 model = LGBMClassifier(
-    n_estimators=40, num_leaves=15, learning_rate=0.15, n_jobs=1, deterministic=True, random_state=0, verbose=-1
+    n_estimators=40,
+    num_leaves=15,
+    learning_rate=0.15,
+    n_jobs=1,
+    deterministic=True,
+    random_state=0,
+    verbose=-1,
 )
 proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
 solution = mw.optimize(proba, y_train, metric="macro_f1")
@@ -62,14 +70,21 @@ print(f"{gain.estimate:+.3f}, 95 % interval {gain.low:+.3f} to {gain.high:+.3f}"
 # whatever the metric is, and buys recall in small teams with precision.
 
 new_proba = model.fit(X_train, y_train).predict_proba(X_test)
-balanced = LGBMClassifier(**model.get_params() | {"class_weight": "balanced"}).fit(X_train, y_train)
+balanced = LGBMClassifier(**model.get_params() | {"class_weight": "balanced"}).fit(
+    X_train, y_train
+)
 
 decisions = {
     "most probable team": model.predict(X_test),
     "class_weight='balanced'": balanced.predict(X_test),
     "rule for macro-F1": solution.rule.predict(new_proba),
 }
-scores = pd.Series({name: f1_score(y_test, decided, average="macro") for name, decided in decisions.items()})
+scores = pd.Series(
+    {
+        name: f1_score(y_test, decided, average="macro")
+        for name, decided in decisions.items()
+    }
+)
 print(scores.round(3).to_string())
 
 # %%
@@ -78,9 +93,13 @@ print(scores.round(3).to_string())
 # :class:`metricwise.MetricOptimalClassifierCV` does all of this in `fit`: the folds, the rule, and the model on all
 # rows. It decides as the rule above does.
 
-classifier = mw.MetricOptimalClassifierCV(model, metric="f1_macro").fit(X_train, y_train)
+classifier = mw.MetricOptimalClassifierCV(model, metric="f1_macro").fit(
+    X_train, y_train
+)
 same = np.mean(classifier.predict(X_test) == decisions["rule for macro-F1"])
-print(f"macro-F1 {classifier.score(X_test, y_test):.3f}, {same:.0%} of the decisions are those above")
+print(
+    f"macro-F1 {classifier.score(X_test, y_test):.3f}, {same:.0%} of the decisions are those above"
+)
 
 # %%
 # Team by team
@@ -90,11 +109,20 @@ print(f"macro-F1 {classifier.score(X_test, y_test):.3f}, {same:.0%} of the decis
 f1 = pd.DataFrame(
     {
         name: f1_score(y_test, decisions[name], average=None, labels=teams)
-        for name in ("most probable team", "class_weight='balanced'", "rule for macro-F1")
+        for name in (
+            "most probable team",
+            "class_weight='balanced'",
+            "rule for macro-F1",
+        )
     },
-    index=[f"{name}\n{share:.0%}" for name, share in zip(teams, np.bincount(team) / len(team), strict=True)],
+    index=[
+        f"{name}\n{share:.0%}"
+        for name, share in zip(teams, np.bincount(team) / len(team), strict=True)
+    ],
 )
-ax = f1.plot.bar(figsize=(7.5, 4), rot=0, width=0.8, color=["lightgrey", "tab:orange", "tab:blue"])
+ax = f1.plot.bar(
+    figsize=(7.5, 4), rot=0, width=0.8, color=["lightgrey", "tab:orange", "tab:blue"]
+)
 ax.set(title="F1 of each team, by its share of the tickets", ylabel="F1 on new tickets")
 ax.legend([f"{name}: mean {scores[name]:.2f}" for name in f1.columns], frameon=False)
 ax.spines[["top", "right"]].set_visible(False)

@@ -48,11 +48,31 @@ Y = pd.DataFrame(
     }
 ).astype(object)
 Y = Y.mask(rng.random(Y.shape) > [0.5, 0.35, 0.25])
-X_train, X_test, Y_train, Y_test = train_test_split(X, Y, train_size=2_000, random_state=0)
+X_train, X_test, Y_train, Y_test = train_test_split(
+    X, Y, train_size=2_000, random_state=0
+)
 
 complete = Y_train.notna().all(axis=1)
 print(f"{len(Y_train)} cars, {complete.sum()} of them with all three labels")
 print(Y_train.head().fillna("-").to_string(index=False))
+
+# %%
+# One column for each car. What is white was not inspected.
+
+figure, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
+codes = Y_train.head(50).apply(lambda column: pd.Categorical(column).codes)
+ax.imshow(
+    np.ma.masked_less(codes.T, 0), aspect="auto", cmap="viridis", interpolation="none"
+)
+ax.hlines([0.5, 1.5], -0.5, 49.5, color="black", linewidth=0.8)
+ax.set(
+    title="Labels of 50 cars",
+    xlabel="cars",
+    xticks=[],
+    yticks=range(3),
+    yticklabels=list(Y_train),
+)
+plt.show()
 
 # %%
 # One metric for each output
@@ -60,7 +80,11 @@ print(Y_train.head().fillna("-").to_string(index=False))
 # `metric` takes a dict by the columns of `Y`. The class that F1 is about stands in brackets. A logistic regression is
 # fitted for each output on the rows with that label, and each output gets a rule of its own.
 
-metrics = {"brakes": "quadratic_kappa", "tyres": "f1[replace]", "rust": "balanced_accuracy"}
+metrics = {
+    "brakes": "quadratic_kappa",
+    "tyres": "f1[replace]",
+    "rust": "balanced_accuracy",
+}
 logistic = make_pipeline(StandardScaler(), LogisticRegression())
 model = mw.MetricOptimalClassifierCV(logistic, metric=metrics).fit(X_train, Y_train)
 print(model.rule_.describe())
@@ -71,14 +95,18 @@ print(model.rule_.describe())
 # scikit-learn's functions take no missing labels, so each output is scored on the cars that were inspected for it.
 # Using all labels helps, and so does deciding by the metric.
 
-on_complete = mw.MetricOptimalClassifierCV(logistic, metric=metrics).fit(X_train[complete], Y_train[complete])
+on_complete = mw.MetricOptimalClassifierCV(logistic, metric=metrics).fit(
+    X_train[complete], Y_train[complete]
+)
 decisions = {
     "complete rows, most probable class": on_complete.estimator_.predict(X_test),
     "all labels, most probable class": model.estimator_.predict(X_test),
     "all labels, rule for the metric": model.predict(X_test),
 }
 score_functions = {
-    "brakes": lambda y, decided: cohen_kappa_score(y.astype(int), decided.astype(int), weights="quadratic"),
+    "brakes": lambda y, decided: cohen_kappa_score(
+        y.astype(int), decided.astype(int), weights="quadratic"
+    ),
     "tyres": lambda y, decided: f1_score(y, decided, pos_label="replace"),
     "rust": balanced_accuracy_score,
 }
@@ -86,28 +114,29 @@ scores = pd.DataFrame(index=list(metrics), columns=list(decisions), dtype=float)
 for name, decided in decisions.items():
     for output, column in zip(metrics, np.asarray(decided).T, strict=True):
         inspected = Y_test[output].notna()
-        scores.loc[output, name] = score_functions[output](Y_test.loc[inspected, output], column[inspected])
+        scores.loc[output, name] = score_functions[output](
+            Y_test.loc[inspected, output], column[inspected]
+        )
 print(scores.T.round(3))
 
 # %%
 # `score` does the same: it leaves out what is missing and returns the mean of the three.
 
-print(f"mean of the last line {scores.iloc[:, -1].mean():.3f}, model.score {model.score(X_test, Y_test):.3f}")
+print(
+    f"mean of the last line {scores.iloc[:, -1].mean():.3f}, model.score {model.score(X_test, Y_test):.3f}"
+)
 
 # %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), width_ratios=[1, 2.4], layout="constrained")
-codes = Y_train.head(40).apply(lambda column: pd.Categorical(column).codes)
-left.imshow(np.ma.masked_less(codes, 0), aspect="auto", cmap="viridis", interpolation="none")
-left.set(
-    title="Labels of 40 cars", xticks=range(3), xticklabels=list(metrics), yticks=[], ylabel="white: not inspected"
-)
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 labels = ["brakes\n(quadratic kappa)", "tyres\n(F1)", "rust\n(balanced accuracy)"]
-scores.set_axis(labels).plot.bar(ax=right, rot=0, width=0.8, color=["lightgrey", "tab:orange", "tab:blue"])
-for bars in right.containers:
-    right.bar_label(bars, fmt="%.2f", fontsize="small")
-right.set(title="Scores on other cars", ylim=(0, 1), xlabel="")
-right.legend(frameon=False, loc="upper left", fontsize="small")
-right.spines[["top", "right"]].set_visible(False)
+scores.set_axis(labels).plot.bar(
+    ax=ax, rot=0, width=0.8, color=["lightgrey", "tab:orange", "tab:blue"]
+)
+for bars in ax.containers:
+    ax.bar_label(bars, fmt="%.2f")
+ax.set(ylabel="score on other cars", ylim=(0, 1), xlabel="")
+ax.legend(frameon=False, loc="upper left")
+ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%

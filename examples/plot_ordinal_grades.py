@@ -31,7 +31,9 @@ import metricwise as mw
 
 X, progression = load_diabetes(return_X_y=True)
 y = np.digitize(progression, [75, 125, 200, 280])
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, test_size=0.5, stratify=y, random_state=0
+)
 
 model = make_pipeline(StandardScaler(), LogisticRegression())
 proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
@@ -68,28 +70,39 @@ def cut_points_by_search(proba, y):
     expected = proba @ np.arange(5)
     start = [0.5, 1.5, 2.5, 3.5]
     result = minimize(
-        lambda cuts: -quadratic_kappa(y, np.digitize(expected, np.sort(cuts))), start, method="Nelder-Mead"
+        lambda cuts: -quadratic_kappa(y, np.digitize(expected, np.sort(cuts))),
+        start,
+        method="Nelder-Mead",
     )
     return np.sort(result.x)
 
 
 def decide(seed):
     """Return the grades of the test set of one split, and all decisions about it."""
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, test_size=0.5, stratify=y, random_state=seed
+    )
     proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
     new_proba = model.fit(X_train, y_train).predict_proba(X_test)
     expected = new_proba @ np.arange(5)
     return y_test, {
         "most probable grade": new_proba.argmax(axis=1),
         "expected grade, rounded": np.rint(expected).astype(int),
-        "cut points by Nelder-Mead": np.digitize(expected, cut_points_by_search(proba, y_train)),
-        "metricwise": mw.optimize(proba, y_train, metric="quadratic_kappa").rule.predict(new_proba),
+        "cut points by Nelder-Mead": np.digitize(
+            expected, cut_points_by_search(proba, y_train)
+        ),
+        "metricwise": mw.optimize(
+            proba, y_train, metric="quadratic_kappa"
+        ).rule.predict(new_proba),
     }
 
 
 splits = [decide(seed) for seed in range(10)]
 kappas = pd.DataFrame(
-    [{name: quadratic_kappa(y_test, grades) for name, grades in decisions.items()} for y_test, decisions in splits]
+    [
+        {name: quadratic_kappa(y_test, grades) for name, grades in decisions.items()}
+        for y_test, decisions in splits
+    ]
 )
 print(kappas.agg(["mean", "min", "max"]).T.round(3))
 
@@ -98,15 +111,28 @@ print(kappas.agg(["mean", "min", "max"]).T.round(3))
 
 figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 ax.plot(kappas.to_numpy().T, color="lightgrey", linewidth=1, zorder=1)
-for position, (name, color) in enumerate(zip(kappas, ["grey", "tab:green", "tab:orange", "tab:blue"], strict=True)):
+for position, (name, color) in enumerate(
+    zip(kappas, ["grey", "tab:green", "tab:orange", "tab:blue"], strict=True)
+):
     ax.scatter(np.full(len(kappas), position), kappas[name], color=color, alpha=0.5)
-    ax.hlines(kappas[name].mean(), position - 0.2, position + 0.2, color=color, linewidth=3)
-    ax.annotate(f"{kappas[name].mean():.2f}", (position + 0.22, kappas[name].mean()), va="center")
+    ax.hlines(
+        kappas[name].mean(), position - 0.2, position + 0.2, color=color, linewidth=3
+    )
+    ax.annotate(
+        f"{kappas[name].mean():.2f}",
+        (position + 0.22, kappas[name].mean()),
+        va="center",
+    )
 ax.set(
     title="Ten splits and their mean",
     ylabel="quadratic kappa on new patients",
     xticks=range(4),
-    xticklabels=["most probable\ngrade", "expected grade,\nrounded", "cut points by\nNelder-Mead", "metricwise"],
+    xticklabels=[
+        "most probable\ngrade",
+        "expected grade,\nrounded",
+        "cut points by\nNelder-Mead",
+        "metricwise",
+    ],
     xlim=(-0.5, 3.5),
 )
 ax.spines[["top", "right"]].set_visible(False)
@@ -118,6 +144,12 @@ plt.show()
 y_test, decisions = splits[0]
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True, layout="constrained")
 for ax, name in zip(axes, ["most probable grade", "metricwise"], strict=True):
-    ConfusionMatrixDisplay.from_predictions(y_test, decisions[name], ax=ax, cmap="Blues", colorbar=False)
-    ax.set(title=f"{name}: kappa {kappas.loc[0, name]:.2f}", xlabel="decided grade", ylabel="grade")
+    ConfusionMatrixDisplay.from_predictions(
+        y_test, decisions[name], ax=ax, cmap="Blues", colorbar=False
+    )
+    ax.set(
+        title=f"{name}: kappa {kappas.loc[0, name]:.2f}",
+        xlabel="decided grade",
+        ylabel="grade",
+    )
 plt.show()

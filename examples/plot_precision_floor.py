@@ -45,7 +45,9 @@ X, y = draw_payments(10_000)
 proba = model.predict_proba(X)[:, 1]
 X_new, y_new = draw_payments(100_000)
 new_proba = model.predict_proba(X_new)[:, 1]
-print(f"{y.mean():.1%} of the payments are fraud, {y.sum()} of those that we can set a threshold with.")
+print(
+    f"{y.mean():.1%} of the payments are fraud, {y.sum()} of those that we can set a threshold with."
+)
 
 # %%
 # Three thresholds
@@ -55,7 +57,9 @@ print(f"{y.mean():.1%} of the payments are fraud, {y.sum()} of those that we can
 
 precision, recall, thresholds = precision_recall_curve(y, proba)
 lowest = thresholds[precision[:-1] >= 0.9].min()
-solution = mw.optimize(proba, y, metric="recall", subject_to="precision >= 0.9", confidence=0.95)
+solution = mw.optimize(
+    proba, y, metric="recall", subject_to="precision >= 0.9", confidence=0.95
+)
 print(solution.rule.describe())
 
 # %%
@@ -80,7 +84,10 @@ decisions = {
 }
 scores = pd.DataFrame(
     {
-        name: {"precision": precision_score(y_new, decided), "recall": recall_score(y_new, decided)}
+        name: {
+            "precision": precision_score(y_new, decided),
+            "recall": recall_score(y_new, decided),
+        }
         for name, decided in decisions.items()
     }
 ).T
@@ -98,40 +105,53 @@ for _ in range(40):
     again = model.predict_proba(X)[:, 1]
     precision, recall, thresholds = precision_recall_curve(y_again, again)
     naive = new_proba >= thresholds[precision[:-1] >= 0.9].min()
-    rule = mw.optimize(again, y_again, metric="recall", subject_to="precision >= 0.9").rule
-    for name, decided in zip(in_the_long_run, (naive, rule.predict(new_proba)), strict=True):
+    rule = mw.optimize(
+        again, y_again, metric="recall", subject_to="precision >= 0.9"
+    ).rule
+    for name, decided in zip(
+        in_the_long_run, (naive, rule.predict(new_proba)), strict=True
+    ):
         in_the_long_run[name].append(precision_score(y_new, decided))
 
 for name, values in in_the_long_run.items():
-    print(f"{name}: floor kept in {np.mean(np.array(values) >= 0.9):.0%} of the repetitions")
+    print(
+        f"{name}: floor kept in {np.mean(np.array(values) >= 0.9):.0%} of the repetitions"
+    )
 
 # %%
-# On the left, all that thresholds can reach on the validation set, by :func:`metricwise.trade_off`: what a floor costs
-# in recall, and what a lower one would buy. On the right, the 40 repetitions.
-
-frontier = mw.trade_off(proba, y, "recall", "precision", n_points=60)
-
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), width_ratios=[1.2, 1], layout="constrained")
-FrontierDisplay.from_trade_off(frontier, bound=0.9, ax=left)
-left.plot(floor.value, solution.value, "D", color="tab:red", label="the rule, with its margin")
-left.legend(loc="lower left", frameon=False, fontsize="small")
-left.set(title="What thresholds can reach")
-
+figure, ax = plt.subplots(figsize=(6, 4.2), layout="constrained")
 colors = ["tab:orange", "tab:blue"]
-for position, (values, color) in enumerate(zip(in_the_long_run.values(), colors, strict=True)):
+for position, (values, color) in enumerate(
+    zip(in_the_long_run.values(), colors, strict=True)
+):
     jitter = np.random.default_rng(0).uniform(-0.15, 0.15, len(values))
-    right.scatter(position + jitter, values, color=color, alpha=0.7)
-right.axhline(0.9, color="grey", linestyle="--")
-right.set(
-    title="40 validation sets",
+    ax.scatter(position + jitter, values, color=color, alpha=0.7)
+ax.axhline(0.9, color="grey", linestyle="--")
+ax.annotate("floor", (1.58, 0.9), ha="right", va="bottom", color="grey")
+ax.set(
+    title="Thresholds of 40 validation sets",
     xticks=[0, 1],
     xticklabels=["precision 0.9\non validation", "metricwise,\n95 % confidence"],
     xlim=(-0.6, 1.6),
     ylabel="precision on 100,000 new payments",
 )
-right.spines[["top", "right"]].set_visible(False)
+ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The promise is not free: it costs recall, and the fewer frauds there are to learn from, the more. See
-# :doc:`/floors` for what else can be promised.
+# What the floor costs
+# --------------------
+# A floor costs recall, and its margin a little more: the fewer frauds there are to learn from, the wider it must be.
+# :func:`metricwise.trade_off` finds the best recall at every precision, so that all of the frontier can be seen before
+# a floor is agreed on.
+
+frontier = mw.trade_off(proba, y, "recall", "precision", n_points=60)
+display = FrontierDisplay.from_trade_off(frontier, bound=0.9)
+display.ax_.plot(
+    floor.value, solution.value, "D", color="tab:red", label="the rule, with its margin"
+)
+display.ax_.legend(loc="lower left", frameon=False)
+plt.show()
+
+# %%
+# See :doc:`/floors` for what else can be promised.

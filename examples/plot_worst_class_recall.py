@@ -30,7 +30,9 @@ rng = np.random.default_rng(0)
 def draw_patients(n_patients):
     """Return scores from 0 to 5, and which patients are severe."""
     severe = rng.random(n_patients) < 0.125
-    likely = np.where(severe[:, np.newaxis], [0.6, 0.6, 0.6, 0.5, 0.7], [0.25, 0.2, 0.25, 0.15, 0.35])
+    likely = np.where(
+        severe[:, np.newaxis], [0.6, 0.6, 0.6, 0.5, 0.7], [0.25, 0.2, 0.25, 0.15, 0.35]
+    )
     score = (rng.random((n_patients, 5)) < likely).sum(axis=1)
     return score[:, np.newaxis], severe.astype(int)
 
@@ -62,7 +64,11 @@ decisions = {
     "mixture": mixture.rule.predict(new_proba),
 }
 recalls = pd.DataFrame(
-    {name: recall_score(y_new, decided, average=None) for name, decided in decisions.items()}, index=["mild", "severe"]
+    {
+        name: recall_score(y_new, decided, average=None)
+        for name, decided in decisions.items()
+    },
+    index=["mild", "severe"],
 ).T
 print(recalls.assign(worst=recalls.min(axis=1)).round(3))
 
@@ -81,33 +87,47 @@ print(f"expected recalls: mild {expected[0]:.3f}, severe {expected[1]:.3f}")
 # equal, and the worst one is largest where the boundary of the reachable set crosses it. Single rules are isolated
 # points, and none lies there. Mixtures of two neighbours fill the line between them, and one does.
 
-thresholds = np.array([recall_score(y_new, X_new[:, 0] >= score, average=None, zero_division=0) for score in range(7)])
+thresholds = np.array(
+    [
+        recall_score(y_new, X_new[:, 0] >= score, average=None, zero_division=0)
+        for score in range(7)
+    ]
+)
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.2), width_ratios=[1.15, 1], layout="constrained")
-left.plot([0.45, 1], [0.45, 1], color="grey", linestyle=":", zorder=1)
-left.fill(*thresholds.T, color="tab:blue", alpha=0.12, linewidth=0)
-left.plot(*thresholds.T, color="tab:blue", alpha=0.4, label="mixtures of neighbours")
-left.plot(*thresholds.T, "o", color="white", markeredgecolor="black", label="admit from a score on")
-colors = ["lightgrey", "tab:orange", "tab:blue"]
-for (name, (mild, severe)), marker, color in zip(recalls.iterrows(), "soD", ["dimgrey", *colors[1:]], strict=True):
-    left.plot(mild, severe, marker, color=color, markersize=9, linestyle="none", label=name)
-left.set(xlabel="recall of mild cases", ylabel="recall of severe cases", title="What rules can reach", aspect="equal")
-left.legend(loc="lower left", frameon=False, fontsize="small")
-
-recalls.T.plot.bar(ax=right, rot=0, width=0.8, color=colors)
-right.set(title="Recall on new patients", ylim=(0, 1.2), yticks=np.linspace(0, 1, 6))
-for bars in right.containers:
-    right.bar_label(bars, fmt="%.2f", fontsize="small")
-right.legend(loc="upper center", ncols=3, frameon=False, fontsize="small", columnspacing=0.8, handlelength=1)
-for ax in (left, right):
-    ax.spines[["top", "right"]].set_visible(False)
+figure, ax = plt.subplots(figsize=(5.4, 5), layout="constrained")
+ax.plot([0.45, 1], [0.45, 1], color="grey", linestyle=":", zorder=1)
+ax.fill(*thresholds.T, color="tab:blue", alpha=0.12, linewidth=0)
+ax.plot(*thresholds.T, color="tab:blue", alpha=0.4, label="mixtures of neighbours")
+ax.plot(
+    *thresholds.T,
+    "o",
+    color="white",
+    markeredgecolor="black",
+    label="admit from a score on",
+)
+for (name, (mild, severe)), marker, color in zip(
+    recalls.iterrows(), "soD", ["dimgrey", "tab:orange", "tab:blue"], strict=True
+):
+    ax.plot(
+        mild, severe, marker, color=color, markersize=9, linestyle="none", label=name
+    )
+ax.set(
+    xlabel="recall of mild cases",
+    ylabel="recall of severe cases",
+    title="What rules can reach",
+    aspect="equal",
+)
+ax.legend(loc="lower left", frameon=False)
+ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
 # A mixture is the better rule only if it is acceptable that two patients with the same score are treated differently.
 # Where it is not, `solution.alternative` of the mixture says what the best single rule would be worth:
 
-print(f"worst recall on the rows given: mixture {mixture.value:.3f}, single rule {mixture.alternative:.3f}")
+print(
+    f"worst recall on the rows given: mixture {mixture.value:.3f}, single rule {mixture.alternative:.3f}"
+)
 
 # %%
 # With continuous probabilities, from a model with many features, single rules are close to one another and the mixture
