@@ -10,7 +10,7 @@ leaves the model as it is and changes the decision: the rule for macro-F1 is fit
 # %%
 # Tickets
 # -------
-# The 20 features stand for an embedding of the text. The data are made, and the smallest team gets one ticket in 17.
+# Twenty simulated features stand for an embedding of the text. The smallest team gets one ticket in 17.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -67,7 +67,7 @@ print(f"{gain.estimate:+.3f}, 95 % interval {gain.low:+.3f} to {gain.high:+.3f}"
 # On new tickets
 # --------------
 # Beside the rule, what is often tried first: training with `class_weight="balanced"`. That aims at balanced accuracy,
-# whatever the metric is, and buys recall in small teams with precision.
+# whatever the metric is, and pays for recall in the small teams with too much precision.
 
 new_proba = model.fit(X_train, y_train).predict_proba(X_test)
 balanced = LGBMClassifier(**model.get_params() | {"class_weight": "balanced"}).fit(
@@ -97,9 +97,7 @@ classifier = mw.MetricOptimalClassifierCV(model, metric="f1_macro").fit(
     X_train, y_train
 )
 same = np.mean(classifier.predict(X_test) == decisions["rule for macro-F1"])
-print(
-    f"macro-F1 {classifier.score(X_test, y_test):.3f}, {same:.0%} of the decisions are those above"
-)
+print(f"macro-F1 {classifier.score(X_test, y_test):.3f}, {same:.0%} of decisions equal")
 
 # %%
 # Team by team
@@ -109,16 +107,9 @@ print(
 f1 = pd.DataFrame(
     {
         name: f1_score(y_test, decisions[name], average=None, labels=teams)
-        for name in (
-            "most probable team",
-            "class_weight='balanced'",
-            "rule for macro-F1",
-        )
+        for name in decisions
     },
-    index=[
-        f"{name}\n{share:.0%}"
-        for name, share in zip(teams, np.bincount(team) / len(team), strict=True)
-    ],
+    index=[f"{name}\n{np.mean(y == name):.0%}" for name in teams],
 )
 ax = f1.plot.bar(
     figsize=(7.5, 4), rot=0, width=0.8, color=["lightgrey", "tab:orange", "tab:blue"]

@@ -15,6 +15,8 @@ Dropping incomplete rows would leave next to nothing. Here, every label that the
 # The cars are simulated. Half of them have had their brakes inspected, fewer their tyres, and fewer still were checked
 # for rust. A label that is missing is NaN.
 
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -104,27 +106,23 @@ decisions = {
     "all labels, rule for the metric": model.predict(X_test),
 }
 score_functions = {
-    "brakes": lambda y, decided: cohen_kappa_score(
-        y.astype(int), decided.astype(int), weights="quadratic"
-    ),
-    "tyres": lambda y, decided: f1_score(y, decided, pos_label="replace"),
+    "brakes": partial(cohen_kappa_score, weights="quadratic"),
+    "tyres": partial(f1_score, pos_label="replace"),
     "rust": balanced_accuracy_score,
 }
 scores = pd.DataFrame(index=list(metrics), columns=list(decisions), dtype=float)
 for name, decided in decisions.items():
     for output, column in zip(metrics, np.asarray(decided).T, strict=True):
         inspected = Y_test[output].notna()
-        scores.loc[output, name] = score_functions[output](
-            Y_test.loc[inspected, output], column[inspected]
-        )
+        y_true, y_pred = Y_test[output][inspected].tolist(), column[inspected].tolist()
+        scores.loc[output, name] = score_functions[output](y_true, y_pred)
 print(scores.T.round(3))
 
 # %%
 # `score` does the same: it leaves out what is missing and returns the mean of the three.
 
-print(
-    f"mean of the last line {scores.iloc[:, -1].mean():.3f}, model.score {model.score(X_test, Y_test):.3f}"
-)
+print(f"mean of the last line: {scores.iloc[:, -1].mean():.3f}")
+print(f"model.score:           {model.score(X_test, Y_test):.3f}")
 
 # %%
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")

@@ -55,9 +55,8 @@ solutions = {
 }
 for average, solution in solutions.items():
     gain = solution.gain
-    print(
-        f"{average}: gain on new rows {gain.estimate:+.3f}, 95 % interval {gain.low:+.3f} to {gain.high:+.3f}"
-    )
+    interval = f"{gain.low:+.3f} to {gain.high:+.3f}"
+    print(f"{average}-F1: gain {gain.estimate:+.3f}, 95 % interval {interval}")
 
 # %%
 # On new articles

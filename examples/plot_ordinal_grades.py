@@ -66,7 +66,7 @@ def quadratic_kappa(y_true, grades):
 
 
 def cut_points_by_search(proba, y):
-    """Return the cut points of the expected grade that Nelder-Mead finds for quadratic kappa."""
+    """Return cut points of the expected grade by Nelder-Mead."""
     expected = proba @ np.arange(5)
     start = [0.5, 1.5, 2.5, 3.5]
     result = minimize(

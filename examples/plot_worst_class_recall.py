@@ -3,7 +3,7 @@ Worst-class recall, and why a mixture of rules
 ==============================================
 
 A ward scores patients with pneumonia by five yes-or-no criteria, and admits those who need it. Most do not, and a rule
-that is right about most patients can be wrong about nearly all who matter. The ward is therefore judged by its worst
+that is right about most patients can still miss most of the severe cases. The ward is therefore judged by its worst
 class: the smaller of the two recalls, those of mild and of severe cases.
 
 A score from 0 to 5 leaves few rules to choose from, and none of them serves both classes well. A mixture, which draws
@@ -83,7 +83,7 @@ print(f"expected recalls: mild {expected[0]:.3f}, severe {expected[1]:.3f}")
 # %%
 # Why a mixture
 # -------------
-# To admit patients from some score on is a point in the plane of both recalls. On the dotted diagonal the recalls are
+# Admitting patients from some score on is a point in the plane of both recalls. On the dotted diagonal the recalls are
 # equal, and the worst one is largest where the boundary of the reachable set crosses it. Single rules are isolated
 # points, and none lies there. Mixtures of two neighbours fill the line between them, and one does.
 
@@ -123,11 +123,9 @@ plt.show()
 
 # %%
 # A mixture is the better rule only if it is acceptable that two patients with the same score are treated differently.
-# Where it is not, `solution.alternative` of the mixture says what the best single rule would be worth:
+# Where it is not, `solution.alternative` of the mixture says what the best single rule is worth on the same rows:
 
-print(
-    f"worst recall on the rows given: mixture {mixture.value:.3f}, single rule {mixture.alternative:.3f}"
-)
+print(f"mixture {mixture.value:.3f}, best single rule {mixture.alternative:.3f}")
 
 # %%
 # With continuous probabilities, from a model with many features, single rules are close to one another and the mixture
