@@ -6,7 +6,7 @@ A dealer wants to know the state of a used car before anybody has looked at it: 
 tyres must be replaced, and how much rust there is. These are three outputs, of four, two and three classes, and each is
 judged by a metric of its own. Inspections cost money, so few cars have had all three.
 
-Dropping incomplete rows would leave next to nothing. Here, every label that there is gets used.
+Dropping incomplete rows would leave next to nothing. Here every label is used.
 """
 
 # %%
