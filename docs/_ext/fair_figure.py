@@ -68,9 +68,10 @@ def right_panel(ax, repeats=60, n=2000):
     for (confidence, own), color in zip(values.items(), (RED, GREEN), strict=True):
         kept = np.mean(np.array(own) <= BOUND)
         ax.hist(own, bins, color=color, alpha=0.55, label=f"confidence={confidence}: kept {kept:.0%}")
-    ax.axvline(BOUND, color=RED, linewidth=1.0, linestyle=(0, (4, 3)))
+    tallest = ax.get_ylim()[1]
+    ax.vlines(BOUND, 0, tallest, color=RED, linewidth=1.0, linestyle=(0, (4, 3)))
     ax.set(xlabel=f"difference of predicted shares of all rows, at a bound of {BOUND}", ylabel="repetitions")
-    ax.set_ylim(top=1.3 * ax.get_ylim()[1])  # room for the legend
+    ax.set(xlim=(0.0, 0.2), ylim=(0.0, 1.25 * tallest))  # the legend is above the bars and the bound
     ax.set_title(f"{repeats} samples of {n:,} rows: what becomes of the bound", fontsize=10)
     ax.legend(frameon=False)
 

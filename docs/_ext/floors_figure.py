@@ -39,6 +39,7 @@ def left_panel(ax, proba, y, new_proba, y_new):
     frontier = mw.trade_off(proba, y, "recall", "precision", pos_label="one", n_points=60)
     ax.plot(frontier.others, frontier.values, color=BLUE, linewidth=1.8, label="best recall, rows given")
     new = np.array([on(rule, new_proba, y_new) for rule in frontier.rules])
+    new = new[new[:, 1] > 0]  # a rule that finds no new row has no precision
     ax.plot(*new.T, color=MUTED, linewidth=1.0, label="the same rules, new rows")
     ax.plot(frontier.baseline[1], frontier.baseline[0], "o", color=INK, markersize=6, label="argmax")
     ax.axvline(FLOOR, color=RED, linewidth=1.0, linestyle=(0, (4, 3)))
@@ -66,13 +67,13 @@ def right_panel(ax, repeats=200, n=2000):
             # The precision of "p > t" under Beta(1, 3), exactly: the mean of p above the threshold.
             t = solution.rule.threshold
             own.append((1 + 3 * t) / 4)
-    bins = np.linspace(0.52, 0.72, 41)
+    bins = np.linspace(0.52, 0.78, 53)
     for (confidence, own), color in zip(values.items(), (RED, GREEN), strict=True):
         kept = np.mean(np.array(own) >= 0.6)
         label = f"confidence={confidence}: kept {kept:.0%}"
         ax.hist(own, bins, color=color, alpha=0.55, label=label)
     ax.axvline(0.6, color=RED, linewidth=1.0, linestyle=(0, (4, 3)))
-    ax.set(xlabel="precision of all rows, at a floor of 0.6", ylabel="repetitions", xlim=(0.52, 0.72))
+    ax.set(xlabel="precision of all rows, at a floor of 0.6", ylabel="repetitions", xlim=(0.52, 0.78))
     ax.set_title(f"{repeats} samples of {n:,} rows: what becomes of the floor", fontsize=10)
     ax.legend(frameon=False)
 
