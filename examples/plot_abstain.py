@@ -3,7 +3,7 @@ Abstain from the hard ones: reading digits
 ==========================================
 
 A machine reads handwritten digits, and may hand some of them to a person, who takes time but makes no mistakes. Which
-ones? Those of which the model is least sure. But most models are surer than they should be, and a limit that looks
+ones? Those of which the model is least sure. But many models are surer than they should be, and a limit that looks
 cautious may hand over hardly anything.
 """
 

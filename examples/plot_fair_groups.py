@@ -39,10 +39,10 @@ proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
 new_proba = model.fit(X_train, y_train).predict_proba(X_test)
 
 # %%
-# The most accurate decisions, and the same chance for those who would succeed
-# -----------------------------------------------------------------------------
-# Equal opportunity is about the recall: the share of those who would succeed that gets a scholarship. It may differ by
-# at most ten points between the groups, and accuracy is as high as that allows.
+# Equal opportunity
+# -----------------
+# Equal opportunity is about the recall: the share that is accepted of those who would succeed. Here it may differ by at
+# most ten points between the groups, and :func:`metricwise.optimize` maximises the accuracy under that bound.
 
 solution = mw.optimize(
     proba, y_train, "accuracy", subject_to="equal_opportunity <= 0.1", sensitive_features=group_train
@@ -51,7 +51,7 @@ for name, rule in solution.rule.by_group.items():
     print(f"{name}: accepted if the probability of success exceeds {rule.threshold:.2f}")
 
 # %%
-# The bound is kept with a margin, for it is meant for next year's applicants too.
+# The bound is kept with a margin, because it has to hold for next year's applicants too.
 
 (bound,) = solution.constraints
 print(f"{bound.name}: {bound.value:.3f} on the rows given, with a margin of {bound.margin:.3f}")
@@ -59,7 +59,8 @@ print(f"{bound.name}: {bound.value:.3f} on the rows given, with a margin of {bou
 # %%
 # Next year's applicants
 # ----------------------
-# Recall and accuracy by group on the test half, by scikit-learn. The rule takes the group of each applicant.
+# Recall by group and accuracy on the test half, by scikit-learn. The rule is a :class:`metricwise.GroupedRule`, whose
+# `predict` takes the group of each applicant.
 
 decisions = {
     "one threshold": new_proba.argmax(axis=1),
@@ -80,7 +81,7 @@ results.round(3)
 
 # %%
 # The rule lowers the bar for the group that the tests describe badly, and raises it a little for the other one. The
-# accuracy hardly changes, for near the threshold the model cannot tell who will succeed anyway.
+# accuracy hardly changes, because near the threshold the model cannot tell who will succeed anyway.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4), layout="constrained", width_ratios=[3, 4])
 colors = {"first language": "#0072b2", "second language": "#e69f00"}

@@ -27,7 +27,7 @@ from metricwise.geometry import FeasibleSet, does_weighting_suffice
 
 X, y = make_classification(9000, n_features=6, n_informative=4, weights=[0.7], class_sep=0.6, random_state=6)
 X_train, X_rest, y_train, y_rest = train_test_split(X, y, test_size=2 / 3, stratify=y, random_state=0)
-X_rule, X_test, y_rule, y_test = train_test_split(X_rest, y_rest, test_size=0.5, stratify=y_rest, random_state=0)
+X_rule, X_test, _, y_test = train_test_split(X_rest, y_rest, test_size=0.5, stratify=y_rest, random_state=0)
 logistic = LogisticRegression().fit(X_train, y_train)
 tree = DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X_train, y_train)
 
@@ -120,9 +120,7 @@ plt.show()
 # Recalls on the test rows, by scikit-learn: each of the two rules favours a class. The mixture draws one of them for
 # every row, and its worst recall is better than that of either. More on this in :doc:`/geometry`.
 
-decisions = {f"threshold {rule.threshold:.2f}": rule.predict(tree.predict_proba(X_test)) for rule in mixture.rules} | {
-    "mixture": mixture.predict(tree.predict_proba(X_test))
-}
-for name, decided in decisions.items():
-    both = recall_score(y_test, decided, average=None)
+rules = {f"threshold {rule.threshold:.2f}": rule for rule in mixture.rules} | {"mixture": mixture}
+for name, rule in rules.items():
+    both = recall_score(y_test, rule.predict(tree.predict_proba(X_test)), average=None)
     print(f"{name}: recalls {both[0]:.2f} and {both[1]:.2f}, the worst {both.min():.2f}")

@@ -56,7 +56,7 @@ for name, rule in rules.items():
 # %%
 # In production
 # -------------
-# Scikit-learn's own functions score the three rules. A rule that was tuned on balanced rows drowns the few failures in
+# The three rules, scored by functions of scikit-learn. A rule tuned on balanced rows drowns the few failures in
 # false alarms.
 
 scores = pd.DataFrame(
