@@ -74,7 +74,7 @@ print(f"{by_labels.value:.2f} euros kept per euro spent, {by_labels.baseline:.2f
 # Next year marketing will be judged by its profit, and calls to more than 5 % of the customers will count as overtime.
 # That is no ratio of two tables, but it is a function of the confusion matrix: shares of all rows, true classes by row.
 # Fixing `confusion` and `recalibrate` saves time here: the default also fits rules to resamples of the rows, and calls
-# the function some hundred thousand times.
+# the function several hundred thousand times.
 
 
 def profit(C):
