@@ -89,6 +89,7 @@ _LEAVES = (
     "speed",
     "scale",
     "deploy",
+    "glossary",
     "errata",
     "contributing",
     "changelog",
