@@ -34,7 +34,7 @@ demo: $(STAMP)
 # what makes no pass of its own need not run again: metrics, which are algebra, files, commands, pictures, pages, experiments.
 WITHOUT_PASSES := cli export metrics reproduction $(addsuffix .py,$(addprefix test_,cards cluster default_benchmark demo \
 	dependencies displays examples generalisation_study home_ground imports promise_benchmark report report_in_browser serving \
-	solution_file versions))
+	side_by_side solution_file versions))
 
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -67,6 +67,7 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.promises
 	$(BIN)/python -m benchmarks.export_equality
 	$(BIN)/python -m benchmarks.fairness
+	$(BIN)/python -m benchmarks.side_by_side
 
 reproduce: $(STAMP)
 	$(BIN)/python -m reproduction all --jobs $(WORKERS) --output docs/reproduction

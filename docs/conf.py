@@ -89,6 +89,8 @@ _LEAVES = (
     "speed",
     "scale",
     "deploy",
+    "beside_other_tools",
+    "when_not",
     "glossary",
     "errata",
     "contributing",

@@ -10,7 +10,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-@pytest.mark.parametrize("name", ["guide", "floors", "fair", "abstain"])
+@pytest.mark.parametrize("name", ["guide", "floors", "fair", "abstain", "when_not"])
 def test_the_code_of_a_page(name):
     page = DOCS / f"{name}.md"
     if not page.exists():
