@@ -2,6 +2,7 @@
 
     python -m benchmarks.side_by_side                writes side_by_side.csv and side_by_side.md beside it
     python -m benchmarks.side_by_side --draws 2      a minute's worth, writes nothing
+    python -m benchmarks.side_by_side --only recall  one task, by a part of its name; the others are kept as stored
     python -m benchmarks.side_by_side --tables       side_by_side.md alone, from side_by_side.csv
 
 Every contestant is the call that its documentation shows, with its defaults; the functions below are what the page
@@ -388,15 +389,15 @@ def stored(path: Path) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=DRAWS, help="other than the default, nothing is written")
+    parser.add_argument("--only", default="", help="tasks that have this in their names; the others are kept as stored")
     parser.add_argument("--tables", action="store_true", help="side_by_side.md alone, from side_by_side.csv")
     given = parser.parse_args()
-    if given.tables:
-        rows = stored(HERE / "side_by_side.csv")
-    else:
-        rows = []
-        for name in TASKS:
-            rows += run(name, given.draws)
-            print(name, shown([row for row in rows if row["task"] == name]), sep="\n", flush=True)
+    again = [] if given.tables else [name for name in TASKS if given.only in name]
+    kept = stored(HERE / "side_by_side.csv") if given.tables or given.only else []
+    rows = []
+    for name in TASKS:
+        rows += run(name, given.draws) if name in again else [row for row in kept if row["task"] == name]
+        print(name, shown([row for row in rows if row["task"] == name]), sep="\n", flush=True)
     if given.tables or given.draws == DRAWS:
         write_csv(HERE / "side_by_side.csv", [{key: row.get(key, "") for key in COLUMNS} for row in rows])
         write_text(HERE / "side_by_side.md", report(rows, versions()))
