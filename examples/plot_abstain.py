@@ -23,7 +23,9 @@ from sklearn.naive_bayes import GaussianNB
 import metricwise as mw
 
 X, y = load_digits(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, test_size=0.5, stratify=y, random_state=0
+)
 
 model = GaussianNB(var_smoothing=0.01)
 proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
@@ -58,7 +60,8 @@ def on_new_digits(decided):
     return {
         "abstained": np.mean(~accepted),
         "accuracy of the others": accuracy_score(y_test[accepted], decided[accepted]),
-        "cost per 100 digits": 100 * np.mean(np.where(accepted, decided != y_test, 0.2)),
+        "cost per 100 digits": 100
+        * np.mean(np.where(accepted, decided != y_test, 0.2)),
     }
 
 
@@ -69,9 +72,13 @@ def on_new_digits(decided):
 # accuracy of the digits that are read. The bound is kept with a margin, so that it holds for new digits too: see
 # `confidence` of :func:`metricwise.optimize`. All results on new digits are counted with NumPy and scikit-learn.
 
-bounded = mw.optimize(proba, y_train, "accuracy", abstain=True, subject_to="abstained <= 0.1")
+bounded = mw.optimize(
+    proba, y_train, "accuracy", abstain=True, subject_to="abstained <= 0.1"
+)
 decisions["abstained <= 0.1"] = bounded.rule.predict(new_proba)
-results = pd.DataFrame({name: on_new_digits(decided) for name, decided in decisions.items()}).T
+results = pd.DataFrame(
+    {name: on_new_digits(decided) for name, decided in decisions.items()}
+).T
 results.round(3)
 
 # %%
@@ -80,19 +87,48 @@ results.round(3)
 # :func:`metricwise.trade_off` finds the best rule for each share of abstentions, the risk-coverage curve. All rules are
 # shown on new digits. On the right are some of the digits that `abstain=0.2` hands over. See also :doc:`/abstain`.
 
-curve = mw.trade_off(proba, y_train, "accuracy", "abstained", abstain=True, n_points=16, confusion="expected")
-points = pd.DataFrame([on_new_digits(rule.predict(new_proba)) for rule in curve.rules]).query("abstained < 0.5")
+curve = mw.trade_off(
+    proba,
+    y_train,
+    "accuracy",
+    "abstained",
+    abstain=True,
+    n_points=16,
+    confusion="expected",
+)
+points = pd.DataFrame(
+    [on_new_digits(rule.predict(new_proba)) for rule in curve.rules]
+).query("abstained < 0.5")
 
 figure = plt.figure(figsize=(9.6, 4.4), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=[3, 2])
 ax = left.subplots()
-ax.plot(points["abstained"], 1 - points["accuracy of the others"], color="#333333", label="best rule for each share")
+ax.plot(
+    points["abstained"],
+    1 - points["accuracy of the others"],
+    color="#333333",
+    label="best rule for each share",
+)
 for (name, row), color, marker in zip(
-    results.iterrows(), ("#cc79a7", "#e69f00", "#0072b2", "#009e73"), "osD^", strict=True
+    results.iterrows(),
+    ("#cc79a7", "#e69f00", "#0072b2", "#009e73"),
+    "osD^",
+    strict=True,
 ):
     label = f"{name}: cost {row['cost per 100 digits']:.1f}"
-    ax.plot(row["abstained"], 1 - row["accuracy of the others"], marker, color=color, markersize=9, label=label)
-ax.set(xlabel="share of digits handed over", ylabel="share of errors in the others", ylim=(0, None))
+    ax.plot(
+        row["abstained"],
+        1 - row["accuracy of the others"],
+        marker,
+        color=color,
+        markersize=9,
+        label=label,
+    )
+ax.set(
+    xlabel="share of digits handed over",
+    ylabel="share of errors in the others",
+    ylim=(0, None),
+)
 ax.legend()
 
 handed_over = np.flatnonzero(decisions["abstain=0.2"] == ABSTAINED)[:9]

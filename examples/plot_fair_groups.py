@@ -29,7 +29,9 @@ noise = np.where(group == "second language", 1.3, 0.6)
 tests = ability[:, None] + noise[:, None] * rng.normal(size=(n_applicants, 3))
 y = (ability + 0.4 * rng.normal(size=n_applicants) > 0.6).astype(int)
 second = (group == "second language")[:, None]
-X = np.hstack([tests, second, tests * second])  # the model may weigh the tests differently
+X = np.hstack(
+    [tests, second, tests * second]
+)  # the model may weigh the tests differently
 X_train, X_test, y_train, y_test, group_train, group_test = train_test_split(
     X, y, group, test_size=0.5, stratify=y, random_state=0
 )
@@ -45,16 +47,24 @@ new_proba = model.fit(X_train, y_train).predict_proba(X_test)
 # most ten points between the groups, and :func:`metricwise.optimize` maximises the accuracy under that bound.
 
 solution = mw.optimize(
-    proba, y_train, "accuracy", subject_to="equal_opportunity <= 0.1", sensitive_features=group_train
+    proba,
+    y_train,
+    "accuracy",
+    subject_to="equal_opportunity <= 0.1",
+    sensitive_features=group_train,
 )
 for name, rule in solution.rule.by_group.items():
-    print(f"{name}: accepted if the probability of success exceeds {rule.threshold:.2f}")
+    print(
+        f"{name}: accepted if the probability of success exceeds {rule.threshold:.2f}"
+    )
 
 # %%
 # The bound is kept with a margin, because it has to hold for next year's applicants too.
 
 (bound,) = solution.constraints
-print(f"{bound.name}: {bound.value:.3f} on the rows given, with a margin of {bound.margin:.3f}")
+print(
+    f"{bound.name}: {bound.value:.3f} on the rows given, with a margin of {bound.margin:.3f}"
+)
 
 # %%
 # Next year's applicants
@@ -64,18 +74,25 @@ print(f"{bound.name}: {bound.value:.3f} on the rows given, with a margin of {bou
 
 decisions = {
     "one threshold": new_proba.argmax(axis=1),
-    "equal opportunity": solution.rule.predict(new_proba, sensitive_features=group_test),
+    "equal opportunity": solution.rule.predict(
+        new_proba, sensitive_features=group_test
+    ),
 }
 groups = ["first language", "second language"]
 recalls = pd.DataFrame(
     {
-        name: {g: recall_score(y_test[group_test == g], decided[group_test == g]) for g in groups}
+        name: {
+            g: recall_score(y_test[group_test == g], decided[group_test == g])
+            for g in groups
+        }
         for name, decided in decisions.items()
     }
 ).T
 results = recalls.assign(
     gap=abs(recalls[groups[0]] - recalls[groups[1]]),
-    accuracy={name: accuracy_score(y_test, decided) for name, decided in decisions.items()},
+    accuracy={
+        name: accuracy_score(y_test, decided) for name, decided in decisions.items()
+    },
 )
 results.round(3)
 
@@ -83,22 +100,41 @@ results.round(3)
 # The rule lowers the bar for the group that the tests describe badly, and raises it a little for the other one. The
 # accuracy hardly changes, because near the threshold the model cannot tell who will succeed anyway.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4), layout="constrained", width_ratios=[3, 4])
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(9.6, 4), layout="constrained", width_ratios=[3, 4]
+)
 colors = {"first language": "#0072b2", "second language": "#e69f00"}
 for place, row in enumerate(results.to_dict("records")):
     for side, g in zip((-0.19, 0.19), groups, strict=True):
-        bar = left.bar(place + side, row[g], width=0.36, color=colors[g], label=g if place == 0 else None)
+        bar = left.bar(
+            place + side,
+            row[g],
+            width=0.36,
+            color=colors[g],
+            label=g if place == 0 else None,
+        )
         left.bar_label(bar, fmt="{:.0%}", padding=2)
-left.set_xticks([0, 1], [f"{name}\naccuracy {row.accuracy:.1%}" for name, row in results.iterrows()])
+left.set_xticks(
+    [0, 1], [f"{name}\naccuracy {row.accuracy:.1%}" for name, row in results.iterrows()]
+)
 left.set(ylabel="accepted, of those who would succeed", ylim=(0, 1))
 left.legend(loc="upper right")
 
 for g in groups:
     would = (group_test == g) & (y_test == 1)
-    right.hist(new_proba[would, 1], np.linspace(0, 1, 26), density=True, color=colors[g], alpha=0.45)
+    right.hist(
+        new_proba[would, 1],
+        np.linspace(0, 1, 26),
+        density=True,
+        color=colors[g],
+        alpha=0.45,
+    )
     right.axvline(solution.rule.by_group[g].threshold, color=colors[g], linewidth=2)
 right.axvline(0.5, color="#333333", linestyle="--")
-right.set(xlabel="probability of success by the model", ylabel="density of those who would succeed")
+right.set(
+    xlabel="probability of success by the model",
+    ylabel="density of those who would succeed",
+)
 right.set_title("thresholds: dashed before, solid after", fontsize=10)
 plt.show()
 

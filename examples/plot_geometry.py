@@ -25,9 +25,15 @@ from sklearn.tree import DecisionTreeClassifier
 import metricwise as mw
 from metricwise.geometry import FeasibleSet, does_weighting_suffice
 
-X, y = make_classification(9000, n_features=6, n_informative=4, weights=[0.7], class_sep=0.6, random_state=6)
-X_train, X_rest, y_train, y_rest = train_test_split(X, y, test_size=2 / 3, stratify=y, random_state=0)
-X_rule, X_test, _, y_test = train_test_split(X_rest, y_rest, test_size=0.5, stratify=y_rest, random_state=0)
+X, y = make_classification(
+    9000, n_features=6, n_informative=4, weights=[0.7], class_sep=0.6, random_state=6
+)
+X_train, X_rest, y_train, y_rest = train_test_split(
+    X, y, test_size=2 / 3, stratify=y, random_state=0
+)
+X_rule, X_test, _, y_test = train_test_split(
+    X_rest, y_rest, test_size=0.5, stratify=y_rest, random_state=0
+)
 logistic = LogisticRegression().fit(X_train, y_train)
 tree = DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X_train, y_train)
 
@@ -40,8 +46,13 @@ tree = DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X_train, y_t
 
 recalls = mw.metrics.Recall(index=0), mw.metrics.Recall(index=1)
 models = {"logistic": logistic, "tree": tree}
-sets = {name: FeasibleSet.from_proba(model.predict_proba(X_rule)) for name, model in models.items()}
-outlines = {name: feasible.boundary_2d(*recalls, n=720) for name, feasible in sets.items()}
+sets = {
+    name: FeasibleSet.from_proba(model.predict_proba(X_rule))
+    for name, model in models.items()
+}
+outlines = {
+    name: feasible.boundary_2d(*recalls, n=720) for name, feasible in sets.items()
+}
 
 
 def place(feasible, C):
@@ -75,9 +86,19 @@ for rule, weight in zip(mixture.rules, mixture.weights, strict=True):
 # the smaller recall, which it maximises.
 
 leaves, counts = np.unique(tree.predict_proba(X_rule)[:, 1], return_counts=True)
-ones, zeros = counts * leaves / np.sum(counts * leaves), counts * (1 - leaves) / np.sum(counts * (1 - leaves))
-programme = linprog(c=[0, 0, 0, -1], A_ub=[[*-ones, 1], [*zeros, 1]], b_ub=[0, 1], bounds=[(0, 1)] * 3 + [(None, None)])
-print(f"best worst recall: {min(place(sets['tree'], best_worst.decomposition.confusion)):.4f}")
+ones, zeros = (
+    counts * leaves / np.sum(counts * leaves),
+    counts * (1 - leaves) / np.sum(counts * (1 - leaves)),
+)
+programme = linprog(
+    c=[0, 0, 0, -1],
+    A_ub=[[*-ones, 1], [*zeros, 1]],
+    b_ub=[0, 1],
+    bounds=[(0, 1)] * 3 + [(None, None)],
+)
+print(
+    f"best worst recall: {min(place(sets['tree'], best_worst.decomposition.confusion)):.4f}"
+)
 print(f"linear programme:  {-programme.fun:.4f}")
 
 # %%
@@ -90,23 +111,63 @@ print(f"linear programme:  {-programme.fun:.4f}")
 share = sets["logistic"].priors[0, 1]
 recall_0, recall_1 = np.meshgrid(np.linspace(0, 1, 401), np.linspace(0, 1, 401))
 values = {
-    "logistic": 2 * share * recall_1 / (share * (1 + recall_1) + (1 - share) * (1 - recall_0)),
+    "logistic": 2
+    * share
+    * recall_1
+    / (share * (1 + recall_1) + (1 - share) * (1 - recall_0)),
     "tree": np.minimum(recall_0, recall_1),
 }
 best = {"logistic": best_f1, "tree": best_worst}
-titles = {"logistic": "logistic regression: F1", "tree": "tree with three leaves: worst recall"}
+titles = {
+    "logistic": "logistic regression: F1",
+    "tree": "tree with three leaves: worst recall",
+}
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 5.2), layout="constrained", sharey=True)
 for ax, (name, feasible) in zip(axes, sets.items(), strict=True):
-    ax.fill(*outlines[name].T, facecolor="#dbe8f4", edgecolor="#0072b2", linewidth=1.6, label="reachable")
-    lines = ax.contour(recall_0, recall_1, values[name], np.arange(0.1, 1, 0.1), colors="#8a8a8a", linewidths=0.8)
+    ax.fill(
+        *outlines[name].T,
+        facecolor="#dbe8f4",
+        edgecolor="#0072b2",
+        linewidth=1.6,
+        label="reachable",
+    )
+    lines = ax.contour(
+        recall_0,
+        recall_1,
+        values[name],
+        np.arange(0.1, 1, 0.1),
+        colors="#8a8a8a",
+        linewidths=0.8,
+    )
     ax.clabel(lines, fontsize=8)
     best_value = best[name].solution.optimized_value
-    ax.contour(recall_0, recall_1, values[name], [best_value], colors="#d55e00", linewidths=1.6)
-    ax.plot(*place(feasible, feasible.vertex(-np.eye(2))), "o", color="#333333", markersize=8, label="argmax", zorder=3)
+    ax.contour(
+        recall_0, recall_1, values[name], [best_value], colors="#d55e00", linewidths=1.6
+    )
+    ax.plot(
+        *place(feasible, feasible.vertex(-np.eye(2))),
+        "o",
+        color="#333333",
+        markersize=8,
+        label="argmax",
+        zorder=3,
+    )
     label = f"best: {best_value:.2f}"
-    ax.plot(*place(feasible, best[name].decomposition.confusion), "D", color="#d55e00", markersize=8, label=label)
-    ax.set(title=titles[name], xlabel="recall of class 0", aspect="equal", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    ax.plot(
+        *place(feasible, best[name].decomposition.confusion),
+        "D",
+        color="#d55e00",
+        markersize=8,
+        label=label,
+    )
+    ax.set(
+        title=titles[name],
+        xlabel="recall of class 0",
+        aspect="equal",
+        xlim=(-0.02, 1.02),
+        ylim=(-0.02, 1.02),
+    )
     ax.legend(loc="lower left")
 for rule in mixture.rules:
     corner = place(sets["tree"], sets["tree"].vertex(rule.loss))
@@ -120,7 +181,11 @@ plt.show()
 # Recalls on the test rows, by scikit-learn: each of the two rules favours a class. The mixture draws one of them for
 # every row, and its worst recall is better than that of either. More on this in :doc:`/geometry`.
 
-rules = {f"threshold {rule.threshold:.2f}": rule for rule in mixture.rules} | {"mixture": mixture}
+rules = {f"threshold {rule.threshold:.2f}": rule for rule in mixture.rules} | {
+    "mixture": mixture
+}
 for name, rule in rules.items():
     both = recall_score(y_test, rule.predict(tree.predict_proba(X_test)), average=None)
-    print(f"{name}: recalls {both[0]:.2f} and {both[1]:.2f}, the worst {both.min():.2f}")
+    print(
+        f"{name}: recalls {both[0]:.2f} and {both[1]:.2f}, the worst {both.min():.2f}"
+    )

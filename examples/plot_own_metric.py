@@ -22,11 +22,22 @@ from sklearn.model_selection import cross_val_predict, train_test_split
 import metricwise as mw
 from metricwise.displays import DecisionRegionsDisplay
 
-classes, actions = np.array(["leaving", "loyal", "wavering"]), ["call", "nothing", "voucher"]
-X, codes = make_classification(
-    6000, n_features=8, n_informative=5, n_classes=3, weights=[0.12, 0.68, 0.2], class_sep=1.0, random_state=3
+classes, actions = (
+    np.array(["leaving", "loyal", "wavering"]),
+    ["call", "nothing", "voucher"],
 )
-X_train, X_test, y_train, y_test = train_test_split(X, classes[codes], test_size=0.5, stratify=codes, random_state=0)
+X, codes = make_classification(
+    6000,
+    n_features=8,
+    n_informative=5,
+    n_classes=3,
+    weights=[0.12, 0.68, 0.2],
+    class_sep=1.0,
+    random_state=3,
+)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, classes[codes], test_size=0.5, stratify=codes, random_state=0
+)
 
 model = LogisticRegression()
 proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
@@ -39,8 +50,12 @@ new_proba = model.fit(X_train, y_train).predict_proba(X_test)
 # class in the same place: predicting "leaving" means a call. The campaign costs half a euro per customer even if
 # nothing is done.
 
-kept = pd.DataFrame([[90, 0, 6], [0, 0, 0], [35, 0, 30]], index=classes, columns=actions)
-spent = pd.DataFrame([[20, 0.5, 5], [20, 0.5, 5], [20, 0.5, 5]], index=classes, columns=actions)
+kept = pd.DataFrame(
+    [[90, 0, 6], [0, 0, 0], [35, 0, 30]], index=classes, columns=actions
+)
+spent = pd.DataFrame(
+    [[20, 0.5, 5], [20, 0.5, 5], [20, 0.5, 5]], index=classes, columns=actions
+)
 kept
 
 # %%
@@ -48,7 +63,9 @@ kept
 # :class:`metricwise.metrics.FractionalLinear`, and its best rule is found exactly.
 
 by_tables = mw.optimize(proba, y_train, mw.metrics.FractionalLinear(kept, spent))
-print(f"{by_tables.value:.2f} euros kept per euro spent, {by_tables.baseline:.2f} by the most probable class")
+print(
+    f"{by_tables.value:.2f} euros kept per euro spent, {by_tables.baseline:.2f} by the most probable class"
+)
 
 # %%
 # A function of labels
@@ -62,11 +79,15 @@ A, B = kept.to_numpy(), spent.to_numpy()
 
 def return_on_spending(y_true, y_pred, sample_weight=None):
     i, j = np.searchsorted(classes, y_true), np.searchsorted(classes, y_pred)
-    return np.average(A[i, j], weights=sample_weight) / np.average(B[i, j], weights=sample_weight)
+    return np.average(A[i, j], weights=sample_weight) / np.average(
+        B[i, j], weights=sample_weight
+    )
 
 
 by_labels = mw.optimize(proba, y_train, return_on_spending)
-print(f"{by_labels.value:.2f} euros kept per euro spent, {by_labels.baseline:.2f} by the most probable class")
+print(
+    f"{by_labels.value:.2f} euros kept per euro spent, {by_labels.baseline:.2f} by the most probable class"
+)
 
 # %%
 # A function of the confusion matrix
@@ -82,8 +103,12 @@ def profit(C):
     return np.sum((A - B) * C) - 300 * overtime**2
 
 
-by_confusion = mw.optimize(proba, y_train, profit, confusion="expected", recalibrate=True)
-print(f"{by_confusion.value:.2f} euros profit per customer, {by_confusion.baseline:.2f} by the most probable class")
+by_confusion = mw.optimize(
+    proba, y_train, profit, confusion="expected", recalibrate=True
+)
+print(
+    f"{by_confusion.value:.2f} euros profit per customer, {by_confusion.baseline:.2f} by the most probable class"
+)
 
 # %%
 # On new customers
@@ -115,7 +140,9 @@ pd.DataFrame(results).T.round(2)
 # dashed lines are the borders of the most probable class, which sends too few vouchers for either metric.
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.6), layout="constrained")
-for ax, title, solution in zip(axes, ("return", "profit"), (by_tables, by_confusion), strict=True):
+for ax, title, solution in zip(
+    axes, ("return", "profit"), (by_tables, by_confusion), strict=True
+):
     DecisionRegionsDisplay.from_predictions(None, new_proba, solution.rule, ax=ax)
     ax.set_title(f"the best rule for the {title}")
 plt.show()

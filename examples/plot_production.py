@@ -34,10 +34,14 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(8000, 4))
 score = X @ [1.0, 0.7, -0.5, 0.3] + rng.normal(scale=1.2, size=len(X))
 y = np.select([score > 1.8, score > 0.8], ["high", "medium"], "low")
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, test_size=0.5, stratify=y, random_state=0
+)
 
 metric = mw.metrics.Kappa("quadratic", order=order)
-model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric).fit(X_train, y_train)
+model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric).fit(
+    X_train, y_train
+)
 proba = model.predict_proba(X_test)
 print(model.rule_.describe())
 
@@ -49,7 +53,10 @@ print(model.rule_.describe())
 
 text = model.rule_.to_json()
 print(f"{len(text):,} characters, with the parts {', '.join(json.loads(text))}")
-decisions = {"predict": model.predict(X_test), "JSON": mw.load_rule(text).predict(proba)}
+decisions = {
+    "predict": model.predict(X_test),
+    "JSON": mw.load_rule(text).predict(proba),
+}
 
 # %%
 # SQL: where the probabilities are
@@ -62,7 +69,9 @@ print("\n".join(expression.splitlines()[:6]), "...")
 
 with closing(sqlite3.connect(":memory:")) as database:
     pd.DataFrame(proba, columns=model.classes_).to_sql("loans", database, index=False)
-    decisions["SQL"] = pd.read_sql(f"SELECT {expression} AS decision FROM loans", database)["decision"].to_numpy()
+    decisions["SQL"] = pd.read_sql(
+        f"SELECT {expression} AS decision FROM loans", database
+    )["decision"].to_numpy()
 
 # %%
 # ONNX: model and rule in one graph
@@ -72,7 +81,9 @@ with closing(sqlite3.connect(":memory:")) as database:
 
 mw.export.register_converters()
 graph = skl2onnx.to_onnx(model, X_test[:1], options={"zipmap": False})
-session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+session = onnxruntime.InferenceSession(
+    graph.SerializeToString(), providers=["CPUExecutionProvider"]
+)
 (decisions["ONNX"],) = session.run(["label"], {"X": X_test})
 
 # %%
@@ -84,19 +95,28 @@ session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CP
 decisions["model alone"] = model.estimator_.predict(X_test)
 for name, decided in decisions.items():
     kappa = cohen_kappa_score(y_test, decided, labels=order, weights="quadratic")
-    print(f"{name}: kappa {kappa:.3f}, {np.sum(decided != decisions['predict'])} decisions differ")
+    print(
+        f"{name}: kappa {kappa:.3f}, {np.sum(decided != decisions['predict'])} decisions differ"
+    )
 
 # %%
 # On the left, each dot is a loan, placed by the probabilities of the three grades: the nearer to a corner, the likelier
 # that grade. On the right is the share of loans that two systems decide alike.
 
-agreement = pd.DataFrame({a: {b: np.mean(decisions[a] == decisions[b]) for b in decisions} for a in decisions})
+agreement = pd.DataFrame(
+    {
+        a: {b: np.mean(decisions[a] == decisions[b]) for b in decisions}
+        for a in decisions
+    }
+)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.8, 4.6), layout="constrained")
 DecisionRegionsDisplay.from_predictions(y_test, proba, model.rule_, ax=left)
 left.set_title("decisions of the rule", fontsize=11)
 right.imshow(agreement, cmap="Blues", vmin=0.5, vmax=1.3)
 for i, j in np.ndindex(agreement.shape):
-    right.text(j, i, f"{agreement.iloc[i, j]:.1%}", ha="center", va="center", fontsize=9)
+    right.text(
+        j, i, f"{agreement.iloc[i, j]:.1%}", ha="center", va="center", fontsize=9
+    )
 right.set_xticks(range(len(decisions)), decisions, rotation=25)
 right.set_yticks(range(len(decisions)), decisions)
 right.set_title("decided alike", fontsize=11)

@@ -32,7 +32,9 @@ X = np.column_stack([np.log(amount), distance, card_age, n_recent])
 X_train, X_test, y_train, y_test, amount_train, amount_test = train_test_split(
     X, y, amount, test_size=0.5, stratify=y, random_state=0
 )
-print(f"{np.mean(y == 'fraud'):.1%} of the payments are fraud, with a median amount of {np.median(amount):.0f} euros")
+print(
+    f"{np.mean(y == 'fraud'):.1%} of the payments are fraud, with a median amount of {np.median(amount):.0f} euros"
+)
 
 model = LogisticRegression()
 proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
@@ -86,7 +88,11 @@ def euros(decided):
 
 
 rows = [
-    [np.sum(decided == "fraud"), np.sum((decided == "fraud") & (y_test == "fraud")), round(euros(decided))]
+    [
+        np.sum(decided == "fraud"),
+        np.sum((decided == "fraud") & (y_test == "fraud")),
+        round(euros(decided)),
+    ]
     for decided in decisions.values()
 ]
 bill = pd.DataFrame(rows, index=decisions, columns=["reviews", "frauds found", "euros"])
@@ -97,7 +103,9 @@ bill
 
 gain = by_row.gain
 saved = (bill.loc["argmax", "euros"] - bill.loc["costs by row", "euros"]) / len(y_test)
-print(f"estimated {gain.estimate:.2f} euros per payment (95 % interval {gain.low:.2f} to {gain.high:.2f})")
+print(
+    f"estimated {gain.estimate:.2f} euros per payment (95 % interval {gain.low:.2f} to {gain.high:.2f})"
+)
 print(f"saved in the test half {saved:.2f}")
 
 # %%
@@ -111,15 +119,41 @@ risk = new_proba[:, 0]
 reviewed, fraud = decisions["costs by row"] == "fraud", y_test == "fraud"
 
 figure, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
-ax.scatter(amount_test[~reviewed], risk[~reviewed], s=4, color="#9bb8d3", label="let through")
-ax.scatter(amount_test[reviewed], risk[reviewed], s=4, color="#e69f00", label="reviewed")
-ax.scatter(amount_test[fraud], risk[fraud], s=22, facecolor="none", edgecolor="#333333", linewidth=0.8, label="fraud")
+ax.scatter(
+    amount_test[~reviewed], risk[~reviewed], s=4, color="#9bb8d3", label="let through"
+)
+ax.scatter(
+    amount_test[reviewed], risk[reviewed], s=4, color="#e69f00", label="reviewed"
+)
+ax.scatter(
+    amount_test[fraud],
+    risk[fraud],
+    s=22,
+    facecolor="none",
+    edgecolor="#333333",
+    linewidth=0.8,
+    label="fraud",
+)
 ax.axhline(0.5, color="#333333", linestyle=":", label="threshold of argmax")
-ax.axhline(1 - one_table.rule.threshold, color="#0072b2", linestyle="--", label="threshold of the mean costs")
-ax.set(xscale="log", yscale="log", ylim=(1e-4, 1.3), xlabel="amount in euros", ylabel="probability of fraud")
+ax.axhline(
+    1 - one_table.rule.threshold,
+    color="#0072b2",
+    linestyle="--",
+    label="threshold of the mean costs",
+)
+ax.set(
+    xscale="log",
+    yscale="log",
+    ylim=(1e-4, 1.3),
+    xlabel="amount in euros",
+    ylabel="probability of fraud",
+)
 ax.xaxis.set_major_formatter("{x:g}")
 ax.yaxis.set_major_formatter("{x:g}")
-ax.set_title("   ".join(f"{name}: {row.euros:,} euros" for name, row in bill.iterrows()), fontsize=10)
+ax.set_title(
+    "   ".join(f"{name}: {row.euros:,} euros" for name, row in bill.iterrows()),
+    fontsize=10,
+)
 ax.legend(loc="lower left", fontsize=8, framealpha=1)
 plt.show()
 
@@ -130,7 +164,9 @@ plt.show()
 # :class:`metricwise.CostSensitiveClassifier` trains the model itself on the costs. That helps models that are too
 # simple to get all probabilities right; this one is not. See :ref:`costs per row <costs-per-row>` in the user guide.
 
-rule_model = mw.MetricOptimalClassifierCV(model, metric="cost").fit(X_train, y_train, cost=cost_train)
+rule_model = mw.MetricOptimalClassifierCV(model, metric="cost").fit(
+    X_train, y_train, cost=cost_train
+)
 trained = mw.CostSensitiveClassifier(model, mean_cost).fit(X_train, y_train)
 print(f"costs by row: {euros(rule_model.predict(X_test, cost=cost_test)):,.0f} euros")
 print(f"trained on mean costs: {euros(trained.predict(X_test)):,.0f} euros")

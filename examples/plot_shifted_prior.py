@@ -16,7 +16,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, precision_recall_curve, precision_score, recall_score
+from sklearn.metrics import (
+    f1_score,
+    precision_recall_curve,
+    precision_score,
+    recall_score,
+)
 from sklearn.model_selection import cross_val_predict
 
 import metricwise as mw
@@ -33,7 +38,9 @@ def machines(n_running, n_failing):
 
 X_train, y_train = machines(1500, 1500)
 X_new, y_new = machines(38_800, 1200)
-print(f"failures: {y_train.mean():.0%} of the training rows, {y_new.mean():.0%} in production")
+print(
+    f"failures: {y_train.mean():.0%} of the training rows, {y_new.mean():.0%} in production"
+)
 
 model = LogisticRegression()
 proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
@@ -48,7 +55,9 @@ new_proba = model.fit(X_train, y_train).predict_proba(X_new)
 rules = {
     "argmax": mw.WeightedRule.from_thresholds(0.5),
     "tuned on balanced rows": mw.optimize(proba, y_train, metric="f1").rule,
-    "tuned for the prior": mw.optimize(proba, y_train, metric="f1", prior=[0.97, 0.03]).rule,
+    "tuned for the prior": mw.optimize(
+        proba, y_train, metric="f1", prior=[0.97, 0.03]
+    ).rule,
 }
 for name, rule in rules.items():
     print(f"{name}: alarm if the probability of a failure exceeds {rule.threshold:.2f}")
@@ -80,17 +89,38 @@ scores.round(2).astype({"alarms": int})
 
 def f1_curve(y_true, proba):
     precision, recall, thresholds = precision_recall_curve(y_true, proba[:, 1])
-    return thresholds, (2 * precision * recall / np.maximum(precision + recall, 1e-12))[:-1]
+    return thresholds, (2 * precision * recall / np.maximum(precision + recall, 1e-12))[
+        :-1
+    ]
 
 
 figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
-ax.plot(*f1_curve(y_train, proba), color="#9a9a9a", linestyle="--", label="balanced training rows")
+ax.plot(
+    *f1_curve(y_train, proba),
+    color="#9a9a9a",
+    linestyle="--",
+    label="balanced training rows",
+)
 ax.plot(*f1_curve(y_new, new_proba), color="#333333", label="production")
-for (name, rule), color, marker in zip(rules.items(), ("#cc79a7", "#e69f00", "#0072b2"), "osD", strict=True):
+for (name, rule), color, marker in zip(
+    rules.items(), ("#cc79a7", "#e69f00", "#0072b2"), "osD", strict=True
+):
     f1 = scores.loc[name, "F1"]
-    ax.plot(rule.threshold, f1, marker, color=color, markersize=9, label=f"{name}: F1 {f1:.2f}")
+    ax.plot(
+        rule.threshold,
+        f1,
+        marker,
+        color=color,
+        markersize=9,
+        label=f"{name}: F1 {f1:.2f}",
+    )
     ax.vlines(rule.threshold, 0, f1, color=color, linewidth=1, linestyle=":")
-ax.set(xlabel="threshold on the probability of failure", ylabel="F1", xlim=(0, 1), ylim=(0, 1))
+ax.set(
+    xlabel="threshold on the probability of failure",
+    ylabel="F1",
+    xlim=(0, 1),
+    ylim=(0, 1),
+)
 ax.legend(loc="upper left", ncols=2, fontsize=9)
 plt.show()
 
@@ -102,4 +132,6 @@ plt.show()
 
 for share in (0.01, 0.015, 0.03, 0.06, 0.12, 0.5):
     rule = mw.optimize(proba, y_train, metric="f1", prior=[1 - share, share]).rule
-    print(f"prior {share:5.1%}: threshold {rule.threshold:.2f}, F1 {f1_score(y_new, rule.predict(new_proba)):.2f}")
+    print(
+        f"prior {share:5.1%}: threshold {rule.threshold:.2f}, F1 {f1_score(y_new, rule.predict(new_proba)):.2f}"
+    )
