@@ -463,7 +463,7 @@ def test_evaluate_counts_abstentions_as_the_rule_was_fitted():
     plain = mw.optimize(P, y, "accuracy", **PLAIN)
     other = mw.evaluate(plain, P, y, "accuracy", against=solution)["accuracy"]
     assert other.difference.estimate == pytest.approx(solution.baseline - solution.value)
-    with pytest.raises(ValueError, match="abstain is for rules that may abstain, and this one does not"):
+    with pytest.raises(ValueError, match="abstain is only for rules that may abstain, and this rule never does"):
         mw.evaluate(plain, P, y, "accuracy", abstain=True)
 
 
@@ -505,7 +505,7 @@ def test_estimators_predict_the_label_and_score_by_it():
         ({"abstain": True, "subject_to": "abstained <= 1"}, "needs a bound on how often"),
         ({"abstain": True, "subject_to": "abstained >= 0.1"}, "needs a bound on how often"),
         ({"subject_to": "abstained <= 0.1"}, "rules abstain only where they may; give abstain=True"),
-        ({"abstain_label": "?"}, "abstain_label is for rules that may abstain"),
+        ({"abstain_label": "?"}, "abstain_label is only for rules that may abstain"),
         ({"metric": "macro_f1", "abstain": 0.1}, "a cost of abstaining needs a linear metric"),
         ({"metric": "quadratic_kappa", "abstain": True, "subject_to": "abstained <= 0.1"}, "is at no distance"),
         ({"metric": lambda C: C[0, 0], "abstain": True, "subject_to": "abstained <= 0.1"}, "says nothing of rows"),

@@ -109,7 +109,7 @@ def test_a_setting_that_a_solver_lacks_is_refused(solver, setting):
 @pytest.mark.parametrize("setting", [{"tol": 0.5}, {"randomized": True}])
 def test_a_solver_object_has_its_own_settings(setting):
     (key,) = setting
-    words = rf"^optimize: {key} must be left out where solver is an object.* got {key}=.* beside FrankWolfe;"
+    words = rf"^optimize: {key} must be left out if solver is an object.* got {key}=.* and a FrankWolfe;"
     with pytest.raises(ValueError, match=words):
         mw.optimize(PROBA, Y, "g_mean", solver=mw.solvers.FrankWolfe(), **LABELS, **setting)
 

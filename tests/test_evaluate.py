@@ -388,7 +388,10 @@ def test_outputs_are_matched_by_name(frame):
     for own in (proba, frame(P), frame({"sport": P["sport"], "news": P["news"]})):
         found = mw.evaluate(rule, own, turned, ["f1"], output_weight=[1, 3], average="macro")
         assert found.to_dict() == expected
-    with pytest.raises(ValueError, match=r"come in another order than \['news', 'sport'\], and y has no names"):
+    with pytest.raises(
+        ValueError,
+        match=r"are not in the order \['news', 'sport'\], and they cannot be matched by name because y has no names",
+    ):
         mw.evaluate(rule, frame({"sport": P["sport"], "news": P["news"]}), y, "f1_macro")
     nameless = WeightedRule.from_thresholds([0.3, 0.6])
     with pytest.raises(ValueError, match="the outputs of the rule have no names"):
@@ -480,8 +483,8 @@ SEVERAL, LABELS = labels_of(n=50)
         ((THRESHOLDS, SEVERAL[:, :3], LABELS, "f1"), {}, "^evaluate: (proba|y) must have"),
         ((RULE, PROBA, Y + 1, "f1"), {}, "^evaluate: y .*2"),
         ((RULE, PROBA, Y, []), {}, "^evaluate: metrics must name at least one metric"),
-        ((RULE, PROBA, Y, ["f1", sk.f1_score, "f1"]), {}, "'f1' names two metrics; give a dict"),
-        ((RULE, PROBA, Y, {1: "f1"}), {}, "^evaluate: metrics as a dict must have names of metrics for keys"),
+        ((RULE, PROBA, Y, ["f1", sk.f1_score, "f1"]), {}, "'f1' is the name of two metrics; pass a dict"),
+        ((RULE, PROBA, Y, {1: "f1"}), {}, "^evaluate: metrics as a dict must have text keys"),
         ((RULE, PROBA, Y, "roc_auc"), {}, "judges the order of the scores"),
         (
             (RULE, PROBA, Y, ["mcc"]),
@@ -504,7 +507,7 @@ def test_names_of_outputs_are_no_names_of_metrics():
     rule = WeightedRule.from_thresholds({"a": 0.3, "b": 0.3, "c": 0.3, "d": 0.3})
     y = pd.DataFrame(LABELS, columns=list("abcd"))
     aims = {"a": "f1", "b": "f1", "c": "recall", "d": "f1"}
-    with pytest.raises(ValueError, match="a metric for each output goes into a list"):
+    with pytest.raises(ValueError, match="to give a metric for each output, put the dict into a list"):
         mw.evaluate(rule, SEVERAL, y, aims)
     found = mw.evaluate(rule, SEVERAL, y, [aims])["f1 (a, b, d), recall (c)"].value.estimate
     decided = (SEVERAL > 0.3).astype(int)
@@ -516,7 +519,7 @@ def test_other_orders_of_outputs_are_refused():
     one = WeightedRule.from_thresholds({"a": 0.3, "b": 0.4})
     other = WeightedRule.from_thresholds({"b": 0.3, "a": 0.4})
     with pytest.raises(
-        ValueError, match=r"^evaluate: against must be a rule for the outputs of the rule, in their order"
+        ValueError, match=r"^evaluate: against must be a rule for the same outputs as the rule, in the same order"
     ):
         mw.evaluate(one, SEVERAL[:, :2], LABELS[:, :2], "f1", against=other)
 
@@ -546,5 +549,5 @@ def test_rules_by_group_are_judged_by_their_decisions():
     )
     with pytest.raises(ValueError, match="give sensitive_features"):
         mw.evaluate(rule, p, y, "f1")
-    with pytest.raises(ValueError, match="against must be a rule for the groups of the rule"):
+    with pytest.raises(ValueError, match="against must be a rule for the same groups as the rule"):
         mw.evaluate(rule, p, y, "f1", sensitive_features=group, against=mw.GroupedRule((strict, lenient), ("a", "c")))

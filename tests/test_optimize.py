@@ -199,7 +199,7 @@ BAD = {
     "weight on one class": (
         (PROBA, Y, "kappa"),
         {"sample_weight": 1.0 * (Y == 0)},
-        "optimize: sample_weight must leave rows of",
+        "optimize: sample_weight must be positive for rows of at least two classes",
     ),
     "output negative": ((ML, YL, "f1"), {"output_weight": [1, -1, 1]}, "optimize: output_weight must be non-negative"),
     "output shape": (

@@ -115,7 +115,7 @@ def test_the_positive_class_is_taken_where_none_is_named(one):
     [
         ("recall >= 0.1", "is about one class, and a multiclass target has no positive one"),
         ("recall[urgnt] >= 0.1", r"names the class 'urgnt', which must be one of \['low', 'on hold', 'urgent'\]"),
-        ("recall[a, urgent] >= 0.1", "names an output, and there is one only; leave 'a' out"),
+        ("recall[a, urgent] >= 0.1", "names an output, but there is only one; leave 'a' out"),
         ("roc_auc >= 0.9", "no function of the confusion matrix"),
         ("mcc >= 0.5", "neither a ratio of linear metrics nor concave"),
     ],
@@ -128,7 +128,7 @@ def test_what_cannot_be_meant_is_refused(one, text, message):
 def test_outputs_are_asked_for_where_they_differ(two):
     proba, y = two
     problem = problem_of(proba, y, average="macro", classes=[["no", "yes"], NAMES])
-    with pytest.raises(ValueError, match=r"cannot be counted together; name one: 'accuracy\[0\] >= 0.5'"):
+    with pytest.raises(ValueError, match=r"cannot be pooled; name one, as in 'accuracy\[0\] >= 0.5'"):
         values(problem, "accuracy >= 0.5")
     with pytest.raises(ValueError, match=r"names the output 7, which must be one of \[0, 1\]"):
         values(problem, "recall[7, urgent] >= 0.5")

@@ -136,13 +136,17 @@ def test_missing_labels_cost_nothing():
         (lambda c, w: w, {"abstain": 0.2}, r"got \(300, 3, 4\)"),
         (lambda c, w: np.where(c > 5, np.nan, c), {}, "cost must be finite, got NaN or infinity in row"),
         (lambda c, w: "dear", {}, "cost must be an array of numbers, got str"),
-        (lambda c, w: c, {"metric": "accuracy"}, "cost= is for metric='cost', minus the mean cost, got 'accuracy'"),
-        (lambda c, w: c, {"subject_to": "recall[1] >= 0.1"}, "subject_to must be left out where cost= has costs"),
+        (
+            lambda c, w: c,
+            {"metric": "accuracy"},
+            "metric must be 'cost', minus the mean cost, if cost= is given, got 'accuracy'",
+        ),
+        (lambda c, w: c, {"subject_to": "recall[1] >= 0.1"}, "subject_to must be left out if cost= gives costs"),
         (lambda c, w: c, {"randomized": True}, "randomized must be left out"),
         (lambda c, w: c, {"solver": "path"}, "solver must be left out"),
         (lambda c, w: c, {"confusion": "labels"}, "confusion must be left out"),
         (lambda c, w: c, {"prior": [0.2, 0.3, 0.5]}, "prior must be left out"),
-        (lambda c, w: c, {"abstain_label": "?"}, "abstain_label is for rules that may abstain"),
+        (lambda c, w: c, {"abstain_label": "?"}, "abstain_label is only for rules that may abstain"),
     ],
 )
 def test_what_is_refused(cost, options, message):
@@ -155,7 +159,7 @@ def test_what_is_refused(cost, options, message):
 
 def test_one_output_only():
     P = np.random.default_rng(0).random((20, 2))
-    with pytest.raises(ValueError, match="cost= has costs per row of one output, and y is 2-D"):
+    with pytest.raises(ValueError, match="cost= gives costs per row for a single output, but y is 2-D"):
         mw.optimize(P, (P > 0.5).astype(int), "cost", cost=np.ones((20, 2)))
 
 
@@ -212,10 +216,10 @@ def test_estimators_take_costs_to_fit_predict_and_score():
         model.predict(X)
     with pytest.raises(ValueError, match=r"MetricOptimalClassifierCV: cost must have shape \(400, 3\)"):
         mw.MetricOptimalClassifierCV(LogisticRegression(), metric="cost").fit(X, y, cost=cost[:-1])
-    with pytest.raises(ValueError, match="cost= is for metric='cost'"):
+    with pytest.raises(ValueError, match="metric must be 'cost'"):
         mw.MetricOptimalClassifierCV(LogisticRegression()).fit(X, y, cost=cost)
     plain = mw.MetricOptimalClassifierCV(LogisticRegression(), recalibrate=False, confusion="expected").fit(X, y)
-    with pytest.raises(ValueError, match="cost is for rules that were fitted to costs per row"):
+    with pytest.raises(ValueError, match="cost is only for rules that were fitted to costs per row"):
         plain.predict(X, cost=cost)
     pipe = make_pipeline(StandardScaler(), mw.MetricOptimalClassifierCV(LogisticRegression(), metric="cost"))
     pipe.fit(X, y, metricoptimalclassifiercv__cost=cost)

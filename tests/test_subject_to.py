@@ -20,7 +20,7 @@ from metricwise.promises import bind_limits, read_limits
 from test_constrained import best_of_all, denominators_of, spaces_of
 
 AS_GIVEN = {"confusion": "labels", "recalibrate": False, "confidence": None}
-few_labels = pytest.mark.filterwarnings("ignore:subject_to. Labels are too few")
+few_labels = pytest.mark.filterwarnings("ignore:subject_to. There are too few labels")
 
 
 def attempt(*given, **options):
@@ -518,7 +518,7 @@ def test_what_is_said_of_new_rows(metric):
     assert new.low - 0.02 <= SCORES[metric](true, d) <= new.high + 0.02
     assert solution.gain.low <= solution.gain.estimate <= solution.gain.high
     assert solution.gain.estimate == pytest.approx(new.estimate - solution.baseline)
-    assert "by all rows like these with a confidence of 0.95" in solution.status
+    assert "and in the population with a confidence of 0.95" in solution.status
     assert solution.candidates
 
 
@@ -573,7 +573,7 @@ def test_equal_calls_agree():
 
 def test_too_few_labels_are_said_to_be():
     p, y = binary(80)
-    with pytest.warns(UserWarning, match="Labels are too few to promise .* confidence of 0.95: they allow") as caught:
+    with pytest.warns(UserWarning, match="too few labels to promise .* confidence of 0.95: they allow") as caught:
         solution = mw.optimize(p, y, "recall", subject_to="precision >= 0.5")
     assert caught[0].filename == __file__
     (promise,) = solution.constraints
@@ -611,20 +611,24 @@ def test_what_a_rule_knows_of_its_promises(tmp_path):
         (
             "recall",
             "accuracy >= 0.99",
-            r"no rule keeps 'accuracy >= 0.99' on the rows given: accuracy reaches 0\.\d+ at most",
+            r"no rule satisfies 'accuracy >= 0.99' on the given rows: accuracy reaches at most 0\.\d+",
         ),
         (
             "recall",
             "precision >= 0.6 and recall >= 0.95",
-            r"no rule keeps 'precision >= 0.6' and 'recall >= 0.95' together on the rows given: with "
-            r"'precision >= 0.6', recall reaches 0\.\d+ at most; loosen a bound",
+            r"no rule satisfies 'precision >= 0.6' and 'recall >= 0.95' together on the given rows: with "
+            r"'precision >= 0.6', recall reaches at most 0\.\d+; loosen a bound",
         ),
-        ("accuracy", "share <= 0 and precision >= 0.1", "with 'share <= 0', precision is 0/0, which keeps no bound"),
+        (
+            "accuracy",
+            "share <= 0 and precision >= 0.1",
+            "with 'share <= 0', precision is 0/0, which satisfies no bound",
+        ),
         ("accuracy", "share >= 0.6 and share <= 0.4", "'share >= 0.6' and 'share <= 0.4' together"),
         (
             "accuracy",
             "precision >= 90",
-            "'precision >= 90' can never be kept: precision is at most 1; write 90 % where that is meant",
+            "'precision >= 90' can never be satisfied: precision is at most 1; write 90 % if you mean a percentage",
         ),
         ("accuracy", "0.6 <= precision <= 0.4", "the lower bound must not be above the upper one"),
         ("accuracy", "g_mean <= 0.5", "bounds g_mean from above, which is concave"),
@@ -636,7 +640,7 @@ def test_what_a_rule_knows_of_its_promises(tmp_path):
             "recall[7] >= 0.5",
             r"names the class 7, which must be one of \[0, 1\].\n    recall\[7\] >= 0.5\n {11}\^",
         ),
-        ("accuracy", "recall[a, 1] >= 0.5", "names an output, and there is one only; leave 'a' out"),
+        ("accuracy", "recall[a, 1] >= 0.5", "names an output, but there is only one; leave 'a' out"),
         ("accuracy", "recall > 0.5", r"must have '>=' or '<=' at character 8, got '>'"),
         ("accuracy", mw.at_least(lambda C: C[0, 0], 0.4), "'<lambda> >= 0.4' bounds function, which is neither"),
     ],
@@ -654,9 +658,9 @@ def test_other_types_are_refused(given):
 
 def test_solvers_and_functions_of_whole_rows_are_refused():
     p, y = binary(50)
-    with pytest.raises(ValueError, match="solver must be 'auto' where subject_to is given"):
+    with pytest.raises(ValueError, match="solver must be 'auto' if subject_to is given"):
         mw.optimize(p, y, "recall", solver="sweep", subject_to="precision >= 0.1")
-    with pytest.raises(ValueError, match="is asked about whole rows; give the function a parameter sample_weight"):
+    with pytest.raises(ValueError, match="can only be evaluated on whole rows; add a parameter sample_weight"):
         mw.optimize(p, y, lambda y_true, y_pred: 0.5, subject_to="precision >= 0.1")
 
 
@@ -675,7 +679,7 @@ def test_nothing_predicted_keeps_no_floor():
     p, y = np.linspace(0.1, 0.9, 40), np.append(1, np.zeros(39, dtype=int))
     with pytest.raises(
         ValueError,
-        match=r"'precision >= 0.5' on the rows given: precision reaches 0.025 at most, of a predicted share of 1",
+        match=r"'precision >= 0.5' on the given rows: precision reaches at most 0.025, at a predicted share of 1",
     ):
         mw.optimize(p, y, "accuracy", subject_to="precision >= 0.5", **AS_GIVEN)
 
@@ -685,10 +689,10 @@ def test_classes_and_outputs_without_labels(three, labels):
     y = np.where(y == "urgent", "low", y)
     for text in ("recall[urgent] >= 0.5", "recall[urgent] <= 0.5"):
         with pytest.raises(
-            ValueError, match="is the same whatever is predicted, for no row has a class that it is about"
+            ValueError, match="is the same whatever is predicted, because no row is of a class that it is about"
         ):
             mw.optimize(proba, y, "accuracy", classes=["low", "mid", "urgent"], subject_to=text, **AS_GIVEN)
-    with pytest.raises(ValueError, match=r"precision\[urgent\] reaches about 0 at most"):
+    with pytest.raises(ValueError, match=r"precision\[urgent\] reaches at most about 0"):
         mw.optimize(
             proba, y, "accuracy", classes=["low", "mid", "urgent"], subject_to="precision[urgent] >= 0.5", **AS_GIVEN
         )
@@ -766,7 +770,7 @@ def test_what_is_wrong_costs_no_fit(rows, text, message):
 
 def test_warnings_of_the_estimator_point_at_who_called_it(rows):
     X, y = rows
-    with pytest.warns(UserWarning, match="Labels are too few") as caught:
+    with pytest.warns(UserWarning, match="too few labels") as caught:
         model(subject_to="precision >= 0.8").fit(X[:90], y[:90])
     assert [one.filename for one in caught if "too few" in str(one.message)] == [__file__]
 
@@ -837,5 +841,7 @@ def test_what_can_be_kept_alone_is_not_said_to_be_impossible():
     y = np.minimum((true.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1), 2)
     for alone in ("recall[2] >= 0.9", "precision[2] >= 0.9"):
         assert mw.optimize(given, y, "accuracy", subject_to=alone, **AS_GIVEN).constraints[0].value >= 0.9
-    with pytest.raises(ValueError, match=r"no rule keeps 'recall\[2\] >= 0.9' and 'precision\[2\] >= 0.9' together"):
+    with pytest.raises(
+        ValueError, match=r"no rule satisfies 'recall\[2\] >= 0.9' and 'precision\[2\] >= 0.9' together"
+    ):
         mw.optimize(given, y, "accuracy", subject_to="recall[2] >= 0.9 and precision[2] >= 0.9", **AS_GIVEN)

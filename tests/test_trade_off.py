@@ -90,7 +90,7 @@ def test_every_point_keeps_what_it_is_subject_to():
     proba, y = three()
     frontier = mw.trade_off(proba, y, "accuracy", "recall[urgent]", n_points=5, subject_to="share[mid] <= 0.1")
     assert all(np.mean(rule.predict(proba) == "mid") <= 0.1 + 1e-9 for rule in frontier.rules)
-    with pytest.raises(ValueError, match=r"'share\[mid\] <= -0.1' can never be kept"):
+    with pytest.raises(ValueError, match=r"'share\[mid\] <= -0.1' can never be satisfied"):
         mw.trade_off(proba, y, "accuracy", "recall[urgent]", subject_to="share[mid] <= -0.1")
 
 
@@ -121,7 +121,7 @@ def test_the_chosen_point():
     assert np.all(frontier.others[better] < 0.55)
     down = mw.trade_off(p, y, "recall", "share", n_points=9, ceiling=True).choose(0.3)
     assert down.against <= 0.3
-    with pytest.raises(ValueError, match="bound must be one that a point keeps, up to"):
+    with pytest.raises(ValueError, match="bound must be satisfied by at least one point, up to"):
         frontier.choose(1.5)
 
 

@@ -56,17 +56,21 @@ _MOST_CELLS = 1 << 22  # of confusion matrices that are valued anew
 
 @dataclass(frozen=True)
 class Comparison:
-    """A metric of a rule and of what it is held against, on the same rows.
+    """A metric of a rule and of its baseline, on the same rows.
 
     Parameters
     ----------
     value : Estimate
-        Of the rule: the metric on the rows given, and a 95 % interval for rows like these.
+        The metric of the rule on the given rows, with a 95 % interval for the population that they are drawn from.
     baseline : Estimate
-        Of what it is held against.
+        The same for the baseline: plain argmax, or another rule.
     difference : Estimate
         ``value - baseline``. Its interval is that of the paired difference, which is narrower than the other two would
-        suggest, for both are counted on the same rows.
+        suggest because both are counted on the same rows.
+
+    See Also
+    --------
+    metricwise.evaluate : Returns one for every metric.
     """
 
     value: Estimate
@@ -76,20 +80,22 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Mapping[str, Comparison]):
-    """What a rule is worth by several metrics: a mapping of their names to comparisons, and a table in print.
+    """Results of evaluating a rule: a mapping of metric names to comparisons, which prints as a table.
 
     Parameters
     ----------
     comparisons : dict of str to Comparison
+        One comparison per metric, by name.
     n_rows : int
+        Number of rows.
     against : str
-        What the rule is held against, "argmax" or "other rule".
+        What the rule is compared with, "argmax" or "other rule".
     by_group : dict of object to Evaluation
-        The same on the rows of every sensitive group, by its name; empty where none are given.
+        The results on the rows of each sensitive group, by group name; empty if there are no groups.
 
     See Also
     --------
-    metricwise.evaluate : Makes one.
+    metricwise.evaluate : Evaluates a rule.
 
     Examples
     --------
@@ -117,7 +123,7 @@ class Evaluation(Mapping[str, Comparison]):
         return len(self.comparisons)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Return plain dicts of numbers by metric, which ``pandas.DataFrame.from_dict(..., orient="index")`` takes."""
+        """Return a dict of numbers per metric, for ``pandas.DataFrame.from_dict(..., orient="index")``."""
         return {name: _numbers(one) for name, one in self.comparisons.items()}
 
     def __repr__(self) -> str:
@@ -161,71 +167,74 @@ def evaluate(
     zero_division: float = 0.0,
     abstain: bool | float | None = None,
 ) -> Evaluation:
-    """Value a rule by any metrics on rows with labels, beside plain argmax or another rule, with 95 % intervals.
+    """Evaluate a rule by any metrics on labelled rows, against plain argmax or another rule, with 95 % intervals.
 
-    The rule is taken as given. On rows that it was fitted to the values are too good, and so are the intervals:
-    evaluate on rows that neither the model nor the rule has seen, or take `Solution.gain` and
-    `Solution.value_on_new_rows`, which allow for that.
+    The rule is taken as given. On rows that it was fitted to, both values and intervals are too optimistic: evaluate on
+    rows that neither the model nor the rule was fitted to, or use `Solution.gain` and `Solution.value_on_new_rows`,
+    which correct for this.
 
     Parameters
     ----------
     rule : WeightedRule, MixtureRule, GroupedRule, Solution, path, str or dict
-        A rule, what `optimize` returns, a JSON file or text that `to_json` wrote, or a document from `to_dict`. A
-        mixture counts by the shares of its rules; where the metric is one of rows (the instance-average, a function
-        that takes no `sample_weight`), by what `predict` draws.
+        A rule, a `Solution` returned by `optimize`, a JSON file or text written by `to_json`, or a dict from `to_dict`.
+        A mixture is evaluated in expectation, by the shares of its rules; for a metric of whole rows (the
+        instance-average, a function that takes no `sample_weight`), by the decisions that `predict` draws.
     proba : array-like
         Class probabilities, as ``rule.predict`` takes them.
     y : array-like of shape (N,) or (N, M)
-        Labels of the rule's classes; missing ones count nowhere. Columns of a data frame are matched to the rule's
-        outputs by name, if these have names.
+        True labels, among the rule's classes; missing labels are ignored. Columns of a data frame are matched to the
+        rule's outputs by name, if the outputs have names.
     metrics : str, Metric, callable, list or dict
-        One metric, a list, or a dict that gives them names: each is what :func:`optimize` takes for `metric`. A metric
-        for each output is a dict or a list within the list.
+        One metric, a list of metrics, or a dict of names to metrics: each in any form that :func:`optimize` takes for
+        `metric`. A metric for each output is a dict or a list within the list.
     against : WeightedRule, MixtureRule, GroupedRule, Solution, path, str or dict, optional
-        Another rule for the same outputs and classes; None is plain argmax.
+        Another rule for the same outputs and classes to compare with; None means plain argmax.
     average : {"micro", "macro", "instance"}, optional
-        Over outputs, for metrics whose names do not say. None means micro, and must be given where outputs have
-        different classes.
+        Average over outputs, for metrics whose names do not fix it. None means "micro"; `average` is
+        required if the outputs have different classes.
     sample_weight : array-like of shape (N,), optional
+        Sample weights.
     weight_kind : {"importance", "frequency"}, default="importance"
-        What weights mean: how much a row matters, or how many rows it stands for, as whole numbers.
+        What the sample weights mean: how much a row matters, or how many rows it stands for (whole numbers).
     groups : array-like of shape (N,), optional
-        Rows that belong together, such as those of one patient: they vary as one. Exact copies of rows are noticed
-        without.
+        Group labels of rows that belong together, such as the rows of one patient, for standard errors that account for
+        it. Exact duplicates of rows are detected without it.
     time : array-like of shape (N,), optional
-        When rows were observed, as numbers or dates: neighbours in time belong together.
+        When each row was observed, as numbers or dates: neighbours in time belong together.
     sensitive_features : array-like of shape (N,) or (N, F), optional
-        The sensitive group of every row, which a rule by group needs. The metrics are also valued group by group.
+        The sensitive group of every row, which a :class:`metricwise.GroupedRule` requires. The metrics are also
+        evaluated for each group.
     output_weight : array-like of shape (M,), optional
-        In the order of the rule's outputs.
+        Weights of the outputs in the average, in the order of the rule's outputs.
     pos_label : object, or list of M objects, optional
-        The positive class of metrics of one class, by label: for all outputs, or for each. Needed for other labels than
-        0 and 1, -1 and 1, False and True.
+        Label of the positive class of metrics of one class: one for all outputs, or one for each. Required unless the
+        labels are 0 and 1, -1 and 1, or False and True.
     missing : scalar, optional
-        A code that stands for a missing label besides the usual ones.
+        A code that marks missing labels, in addition to NaN, None, NA and masked entries.
     zero_division : float, default=0.0
-        Value at 0/0 of the metrics given by name.
+        Value at 0/0 of metrics that are given by name.
     abstain : True or float, optional
-        What abstentions count for, where a rule may abstain: a cost, for linear metrics, and misses in others; or True
-        for the metrics of the accepted rows, as in :func:`optimize`. None: as the rule was fitted.
+        How abstentions count, for a rule that may abstain: a number is their cost in linear metrics, while other
+        metrics count them as misses; True evaluates the metrics on the accepted rows, as in :func:`optimize`. None: as
+        the rule was fitted.
 
     Returns
     -------
     Evaluation
-        A mapping of the names of the metrics to a :class:`~metricwise.evaluation.Comparison` each.
+        A mapping of metric names to :class:`~metricwise.evaluation.Comparison` objects.
 
     See Also
     --------
-    WeightedRule.from_thresholds : The rule that you have today.
-    optimize : A better one.
+    WeightedRule.from_thresholds : A rule from the thresholds in use today.
+    optimize : Find the rule that maximises a metric.
 
     Notes
     -----
-    Intervals are those of the delta method: the standard error follows from how far each row moves the metric, rows of
-    one group together, and the difference from how far each row moves both. A class whose rows are all decided alike
-    says nothing of how often they might not be: one more row of it that is decided otherwise counts as well. Where a
-    metric has a kink (`min_recall`), or is too steep for slopes, rows are drawn again, 200 times over. Intervals end
-    where the range of the metric does.
+    Intervals come from the delta method: standard errors follow from the influence of each row on the metric, summed
+    within groups; that of the difference, from its influence on both values. If all rows of a class are decided alike,
+    they do not show how often other decisions would occur, so one additional row of the class with another decision is
+    allowed for. For metrics that are not smooth (`min_recall`) or too steep for a linear approximation, 200 bootstrap
+    resamples are used. Intervals are clipped to the range of the metric.
 
     Examples
     --------
@@ -395,7 +404,7 @@ def read_rule(rule: Any, who: str, parameter: str = "rule") -> Rule:
         rule = rule.rule
     if not isinstance(rule, (CostRule, WeightedRule, MixtureRule, GroupedRule, str, os.PathLike, Mapping)):
         raise TypeError(
-            f"{who}: {parameter} must be a rule, a Solution, a JSON file or text, or a document of a rule, got "
+            f"{who}: {parameter} must be a rule, a Solution, a JSON file or text, or a dict from to_dict, got "
             f"{shown(rule)}."
         )
     return as_rule(rule)
@@ -410,7 +419,9 @@ def allowed_for(abstain: Any, rule: Rule, other: Rule | None = None) -> Abstenti
     who_may = [one for one in (rule, other) if one is not None and one.abstain_label is not None]
     if not who_may:
         if abstain is not None:
-            raise ValueError(f"{_WHO}: abstain is for rules that may abstain, and this one does not; leave it out.")
+            raise ValueError(
+                f"{_WHO}: abstain is only for rules that may abstain, and this rule never does; leave it out."
+            )
         return None
     fitted = who_may[0].facts.get("abstain")
     if abstain is None and isinstance(fitted, (bool, float)):
@@ -426,7 +437,7 @@ def _read_groups(rules: Iterable[Rule | None], sensitive_features: Any, n_rows: 
         return None if given is None else inputs.read_sensitive_features(given, n_rows, _WHO)
     if known[0].names != known[-1].names:
         raise ValueError(
-            f"{_WHO}: against must be a rule for the groups of the rule, {shown(list(known[0].names))}, got "
+            f"{_WHO}: against must be a rule for the same groups as the rule, {shown(list(known[0].names))}, got "
             f"{shown(list(known[-1].names))}."
         )
     return inputs.SensitiveFeatures(known[0].codes(sensitive_features, n_rows, _WHO), known[0])
@@ -436,13 +447,13 @@ def _check_alike(rule: Rule, other: Rule) -> None:
     """Refuse a rule for other outputs or classes, whose decisions about the same columns mean something else."""
     if rule.multioutput != other.multioutput or not same_classes(rule.classes, other.classes):
         raise ValueError(
-            f"{_WHO}: against must be a rule for the outputs and classes of the rule, in their order, "
+            f"{_WHO}: against must be a rule for the same outputs and classes as the rule, in the same order, "
             f"{_outputs(rule.schema)}, got {_outputs(other.schema)}."
         )
     names, others = rule.schema.output_names, other.schema.output_names
     if None not in (names, others) and names != others:
         raise ValueError(
-            f"{_WHO}: against must be a rule for the outputs of the rule, in their order, {shown(names)}, got "
+            f"{_WHO}: against must be a rule for the same outputs as the rule, in the same order, {shown(names)}, got "
             f"{shown(others)}."
         )
 
@@ -488,8 +499,8 @@ def _in_order(y: Any, proba: Any, outputs: tuple[str, ...] | None) -> Any:
         if columns is not None and known is not None and set(columns) == set(known) and tuple(columns) != known:
             who = "y has no names" if names is None else "the outputs of the rule have no names"
             raise ValueError(
-                f"{_WHO}: the columns of proba, {shown(columns)}, come in another order than {shown(list(known))}, and "
-                f"{who}: which column is which cannot be told; give proba in that order."
+                f"{_WHO}: the columns of proba, {shown(columns)}, are not in the order {shown(list(known))}, "
+                f"and they cannot be matched by name because {who}; pass proba in that order."
             )
         return y
     if set(names) != set(outputs):
@@ -535,11 +546,14 @@ def _read_metrics(
         meant = _meant(metric, schema, average, pos_label, float(zero_division))
         name = meant.name if name is None else name
         if name in found:
-            raise ValueError(f"{_WHO}: metrics: {name!r} names two metrics; give a dict of names to metrics.")
+            raise ValueError(
+                f"{_WHO}: metrics: {name!r} is the name of two metrics; pass a dict of distinct names to metrics."
+            )
         found[name] = settle(meant, schema.classes, declared=False, scales=scales)
     if strict and pos_label is not None and not any(_wants_positive(metric, schema) for _, metric in listed):
         raise ValueError(
-            f"{_WHO}: pos_label is for metrics of one class that do not name it, and none of these is one."
+            f"{_WHO}: pos_label is only for metrics of one class that do not name it, and none of the metrics "
+            "is one; leave it out."
         )
     return found
 
@@ -556,8 +570,9 @@ def _listed(metrics: Any, schema: Schema) -> list[tuple[str | None, Any]]:
         outputs = set(schema.output_names or ()) if schema.multioutput else set()
         if not metrics or not all(isinstance(name, str) for name in metrics) or set(metrics) == outputs:
             raise ValueError(
-                f"{_WHO}: metrics as a dict must have names of metrics for keys, text, got {shown(list(metrics))}; a "
-                "metric for each output goes into a list: metrics=[{output: metric, ...}]."
+                f"{_WHO}: metrics as a dict must have text keys, which name the metrics, got "
+                f"{shown(list(metrics))}; to give a metric for each output, put the dict into a list: "
+                "metrics=[{output: metric, ...}]."
             )
         return list(metrics.items())
     if isinstance(metrics, (str, Metric)) or not isinstance(metrics, Iterable):

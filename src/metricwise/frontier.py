@@ -39,17 +39,18 @@ _SAME = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class TradeOffPoint:
-    """One point of a trade-off.
+    """One point of a trade-off between two metrics.
 
     Parameters
     ----------
     rule : WeightedRule or MixtureRule
+        The rule at this point.
     value : float
-        The metric that is maximised.
+        Value of the metric that is maximised.
     against : float
-        The one that is bounded.
+        Value of the metric that is bounded.
     recorded : dict of str to float
-        Others.
+        Values of the recorded metrics.
     """
 
     rule: WeightedRule | MixtureRule
@@ -71,20 +72,21 @@ class TradeOff:
     ceiling : bool
         Whether it is bounded from above.
     bounds : ndarray of shape (T,)
-        The bound that each point was asked to keep; the first one is what the best rule for `metric` has by itself.
+        The bound of each point; the first is the value of `against` for the best unconstrained rule for `metric`.
     values, others : ndarray of shape (T,)
-        What `metric` and `against` are there, counted with the labels given; in expectation without labels.
+        Values of `metric` and `against` at each point, counted with the labels, or in expectation without labels.
     rules : tuple of T WeightedRule or MixtureRule
+        The rule of each point.
     baseline : tuple of float
-        Both metrics of plain argmax.
+        Values of both metrics for plain argmax.
     recorded : dict of str to ndarray of shape (T,)
-        The metrics that were to be recorded.
+        Values of the recorded metrics at each point.
     recorded_baseline : dict of str to float
-        The same of plain argmax.
+        Values of the recorded metrics for plain argmax.
 
     See Also
     --------
-    metricwise.trade_off : Makes one.
+    metricwise.trade_off : Computes a trade-off.
 
     Examples
     --------
@@ -125,15 +127,15 @@ class TradeOff:
         return f"TradeOff({self.metric} at {self.against} {sign} {ends}, {len(self)} points)"
 
     def choose(self, bound: float) -> TradeOffPoint:
-        """Return the best point that keeps a bound on the rows given.
+        """Return the best point that satisfies a bound on the given rows.
 
-        New rows keep it about half of the time: give ``subject_to`` and ``confidence`` to :func:`metricwise.optimize`
-        to have it promised, and the best rule between two points.
+        New rows satisfy it about half of the time. For a bound that holds with a given confidence, and for the best
+        rule between two points, use :func:`metricwise.optimize` with ``subject_to`` and ``confidence``.
 
         Parameters
         ----------
         bound : float
-            On `against`.
+            Bound on `against`.
 
         Returns
         -------
@@ -142,13 +144,13 @@ class TradeOff:
         kept = self.others <= bound + _SAME if self.ceiling else self.others >= bound - _SAME
         if not kept.any():
             end = f"down to {self.others.min():.4g}" if self.ceiling else f"up to {self.others.max():.4g}"
-            raise ValueError(f"TradeOff.choose: bound must be one that a point keeps, {end}, got {bound!r}.")
+            raise ValueError(f"TradeOff.choose: bound must be satisfied by at least one point, {end}, got {bound!r}.")
         return self[int(np.argmax(np.where(kept, self.values, -np.inf)))]
 
     def to_dict(self) -> dict[str, FloatArray]:
-        """Return the columns of a table, which ``pandas.DataFrame`` takes: bound, both metrics, and the recorded ones.
+        """Return the columns of a table for ``pandas.DataFrame``: the bound, both metrics, and the recorded ones.
 
-        A name that comes twice is kept once.
+        A metric that occurs twice has one column.
         """
         return {"bound": self.bounds, self.metric: self.values, self.against: self.others, **self.recorded}
 
@@ -178,10 +180,10 @@ def trade_off(
     abstain: bool | float | None = None,
     abstain_label: Any = None,
 ) -> TradeOff:
-    """Return the frontier of two metrics: the best of one at every bound on the other.
+    """Compute the frontier of two metrics: the best value of one at every bound on the other.
 
-    It goes from what the best rule for `metric` has of `against` by itself to the most of `against` that rules reach.
-    With labels and binary targets every point is the best of all thresholds.
+    The frontier starts at the value of `against` for the best rule for `metric` and ends at the best value of `against`
+    that any rule reaches. With labels and binary targets, every point is optimal over all thresholds.
 
     Parameters
     ----------
@@ -191,36 +193,38 @@ def trade_off(
         The metric that is bounded, as in its `subject_to`: ``"precision"``, ``"recall[urgent]"``, ``"share[topic,
         spam]"``. It must be linear, a ratio, or concave.
     ceiling : bool, default=False
-        Bound it from above, as a share or a false positive rate: the frontier goes down from there.
+        Whether to bound `against` from above, as for a share or a false positive rate.
     n_points : int, default=25
-        Bounds, evenly spaced.
+        Number of bounds, evenly spaced.
     record : list or dict, optional
         Metrics to record along the frontier.
     subject_to : str, constraint, or list of these, optional
-        What every point keeps besides, on the rows given.
+        Further constraints that every point satisfies on the given rows.
     average, sample_weight, output_weight, classes, pos_label, missing, normalize, zero_division
         As in :func:`metricwise.optimize`.
     confusion : {"auto", "labels", "expected", "blended"}, default="auto"
-        What the metric that is maximised is counted with. "auto" is labels, where there are any.
+        How the metric that is maximised is counted; "auto" means "labels" if there are any, else "expected".
     recalibrate : {"auto", True, False}, default="auto"
-        Fit a temperature and a bias per class to the labels first, which "auto" does.
+        Whether to first recalibrate the probabilities with a temperature and a bias per class, fitted to the labels;
+        "auto" does.
     randomized : bool, default=False
-        Allow mixtures of rules: the frontier is then that of all of them.
+        Whether to allow mixtures of rules: the frontier is then that over all mixtures.
     random_state : int, optional
-        Seed of the draws of mixtures.
+        Seed for the draws of mixtures.
     abstain, abstain_label
         As in :func:`metricwise.optimize`. With ``abstain=True, against="abstained"`` the frontier is the risk-coverage
-        curve: bounded from above, whatever `ceiling` is, from no row decided to all of them.
+        curve: the share of abstentions is bounded from above, whatever `ceiling` is, from no row decided to all rows
+        decided.
 
     Returns
     -------
     TradeOff
-        Counted on the rows given: along so many points the best ones are a little lucky.
+        Values are counted on the given rows, so that the best of many points are slightly optimistic.
 
     See Also
     --------
-    metricwise.optimize : The best rule at one bound, promised of new rows.
-    metricwise.evaluate : A rule by several metrics, with intervals.
+    metricwise.optimize : Find the best rule at one bound that holds on new rows with a given confidence.
+    metricwise.evaluate : Evaluate a rule by several metrics, with intervals.
 
     Examples
     --------

@@ -110,8 +110,8 @@ def _check_worst(problem: Problem) -> None:
     objective = problem.objective(problem.oracle("labels" if problem.labelled else "expected"))
     if objective.ratio is None and not objective.concave:
         raise ValueError(
-            f"optimize: metric: {problem.aim.name} must be of a linear metric, a ratio of linear ones, or a concave "
-            f"one, got {problem.aim.metric.name}."
+            f"optimize: metric: {problem.aim.name} must be that of a linear metric, a ratio of linear metrics, "
+            f"or a concave metric, got {problem.aim.metric.name}."
         )
 
 
@@ -139,7 +139,7 @@ def _beside_aware(
     upper = max(found.upper_bound if found.upper_bound is not None else found.optimized_value, solution.optimized_value)
     more = upper - solution.optimized_value
     words = (
-        f"Local: found by search among rules that do not see the group. A rule that does would reach "
+        f"Local: found by a search over rules that do not use the group. A rule that uses it would reach "
         f"{upper:.4g}, {more:.2g} more{', which no rule exceeds' if proved else ''}."
     )
     return replace(

@@ -82,115 +82,137 @@ def optimize(
     Parameters
     ----------
     proba : array-like
-        Class probabilities. With a 1-D y: (N,) or (N, 2) binary, or (N, K). With a 2-D y: (N, M) multilabel,
-        (N, M, K), or a list of M arrays (N, K_m), which is what scikit-learn's multioutput ``predict_proba`` returns.
-        Without y, a 2-D array is (N, K). Columns of data frames are matched to classes by name, in a list of frames
-        too. Dask arrays and data frames are read where they lie, chunk by chunk, in every pass; see :doc:`/scale`.
-        Tables are read in batches: a :class:`metricwise.Table`, or the path of files that it takes.
+        Class probabilities. With a 1-D y: (N,) or (N, 2) binary, or (N, K). With a 2-D y: (N, M) multilabel, (N, M, K),
+        or a list of M arrays (N, K_m), which is what scikit-learn's multioutput ``predict_proba`` returns. Without y, a
+        2-D array is (N, K). Columns of data frames, also of frames in a list, are matched to classes by name. Dask
+        arrays and data frames are read lazily, chunk by chunk, in every pass over the rows; see :doc:`/scale`. Tables
+        are read in batches: pass a :class:`metricwise.Table`, or a path that it accepts.
     y : array-like of shape (N,) or (N, M), or None
-        Of a table, the name of the column of labels, or a list of names; weights and groups are names of columns too.
-        Labels; NaN, None, NA and masked entries are missing. None: the probabilities are their own labels. Ordinal
-        metrics go by the order of an ordered categorical, unless they have an `order` of their own.
+        True labels; NaN, None, NA and masked entries are missing. If None, the metric is computed in expectation, with
+        the probabilities in place of labels. For a table, the name of the column that holds the labels, or a list of
+        names; `sample_weight` and `groups` are then column names too. Ordinal metrics use the order of an ordered
+        categorical unless they are given an `order`.
     metric : str, Metric, callable, dict or list
-        A name of ours, a scikit-learn scorer name, a metric object, a function, or a scorer of scikit-learn's
-        `make_scorer`. The name of a metric of one class may say which: ``"recall[urgent]"``, ``"f1[3]"``. A function of
-        one required argument is f(C) of a (K, K) confusion matrix of shares, one of two f(y_true, y_pred) of labels; if
-        that takes no `sample_weight`, it is counted with labels only, in whole rows. Several outputs may have a metric
-        each: a dict by the columns of y or of multilabel probabilities, or by position where those have no names, or a
-        list in the order of the outputs. Each is read, and its output decided, as if that output were all there is; the
-        value is the mean over the outputs.
+        The metric to maximise: a metricwise or scikit-learn scorer name, a metric object, a function, or a scorer made
+        by scikit-learn's `make_scorer`. The name of a metric of one class may say which class: ``"recall[urgent]"``,
+        ``"f1[3]"``. A function with one required argument is read as f(C) of a (K, K) confusion matrix of shares, a
+        function with two as f(y_true, y_pred) of labels; if the latter takes no `sample_weight`, it can only be
+        evaluated on whole rows, with labels. Each of several outputs may have its own metric: pass a dict keyed by the
+        columns of y or of multilabel probabilities (by position if they have no names), or a list in the order of the
+        outputs. Every output is then optimised separately, and the value is the mean over the outputs.
     average : {"micro", "macro", "instance"}, optional
-        Average over outputs. None means micro unless the name of the metric fixes it, and must be given where outputs
-        have different classes. Outputs with a metric each have "macro" only.
+        Average over outputs. None means "micro" unless the name of the metric fixes the average; `average` is required
+        if the outputs have different classes. If each output has its own metric, only "macro" is allowed.
     sample_weight : array-like of shape (N,), optional
+        Sample weights.
     weight_kind : {"importance", "frequency"}, default="importance"
-        What weights mean: how much a row matters, or how many rows it stands for, as whole numbers. The rule is the
-        same; the errors of what is promised of new rows are not.
+        What the sample weights mean: how much a row matters, or how many rows it stands for (whole numbers). The rule
+        is the same either way; the standard errors of estimates for new rows differ.
     groups : array-like of shape (N,), optional
-        Rows that belong together, such as those of one patient: whatever judges a rule on rows that it has not seen
-        has seen none of their group. Exact copies of rows are noticed without.
+        Group labels of rows that belong together, such as the rows of one patient: a rule is never judged on rows of a
+        group that it was fitted to. Exact duplicates of rows are detected without it.
     time : array-like of shape (N,), optional
-        When rows were observed, as numbers or dates: neighbours in time belong together, and rules are judged on
-        stretches of time that they have not seen.
+        When each row was observed, as numbers or dates: neighbours in time belong together, and rules are judged on
+        periods that they were not fitted to.
     sensitive_features : array-like of shape (N,) or (N, F), optional
-        The sensitive group of every row, by name or number; of several columns, their combinations. What `subject_to`
-        may then be about: ``"demographic_parity <= 0.05"``, ``"equal_opportunity <= 0.05"``, ``"equalized_odds <=
+        The sensitive group of every row, by name or number; several columns are combined. `subject_to` may then
+        constrain groups: ``"demographic_parity <= 0.05"``, ``"equal_opportunity <= 0.05"``, ``"equalized_odds <=
         0.05"``, ``"predictive_parity <= 0.05"``, ``"accuracy gap <= 0.05"``, ``"accuracy >= 0.8 in every group"``,
-        ``"recall >= 0.8 in group women"``. `metric` may be :func:`metricwise.worst_group` of another.
-        `Solution.by_group` says how every group fares.
+        ``"recall >= 0.8 in group women"``. `metric` may be the :func:`metricwise.worst_group` value of another metric.
+        `Solution.by_group` has the results of every group.
     group_aware : bool, default=True
-        Whether the rule may see the group of a row, and then has a loss for each: a :class:`metricwise.GroupedRule`,
-        whose `predict` takes `sensitive_features`. False: one rule for all, found by search, which is local.
+        Whether the rule may use the group of a row. If True, the rule has one loss per group: it is a
+        :class:`metricwise.GroupedRule`, whose `predict` takes `sensitive_features`. If False, one rule serves all
+        groups; it is found by a local search.
     output_weight : array-like of shape (M,), optional
+        Weights of the outputs in the average.
     classes : array-like, or list of M array-likes, optional
-        Labels in column order. None takes the names of the columns of data frames, else the sorted labels in y if
-        there are as many as columns, else 0..K-1 if y holds whole numbers from 0 on, with 0 among them. What that
-        leaves open is asked for: ratings from 1 on that lack one, ordered categories that do not sort into their order.
-        Ordinal metrics take words in the order given here.
+        Class labels in column order. None uses the column names of data frames; otherwise the sorted labels in y if
+        there are as many as columns; otherwise 0..K-1 if y holds integers from 0 on, 0 among them. Ambiguous cases
+        raise an error that asks for `classes`: ratings that start at 1 and lack a value, or ordered categories whose
+        order is not their sorted order. Ordinal metrics use the order given here for text labels.
     pos_label : object, or list of M objects, optional
-        The positive class of metrics of one class, such as "f1" and "recall", by label: for all outputs, or for each.
-        Needed for other labels than 0 and 1, -1 and 1, False and True; with more than two classes it is the one that is
-        held against the rest. A metric that names its class takes none.
+        Label of the positive class of metrics of one class, such as "f1" and "recall": one for all outputs, or one for
+        each. Required unless the labels are 0 and 1, -1 and 1, or False and True; with more than two classes, the
+        metric is that of this class against the rest. Must not be given if the metric names its class.
     missing : scalar, optional
-        A code that stands for a missing label besides the usual ones.
+        A code that marks missing labels, in addition to NaN, None, NA and masked entries.
     record : list or dict, optional
-        Metrics to record beside the one that is maximised, as `metric` is given; a dict has names for them.
-        `Solution.recorded` has their values. They are averaged over outputs as `metric` is, unless their names say how.
+        Further metrics to compute for the rule, each in any form that `metric` takes; a dict gives them names. Their
+        values are in `Solution.recorded`. They are averaged over outputs as `metric` is, unless their names fix the
+        average.
     solver : str or Solver, default="auto"
         "closed_form", "sweep", "path", "dinkelbach", "bisection", "frank_wolfe", "column_generation", "ascent", or a
-        solver object; "auto" picks by what the metric is. A solver refuses a metric whose form it does not serve. A
-        solver that is named refuses `tol` or `randomized` if it has no such setting; a solver object has its own.
+        solver object; "auto" picks one by the form of the metric. A solver raises an error for a metric whose form it
+        cannot handle. A solver given by name raises an error if `tol` or `randomized` is given and it has no such
+        setting; a solver object carries its own settings.
     confusion : {"auto", "labels", "expected", "blended"}, default="auto"
-        Count with the labels, with the probabilities in their place, or with half of each.
+        How confusion matrices are counted: with the labels, with the probabilities in place of labels, or with half of
+        each.
     recalibrate : {"auto", True, False}, default="auto"
-        Fit a temperature and a bias per class to the labels first, which "auto" does. Where this or `confusion` is
-        "auto", rules are fitted to resamples of the rows, by labels and by probabilities unless `confusion` says which,
-        and the one rule that they make together is judged on the rows that they left out: plain argmax is returned
-        where that is no worse, and `Solution.gain` estimates what the rule adds on new rows. Of more than 20,000 rows a
-        sample judges, and the rule is fitted to all of them. Fixing both switches that off.
+        Whether to first recalibrate the probabilities with a temperature and a bias per class, fitted to the labels;
+        "auto" does. If this or `confusion` is "auto", rules are fitted to resamples of the rows (with labels and with
+        probabilities, unless `confusion` fixes which), and their average is judged on the rows that the resamples leave
+        out: plain argmax is returned if it is no worse, and `Solution.gain` estimates what the rule adds on new rows.
+        With more than 20,000 rows, a sample is used to judge the rule, which is fitted to all rows. Fixing both
+        parameters switches this off.
     prior : array-like of shape (K,) or (M, K), or list of M arrays, optional
-        Class priors of the rows that the rule is for, where they are known to differ.
+        Class priors of the rows that the rule will be applied to, if they are known to differ from those of the given
+        rows.
     randomized : bool, default=False
-        Allow a mixture of rules, where that is better than any one rule; else the best single rule is returned. With
-        solver "auto" it may be set for any metric: where the optimum is one rule, that is returned.
+        Whether to allow a mixture of rules where that beats any single rule; if False, the best single rule is
+        returned. With ``solver="auto"`` it may be set for any metric: if a single rule is optimal, it is returned.
     random_state : int, optional
-        Seed of folds, resamples, starts and of the draws of a mixture; None is 0, so that equal calls agree. Of folds
-        and resamples with any solver; starts and draws of a solver object have the seed that it was made with.
+        Seed for folds, resamples, starting points and the draws of a mixture; None means 0, so that equal calls agree.
+        A solver object uses its own seed for starting points and draws.
     tol : float, optional
-        Tolerance of an iterative solver. With solver "auto" it may be set for any metric: a solver that is exact meets
-        every tolerance.
+        Tolerance of an iterative solver. With ``solver="auto"`` it may be set for any metric: an exact solver meets any
+        tolerance.
     normalize : bool, default=False
-        Accept scores: divide each row by its sum.
+        Whether to divide each row of `proba` by its sum, so that scores are accepted.
     zero_division : float, default=0.0
-        Value at 0/0 of the metrics given by name.
+        Value at 0/0 of metrics that are given by name.
     subject_to : str, constraint, or list of these, optional
-        Promises that the rule must keep besides: metrics with a bound, ``"precision >= 0.9"``, ``"recall[urgent] >= 80
-        %"``, ``"0.05 <= share[review] <= 0.1"``, ``"share[fraud] within 0.01 of prior"``; of one output of several
-        ``"recall[topic, urgent] >= 0.8"``, and without one of all together. Labels that are no words are quoted. For
-        programs, see :func:`metricwise.at_least`. They are counted with the labels wherever there are any.
-        `Solution.constraints` has what becomes of them.
+        Constraints that the rule must satisfy, as metrics with a bound: ``"precision >= 0.9"``, ``"recall[urgent] >= 80
+        %"``, ``"0.05 <= share[review] <= 0.1"``, ``"share[fraud] within 0.01 of prior"``. With several outputs,
+        ``"recall[topic, urgent] >= 0.8"`` is about the output "topic"; a constraint that names no output is about all
+        outputs pooled. Labels that are not plain words must be quoted. To build constraints in code, see
+        :func:`metricwise.at_least`. Constraints are counted with the labels if there are any. `Solution.constraints`
+        says how each one is met.
     confidence : float or None, default=0.95
-        The probability with which all rows like those given, not only these, keep all of `subject_to`: bounds are
-        tightened by as much as that takes. None: they are kept on the rows given, and by new rows half of the time.
+        Confidence with which all constraints in `subject_to` hold in the population that the rows are drawn from, and
+        not only on the given rows: bounds are tightened by as much as this requires. None: the constraints hold on the
+        given rows, and on new rows about half of the time.
     abstain : bool or float, optional
-        Allow the rule to decide nothing about a row. A number is what that costs, for linear metrics: of accuracy and
-        its weighted and balanced forms in units of an error about the row (0.2: abstain where a right decision is less
-        likely than 0.8), of ordinal metrics in units of the whole scale, of a table of costs in its own. True: the
-        metric is that of the accepted rows, and `subject_to` must bound how many are not, ``"abstained <= 0.05"``;
-        metrics that are no ratio of counts (balanced accuracy, G-mean, kappa, macro-F1) count abstentions as misses.
+        Whether the rule may abstain from deciding about a row. A number is the cost of an abstention, for linear
+        metrics: in units of one error for accuracy and its weighted and balanced forms (0.2: abstain if the decision is
+        right with a probability below 0.8), in units of the whole scale for ordinal metrics, in units of the cost table
+        for costs. True: the metric is computed on the accepted rows, and `subject_to` must bound the share of the
+        others, ``"abstained <= 0.05"``; metrics that are not ratios of counts (balanced accuracy, G-mean, kappa,
+        macro-F1) count abstentions as misses.
     abstain_label : text, number or boolean, optional
-        What is predicted then; by default "abstain" where classes are text, -1 where they are numbers. No class.
+        Label that is predicted for an abstention, which must not be one of the classes; by default "abstain" for text
+        classes and -1 for numeric ones.
     cost : array-like of shape (N, K) or (N, K, K), optional
-        Costs per row, for ``metric="cost"`` and one output: what a wrong decision about the row costs if class k is the
-        true one, a right one being free; or ``cost[n, i, j]``, what it costs to decide row n, of class i, as j. With
-        ``abstain=True`` of shape (N, K, K + 1), the last column for abstentions. The rule is a :class:`CostRule`, whose
-        `predict` takes the costs of new rows. A table that is the same for all rows is ``metrics.Cost(cost)``.
+        Costs per row, for ``metric="cost"`` and a single output: ``cost[n, k]`` is the cost of a wrong decision about
+        row n if its true class is k, right decisions being free; ``cost[n, i, j]`` is the cost of predicting class j
+        for row n if its true class is i. With ``abstain=True`` the shape is (N, K, K + 1), with the cost of abstaining
+        in the last column. The rule is a :class:`CostRule`, whose `predict` takes the costs of new rows. For costs that
+        are the same in all rows, use ``metric=metrics.Cost(cost)``.
     verbose : bool, optional
-        Say on standard error what is being done, if it takes more than a second. None: on a terminal only.
+        Whether to report progress on standard error if the call takes more than a second. None: on a terminal only.
 
     Returns
     -------
     Solution
+        The rule, with its value, the estimated gain over argmax on new rows, and a status in plain sentences.
+
+    See Also
+    --------
+    evaluate : Value a given rule by several metrics, with intervals.
+    trade_off : The best of one metric at every bound on another one.
+    MetricOptimalClassifierCV : The same as a scikit-learn estimator, which cross-fits the probabilities.
+    load_rule : Read a rule that was saved as JSON.
 
     Examples
     --------
@@ -200,7 +222,7 @@ def optimize(
     >>> solution.rule.predict(proba).tolist()
     [1, 2, 2, 2]
 
-    Two outputs, each with the metric that it is judged by:
+    Two outputs, each with its own metric:
 
     >>> import pandas as pd
     >>> stars = pd.DataFrame(proba, columns=[1, 2, 3])
@@ -328,7 +350,9 @@ def _solve_within(
 ) -> Solution:
     """Fit the best rule that keeps promises."""
     if not isinstance(solver, Settings):
-        raise ValueError("optimize: solver must be 'auto' where subject_to is given: constraints have their own.")
+        raise ValueError(
+            "optimize: solver must be 'auto' if subject_to is given, because constraints have their own solver."
+        )
     facts = facts_of(problem)
     recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]
     if task is not None and task.needed(pledge.constraints):
@@ -347,7 +371,7 @@ def _with_groups(
     if task is None:
         return solution
     assert not isinstance(solution.rule, GroupedRule)
-    words = "No promise is about groups: one rule decides all of them, and by_group says how each fares."
+    words = "No constraint is about groups, so one rule decides all of them; by_group has the results of each."
     found = values_by_group(problem, task.groups, solution.rule, constraints)
     return replace(solution, by_group=found, status=f"{solution.status} {words}".strip())
 
@@ -483,7 +507,10 @@ def read_abstention(
     allowed = read_abstain(abstain, who)
     if allowed is None:
         if abstain_label is not None:
-            raise ValueError(f"{who}: abstain_label is for rules that may abstain; give abstain=True, or a cost.")
+            raise ValueError(
+                f"{who}: abstain_label is only for rules that may abstain; pass abstain=True or the cost of an "
+                "abstention as well."
+            )
         return None
     check_pooled(resolved.average, schema.n_classes, who)
     inputs.read_abstain_label(abstain_label, schema.classes, who)
@@ -498,16 +525,18 @@ def _read_groups(
         raise ValueError(f"optimize: group_aware must be True or False, got {inputs.shown(group_aware)}.")
     if sensitive_features is None:
         if worst or not group_aware:
-            asked = "metric is of the worst group" if worst else "group_aware is False"
-            raise ValueError(f"optimize: {asked}; give sensitive_features, which says what group rows are in.")
+            asked = "the metric is that of the worst group" if worst else "group_aware is False"
+            raise ValueError(f"optimize: {asked}, so sensitive_features must give the group of every row, got None.")
         return problem, None
     if problem.prior is not None:
         raise ValueError(
-            "optimize: prior and sensitive_features cannot both be given: how the classes of each group shift is not "
-            "known; leave one of them out."
+            "optimize: prior and sensitive_features cannot both be given, because it is not known how the "
+            "class priors of each group shift; leave one of them out."
         )
     if worst and problem.aim.average == "macro":
-        raise ValueError("optimize: the worst group's value pools outputs, and average is 'macro'; use 'micro'.")
+        raise ValueError(
+            "optimize: average must be 'micro' for the worst group's value, which pools outputs, got 'macro'."
+        )
     read = inputs.read_sensitive_features(sensitive_features, problem.n_rows, "optimize")
     aim = replace(problem.aim, name=f"worst_group({problem.aim.name})") if worst else problem.aim
 
@@ -528,8 +557,9 @@ def _check_single_columns(
         first, second = inputs.python_labels(classes[m])
         if named == first and first not in (0, -1):
             raise ValueError(
-                f"{who}: pos_label is {first!r}, and proba with a single column would be the probability of "
-                f"{second!r}, which sorts last; give both columns, or classes= with the class of the column last."
+                f"{who}: pos_label is {first!r}, but a proba with a single column is read as the probability "
+                f"of {second!r}, which sorts last; pass both columns, or classes= with the class of the column "
+                "last."
             )
 
 
@@ -541,7 +571,9 @@ def _check_observed(problem: Problem, who: str) -> None:
     if not seen[problem.aim.output_weight > 0].any():
         raise ValueError(f"{who}: no observed label has a positive weight; check sample_weight and output_weight.")
     if problem.schema.n_outputs == 1 and seen.sum() < 2:
-        raise ValueError(f"{who}: sample_weight must leave rows of at least two classes, got one.")
+        raise ValueError(
+            f"{who}: sample_weight must be positive for rows of at least two classes, got only one such class."
+        )
 
 
 def _read_recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe | list[Recipe] | None:
@@ -583,8 +615,9 @@ def _read_pledge(
         return None
     if problem.aim.metric.whole_rows:
         raise ValueError(
-            f"optimize: subject_to takes a metric that is a function of the confusion matrix, and "
-            f"{problem.aim.metric.name} is asked about whole rows; give the function a parameter sample_weight."
+            "optimize: subject_to needs a metric that is a function of the confusion matrix, but "
+            f"{problem.aim.metric.name} takes no sample_weight and can only be evaluated on whole rows; add a "
+            "parameter sample_weight to the function."
         )
     names = None if task is None else task.groups.names
     constraints = read_limits(
@@ -605,12 +638,14 @@ def _read_pledge(
 def _only_labels(metric: Metric, confusion: str, randomized: bool) -> str:
     """Return how to count for a metric of whole rows."""
     metric = next(own for own in metric.each if own.whole_rows)
-    said = f"optimize: {metric.name} takes no sample_weight, so that it is asked about whole rows with labels"
-    remedy = "give the function a parameter sample_weight"
+    said = f"optimize: {metric.name} takes no sample_weight, so it can only be evaluated on whole rows with labels"
+    remedy = "add a parameter sample_weight to the function"
     if confusion not in ("auto", "labels"):
-        raise ValueError(f"{said}, and confusion={confusion!r} makes parts of rows; {remedy}, or use 'labels'.")
+        raise ValueError(
+            f"{said}, but confusion={confusion!r} counts fractions of rows; {remedy}, or use confusion='labels'."
+        )
     if randomized:
-        raise ValueError(f"{said}, and a mixture of rules makes parts of rows; {remedy}, or use randomized=False.")
+        raise ValueError(f"{said}, but a mixture of rules counts fractions of rows; {remedy}, or use randomized=False.")
     return "labels"
 
 
@@ -655,8 +690,8 @@ def _refuse_settings(name: str, settings: Settings) -> None:
     for key, given in (("tol", settings.tol), ("randomized", settings.randomized or None)):
         if given is not None:
             raise ValueError(
-                f"optimize: {key} must be left out where solver is an object, which has its own settings, got "
-                f"{key}={given!r} beside {name}; give it to the solver, if that takes it."
+                f"optimize: {key} must be left out if solver is an object, which carries its own settings, got "
+                f"{key}={given!r} and a {name}; pass it to the solver instead, if the solver takes it."
             )
 
 
@@ -668,7 +703,7 @@ def _status(solution: Solution, problem: Problem, choice: Choice | None) -> str:
     kept = np.flatnonzero(problem.keeps_argmax)
     if len(kept):
         shown = ", ".join(map(str, kept[:10])) + (", ..." if len(kept) > 10 else "")
-        words.append(f"Outputs with no label or one class keep argmax: {shown}.")
+        words.append(f"Outputs without labels or with only one class keep plain argmax: {shown}.")
     if solution.value < solution.baseline - 1e-12 and not solution.constraints:  # not by rounding alone
         words.append("Plain argmax does better on these rows: try recalibrate=True.")
     return " ".join(words)

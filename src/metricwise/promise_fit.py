@@ -128,8 +128,8 @@ def fit_within(
         raise InfeasibleConstraintsError(said) from None
     except NoSingleRuleError as error:
         raise InfeasibleConstraintsError(
-            "subject_to: no single rule that was found keeps all constraints; a mixture of rules does, with a value of "
-            f"{error.point.value:.4g}; give randomized=True to have it, or loosen a bound."
+            "subject_to: no single rule was found that satisfies all constraints, but a mixture of rules "
+            f"does, with a value of {error.point.value:.4g}; set randomized=True to get it, or loosen a bound."
         ) from None
     return task.presented(search, found, margins, promised, seen, facts, read_before)
 
@@ -299,7 +299,7 @@ class _Task:
             alternative = search.mixture_value(margins)
             if alternative is not None and alternative > found.solution.optimized_value + _TOL:
                 more = alternative - found.solution.optimized_value
-                words.append(f"A mixture adds {more:.2g}.")
+                words.append(f"A mixture of rules would add {more:.2g} (set randomized=True to get it).")
         elif isinstance(found.solution.rule, MixtureRule) and problem.schema.n_groups == 1:
             # Of rules by group the search for the best single ones takes longer than all the rest: who wants it asks.
             alternative = self._single_value(search, margins)
@@ -365,18 +365,21 @@ class _Task:
             return []
         kept = "; ".join(f"{one.name}: {one.value:.4g}" for one in promises)
         if not self.problem.labelled:
-            return [f"Kept as the probabilities have it: {kept}."]
+            return [f"Constraints satisfied in expectation, under the given probabilities: {kept}."]
         if wanted is None:
-            return [f"Kept on the rows given, and by new rows about half of the time: {kept}."]
+            return [f"Constraints satisfied on the given rows, and on new rows about half of the time: {kept}."]
         if promised == wanted:
-            return [f"Kept on the rows given: {kept}; by all rows like these with a confidence of {wanted:g}."]
+            return [
+                f"Constraints satisfied on the given rows: {kept}; and in the population with a confidence of "
+                f"{wanted:g}."
+            ]
         said = "no promise" if promised is None else f"a confidence of {promised:.2g}"
         words = (
-            f"Labels are too few to promise that all rows like these keep the constraints with a confidence of "
-            f"{wanted:g}: they allow {said}. Loosen a bound, give more rows, or a lower confidence."
+            "There are too few labels to promise the constraints for new rows with a confidence of "
+            f"{wanted:g}: they allow {said}. Loosen a bound, provide more rows, or lower the confidence."
         )
         warnings.warn(f"subject_to: {words}", UserWarning, stacklevel=_caller())
-        return [f"Kept on the rows given: {kept}.", words]
+        return [f"Constraints satisfied on the given rows: {kept}.", words]
 
 
 def _if_any(recipe: Recipe | None, search_by: Callable[[Recipe], Search]) -> Search | None:

@@ -54,10 +54,10 @@ class Found:
 
 
 class NoSingleRuleError(Exception):
-    """A mixture of rules keeps all constraints, and no single rule that was found does."""
+    """A mixture of rules satisfies all constraints, but no single rule that was found does."""
 
     def __init__(self, point: Point) -> None:
-        super().__init__("no single rule keeps all constraints")
+        super().__init__("no single rule satisfies all constraints")
         self.point = point
 
 
@@ -183,14 +183,21 @@ class _Piece:
         rule = self._rule(point)
         certified = self.feasible.certified
         exact = self.objective.ratio is not None or self.objective.concave
-        kind = "of all rules" if certified else "of the rules that were asked for"
-        best = f"The best {kind} that keep the constraints" if exact else "Local: no step among rules that keep them"
+        kind = "of all rules" if certified else "of the rules that were tried"
+        best = (
+            f"The best {kind} that satisfy the constraints"
+            if exact
+            else "Local: no step among rules that satisfy the constraints"
+        )
         optimal = mixture is None and exact and certified
         bound = mixture.bound if mixture is not None else point.bound
         words = f"{best}{'' if exact else ' is better'}."
         if mixture is not None:
             more = mixture.value - point.value
-            words = f"The best single rule found that keeps the constraints; a mixture adds {more:.2g}."
+            words = (
+                "The best single rule found that satisfies the constraints; a mixture of rules would add "
+                f"{more:.2g} (set randomized=True to get it)."
+            )
         solution = Solution(
             rule=rule,
             value=point.value,

@@ -48,7 +48,7 @@ _TOL = 1e-9
 
 
 class InfeasibleConstraintsError(ValueError):
-    """No rule that was found keeps the constraints, which are fine as such."""
+    """Raised if no rule that was found satisfies the constraints, although they are valid."""
 
 
 def read_limits(
@@ -95,7 +95,7 @@ def read_limits(
     for promise, one in enumerate(wanted):
         if one.over is not None and groups is None:
             raise ValueError(
-                f"{_WHO}: '{one}' is about groups; give sensitive_features, which says what group rows are in."
+                f"{_WHO}: '{one}' is about groups, so sensitive_features must give the group of every row, got None."
             )
         for part, metric in enumerate(_metrics(one, schema)):
             simple = replace(metric, text=str(one))
@@ -151,11 +151,14 @@ def _of_groups(read: Constraint, one: Wanted, groups: Sequence[Any] | None) -> l
 
 def _check_gap(one: Wanted, bound: BoundConstraint) -> None:
     if np.isfinite(one.low) or one.near_prior is not None or one.high < 0:
-        raise ValueError(f"{_WHO}: '{one}' must bound a gap from above, by 0 or more, as in 'recall gap <= 0.05'.")
+        raise ValueError(
+            f"{_WHO}: '{one}' must bound a gap from above, by a number of at least 0, as in 'recall gap <= 0.05'."
+        )
     if not isinstance(bound.metric, (Linear, FractionalLinear)):
         raise ValueError(
-            f"{_WHO}: '{one}' bounds the gap of {bound.constraint.metric.name}, which is neither linear nor a ratio of "
-            f"linear metrics; bound that of a share, recall, precision, F, accuracy or cost, or it in every group."
+            f"{_WHO}: '{one}' bounds the gap of {bound.constraint.metric.name}, which is neither linear nor a "
+            "ratio of linear metrics; bound the gap of a share, recall, precision, F, accuracy or cost "
+            "instead, or bound the metric in every group."
         )
 
 
@@ -165,8 +168,8 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
     classes = schema.classes if output is None else (schema.classes[output],)
     if output is None and len(classes) > 1 and not same_classes(classes):
         raise ValueError(
-            f"{_WHO}: '{one}' names no output, and outputs whose classes differ cannot be counted together; name one: "
-            f"{_example(one, schema)}."
+            f"{_WHO}: '{one}' names no output, and outputs with different classes cannot be pooled; name one, "
+            f"as in {_example(one, schema)}."
         )
     try:
         if output is None and schema.multioutput:  # a name that means something else of whole rows is refused
@@ -191,8 +194,8 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
     least, most = found.metric.range
     if one.near_prior is None and one.over != GAP and (low > most or high < least):
         words = f"is at most {most:g}" if low > most else f"is at least {least:g}"
-        hint = f"; write {low:g} % where that is meant" if most == 1 < low <= 100 else ""
-        raise ValueError(f"{_WHO}: '{one}' can never be kept: {found.metric.name} {words}{hint}.")
+        hint = f"; write {low:g} % if you mean a percentage" if most == 1 < low <= 100 else ""
+        raise ValueError(f"{_WHO}: '{one}' can never be satisfied: {found.metric.name} {words}{hint}.")
     return Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
 
 
@@ -204,8 +207,8 @@ def check_bounded(wanted: Sequence[Wanted], allowed: Abstention | None, aim: Met
     bounded = (one for one in wanted if one.metric == name or isinstance(one.metric, Abstained))
     if not any(one.high < 1 for one in bounded):
         raise ValueError(
-            f"{who}: abstain=True needs a bound on how often the rule abstains, subject_to='{name} <= 0.05'; or give "
-            "what an abstention costs, abstain=0.2."
+            f"{who}: abstain=True needs a bound on how often the rule abstains, such as subject_to='{name} <= "
+            "0.05'; or give the cost of an abstention, such as abstain=0.2."
         )
 
 
@@ -245,7 +248,7 @@ def _only_an_output(label: Any, schema: Schema) -> bool:
 def _output(name: Any, one: Wanted, schema: Schema) -> int:
     names = list(range(schema.n_outputs)) if schema.output_names is None else list(schema.output_names)
     if not schema.multioutput:
-        raise ValueError(f"{_WHO}: '{one}' names an output, and there is one only; leave {name!r} out.")
+        raise ValueError(f"{_WHO}: '{one}' names an output, but there is only one; leave {name!r} out.")
     if name in names:
         return names.index(name)
     words = f"names the output {name!r}, which must be one of {shown(names)}."
@@ -283,9 +286,9 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Seq
             alone = bound.one if isinstance(bound, Difference) and bound.one.constant else bound
             g = alone.constraint.group if isinstance(alone, Limit) else one.minus
             where = "" if g is None else f" of the group {g if groups is None else groups[g]!r}"
-            reason = f"for no row{where} has a class that it is about"
-            words = f"whatever is predicted, {reason}; leave it out, or give such rows."
-            raise ValueError(f"{_WHO}: '{one.name}' bounds what is the same {words}")
+            reason = f"because no row{where} is of a class that it is about"
+            words = f"whatever is predicted, {reason}; leave it out, or provide such rows."
+            raise ValueError(f"{_WHO}: '{one.name}' bounds a metric that is the same {words}")
 
 
 def bind_limits(constraints: Sequence[Constraint], schema: Schema, oracle: Oracle) -> Limits:
@@ -364,12 +367,12 @@ def explain_infeasible(
         for q in dict.fromkeys(one.promise for one in constraints)
     ]
     names = [f"'{limits.constraints[0].constraint.name}'" for limits in promises]
-    where = "on the rows given" if problem.labelled else "by these probabilities"
+    where = "on the given rows" if problem.labelled else "under these probabilities"
     for limits, name in zip(promises, names, strict=True):
         if not _can_be_kept(problem, judge, limits):
             end = _furthest(problem, judge, limits, Limits())
-            return f"subject_to: no rule keeps {name} {where}{end}; loosen the bound, or bring a better model."
-    said = f"subject_to: no rule keeps {_listed(names)} together {where}"
+            return f"subject_to: no rule satisfies {name} {where}{end}; loosen the bound, or use a better model."
+    said = f"subject_to: no rule satisfies {_listed(names)} together {where}"
     for q in reversed(range(len(promises))):
         others = [r for r in range(len(promises)) if r != q]
         rest = Limits(tuple(one for r in others for one in promises[r].constraints))
@@ -380,7 +383,7 @@ def explain_infeasible(
                 return f"{said}; loosen a bound."
     if nearest is not None:
         near = ", ".join(_value_near(limits, nearest.judged) for limits in promises)
-        said += f"; what comes nearest has {near}"
+        said += f"; the nearest that rules get is {near}"
     return f"{said}; loosen a bound."
 
 
@@ -429,16 +432,16 @@ def _furthest(problem: Problem, judge: Counts, limits: Limits, rest: Limits) -> 
     if C is None:
         return ""
     if bound.empty(C[0]):
-        return f": {_term(given)} is 0/0, which keeps no bound"
+        return f": {_term(given)} is 0/0, which satisfies no bound"
     value = float(bound.value(C[0]))
     if value >= bound.constraint.low:
         return ""
     share = ""
     metric = given.metric.base if isinstance(given.metric, Abstaining) else given.metric
     if isinstance(metric, Precision) and bound.denominator is not None:
-        share = f", of a predicted share of {float(np.sum(bound.denominator * C[0])):.2g}"
+        share = f", at a predicted share of {float(np.sum(bound.denominator * C[0])):.2g}"
     proved = judge.certified or problem.schema.width == 2
-    most = f"{value:.3g} at most" if proved else f"about {value:.3g} at most"
+    most = f"at most {value:.3g}" if proved else f"at most about {value:.3g}"
     return f": {_term(given)} reaches {most}{share}"
 
 

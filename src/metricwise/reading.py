@@ -70,7 +70,9 @@ def _mapped(values: Any) -> Any:
         try:
             return np.load(values, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
-            raise ValueError(f"{values}: this is no array of numbers or text: {error}.") from None
+            raise ValueError(
+                f"{values}: must be an array of numbers or text, and could not be read as one: {error}."
+            ) from None
     return values
 
 

@@ -36,9 +36,9 @@ _ROUNDS = 2  # of resamples
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CostSolution(Solution):
-    """A Solution whose rule takes the costs of the rows that it is to decide: ``rule.predict(proba, cost=...)``.
+    """A Solution whose rule takes the costs of the rows to decide: ``rule.predict(proba, cost=...)``.
 
-    `value` and `baseline` are minus the mean cost, by the costs given.
+    `value` and `baseline` are minus the mean cost.
     """
 
     rule: CostRule  # instead of a rule of one loss for all rows
@@ -55,12 +55,12 @@ def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
         Arguments of :func:`metricwise.optimize`, each of which must be None.
     """
     if not (isinstance(metric, str) and metric == "cost"):
-        raise ValueError(f"{_WHO}: cost= is for metric='cost', minus the mean cost, got {shown(metric)}.")
+        raise ValueError(f"{_WHO}: metric must be 'cost', minus the mean cost, if cost= is given, got {shown(metric)}.")
     given = [name for name, value in others.items() if value is not None]
     if given:
         raise ValueError(
-            f"{_WHO}: {given[0]} must be left out where cost= has costs per row: each row is decided by its own, and "
-            "nothing is searched for."
+            f"{_WHO}: {given[0]} must be left out if cost= gives costs per row, because each row is decided by "
+            "its own costs and nothing is optimised."
         )
 
 
@@ -76,11 +76,16 @@ def with_costs(problem: Problem, cost: Any, abstain: Any, abstain_label: Any) ->
     """
     schema, source, allowed = problem.schema, problem.source, read_abstain(abstain, _WHO)
     if not isinstance(source, MemorySource):
-        raise TypeError(f"{_WHO}: cost= has costs per row, which need probabilities and labels in memory; sample some.")
+        raise TypeError(
+            f"{_WHO}: cost= gives costs per row, which need probabilities and labels in memory; pass a sample of "
+            "the rows as arrays."
+        )
     if schema.multioutput:
-        raise ValueError(f"{_WHO}: cost= has costs per row of one output, and y is 2-D; give the outputs one by one.")
+        raise ValueError(
+            f"{_WHO}: cost= gives costs per row for a single output, but y is 2-D; optimise the outputs one by one."
+        )
     if allowed is None and abstain_label is not None:
-        raise ValueError(f"{_WHO}: abstain_label is for rules that may abstain; give abstain=True, or a cost.")
+        raise ValueError(f"{_WHO}: abstain_label is only for rules that may abstain; pass abstain=True as well.")
     price = None if allowed is None else allowed.cost
     if allowed is not None:
         schema = replace(schema, abstain_label=read_abstain_label(abstain_label, schema.classes, _WHO))
@@ -148,12 +153,16 @@ def fit_row_costs(
 
 
 def _words(gain: Gain | None) -> str:
-    words = "Every row is decided by its own costs: the least expected cost by the probabilities."
+    words = "Every row gets the decision with the least expected cost, by its own costs."
     if gain is None:
         return words
-    said = f"{words} On rows that resamples left out it saves {gain.estimate:.3g} a row beside argmax"
+    said = f"{words} On rows that resamples left out, it saves {gain.estimate:.3g} per row compared with argmax"
     said += f" (95 % interval {gain.low:.3g} to {gain.high:.3g})."
-    return said if gain.estimate > 0 else f"{said} Argmax did no worse there: check the costs and the probabilities."
+    return (
+        said
+        if gain.estimate > 0
+        else f"{said} Argmax did no worse on these rows: check the costs and the probabilities."
+    )
 
 
 def _argmax(problem: Problem, proba: Probabilities) -> NDArray[np.intp]:

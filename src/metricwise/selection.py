@@ -98,13 +98,14 @@ class Choice:
         if self.recipe is None:
             best = max(self.candidates, key=lambda one: one.gain)
             return (
-                "Plain argmax: no rule promises a gain on new rows, judged by rows that it had not seen; the best one "
-                f"tried, {best.recipe}, was at {best.gain:+.2g} with a standard error of {best.std_error:.2g}."
+                "Plain argmax: no rule is expected to gain on new rows, judged by rows that it was not fitted "
+                f"to; the best recipe tried, {best.recipe}, had a gain of {best.gain:+.2g} with a standard "
+                f"error of {best.std_error:.2g}."
             )
         gain = self.gain
         return (
-            f"Recipe {self.name}, judged by the rows that resamples left out: gain over argmax on new rows "
-            f"{gain.estimate:+.3g} (95 % interval {gain.low:+.3g} to {gain.high:+.3g})."
+            f"Recipe: {self.name}. Estimated gain over argmax on new rows: {gain.estimate:+.3g} (95 % interval "
+            f"{gain.low:+.3g} to {gain.high:+.3g}), from the rows that resamples left out."
         )
 
 

@@ -28,35 +28,35 @@ def predict_table(
     column: str | Sequence[str] | None = None,
     force: bool = False,
 ) -> int:
-    """Decide about every row of a table, and write the decisions to another.
+    """Apply a rule to every row of a table, and write the decisions to a file.
 
-    The table is read in batches, and written whole or not at all: whatever happens on the way, there is no file with
-    some of the rows, and one that was there is as it was.
+    The table is read in batches. The file is written completely or not at all: if an error occurs, no partial file is
+    left, and an existing file is unchanged.
 
     Parameters
     ----------
     rule : WeightedRule or MixtureRule
+        The rule to apply.
     table : Table, or what :class:`metricwise.Table` takes for data
         Its columns of probabilities are named as in :func:`metricwise.optimize`.
     output : path
-        A file, whose ending says the format: .parquet, .feather, .arrow, .csv or .tsv.
+        The file to write; its extension determines the format: .parquet, .feather, .arrow, .csv or .tsv.
     keep : sequence of str
-        Columns to write besides.
+        Further columns of the table to write.
     column : str or list of str, optional
-        What the column of decisions is called, of each of several outputs; by default like the outputs of the rule, or
-        "decision".
+        Name of the column of decisions, one per output; by default the names of the rule's outputs, or "decision".
     force : bool, default=False
-        Whether a file may be replaced.
+        Whether an existing file may be overwritten.
 
     Returns
     -------
     int
-        Rows that were decided.
+        Number of rows.
 
     See Also
     --------
-    metricwise.optimize : finds the rule, from tables as well.
-    metricwise.WeightedRule.predict : for arrays and Dask collections.
+    metricwise.optimize : Find the rule, also from tables.
+    metricwise.WeightedRule.predict : Predict from arrays and Dask collections.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def predict_table(
     names = _names(column, rule)
     taken = [name for name in names if name in keep]
     if taken:
-        raise ValueError(f"{_WHO}: column must not be the name of one that is kept, got {shown(taken[0])}.")
+        raise ValueError(f"{_WHO}: column must not be the name of a column in keep, got {shown(taken[0])}.")
     check_target(target, force=force)
     stream = open_stream(table)
     classes = [python_labels(labels) for labels in schema.classes]
@@ -94,7 +94,7 @@ def predict_table(
             writer.write(columns)
             n_rows += len(columns[names[0]])
         if n_rows == 0:
-            raise ValueError(f"{stream.title}: there are no rows.")
+            raise ValueError(f"{stream.title}: the table must have at least one row, got none.")
     return n_rows
 
 
@@ -125,5 +125,7 @@ def _names(column: str | Sequence[str] | None, rule: WeightedRule | MixtureRule)
         return list(rule.schema.output_names or default)
     names = [column] if isinstance(column, str) else list(column)
     if len(names) != n_outputs or len(set(names)) < len(names):
-        raise ValueError(f"{_WHO}: column must name each of {n_outputs} outputs once, got {shown(names)}.")
+        raise ValueError(
+            f"{_WHO}: column must have one distinct name for each of the {n_outputs} outputs, got {shown(names)}."
+        )
     return names

@@ -27,11 +27,11 @@ _THREADS = "OMP_NUM_THREADS"
 
 
 def show_versions() -> None:
-    """Print what a bug report should say: system, versions of the packages, and which kernels serve and why.
+    """Print what a bug report should include: system, package versions, and which kernels are in use and why.
 
     See Also
     --------
-    sklearn.show_versions : The same for scikit-learn.
+    sklearn.show_versions : The equivalent for scikit-learn.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def _why(why_not: str) -> str:
     if kernels.in_use() == "compiled":
         return "built with a C compiler"
     if why_not:
-        return f"the compiled ones are not there: {why_not}"
+        return f"the compiled ones are not available: {why_not}"
     return f"{kernels.VARIABLE} said so when metricwise was loaded"
 
 

@@ -170,10 +170,10 @@ def test_two_prefixes_are_asked_about(folder):
 
 def test_constraints_that_no_rule_keeps_have_a_code_of_their_own(folder):
     line = ["fit", "binary.csv", *FIT.split(), "--subject-to", "precision >= 0.99", "--subject-to", "recall >= 0.99"]
-    assert "no rule keeps" in refused(folder, line, code=3)
+    assert "no rule satisfies" in refused(folder, line, code=3)
     trade = ["trade-off", "binary.csv", "-t", "fraud", "--proba", "score", "-m", "recall", "--against", "share"]
     trade += ["--subject-to", "precision >= 0.99 and recall >= 0.99"]
-    assert "no rule keeps" in refused(folder, trade, code=3)
+    assert "no rule satisfies" in refused(folder, trade, code=3)
 
 
 def test_a_fault_of_ours_has_code_1_and_asks_for_a_report(folder, monkeypatch):

@@ -296,7 +296,7 @@ def test_a_fitted_estimator_may_know_more_classes(multiclass):
     fitted, few = GaussianNB().fit(X, y), y < 2
     model = mw.MetricOptimalClassifierCV(fitted, cv="prefit", **LABELS).fit(X[few], y[few])
     assert model.classes_.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="must hold only the classes that are known"):
+    with pytest.raises(ValueError, match="must hold only known classes"):
         mw.MetricOptimalClassifierCV(GaussianNB().fit(X[few], y[few]), cv="prefit").fit(X, y)
 
 
@@ -310,7 +310,7 @@ def test_a_fitted_estimator_of_several_outputs(grades):
 
 def test_what_is_not_fitted_is_refused(multiclass):
     for settings in ({"estimator": GaussianNB(), "cv": "prefit"}, {"estimator": FrozenEstimator(GaussianNB())}):
-        with pytest.raises(NotFittedError, match="need an estimator that is fitted"):
+        with pytest.raises(NotFittedError, match="need a fitted estimator"):
             mw.MetricOptimalClassifierCV(**settings).fit(*multiclass)
 
 
@@ -343,7 +343,7 @@ def test_calibration_of_a_fitted_estimator(multiclass, multilabel):
         assert model.rule_.facts["rows"] == 200
     X, Y = multilabel
     forest = FrozenEstimator(RandomForestClassifier(5).fit(X, Y))
-    with pytest.raises(ValueError, match="needs a 1-D y where the estimator is fitted already"):
+    with pytest.raises(ValueError, match="needs a 1-D y if the estimator is prefitted"):
         mw.MetricOptimalClassifierCV(forest, calibration="sigmoid").fit(X, Y)
 
 

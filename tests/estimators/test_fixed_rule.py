@@ -184,7 +184,7 @@ def test_a_fitted_multiclass_estimator_stays_one(data, estimator):
 
 def test_other_classes_are_refused(data, tuned):
     X, y = data
-    with pytest.raises(ValueError, match="must hold only the classes that are known"):
+    with pytest.raises(ValueError, match="must hold only known classes"):
         mw.FixedRuleClassifier(GaussianNB(), tuned.rule_).fit(X, np.char.upper(y))
     with pytest.raises(ValueError, match="classes must be among"):
         mw.FixedRuleClassifier(GaussianNB().fit(X, np.char.upper(y)), tuned.rule_).predict(X)

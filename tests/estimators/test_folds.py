@@ -248,7 +248,7 @@ def test_a_calibrator_keeps_groups_together(data, groups, several):
 def test_a_calibrator_needs_two_groups(data):
     X, y = data
     model = mw.MetricOptimalClassifierCV(GaussianNB(), cv=GroupKFold(2), calibration="sigmoid", **LABELS)
-    with pytest.raises(ValueError, match="calibration needs rows of two groups or more to train on"):
+    with pytest.raises(ValueError, match="calibration needs training rows of at least two groups"):
         model.fit(X, y, groups=np.arange(len(y)) % 2)
 
 
@@ -336,10 +336,10 @@ def test_splits_may_be_masks_or_count_from_the_end(data, cls):
 @pytest.mark.parametrize(
     ("splits", "words"),
     [
-        ([], "cv must give at least one split .* got none"),
+        ([], "cv must yield at least one split .* got none"),
         (
             [([0, 1, 2], [])],
-            r"at least one of them on each side .* a split that tests an array of float64 of shape \(0,\)",
+            r"at least one row on each side .* a split that tests an array of float64 of shape \(0,\)",
         ),
         ([(np.zeros(240, bool), np.ones(240, bool))], r"a split that trains on an array of int64 of shape \(0,\)"),
         ([([0, 1, 2], [240])], "from 0 to 239, got a split that tests rows 240 to 240"),
@@ -349,7 +349,7 @@ def test_splits_may_be_masks_or_count_from_the_end(data, cls):
     ],
 )
 def test_splits_that_are_none_are_refused(data, cls, splits, words):
-    with pytest.raises(ValueError, match=rf"^{cls.__name__}: cv must give .*{words.removeprefix('cv must give ')}"):
+    with pytest.raises(ValueError, match=rf"^{cls.__name__}: cv must yield .*{words.removeprefix('cv must yield ')}"):
         cls(GaussianNB(), cv=splits).fit(*data)
 
 

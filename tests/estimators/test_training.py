@@ -98,9 +98,13 @@ def test_a_loss_moves_decisions_where_it_should(data):
         (LOSS * 1j, TypeError, r"loss must be a matrix of numbers, got complex128 such as 0j \(ndarray\)"),
         (np.where(LOSS == 9, np.nan, LOSS), ValueError, "loss must be finite, got nan in row 2, column 0"),
         (np.where(LOSS == 3, np.inf, LOSS), ValueError, "loss must be finite, got inf in row 1, column 0"),
-        (np.where(LOSS == 9, 1e308, LOSS - 1e308), ValueError, r"largest difference that is finite, got .* 1e\+308"),
-        (np.ones((3, 3)), ValueError, "loss must not be the same everywhere in each row"),
-        (np.repeat([[1], [2], [3]], 3, axis=1), ValueError, "loss must not be the same everywhere in each row"),
+        (
+            np.where(LOSS == 9, 1e308, LOSS - 1e308),
+            ValueError,
+            r"finite differences between its entries, got .* 1e\+308",
+        ),
+        (np.ones((3, 3)), ValueError, "loss must not be constant in every row"),
+        (np.repeat([[1], [2], [3]], 3, axis=1), ValueError, "loss must not be constant in every row"),
         (
             pd.DataFrame(LOSS, list("abc"), list("abc")),
             ValueError,
@@ -141,7 +145,7 @@ def test_a_loss_in_a_frame_is_read_by_name(data):
 
 def test_a_pipeline_takes_weights_through_routing(data):
     X, y = data
-    with pytest.raises(ValueError, match="put a Pipeline around this classifier"):
+    with pytest.raises(ValueError, match="put this classifier inside the Pipeline"):
         mw.CostSensitiveClassifier(make_pipeline(StandardScaler(), GaussianNB()), LOSS).fit(X, y)
     with sklearn.config_context(enable_metadata_routing=True):
         steps = StandardScaler().set_fit_request(sample_weight=False), GaussianNB().set_fit_request(sample_weight=True)

@@ -312,7 +312,7 @@ def test_of_many_thresholds_those_near_the_best_are_looked_at():
     found, best = mw.optimize(eta, y, counted, **FIXED), mw.optimize(eta, y, "f1", **FIXED)
     assert len(calls) < 400
     assert found.upper_bound is None
-    assert "thresholds looked at" in found.status
+    assert "thresholds that were tried" in found.status
     assert found.value >= best.value - 0.002
 
 
@@ -344,11 +344,11 @@ def test_whole_weights_are_rows():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confusion": "expected"}, "confusion='expected' makes parts of rows; give the function a parameter"),
-        ({"confusion": "blended", "recalibrate": True}, "confusion='blended' makes parts of rows"),
+        ({"confusion": "expected"}, "confusion='expected' counts fractions of rows; add a parameter sample_weight"),
+        ({"confusion": "blended", "recalibrate": True}, "confusion='blended' counts fractions of rows"),
         ({"sample_weight": np.full(60, 0.5)}, "sample_weight= has fractions.*or use whole weights"),
-        ({"prior": [0.5, 0.5]}, "prior= makes parts of rows"),
-        ({"randomized": True}, "a mixture of rules makes parts of rows"),
+        ({"prior": [0.5, 0.5]}, "prior= counts fractions of rows"),
+        ({"randomized": True}, "a mixture of rules counts fractions of rows"),
     ],
 )
 def test_a_function_without_weights_is_refused_parts_of_rows(options, message):
@@ -364,7 +364,7 @@ def test_a_function_without_weights_needs_labels_and_outputs_that_count_alike():
     with pytest.raises(ValueError, match="there is no y"):
         mw.optimize(eta, None, lambda y, p: np.mean(y == p))
     y = np.column_stack([problem(seed)[1] for seed in range(2)])
-    with pytest.raises(ValueError, match="output_weight= makes parts of rows with average='micro'"):
+    with pytest.raises(ValueError, match="output_weight= counts fractions of rows with average='micro'"):
         mw.optimize(np.full((60, 2), 0.4), y, lambda y, p: np.mean(y == p), output_weight=[1, 2], average="micro")
     with pytest.raises(ValueError, match=r"FromLabels.score: function takes no sample_weight.*has fractions"):
         mw.make_scorer(lambda y, p: np.mean(y == p))._score_func([0, 1], [0, 1], sample_weight=[0.5, 1])

@@ -215,7 +215,7 @@ def test_a_smallest_metric_hands_the_class_on():
 def test_a_single_column_is_not_turned_silently():
     """One column is of the class that sorts last, and a user who names the other may mean that one."""
     both, y = words(np.linspace(0.05, 0.95, 40))
-    with pytest.raises(ValueError, match="would be the probability of 'ok', which sorts last; give both columns"):
+    with pytest.raises(ValueError, match="is read as the probability of 'ok', which sorts last; pass both columns"):
         mw.optimize(both[:, 0], y, "f1", pos_label="fraud", **FIXED)
     right = mw.optimize(both[:, 0], y, "f1", pos_label="fraud", classes=["ok", "fraud"], **FIXED)
     assert right.value == mw.optimize(both, y, "f1", pos_label="fraud", **FIXED).value

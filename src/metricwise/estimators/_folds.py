@@ -56,7 +56,7 @@ def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict
         for train, test in _split(cv, X, target, random_state, params)
     ]
     if not splits:
-        raise ValueError(f"{who}: cv must give at least one split into rows to train on and rows to test, got none.")
+        raise ValueError(f"{who}: cv must yield at least one split into training and test rows, got none.")
     return splits
 
 
@@ -83,12 +83,12 @@ def _row_numbers(part: Any, n: int, who: str, verb: str) -> NDArray[np.intp]:
         rows = np.flatnonzero(rows)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) == 0:
         raise ValueError(
-            f"{who}: cv must give row numbers, or masks of {n} rows, at least one of them on each side of a split; got "
-            f"a split that {verb} an array of {rows.dtype} of shape {rows.shape}."
+            f"{who}: cv must yield row indices, or masks of {n} rows, with at least one row on each side of a "
+            f"split; got a split that {verb} an array of {rows.dtype} of shape {rows.shape}."
         )
     if rows.min() < -n or rows.max() >= n:
         raise ValueError(
-            f"{who}: cv must give numbers of the {n} rows of X, from 0 to {n - 1}, got a split that {verb} rows "
+            f"{who}: cv must yield indices of the {n} rows of X, from 0 to {n - 1}, got a split that {verb} rows "
             f"{rows.min()} to {rows.max()}."
         )
     rows = rows.astype(np.intp, copy=False)
@@ -111,7 +111,7 @@ def _strata(target: Target) -> NDArray[Any]:
 def _one_split(share: float, n: int, strata: NDArray[Any], random_state: Any) -> Any:
     n_test = int(np.floor(share * n + 1e-9))  # 0.29 * 100 is 28.999...
     if not 0 < n_test < n:
-        raise ValueError(f"cv={share} leaves no row on one side of the split of {n} rows.")
+        raise ValueError(f"cv={share} leaves one side of the split of {n} rows empty; use another share or more rows.")
     counts = np.bincount(strata)
     can = counts.min() >= 2 and min(n_test, n - n_test) >= len(counts)
     splitter = StratifiedShuffleSplit if can else ShuffleSplit
@@ -135,7 +135,7 @@ def check_groups(cv: Any, groups: Any, estimator: Any, who: str) -> None:
         found = "splits that are made already"
     raise ValueError(
         f"{who}: groups needs a cv that keeps the rows of a group together, such as GroupKFold, StratifiedGroupKFold "
-        f"or LeaveOneGroupOut, got {found}; give cv such a splitter, or leave groups out."
+        f"or LeaveOneGroupOut, got {found}; pass such a splitter as cv, or leave groups out."
     )
 
 
@@ -178,8 +178,8 @@ class CalibrationFolds(BaseEstimator):
         kinds = _FOLDS if self.groups is None else len(np.unique(np.asarray(self.groups)))
         if kinds < 2:
             raise ValueError(
-                "calibration needs rows of two groups or more to train on in each fold, got one group; leave out "
-                "calibration or groups."
+                "calibration needs training rows of at least two groups in each fold, got one group; leave "
+                "out calibration or groups."
             )
         return min(max(rarest, 2), kinds, _FOLDS)
 

@@ -83,8 +83,8 @@ def weight_for_fit(estimator: Any, sample_weight: Any, who: str, calibrated: boo
     if calibrated or has_fit_parameter(estimator, "sample_weight"):
         return {"sample_weight": sample_weight}
     warnings.warn(
-        f"{who}: {type(estimator).__name__} does not take sample_weight, which therefore weighs the metric only. A "
-        "Pipeline takes it with metadata routing enabled.",
+        f"{who}: {type(estimator).__name__} does not take sample_weight, so the weights apply to the metric "
+        "only. A Pipeline takes them with metadata routing enabled.",
         UserWarning,
         stacklevel=4,
     )

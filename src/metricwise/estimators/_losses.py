@@ -80,7 +80,7 @@ def _parts_of(loss: Loss, classes: Sequence[NDArray[Any]], who: str) -> list[Any
     tensor, width = loss.tensor(), max(map(len, classes))
     if len(tensor) not in (1, len(classes)) or tensor.shape[-1] != width:
         raise ValueError(
-            f"{who}: loss must be of 1 output or of {len(classes)}, as y has, and of {width} classes, got a Loss of "
+            f"{who}: loss must have 1 output or {len(classes)}, as y has, and {width} classes, got a Loss of "
             f"{len(tensor)} outputs and {tensor.shape[-1]} classes."
         )
     stack = np.broadcast_to(tensor, (len(classes), width, width))
@@ -103,12 +103,14 @@ def read_loss(loss: Any, classes: NDArray[Any], who: str) -> NDArray[np.float64]
         raise ValueError(f"{who}: loss must be finite, got {matrix[i, j]} in row {i}, column {j}.")
     if (matrix == matrix[:, :1]).all():
         raise ValueError(
-            f"{who}: loss must not be the same everywhere in each row: no decision is better than another, got "
+            f"{who}: loss must not be constant in every row, which makes no decision better than another, got "
             f"{_shown(matrix)}."
         )
     low, high = float(matrix.min()), float(matrix.max())
     if not np.isfinite(high - low):
-        raise ValueError(f"{who}: loss must have a largest difference that is finite, got entries {low:g} to {high:g}.")
+        raise ValueError(
+            f"{who}: loss must have finite differences between its entries, got entries from {low:g} to {high:g}."
+        )
     return matrix
 
 
@@ -116,7 +118,7 @@ def _matrix(loss: Any, classes: NDArray[Any], who: str) -> NDArray[np.float64]:
     if isinstance(loss, Loss):
         tensor = loss.tensor()
         if len(tensor) != 1:
-            raise ValueError(f"{who}: loss must be of one output, as y has, got a Loss of {len(tensor)} outputs.")
+            raise ValueError(f"{who}: loss must have one output, as y has, got a Loss of {len(tensor)} outputs.")
         return np.asarray(tensor[0])
     values = _by_name(loss, classes, who) if is_frame(loss) else loss
     try:
@@ -124,7 +126,7 @@ def _matrix(loss: Any, classes: NDArray[Any], who: str) -> NDArray[np.float64]:
     except ValueError:
         lengths = sorted({len(row) for row in values if hasattr(row, "__len__")})
         raise ValueError(
-            f"{who}: loss must have rows of equal length, {len(classes)}, got rows of the lengths {lengths}."
+            f"{who}: loss must have rows of equal length, {len(classes)}, got rows of lengths {lengths}."
         ) from None
     if array.dtype.kind == "O":
         array = _numbers(array, who)

@@ -50,8 +50,8 @@ def make_trainable(
     """
     if calibration is not None and target.several and isinstance(estimator, FrozenEstimator):
         raise ValueError(
-            f"{who}: calibration={calibration!r} needs a 1-D y where the estimator is fitted already; leave it None, "
-            "and let recalibrate be True."
+            f"{who}: calibration={calibration!r} needs a 1-D y if the estimator is prefitted; use "
+            "calibration=None and recalibrate=True instead."
         )
     native = calibration is None and (not target.several or _takes_all(estimator, target))
     one = clone(estimator)
@@ -169,8 +169,8 @@ def _unstacked(proba: NDArray[Any], target: Target, who: str) -> list[NDArray[An
         return [proba[:, m, : len(labels)] for m, labels in enumerate(target.classes)]
     if any(len(labels) != 2 for labels in target.classes):
         raise ValueError(
-            f"{who}: the estimator's predict_proba must return a list of one array per output where outputs have more "
-            f"than two classes, got an array of shape {proba.shape}."
+            f"{who}: the estimator's predict_proba must return a list with one array per output if outputs "
+            f"have more than two classes, got an array of shape {proba.shape}."
         )
     return [np.stack([1 - column, column], axis=1) for column in proba.T]
 
@@ -188,7 +188,7 @@ def _aligned(block: NDArray[Any], seen: NDArray[Any], target: Target, m: int, wh
     place = {label: k for k, label in enumerate(wanted.tolist())}
     unknown = [label for label in seen.tolist() if label not in place]
     if unknown:
-        raise ValueError(f"{who}: the estimator's classes must be among {list(place)}, got {unknown} as well.")
+        raise ValueError(f"{who}: the estimator's classes must be among {list(place)}, got also {unknown}.")
     out = np.zeros((len(block), len(wanted)), dtype=block.dtype if block.dtype.kind == "f" else np.float64)
     out[:, [place[label] for label in seen.tolist()]] = block
     out[~out.any(axis=1)] = 1.0 / len(wanted)

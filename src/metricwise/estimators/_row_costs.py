@@ -73,8 +73,8 @@ class RowCostClassifier(RuleClassifier):
             return True
         if cost is not None:
             raise ValueError(
-                f"{type(self).__name__}: cost is for rules that were fitted to costs per row; leave it out, or give it "
-                "to fit, with metric='cost'."
+                f"{type(self).__name__}: cost is only for rules that were fitted to costs per row; leave it "
+                "out, or pass cost to fit with metric='cost'."
             )
         return False
 

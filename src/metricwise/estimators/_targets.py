@@ -118,9 +118,7 @@ class Target:
             unknown = sorted(set(seen.tolist()) - set(wanted.tolist()), key=str)
             if unknown:
                 where = f"output {m} of y" if self.several else "y"
-                raise ValueError(
-                    f"{who}: {where} must hold only the classes that are known, {wanted.tolist()}, got {unknown}."
-                )
+                raise ValueError(f"{who}: {where} must hold only known classes, {wanted.tolist()}, got {unknown}.")
         return self.in_terms_of(classes)
 
     def in_terms_of(self, classes: tuple[NDArray[Any], ...]) -> Target:
@@ -148,10 +146,12 @@ def read_target(y: Any, who: str, classes: Any = None) -> Target:
         raise ValueError(f"{who} requires y to be passed, but the target y is None.")
     labels = observed_labels(y, who=who)
     if not (labels.codes >= 0).any():
-        raise ValueError(f"{who}: y must have an observed label, got {labels.codes.size} missing ones (NaN, None).")
+        raise ValueError(
+            f"{who}: y must have at least one observed label, got {labels.codes.size} missing ones (NaN, None)."
+        )
     if not labels.multioutput and (labels.codes < 0).any():
         raise ValueError(
-            f"{who}: y must not have missing labels (NaN, None) where there is one output, got "
+            f"{who}: y must not have missing labels (NaN, None) if there is only one output, got "
             f"{int((labels.codes < 0).sum())}; drop those rows."
         )
     target = Target(labels.codes, labels.classes, labels.multioutput)
@@ -178,7 +178,7 @@ def _given(labels: Labels, classes: Any, who: str) -> tuple[NDArray[Any], ...]:
         )
     for own in arrays:
         if own.ndim != 1 or len(own) < 2 or len(set(own.tolist())) < len(own):
-            raise ValueError(f"{who}: classes must be two labels or more, all different, got {own.tolist()}.")
+            raise ValueError(f"{who}: classes must be at least two distinct labels, got {own.tolist()}.")
     return tuple(arrays)
 
 

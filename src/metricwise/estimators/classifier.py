@@ -68,119 +68,127 @@ __all__ = ["MetricOptimalClassifierCV"]
 
 
 class MetricOptimalClassifierCV(RowCostClassifier):
-    """Classifier whose decisions maximise a metric, on top of any classifier with probabilities.
+    """Classifier whose decisions maximise a metric, based on any classifier with probabilities.
 
-    The estimator is fitted on folds, the rule is found on the probabilities of the rows that each fold left out
-    (:func:`metricwise.optimize`), and the estimator is fitted again on all rows. Where no rule promises a gain on new
-    rows, plain argmax is kept.
+    The estimator is fitted with cross-validation, the rule is optimised on the out-of-fold probabilities
+    (:func:`metricwise.optimize`), and the estimator is refitted on all rows. If no rule is expected to improve the
+    metric on new rows, plain argmax is kept.
 
     Parameters
     ----------
     estimator : estimator
-        A classifier with `predict_proba`; with `calibration`, one with `decision_function` will do. A 2-D y is fitted
-        at once by estimators that can, else one clone per output is fitted on the rows whose label is observed.
+        A classifier with `predict_proba`; with `calibration`, one with `decision_function` is enough. If the estimator
+        does not support a 2-D y, one clone per output is fitted on the rows whose label is observed.
     metric : str, Metric, callable, dict or list, default="balanced_accuracy"
-        What to maximise, as in :func:`metricwise.optimize`: a name of ours, a scorer name of scikit-learn, a metric, a
-        function such as `f1_score`, a scorer, or f(C) of a (K, K) confusion matrix; for a 2-D y also one of these for
-        each output, as a dict by the columns of y or a list.
+        The metric to maximise, as in :func:`metricwise.optimize`: a metricwise or scikit-learn scorer name, a metric
+        object, a function such as `f1_score`, a scorer, or a function f(C) of a (K, K) confusion matrix; for a 2-D y
+        also one of these for each output, as a dict keyed by the columns of y or as a list.
     average : {"micro", "macro", "instance"}, optional
-        Average over outputs. None means micro unless the name of the metric fixes it, and must be given where outputs
-        have different classes.
+        Average over outputs. None means "micro" unless the name of the metric fixes the average; `average` is required
+        if the outputs have different classes.
     classes : array-like, or list of n_outputs array-likes, optional
-        All labels that may occur, in their order, which ordinal metrics go by; `classes_` is that. None takes the
-        sorted labels of y. How the estimator orders its columns does not matter: they are matched by its `classes_`.
+        All labels that may occur, in the order that ordinal metrics use; they become `classes_`. None uses the sorted
+        labels of y. The order of the estimator's columns does not matter: they are matched by its `classes_`.
     pos_label : object, or list of n_outputs objects, optional
         The positive class of metrics of one class, as in :func:`metricwise.optimize`.
     solver : str or Solver, default="auto"
         As in :func:`metricwise.optimize`.
     confusion : {"auto", "labels", "expected", "blended"}, default="auto"
-        Count with the labels, with the probabilities in their place, or with half of each.
+        How confusion matrices are counted: with the labels, with the probabilities in place of labels, or with half of
+        each.
     recalibrate : {"auto", True, False}, default="auto"
-        Fit a temperature and a bias per class first, which "auto" does. Where this or `confusion` is "auto", rules are
-        fitted to resamples of the out-of-fold rows, the one rule that they make together is judged on the rows that
-        those left out, and `gain_` estimates what it adds on new rows.
+        Whether to first recalibrate the probabilities with a temperature and a bias per class; "auto" does. If this or
+        `confusion` is "auto", rules are fitted to resamples of the out-of-fold rows, their average is judged on the
+        rows that the resamples leave out, and `gain_` estimates what it adds on new rows.
     cv : int, float, splitter, iterable or "prefit", optional
-        Who predicts the rows that the rule is fitted on.
+        How the probabilities that the rule is fitted on are obtained.
 
         - None: 5 folds, stratified by the classes of one output or the combinations of several where these repeat.
-        - int: that number of folds, likewise.
-        - float in (0, 1): one split at random, this share of the rows for the rule and the others, the odd row with
-          them, for the model; with 0.5 the two halves of the paper's Algorithm 1.
-        - a splitter or an iterable of (train, test) rows. Rows that are never tested do not take part in the rule;
-          those tested several times count once, with the mean of their probabilities.
-        - "prefit": the estimator is fitted already, and not on the rows given. A
+        - int: the number of folds, stratified in the same way.
+        - float in (0, 1): one random split, with this share of the rows (rounded down) for the rule and the others for
+          the model; 0.5 gives the two halves of the paper's Algorithm 1.
+        - a splitter or an iterable of (train, test) indices. Rows that are never in a test set are not used for the
+          rule; rows that are tested several times count once, with the mean of their probabilities.
+        - "prefit": the estimator is already fitted, on other rows than those passed to `fit`. A
           :class:`~sklearn.frozen.FrozenEstimator` means the same, whatever `cv` is.
     refit : bool, default=True
-        Fit the estimator on all rows in the end. False keeps the model of the only split and needs one: a float.
-        Nothing is refitted where the estimator is fitted already.
+        Whether to refit the estimator on all rows at the end. False keeps the model of the split and requires a single
+        one, such as a float `cv`. A prefitted estimator is never refitted.
     calibration : {"sigmoid", "isotonic", "temperature"}, optional
-        Wrap the estimator in :class:`~sklearn.calibration.CalibratedClassifierCV` inside each fold.
+        If given, the estimator is wrapped in :class:`~sklearn.calibration.CalibratedClassifierCV` with this method
+        inside each fold.
     randomized : bool, default=False
-        Allow a mixture of rules, where that is better than any one rule.
+        Whether to allow a mixture of rules where that beats any single rule.
     weight_kind : {"importance", "frequency"}, default="importance"
-        What the `sample_weight` of `fit` means: how much a row matters, or how many rows it stands for, as whole
-        numbers. The rule is the same; the interval of `gain_` is not.
+        What the `sample_weight` of `fit` means: how much a row matters, or how many rows it stands for (whole numbers).
+        The rule is the same either way; the interval of `gain_` differs.
     output_weight : array-like of shape (n_outputs,), optional
-        What each output counts for.
+        Weights of the outputs in the average.
     record : list or dict, optional
-        Metrics to record beside the one that is maximised, as `metric` is given; a dict has names for them.
+        Further metrics to compute for the rule, each in any form that `metric` takes; a dict gives them names.
     subject_to : str, constraint, or list of these, optional
-        Promises that the rule must keep besides, such as ``"precision >= 0.9"``, as in :func:`metricwise.optimize`.
-        They are counted on the out-of-fold rows.
+        Constraints that the rule must satisfy, such as ``"precision >= 0.9"``, as in :func:`metricwise.optimize`. They
+        are counted on the out-of-fold rows.
     confidence : float or None, default=0.95
-        The probability with which all rows like those given keep them; None: these rows keep them.
+        Confidence with which the constraints hold in the population that the rows are drawn from; None: they hold on
+        the out-of-fold rows only.
     abstain : bool or float, optional
-        Allow the rule to abstain, at a cost or, with True, as often as `subject_to` has it, as in
+        Whether the rule may abstain: at the given cost or, with True, as often as `subject_to` allows, as in
         :func:`metricwise.optimize`.
     abstain_label : text, number or boolean, optional
-        What `predict` gives then; by default "abstain" where classes are text, -1 where they are numbers.
+        Label that `predict` returns for an abstention; by default "abstain" for text classes and -1 for numeric ones.
     group_aware : bool, default=True
-        Where `fit` is given `sensitive_features`: whether the rule may see the group of a row, as in
-        :func:`metricwise.optimize`; `predict` and `score` are then given them too.
+        If `sensitive_features` are passed to `fit`, whether the rule may use the group of a row, as in
+        :func:`metricwise.optimize`; `predict` and `score` then require them too.
     n_jobs : int, optional
-        Folds, or outputs where there is one fold, fitted at a time.
+        Number of folds, or of outputs if there is only one fold, that are fitted in parallel.
     random_state : int, RandomState instance or None, default=None
-        Of the split where `cv` is a float, and of the search for the rule, which is always reproducible.
+        Seed for the split if `cv` is a float, and for the search for the rule, which is always reproducible.
     verbose : int, default=0
-        Verbosity of the fits. Above 0 the search for the rule says what it is doing too, if it takes more than a
-        second; at 0 it does so on a terminal only.
+        Verbosity of the fits. Above 0, the search for the rule also reports progress if it takes more than a second; at
+        0, it does so on a terminal only.
 
     Attributes
     ----------
     estimator_ : estimator
         The fitted estimator.
     rule_ : WeightedRule, MixtureRule or GroupedRule
-        What predicts from its probabilities; ``rule_.describe()`` says it in words.
+        The rule that turns its probabilities into predictions; ``rule_.describe()`` explains it in plain English.
     solution_ : Solution
-        What :func:`metricwise.optimize` found, with its status in words. ``solution_.value_on_new_rows`` is the metric
-        to expect on new rows, with a 95 % interval, and ``solution_.threshold_range`` the thresholds of binary outputs
-        that do as well on these; None where the recipe is fixed. ``solution_.constraints`` says how `subject_to` is
-        kept.
+        The result of :func:`metricwise.optimize`, with a status in plain sentences. ``solution_.value_on_new_rows`` is
+        the expected value of the metric on new rows, with a 95 % interval, and ``solution_.threshold_range`` has the
+        range of thresholds of binary outputs that do about as well; both are None if `confusion` and `recalibrate` are
+        fixed. ``solution_.constraints`` says how the constraints in `subject_to` are met.
     classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
+        The class labels.
     best_score_ : float
-        The metric of the rule on the out-of-fold rows that it was fitted on.
+        The metric of the rule on the out-of-fold rows that it was fitted to.
     gain_ : Gain or None
-        What the rule adds to argmax on new rows, with a 95 % interval; None where the recipe is fixed.
+        The estimated gain over argmax on new rows, with a 95 % interval; None if `confusion` and `recalibrate` are
+        fixed.
     cv_results_ : dict or None
-        The candidates that were judged: "recipe", its "score" on the rows that resamples left out, its "gain" over
-        argmax there, and the "std_error" of that, and the value by every recorded metric on the same rows, under its
-        name. None where the recipe is fixed; ``solution_.recorded`` has the recorded metrics of the rule in any case.
+        The candidates that were compared: "recipe", its "score" on the rows that resamples left out, its "gain" over
+        argmax there, the "std_error" of the gain, and the value of every recorded metric on the same rows, under its
+        name. None if `confusion` and `recalibrate` are fixed; ``solution_.recorded`` always has the recorded metrics of
+        the rule.
     n_features_in_ : int
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features seen during `fit`, if they are all strings.
 
     See Also
     --------
-    FixedRuleClassifier : Applies a rule that is known.
-    CostSensitiveClassifier : Trains on a loss matrix instead.
-    sklearn.model_selection.TunedThresholdClassifierCV : The threshold of a binary classifier.
+    FixedRuleClassifier : Apply a known rule.
+    CostSensitiveClassifier : Train an estimator on a loss matrix instead.
+    sklearn.model_selection.TunedThresholdClassifierCV : Tune the threshold of a binary classifier.
 
     Notes
     -----
-    Rows that belong together (`groups`) are kept together by a splitter that knows groups, by `calibration` within its
-    folds, and by whatever judges the rule: recipes are compared on groups that they have not seen, and the interval of
-    `gain_` is one over groups. Any other `cv` refuses them, unless the estimator is fitted already. Rows in order of
-    `time` are judged in stretches of time likewise; a model that must not look ahead needs a `cv` such as
-    :class:`~sklearn.model_selection.TimeSeriesSplit` besides.
+    Rows that belong together (`groups`) are kept together by a splitter that supports groups, by `calibration` within
+    its folds, and when the rule is judged: candidates are compared on groups that they were not fitted to, and the
+    interval of `gain_` treats groups as units. Any other `cv` raises an error if `groups` are passed, unless the
+    estimator is prefitted. With `time`, rules are judged on periods that they were not fitted to; a model that must not
+    look ahead also needs a `cv` such as :class:`~sklearn.model_selection.TimeSeriesSplit`.
 
     Examples
     --------
@@ -293,21 +301,21 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or sparse indicator matrix
             Labels of a 2-D y may be missing: NaN, None or NA.
         sample_weight : array-like of shape (n_samples,), optional
-            For the metric, and for the estimator if it takes weights.
+            Sample weights for the metric, and for the estimator if it takes them.
         time : array-like of shape (n_samples,), optional
-            When rows were observed, as numbers or dates: the rule is judged on stretches of time that it has not seen.
-            With metadata routing enabled, the estimator gets it too if it asks for it.
+            When each row was observed, as numbers or dates: the rule is judged on periods that it was not fitted to.
+            With metadata routing enabled, it is also passed to the estimator if that requests it.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
-            The sensitive group of every row, for promises about groups. With metadata routing enabled, the estimator
-            gets it too if it asks for it.
+            The sensitive group of every row, for constraints about groups. With metadata routing enabled, it is also
+            passed to the estimator if that requests it.
         cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
-            Costs per row, for ``metric="cost"``, as in :func:`metricwise.optimize`; `predict` and `score` take those of
-            their rows then. For the rule only: the estimator does not get them.
+            Costs per row, for ``metric="cost"``, as in :func:`metricwise.optimize`; `predict` and `score` then take the
+            costs of their rows. They are used for the rule only and not passed to the estimator.
         **params
-            For the estimator's fit; `groups`, rows that belong together, for the splitter, which must be one that keeps
-            them together, such as :class:`~sklearn.model_selection.GroupKFold`, and for whatever judges the rule. An
-            estimator that is fitted already needs no such splitter. With metadata routing enabled, the others go to
-            whoever asks for them. `groups` and `time` cannot both be given.
+            Parameters for the estimator's `fit`. `groups`, which marks rows that belong together, is used by the
+            splitter, which must keep them together as :class:`~sklearn.model_selection.GroupKFold` does, and for
+            judging the rule; a prefitted estimator needs no such splitter. With metadata routing enabled, the other
+            parameters are passed to whichever object requests them. `groups` and `time` cannot both be given.
 
         Returns
         -------
@@ -379,9 +387,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
-            As in `predict`; needed where the metric is of the worst group.
+            As in `predict`; required if the metric is that of the worst group.
         cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
-            Costs of these rows, if the rule was fitted to costs per row: the score is minus their mean.
+            Costs of the rows, if the rule was fitted to costs per row: the score is then minus the mean cost.
 
         Returns
         -------
@@ -428,8 +436,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         who, declared = type(self).__name__, self.classes is not None
         metric, worst = opened(self.metric)
         if groups is None and (worst or not self.group_aware):
-            asked = "metric is of the worst group" if worst else "group_aware is False"
-            raise ValueError(f"{who}: {asked}; give sensitive_features to fit, which says what group rows are in.")
+            asked = "the metric is that of the worst group" if worst else "group_aware is False"
+            raise ValueError(f"{who}: {asked}, so sensitive_features, the group of every row, must be passed to fit.")
         aim = resolve_for(
             metric,
             target.classes,
@@ -479,7 +487,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
                 check_is_fitted(self.estimator)
             except NotFittedError as error:
                 raise NotFittedError(
-                    f"{type(self).__name__}: cv='prefit' and FrozenEstimator need an estimator that is fitted."
+                    f"{type(self).__name__}: cv='prefit' and FrozenEstimator need a fitted estimator; fit it first."
                 ) from error
             return True
         return False
@@ -504,8 +512,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         splits = make_splits(cv, X, target, self.random_state, routed.splitter.split, who)
         if not self.refit and len(splits) > 1 and not frozen:
             raise ValueError(
-                f"{who}: refit=False needs a single split, got {len(splits)}; give cv a float such as 0.5, or let "
-                "refit be True."
+                f"{who}: refit=False needs a single split, got {len(splits)}; use a float such as cv=0.5, or "
+                "refit=True."
             )
         keep = not self.refit and len(splits) == 1
         outer, inner = (self.n_jobs, None) if len(splits) > 1 else (None, self.n_jobs)
@@ -524,8 +532,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     def _need_probabilities(self) -> None:
         if self.calibration is None and not hasattr(self.estimator, "predict_proba"):
             raise ValueError(
-                f"{type(self).__name__}: estimator must have predict_proba, and {type(self.estimator).__name__} has "
-                "not; give calibration='sigmoid' to make probabilities of its decision_function."
+                f"{type(self).__name__}: estimator must have predict_proba, which "
+                f"{type(self.estimator).__name__} lacks; use calibration='sigmoid' to turn its "
+                "decision_function into probabilities."
             )
 
     def _seed(self) -> int | None:
@@ -551,9 +560,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={} if groups is None else {"groups": groups}))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who takes which metadata: the rule what its methods name, the rest the estimator and the splitter.
+        """Return the metadata routing: the rule takes what its methods name, the estimator and the splitter the rest.
 
-        `groups` is asked for by the splitter; where the estimator is fitted already, by the rule.
+        `groups` is requested by the splitter or, if the estimator is prefitted, by the rule.
 
         Returns
         -------

@@ -41,7 +41,7 @@ class TrainedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     loss_: Any
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict labels by the estimator, which was trained for them.
+        """Predict labels with the estimator, which was trained to decide by itself.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class TrainedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 delattr(self, name)  # of an earlier fit
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who takes which metadata: `sample_weight` here, the rest the estimator.
+        """Return the metadata routing: `sample_weight` is used here, the rest is passed to the estimator.
 
         Returns
         -------
@@ -108,50 +108,55 @@ class TrainedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 class CostSensitiveClassifier(TrainedClassifier):
-    """Train any estimator that takes sample weights to decide by a loss matrix.
+    """Train any estimator that takes sample weights to minimise a loss matrix.
 
     Each row is repeated for every class j with the weight ``max(L) - L[y, j]``, as if its label were j. The class that
-    is most probable under the weighted rows is the one of least expected loss, so the estimator's own decisions
-    minimise it. What `predict_proba` of the estimator then says is not the probability of the labels, and is not
-    offered.
+    is most probable under the weighted rows is the one with the least expected loss, so that the estimator's decisions
+    minimise it. The estimator's `predict_proba` then no longer estimates the probabilities of the labels, and is not
+    available.
 
-    A 2-D y has a loss matrix for each output, and the risk is the sum over outputs: one clone of the estimator is
-    fitted for each, on the rows whose label is observed. An output whose rows are all of one class is decided by a
-    constant; one without any label gets the class of least loss if all were as likely.
+    With a 2-D y, each output has a loss matrix, and the risk is the sum over outputs: one clone of the estimator is
+    fitted per output, on the rows whose label is observed. An output with only one class is predicted as a constant; an
+    output without labels gets the class with the least loss under equally likely classes.
 
-    Prefer a rule on top of probabilities (:class:`MetricOptimalClassifierCV`) where the estimator's probabilities are
-    any good: it trains once for all losses, on N rows instead of up to N K, and the loss can be changed later. Prefer
-    this one where the model is too small to get all probabilities right, and should spend what it has on the decisions
-    that cost most.
+    Prefer a rule based on probabilities (:class:`MetricOptimalClassifierCV`) if the estimator's probabilities are
+    reasonably good: it trains once for all losses, on N rows instead of up to N K, and the loss can be changed later.
+    Prefer this classifier if the model is too small to estimate all probabilities well, so that its capacity is best
+    spent on the decisions that cost most.
 
     Parameters
     ----------
     estimator : estimator
         A classifier whose fit takes `sample_weight`.
     loss : array-like of shape (n_classes, n_classes), list of n_outputs such matrices, Loss or None
-        Loss of predicting the class of the column where that of the row is true; classes in the order of ``classes_``,
-        or by name in a data frame whose rows and columns are named like the classes. None is 1 for every wrong
-        decision, which is the estimator itself. Its scale is that of the weights. A constant added to a row changes no
-        best decision, but the weights: rows whose largest entry is 0 need the fewest repetitions. For a 2-D y one
-        matrix is for all outputs, and a list, or an array of shape (n_outputs, n_classes, n_classes), has one for each;
-        None may be among them.
+        Loss of predicting the class of the column if the class of the row is true, with classes in the order of
+        ``classes_`` or, in a data frame, by the names of rows and columns. None is a loss of 1 for every wrong
+        decision, which is plain training. The scale of the loss is that of the weights. A constant added to a row does
+        not change the best decisions, but it changes the weights: rows whose largest entry is 0 need the fewest
+        repetitions. For a 2-D y, a single matrix applies to all outputs; a list, which may contain None, or an array of
+        shape (n_outputs, n_classes, n_classes) has one matrix per output.
     classes : array-like, or list of n_outputs array-likes, optional
-        All labels that may occur, in their order; `classes_` is that. None takes the sorted labels of y.
+        All labels that may occur, in order; they become `classes_`. None uses the sorted labels of y.
     n_jobs : int, optional
-        Outputs fitted at a time.
+        Number of outputs that are fitted in parallel.
 
     Attributes
     ----------
     estimator_ : estimator
-        For a 2-D y one that holds a fitted clone for each output in ``estimators_``, None for one without labels.
+        The fitted estimator. For a 2-D y, a container with a fitted clone for each output in ``estimators_``, None for
+        an output without labels.
     classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
+        The class labels.
     loss_ : ndarray of shape (n_classes, n_classes), or list of n_outputs such arrays
+        The loss that the estimator was trained on.
     n_features_in_ : int
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features seen during `fit`, if they are all strings.
 
     See Also
     --------
-    MetricWeightedClassifier : Finds the loss for a metric.
+    MetricWeightedClassifier : Find the loss for a metric.
     MetricOptimalClassifierCV : A rule on top of probabilities.
     sklearn.multioutput.MultiOutputClassifier : One estimator per output, without a loss.
 
@@ -173,7 +178,7 @@ class CostSensitiveClassifier(TrainedClassifier):
     >>> confusion_matrix(y, model.predict(X)).tolist()
     [[209, 3], [55, 302]]
 
-    Two outputs, the second of which is not known for every row:
+    Two outputs, with missing labels in the second:
 
     >>> import numpy as np
     >>> large = np.where(np.arange(len(y)) % 3 == 0, np.nan, X[:, 0] > 15)
@@ -205,9 +210,9 @@ class CostSensitiveClassifier(TrainedClassifier):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or sparse indicator matrix
             Labels of a 2-D y may be missing: NaN, None, NA or masked.
         sample_weight : array-like of shape (n_samples,), optional
-            Multiplies the weights.
+            Sample weights, which multiply those of the loss.
         **params
-            For the estimator's fit; what has one entry per row is repeated with the rows.
+            Parameters for the estimator's `fit`; those with one entry per row are repeated with the rows.
 
         Returns
         -------
@@ -225,7 +230,7 @@ class CostSensitiveClassifier(TrainedClassifier):
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of right decisions, over all labels of a 2-D y that are observed.
+        """Return the share of right decisions among all observed labels.
 
         Parameters
         ----------
@@ -296,8 +301,8 @@ def fit_weighted(
     """
     if not (has_fit_parameter(estimator, "sample_weight") or (routing_enabled() and hasattr(estimator, "steps"))):
         raise ValueError(
-            f"{who}: estimator must take sample_weight in fit, and {type(estimator).__name__} does not; put a Pipeline "
-            "around this classifier, not inside it, or enable metadata routing."
+            f"{who}: estimator must take sample_weight in fit, and {type(estimator).__name__} does not; put "
+            "this classifier inside the Pipeline rather than around it, or enable metadata routing."
         )
     samples = [_weighted_sample(target, m, loss, sample_weight) for m, loss in enumerate(losses)]
     if target.several:
@@ -308,7 +313,7 @@ def fit_weighted(
 
 
 def _no_rows(who: str) -> ValueError:
-    return ValueError(f"{who}: loss and sample_weight leave no row of positive weight.")
+    return ValueError(f"{who}: loss and sample_weight must leave at least one row with a positive weight, got none.")
 
 
 def _weighted_sample(target: Target, m: int, loss: FloatArray, sample_weight: FloatArray | None) -> Sample:

@@ -25,31 +25,35 @@ __all__ = ["FixedRuleClassifier"]
 
 
 class FixedRuleClassifier(RuleClassifier):
-    """Classifier that decides by a rule that is known.
+    """Classifier that decides by a known rule.
 
-    `fit` fits the estimator only. An estimator that is fitted already can predict at once.
+    `fit` fits the estimator only. With a fitted estimator, `predict` works without calling `fit`.
 
     Parameters
     ----------
     estimator : estimator
         A classifier with `predict_proba`.
     rule : WeightedRule, MixtureRule, GroupedRule, path, str, dict or None
-        A rule, a JSON file or text that `to_json` wrote, or a document from `to_dict`. None is plain argmax. Its
-        classes must be those of the estimator, in whatever order.
+        A rule, a JSON file or text written by `to_json`, or a dict from `to_dict`; None means plain argmax. Its classes
+        must be those of the estimator, in any order.
 
     Attributes
     ----------
     estimator_ : estimator
+        The fitted estimator.
     rule_ : WeightedRule, MixtureRule or GroupedRule
+        The rule.
     classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
-        In the order of the rule.
+        The class labels, in the order of the rule.
     n_features_in_ : int
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features seen during `fit`, if they are all strings.
 
     See Also
     --------
-    MetricOptimalClassifierCV : Finds the rule.
-    sklearn.model_selection.FixedThresholdClassifier : A threshold for a binary classifier.
+    MetricOptimalClassifierCV : Optimise the rule for a metric.
+    sklearn.model_selection.FixedThresholdClassifier : Apply a threshold to a binary classifier.
 
     Examples
     --------
@@ -83,7 +87,7 @@ class FixedRuleClassifier(RuleClassifier):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
         **params
-            For the estimator's fit.
+            Parameters for the estimator's `fit`.
 
         Returns
         -------
@@ -118,9 +122,9 @@ class FixedRuleClassifier(RuleClassifier):
         return list(rule.classes) if rule.multioutput else rule.classes[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None) -> float:
-        """Return the share of right decisions, over the observed labels of all outputs.
+        """Return the share of right decisions among the observed labels of all outputs.
 
-        Where the rule may abstain, over those that it has decided.
+        If the rule may abstain, only the labels that it decided about are counted.
 
         Parameters
         ----------
@@ -158,7 +162,7 @@ class FixedRuleClassifier(RuleClassifier):
         return as_rule(self.rule)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who takes which metadata: all of it goes to the estimator.
+        """Return the metadata routing: all metadata is passed to the estimator.
 
         Returns
         -------

@@ -41,70 +41,78 @@ FloatArray = NDArray[np.float64]
 
 
 class MetricWeightedClassifier(TrainedClassifier):
-    """Train any estimator that takes sample weights for a metric.
+    """Train any estimator that takes sample weights to maximise a metric.
 
-    Alternates two steps: the loss is minus the gradient of the metric at the confusion reached so far, and the
-    estimator is trained on that loss as :class:`CostSensitiveClassifier` trains. Confusions are of rows that the model
-    has not seen. Where the whole step to the next loss does not improve the metric, half and a quarter of it are tried;
-    it ends when none does, and the estimator is fitted to all rows on the best loss. For linear metrics, balanced
-    accuracy among them, that is one step; for ratios it is Dinkelbach's algorithm with a trained oracle.
+    The fit alternates between two steps: the loss is set to minus the gradient of the metric at the current confusion,
+    and the estimator is trained on that loss as in :class:`CostSensitiveClassifier`. Confusions are counted on rows
+    that the model was not fitted to. If the full step to the next loss does not improve the metric, half and a quarter
+    of it are tried; the fit ends when none of them does, and the estimator is fitted to all rows with the best loss.
+    For linear metrics, including balanced accuracy, that is one step; for ratios it is Dinkelbach's algorithm with a
+    trained oracle.
 
-    A 2-D y has one clone of the estimator for each output, fitted on the rows whose label is observed. Under micro all
-    outputs share one loss, that at their pooled confusion; under macro each has its own, as if it were alone. Under
-    instance the loss is that of micro, which has the same population value, and losses are compared by the metric row
-    by row. Outputs that labels say nothing about, with none or of one class, keep plain training under macro.
+    With a 2-D y, one clone of the estimator is fitted per output, on the rows whose label is observed. With the
+    micro-average, all outputs share one loss, computed at their pooled confusion; with the macro-average, each output
+    has its own loss. With the instance-average, the loss is that of the micro-average, which has the same population
+    value, and losses are compared by the metric row by row. With the macro-average, outputs without labels or with only
+    one class keep plain training.
 
-    Prefer :class:`MetricOptimalClassifierCV`, which trains each fold once and not once per step, finds the optimum of
-    its family instead of a point where a greedy walk stops, and says what it gained. This one can be better where the
-    model is too small to get the probabilities right, such as a shallow tree: there it is trained for the decisions.
+    Prefer :class:`MetricOptimalClassifierCV`, which trains each fold once instead of once per step, finds the optimum
+    of its family instead of the end point of a greedy search, and estimates the gain. This classifier can be better if
+    the model is too small to estimate the probabilities well, such as a shallow tree, because it is trained for the
+    decisions.
 
     Parameters
     ----------
     estimator : estimator
         A classifier whose fit takes `sample_weight`.
     metric : str, Metric, callable, dict or list, default="balanced_accuracy"
-        As in :func:`metricwise.optimize`; for a 2-D y also one for each output, as a dict by the columns of y or a
-        list.
+        The metric to maximise, as in :func:`metricwise.optimize`; for a 2-D y also one for each output, as a dict keyed
+        by the columns of y or as a list.
     average : {"micro", "macro", "instance"}, optional
-        Average over outputs. None means micro unless the name of the metric fixes it, and must be given where outputs
-        have different classes.
+        Average over outputs. None means "micro" unless the name of the metric fixes the average; `average` is required
+        if the outputs have different classes.
     classes : array-like, or list of n_outputs array-likes, optional
-        All labels that may occur, in their order, which ordinal metrics go by; `classes_` is that. None takes the
-        sorted labels of y.
+        All labels that may occur, in the order that ordinal metrics use; they become `classes_`. None uses the sorted
+        labels of y.
     pos_label : object, or list of n_outputs objects, optional
         The positive class of metrics of one class, as in :func:`metricwise.optimize`.
     output_weight : array-like of shape (n_outputs,), optional
-        What each output counts for.
+        Weights of the outputs in the average.
     cv : int, float, splitter or iterable, optional
         As in :class:`MetricOptimalClassifierCV`.
     max_iter : int, default=10
-        Losses that are tried at most, the first of them the plain one.
+        Maximum number of losses that are tried, including that of plain training.
     tol : float, default=1e-4
-        The least improvement of the metric that is worth another step.
+        Minimum improvement of the metric for another step.
     n_jobs : int, optional
-        Folds fitted at a time, and outputs in the end.
+        Number of folds, and of outputs in the final fit, that are fitted in parallel.
     random_state : int, RandomState instance or None, default=None
-        Of the split where `cv` is a float.
+        Seed for the split if `cv` is a float.
 
     Attributes
     ----------
     estimator_ : estimator
-        For a 2-D y one that holds a fitted clone for each output in ``estimators_``, None for one without labels.
+        The fitted estimator. For a 2-D y, a container with a fitted clone for each output in ``estimators_``, None for
+        an output without labels.
     classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
+        The class labels.
     loss_ : ndarray of shape (n_classes, n_classes), or list of n_outputs such arrays
-        The loss that the estimator was trained on; :class:`CostSensitiveClassifier` takes it.
+        The loss that the estimator was trained on, as :class:`CostSensitiveClassifier` takes it.
     best_score_ : float
-        The metric with it on rows that the models had not seen.
+        The metric with this loss on rows that the models were not fitted to.
     history_ : list of float
-        The metric with each loss, the first of plain training. Under macro, outputs whose loss is settled count with
-        their best.
+        The metric with each loss, starting with plain training. With the macro-average, outputs whose loss is final
+        count with their best value.
     n_iter_ : int
+        Number of losses that were tried.
     n_features_in_ : int
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features seen during `fit`, if they are all strings.
 
     See Also
     --------
-    CostSensitiveClassifier : Trains on a loss that is known.
+    CostSensitiveClassifier : Train on a known loss.
     MetricOptimalClassifierCV : A rule on top of probabilities.
 
     References
@@ -122,7 +130,7 @@ class MetricWeightedClassifier(TrainedClassifier):
     >>> round(model.history_[0], 2), round(model.best_score_, 2)
     (0.4, 0.64)
 
-    Several labels of each row, with F1 averaged over them:
+    A multilabel problem, with F1 averaged over the labels:
 
     >>> from sklearn.datasets import make_multilabel_classification
     >>> X, Y = make_multilabel_classification(500, n_classes=4, random_state=0)
@@ -174,7 +182,7 @@ class MetricWeightedClassifier(TrainedClassifier):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MetricWeightedClassifier:
-        """Alternate between loss and training.
+        """Fit the estimator, alternating between loss and training.
 
         Parameters
         ----------
@@ -182,10 +190,11 @@ class MetricWeightedClassifier(TrainedClassifier):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or sparse indicator matrix
             Labels of a 2-D y may be missing: NaN, None, NA or masked.
         sample_weight : array-like of shape (n_samples,), optional
-            For the metric and for the estimator.
+            Sample weights, for the metric and for the estimator.
         **params
-            For the estimator's fit; `groups` for the splitter, which must be one that keeps groups together, such as
-            :class:`~sklearn.model_selection.GroupKFold`. With metadata routing enabled, whoever asks for them.
+            Parameters for the estimator's `fit`; `groups` is passed to the splitter, which must keep groups together as
+            :class:`~sklearn.model_selection.GroupKFold` does. With metadata routing enabled, they are passed to
+            whichever object requests them.
 
         Returns
         -------
@@ -268,7 +277,8 @@ class MetricWeightedClassifier(TrainedClassifier):
         return Bunch(estimator=Bunch(fit=others), splitter=Bunch(split=groups))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who takes which metadata: `sample_weight` here, the rest the estimator and the splitter.
+        """Return the metadata routing: `sample_weight` is used here, the rest is passed to the estimator and the
+        splitter.
 
         Returns
         -------

@@ -118,39 +118,46 @@ def make_scorer(
     abstain_label: Any = None,
     abstain: bool | float = True,
 ) -> Any:
-    """Make a scikit-learn scorer of a metric, for ``scoring=`` in model selection.
+    """Make a scikit-learn scorer from a metric, for ``scoring=`` in model selection.
 
     Parameters
     ----------
     metric : str, Metric, callable, dict or list
-        One of our names, one of scikit-learn's scorer names, a metric, f(C) of a (K, K) confusion matrix, or
-        f(y_true, y_pred) of labels. A name is read for the kind of target that is scored: see
-        :func:`metricwise.metrics.resolve`. For several outputs, a dict of such metrics by the columns of y, or by
-        position where they have no names, or a list of one for each.
+        A metricwise or scikit-learn scorer name, a metric object, a function f(C) of a (K, K) confusion matrix, or a
+        function f(y_true, y_pred) of labels. What a name means depends on the kind of target that is scored: see
+        :func:`metricwise.metrics.resolve`. For several outputs, also a dict of metrics keyed by the columns of y (by
+        position if they have no names), or a list with one metric per output.
     average : {"micro", "macro", "instance"}, optional
-        Over outputs; micro unless a scikit-learn name fixes it, macro where each output has a metric of its own. Needed
-        where outputs have different classes.
+        Average over outputs; "micro" unless a scikit-learn name fixes it, "macro" if each output has its own metric.
+        Required if the outputs have different classes.
     classes : array-like, or list of M array-likes, optional
-        Labels in order. None takes the labels that occur among those scored, true or predicted, as scikit-learn does.
-        Give them where the number or the order of classes matters: a small fold may lack a class, and ordinal metrics
-        do not take words without an order.
+        Class labels in order. None uses the labels that occur among those scored, true or predicted, as scikit-learn
+        does. Pass them if the number or the order of the classes matters: a small fold may lack a class, and ordinal
+        metrics need an order for text labels.
     output_weight : array-like of shape (M,), optional
+        Weights of the outputs in the average.
     missing : scalar, optional
-        A code that stands for a missing label besides the usual ones.
+        A code that marks missing labels, in addition to NaN, None, NA and masked entries.
     zero_division : float, default=0.0
-        Value at 0/0 of a metric given by name.
+        Value at 0/0 of a metric that is given by name.
     pos_label : object, or list of M objects, optional
-        The positive class of a metric of one class, by label: for all outputs, or for each. Needed for other labels
-        than 0 and 1, -1 and 1, False and True.
+        Label of the positive class of a metric of one class: one for all outputs, or one for each. Required unless the
+        labels are 0 and 1, -1 and 1, or False and True.
     abstain_label : text, number or boolean, optional
-        What an estimator predicts where it abstains; None: every prediction is a class.
+        The label that an estimator predicts if it abstains; None: every prediction is a class.
     abstain : True or float, default=True
-        What an abstention counts for, as in :meth:`metricwise.metrics.Metric.score`.
+        How an abstention counts, as in :meth:`metricwise.metrics.Metric.score`.
 
     Returns
     -------
     scorer : callable
         ``scorer(estimator, X, y, sample_weight=None)``; greater is better.
+
+    See Also
+    --------
+    MetricOptimalClassifierCV : Maximise the metric instead of only measuring it.
+    metricwise.metrics.metric_names : All metricwise names.
+    sklearn.metrics.make_scorer : Make a scorer from a function of labels.
 
     Examples
     --------

@@ -54,7 +54,22 @@ SOLVERS: dict[str, type[BaseSolver]] = {
 
 
 def make_solver(name: str, **settings: Any) -> BaseSolver:
-    """Return the solver of a name; a setting that is None keeps its default, one that the solver lacks is refused.
+    """Return a solver by name.
+
+    Parameters
+    ----------
+    name : str
+        A key of `SOLVERS`.
+    **settings
+        Settings of the solver; one that is None keeps its default, and one that the solver does not have is an error.
+
+    Returns
+    -------
+    BaseSolver
+
+    See Also
+    --------
+    metricwise.optimize : Takes a solver, or its name.
 
     Examples
     --------

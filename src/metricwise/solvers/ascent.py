@@ -43,24 +43,31 @@ class Ascent(BaseSolver):
 
     Each step linearises the metric at the confusions of all starts, asks the oracle for the vertices that are best for
     the tangents (all in one pass), and searches the segments to them. The starts are argmax, argmax weighted by inverse
-    priors and by their roots, and random class weights. Where a mixture of rules ends above every rule visited, rules
-    between the two that it uses most are tried as well. Of very many rows a sample is climbed first, and all of them
-    from where that leads.
+    priors and by their roots, and random class weights. If a mixture of rules ends above every rule visited, rules
+    between the two that it uses most are tried as well. With very many rows, the search runs on a sample first and
+    continues on all rows from its result.
 
-    Guarantee: none globally. The rule returned is the best one visited, and no small change of its loss improves it
-    much. Use Frank-Wolfe for concave metrics, the path for ratios, the sweep for binary outputs: those are exact.
+    Guarantee: no global one. The returned rule is the best one visited, and no small change of its loss improves it
+    much. Use Frank-Wolfe for concave metrics, the path for ratios and the sweep for binary outputs: these are exact.
 
     Parameters
     ----------
     tol : float, default=1e-6
-        Stop where no start gains more than this.
+        Stop when no start gains more than this.
     max_iter : int, default=30
+        Maximum number of steps.
     n_random : int, default=5
-        Random starts; one at most for a metric given as a function of labels, every value of which is a call of it.
+        Number of random starts; at most one is used for a metric given as a function of labels, which is costly to
+        evaluate.
     randomized : bool, default=False
-        Return a mixture of rules where it is better than one rule by more than `tol`.
+        Whether to return a mixture of rules if it beats the best single rule by more than `tol`.
     seed : int, default=0
-        Of the random starts, and of the draws of a mixture.
+        Seed for the random starts and the draws of a mixture.
+
+    See Also
+    --------
+    FrankWolfe : Exact for concave metrics.
+    Path : Exact for ratios.
 
     Examples
     --------
@@ -136,7 +143,7 @@ class Ascent(BaseSolver):
                 tol = max(self.tol, _OF_ERROR / rows.n_rows**0.5)
                 hull = self._polish(rows, objective, hull, tol)
             history = (objective.total(objective.values_at(hull.vertices[-1])),)
-        settled = "Settled" if not state.moved else f"Still rising after {self.max_iter} steps (raise max_iter)"
+        settled = "Converged" if not state.moved else f"Still improving after {self.max_iter} steps (raise max_iter)"
         return conclude(
             oracle,
             objective,
@@ -144,7 +151,8 @@ class Ascent(BaseSolver):
             randomized=self.randomized,
             seed=self.seed,
             tol=self.tol,
-            status=f"{settled} from {len(state.losses[0])} starts. No certificate: this metric may have better rules.",
+            status=f"{settled} from {len(state.losses[0])} starts. There is no certificate: better rules may exist "
+            "for this metric.",
             outcome=Outcome.NOT_CONVERGED if state.moved else Outcome.LOCAL,
             history=history,
             upper_bound=None,

@@ -54,13 +54,14 @@ IntArray = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Estimate:
-    """An honest estimate of something on rows that have not been seen.
+    """Estimate of a quantity on new rows, with a 95 % interval.
 
     Parameters
     ----------
     estimate : float
+        The estimate.
     low, high : float
-        A 95 % interval.
+        Ends of the 95 % interval.
     """
 
     estimate: float
@@ -70,27 +71,27 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Gain(Estimate):
-    """An honest estimate of what a rule adds to argmax on rows it has not seen.
+    """Estimate of the gain of a rule over argmax on new rows, corrected for having been chosen on the given ones.
 
     Parameters
     ----------
     estimate : float
         Mean difference in the metric.
     low, high : float
-        A 95 % interval.
+        Ends of the 95 % interval.
     """
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A metric that was recorded beside the one that is maximised.
+    """A metric that was recorded in addition to the one that is maximised.
 
     Parameters
     ----------
     value : float
-        Of the rule, counted with the labels given; in expectation without labels.
+        Value for the rule, counted with the labels, or in expectation without labels.
     baseline : float
-        Of plain argmax, counted alike.
+        Value for plain argmax, counted in the same way.
     """
 
     value: float
@@ -99,27 +100,27 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Promise:
-    """A constraint, and how the rule keeps it.
+    """A constraint, and how the rule satisfies it.
 
     Parameters
     ----------
     name : str
-        As it was written.
+        The constraint as it was written.
     low, high : float
-        The bounds; infinite where there is none.
+        The bounds; infinite if there is none.
     value : float
-        Of the metric that is bounded: of the rule, counted with the labels given; in expectation without labels.
+        Value of the bounded metric for the rule, counted with the labels, or in expectation without labels.
     margin : float
-        By how much the rule was made to stay off the bound on the rows given, so that new rows keep it too; of two
-        bounds, the larger one.
+        Distance that the rule keeps from the bound on the given rows, so that the constraint also holds on new rows;
+        with two bounds, the larger distance.
     confidence : float or None
-        With what probability all constraints together are kept on rows like those given, as far as these can tell:
-        what was asked for, less where labels are too few, None where nothing is promised of new rows.
+        Confidence with which all constraints together hold in the population that the rows are drawn from: the
+        requested one, a lower one if there are too few labels, or None if nothing can be said about new rows.
     on_new_rows : Estimate or None
-        The metric on unseen rows, with a 95 % interval; None without labels.
+        Estimate of the metric on new rows, with a 95 % interval; None without labels.
     price : float or None
-        What the optimised value would gain per unit by which the bound were looser, near it; 0 where the constraint
-        does not bind, None where the solver does not tell.
+        Gain in the optimised value per unit by which the bound is loosened (its shadow price); 0 if the constraint does
+        not bind, None if the solver does not provide it.
 
     Examples
     --------
@@ -146,20 +147,20 @@ class Promise:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A recipe that was tried.
+    """A recipe, which is a way to fit a rule, that was compared with others.
 
     Parameters
     ----------
     recipe : str
         What is counted, and whether the probabilities are recalibrated first.
     value : float
-        The metric on rows that the rules had not seen.
+        The metric on rows that the rules were not fitted to.
     gain : float
-        Its difference to that of plain argmax.
+        Difference between this value and that of plain argmax.
     std_error : float
-        Of the gain.
+        Standard error of the gain.
     recorded : dict of str to float
-        The metrics that were to be recorded, on the same rows.
+        The recorded metrics on the same rows.
     """
 
     recipe: str
@@ -170,81 +171,90 @@ class Candidate:
 
 
 class Outcome(Enum):
-    """How a solution came about; `Solution.status` says it in words."""
+    """Kind of a solution; `Solution.status` explains it in plain sentences."""
 
     OPTIMAL = "optimal"
-    """The best there is by the guarantee of the solver, to its tolerance."""
+    """Optimal by the guarantee of the solver, up to its tolerance."""
     LOCAL = "local"
-    """Where nothing that was tried does better; nothing is proved."""
+    """A local optimum: nothing that was tried is better, but nothing is proved."""
     NOT_CONVERGED = "not converged"
-    """The best so far, at the last step that was allowed."""
+    """The best solution when the maximum number of steps was reached."""
     ARGMAX = "argmax"
-    """Plain argmax, because no rule promised more on new rows."""
+    """Plain argmax, because no rule is expected to do better on new rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solver found.
+    """Result of an optimisation: the rule, its value, and what is known about both.
 
     Parameters
     ----------
     rule : WeightedRule, MixtureRule or GroupedRule
-        What to predict with.
+        The rule that was found; use its `predict`.
     value : float
-        The metric of the rule, counted with the labels given (with `prior`, reweighted to it); without labels its
-        expectation by the probabilities.
+        The metric of the rule, counted with the labels (reweighted to `prior` if given), or in expectation under the
+        probabilities without labels.
     baseline : float
-        The metric of plain argmax, counted alike.
+        The metric of plain argmax, counted in the same way.
     confusion : ndarray of shape (M, K, K), or (M, K, K + 1) of a rule that may abstain
-        The confusion tensor of the rule, counted alike. Abstentions are the column behind the classes of each output.
+        The confusion tensor of the rule, counted in the same way. Abstentions are the column after the classes of each
+        output.
     counted : {"labels", "expected"}
-        What these three were counted with.
+        How these three were counted.
     optimized_value : float
-        What the solver maximised, as it counted it: by labels, probabilities or both, and through a surrogate where the
-        metric has one. It is `value` where labels are counted, show every class, and the metric is no surrogate.
+        What the solver maximised, as it counted it: with labels, probabilities or both, and by a surrogate if the
+        metric has one. It equals `value` if labels are counted, every class occurs, and there is no surrogate.
     upper_bound : float or None
-        No rule has a larger `optimized_value`. With expected confusion a certificate over all rules, randomised ones
-        included; with labels only for the sweep and the path, over their own family of rules; else None.
+        Upper bound on `optimized_value`. With expected confusion, it is a certificate over all rules, including
+        randomised ones; with labels, it is available for the sweep and the path only, over their family of rules;
+        otherwise None.
     gap : float or None
         ``upper_bound - optimized_value``.
     gain : Gain or None
-        The honest estimate for unseen rows, where one was asked for.
+        Estimated gain over argmax on new rows; None if `confusion` and `recalibrate` are fixed.
     value_on_new_rows : Estimate or None
-        The metric itself on unseen rows, likewise: `value` is counted on rows that the rule was fitted to.
+        Estimated metric on new rows, with an interval. By contrast, `value` is counted on the rows that the rule was
+        fitted to.
     threshold_range : ndarray of shape (2,) or (M, 2), or None
-        For binary outputs with a threshold each, the smallest and the largest threshold on the raw probability that
-        are as good on these rows, up to 1.96 standard errors of the difference; NaN where an output has none. None
-        where the recipe was given, outputs share a threshold, or they are more than 64.
+        For binary outputs with a threshold each, the smallest and the largest threshold on the raw probability that are
+        as good on these rows, up to 1.96 standard errors of the difference; NaN if an output has none. None if
+        `confusion` and `recalibrate` are fixed, if outputs share a threshold, or if there are more than 64 outputs.
     alternative : float or None
-        The optimised value that the other kind of rule would have: the best mixture found where one rule is returned,
-        the best single rule where a mixture is. None where the solver did not look.
+        The optimised value of the other kind of rule: of the best mixture found if a single rule is returned, of the
+        best single rule if a mixture is returned. None if the solver did not compute it.
     outcome : Outcome
         What kind of solution it is: optimal by the guarantee of the solver, local, not converged, or argmax.
     status : str
-        What happened, in words, with a remedy where one is due.
+        What happened, in plain sentences, with a remedy if there is one.
     n_passes : int
-        Passes over all rows from the class priors to the final count, as the oracles count them: parts of the rows or
-        of the outputs by their share, rows that are counted by label and by probability twice. The fit of the link
-        and the choice of the recipe are not among them.
+        Number of passes over all rows, from the class priors to the final count: a pass over part of the rows or
+        outputs counts as that share, and one that counts both labels and probabilities counts twice. Recalibration and
+        the choice of the recipe are not included.
     history : tuple of float
         The optimised value after each step.
     level : ndarray of shape (G,) or None
-        For ratios ``<A, C> / <B, C>``, the g of the loss ``g B - A`` of each group of outputs that share a confusion.
-        NaN where the metric of an output is no ratio and that of another is one.
+        For ratios ``<A, C> / <B, C>``, the g of the loss ``g B - A`` of each block of outputs that share a confusion;
+        NaN for outputs whose metric is not a ratio if that of another output is one.
     threshold : ndarray of shape (G,) or None
-        For the sweep, the threshold of each group on the (recalibrated) probabilities; NaN likewise.
+        For the sweep, the threshold of each block on the (recalibrated) probabilities; NaN for outputs without one.
     candidates : tuple of Candidate
-        The recipes that were compared; empty where the recipe was given.
+        The recipes that were compared; empty if `confusion` and `recalibrate` are fixed.
     recorded : dict of str to Recorded
-        The metrics that were to be recorded, of the rule and of argmax.
+        The recorded metrics, for the rule and for argmax.
     constraints : tuple of Promise
-        What the rule was to keep besides, in the order given.
+        The constraints of `subject_to`, in the order given, and how the rule satisfies them.
     by_group : dict of dict of str to Recorded
-        Where sensitive groups are known, by the name of each: the metric, whatever promises about groups are about, and
-        recorded metrics, of the rule and of argmax, on the rows of the group alone.
+        With sensitive groups, for each group by name: the metric, the metrics that constraints about groups bound, and
+        the recorded metrics, for the rule and for argmax, on the rows of the group.
     problem : object or None
-        What was solved: the rows, no copy of them, and the aim. It is there for whoever looks at the solution, and does
-        not go into pickles.
+        The problem that was solved: the rows, without a copy, and the aim. It serves plots and reports, and is not
+        pickled.
+
+    See Also
+    --------
+    metricwise.optimize : Returns a solution.
+    metricwise.load_solution : Read a solution that was saved.
+    metricwise.evaluate : Evaluate the rule on other rows.
     """
 
     rule: Any  # one of three kinds, of which solvers make two: a union would have everybody say which it is not
@@ -271,12 +281,12 @@ class Solution:
     problem: Any = field(default=None, repr=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the solution, its rule included, as JSON; :func:`metricwise.load_solution` reads it again.
+        """Save the solution, including its rule, as JSON; :func:`metricwise.load_solution` reads it.
 
         Parameters
         ----------
         path : path
-            Written whole or not at all, as by ``rule.to_json``.
+            Where to write the file, which is written completely or not at all.
 
         Examples
         --------
@@ -296,14 +306,15 @@ class Solution:
 
     @property
     def gap(self) -> float | None:
-        """How far the optimised value may be from the best one; None where nothing is known."""
+        """Bound on the distance between the optimised value and the optimum; None if no bound is known."""
         return None if self.upper_bound is None else max(0.0, self.upper_bound - self.optimized_value)
 
     @property
     def value_on_labels(self) -> float | None:
         """Deprecated: `value` is counted with labels wherever there are any."""
         warnings.warn(
-            "Solution.value_on_labels is deprecated and goes with version 0.3; where there are labels, it is value.",
+            "Solution.value_on_labels is deprecated and will be removed in version 0.3; use value, which is "
+            "counted with the labels if there are any.",
             FutureWarning,
             stacklevel=2,
         )
@@ -311,29 +322,31 @@ class Solution:
 
     @cached_property
     def details(self) -> Any:
-        """What the rows say of the rule, as a :class:`~metricwise.details.Details`; counted when it is asked for.
+        """Details of the rule on the given rows, as :class:`~metricwise.details.Details`; computed on first access.
 
-        The rows must be those that were given: who changes an array in place and looks at the solution afterwards is
-        told so. A pickle holds what had been counted before.
+        The rows must be unchanged: if an array was modified in place since, an error says so. A pickle contains the
+        details only if they were computed before.
         """
         return above("details").Details.of_solution(self)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
-        """Draw what says most about the solution; needs matplotlib.
+        """Plot the most informative display of the solution; requires matplotlib.
 
-        The gain of every output where several have confusions of their own, else the metric along the rules from
-        argmax to this one, or, where that is not known, the confusion. :mod:`metricwise.displays` has others.
+        This is the gain of every output if several outputs have their own confusions, otherwise the metric along the
+        rules from argmax to this one or, if that is not known, the confusion. See :mod:`metricwise.displays` for
+        others.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
+            Axes to draw on; by default, new ones.
         **kwargs
-            For the `plot` of the display.
+            Passed to the `plot` method of the display.
 
         Returns
         -------
         display
-            With `ax_` and `figure_`.
+            The display, with the attributes `ax_` and `figure_`.
 
         See Also
         --------
@@ -342,20 +355,20 @@ class Solution:
         return above("displays").display_of(self).plot(ax=ax, **kwargs)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page that says all that is known of the solution, for people who do not program; needs Jinja.
+        """Write an HTML report about the solution for readers who do not program; requires Jinja2.
 
-        One HTML file that fetches nothing: whether the rule is worth it, what it decides, what changes for whom, the
-        promises, pictures, a slider along the way from argmax to the rule, and how to apply it.
+        The report is one self-contained HTML file: whether the rule is worth using, what it decides, what changes for
+        whom, the constraints, figures, a slider along the path from argmax to the rule, and how to apply it.
 
         Parameters
         ----------
         path : path
-            Written whole or not at all.
+            Where to write the file, which is written completely or not at all.
 
         See Also
         --------
-        metricwise.report.write : The same of a rule and other rows.
-        metricwise.report.summarize : What it says, as a dict.
+        metricwise.report.write : Write a report about any rule and any rows.
+        metricwise.report.summarize : The content of the report as a dict.
         """
         above("report").write(path, self)
 
@@ -381,10 +394,10 @@ class Solver(Protocol):
 
 
 class BaseSolver(ABC):
-    """A solver that declares what it needs and which settings it takes.
+    """Base class of solvers, which declare what they need and which settings they take.
 
-    Subclasses are frozen dataclasses: `needs` says what objectives they serve, their fields are their settings, and
-    ``search`` does the work.
+    Subclasses are frozen dataclasses: `needs` declares the objectives that they can handle, their fields are their
+    settings, and ``search`` does the work.
     """
 
     needs: ClassVar[Needs] = Needs()
@@ -396,7 +409,7 @@ class BaseSolver(ABC):
         ----------
         oracle : Oracle
         objective : Objective
-            Refused if it is not what the solver needs.
+            Must have the form that the solver needs; otherwise a ValueError is raised.
 
         Returns
         -------

@@ -26,21 +26,27 @@ class _State:
 
 @dataclass(frozen=True)
 class Bisection(BaseSolver):
-    """Maximise ``<A, C> / <B, C>`` by halving the interval that its best value lies in.
+    """Maximise ``<A, C> / <B, C>`` by halving the interval that contains its best value.
 
-    Each step asks whether the rule of the loss ``g B - A`` at the midpoint g reaches g, and keeps that half. The
-    result is the last rule accepted, not the best one seen: that is the paper's algorithm, and it generalises better.
-    Micro- and macro-averages run in the same steps, one interval per group.
+    Each step tests whether the rule of the loss ``g B - A`` at the midpoint g reaches g, and keeps the corresponding
+    half. The result is the last rule accepted, not the best one seen: this is the paper's algorithm, and it generalises
+    better. With averages over outputs, all blocks take their steps together, with one interval per block.
 
-    Guarantee: with expected confusion the value is within `tol` of the best over all rules. With labels it ends within
-    `tol` of a point where acceptance changes. Not for badly calibrated probabilities, with which it does harm.
+    Guarantee: with expected confusion the value is within `tol` of the best over all rules. With labels, it ends within
+    `tol` of a point where acceptance changes. Do not use it with badly calibrated probabilities, where it can do worse
+    than argmax.
 
     Parameters
     ----------
     tol : float, default=1e-12
-        Width at which an interval counts as closed. About 40 passes.
+        Stop when the interval is narrower than this, which takes about 40 passes.
     max_iter : int, default=60
-        More halvings than a double has bits are never needed.
+        Maximum number of halvings; more than the bits of a double are never needed.
+
+    See Also
+    --------
+    Dinkelbach : Fewer passes.
+    Path : Exact with labels.
 
     Examples
     --------
@@ -84,11 +90,14 @@ class Bisection(BaseSolver):
         state = run(self, oracle, objective)
         if self._closed(state):
             outcome = Outcome.OPTIMAL if oracle.certified else Outcome.LOCAL
-            words = f"Closed the interval of the value after {len(state.history)} halvings."
+            words = f"Converged after {len(state.history)} halvings of the interval of the value."
         else:
             outcome = Outcome.NOT_CONVERGED
             width = np.max(state.high - state.low)
-            words = f"The interval is {width:.2g} wide after {len(state.history)} halvings: raise max_iter or tol."
+            words = (
+                f"Not converged: the interval is still {width:.2g} wide after {len(state.history)} halvings; raise "
+                "max_iter or tol."
+            )
         ratio = ratio_of(objective)
         solution = finish(
             oracle,

@@ -20,7 +20,12 @@ class ClosedForm(BaseSolver):
     """Maximise ``<A, C>`` (or an increasing transform of it) by the loss ``L = -A``.
 
     Guarantee: no rule, randomised or not, has a larger expected value under the given probabilities. Nothing is fitted
-    but the class priors where the metric needs them, so nothing overfits. Not for metrics with a denominator.
+    except the class priors if the metric needs them, so it does not overfit. Not for metrics with a denominator.
+
+    See Also
+    --------
+    Path : For ratios.
+    FrankWolfe : For concave metrics.
 
     Examples
     --------
@@ -39,7 +44,7 @@ class ClosedForm(BaseSolver):
             oracle,
             objective,
             Loss.from_tensor(-ratio_of(objective).A),
-            status="Optimal: the metric is linear in the confusion, the loss is its negative.",
+            status="Optimal: the metric is linear in the confusion matrix, so its negative is the best loss.",
             outcome=Outcome.OPTIMAL,
         )
         return replace(solution, upper_bound=solution.value) if oracle.certified else solution

@@ -38,10 +38,10 @@ class _State:
 class ColumnGeneration(BaseSolver):
     """Maximise ``min_p <parts_p, C>`` over all rules, randomised ones included.
 
-    Weights on the parts (the dual) turn the minimum into one linear metric, which the oracle answers with a vertex. A
-    linear programme over the vertices found gives the best mixture, and its dual the next weights. Cutting planes alone
-    are slow with many classes, so the first steps equalise the parts instead, and later ones ask between the
-    programme's dual and the best weights so far.
+    Weights on the parts (the dual) turn the minimum into one linear metric, for which the oracle returns the best
+    vertex. A linear programme over the vertices so far gives the best mixture, and its dual the next weights. Cutting
+    planes alone are slow with many classes, so the first steps equalise the parts instead, and later ones use weights
+    between the programme's dual and the best weights so far.
 
     Guarantee: with expected confusion the value is within the reported gap of the best over all randomised rules; the
     mixture has at most as many rules as there are parts. With labels there is no certificate.
@@ -49,16 +49,21 @@ class ColumnGeneration(BaseSolver):
     Parameters
     ----------
     tol : float, default=1e-6
-        Gap to stop at.
+        Stop when the gap is smaller than this.
     max_iter : int, optional
-        Steps at most. By default 200, and fewer where there are more than some 160 parts, whose steps cost the
-        more: with a thousand parts the programme is left with the gap that the equalising steps come to.
+        Maximum number of steps. By default 200, and fewer if there are more than about 160 parts, whose steps cost
+        more: with a thousand parts, the result has the gap that the equalising steps reach.
     equalize : int, default=25
-        Steps of the equalising iteration at most.
+        Maximum number of equalising steps.
     randomized : bool, default=False
-        Return a mixture of rules where it is better than one rule by more than `tol`.
+        Whether to return a mixture of rules if it beats the best single rule by more than `tol`.
     seed : int, default=0
-        Of the draws of a mixture.
+        Seed for the draws of a mixture.
+
+    See Also
+    --------
+    FrankWolfe : For smooth concave metrics.
+    metricwise.metrics.MinRecall : A minimum of linear metrics.
 
     Examples
     --------
@@ -148,11 +153,11 @@ class ColumnGeneration(BaseSolver):
         """Say how the iteration ended."""
         n_steps = len(state.history)
         if state.gap > self.tol:
-            gap = f"Gap {state.gap:.2g}" if certified else "Another vertex still helped"
-            return Outcome.NOT_CONVERGED, f"{gap} after {n_steps} steps: raise max_iter or tol."
+            gap = f"Gap {state.gap:.2g}" if certified else "The value was still improving"
+            return Outcome.NOT_CONVERGED, f"{gap} after {n_steps} steps; raise max_iter or tol."
         if not certified:
-            return Outcome.LOCAL, f"Stopped after {n_steps} steps, where another vertex no longer helped."
-        return Outcome.OPTIMAL, f"Optimal over all randomised rules to {self.tol:g} after {n_steps} steps."
+            return Outcome.LOCAL, f"Stopped after {n_steps} steps, when another vertex no longer improved the value."
+        return Outcome.OPTIMAL, f"Optimal over all randomised rules within {self.tol:g} after {n_steps} steps."
 
 
 def _programme(vertices: FloatArray, n_parts: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -34,23 +34,27 @@ class _State:
 
 @dataclass(frozen=True)
 class Dinkelbach(BaseSolver):
-    """Maximise ``<A, C> / <B, C>`` by g <- the ratio of the rule of the loss ``g B - A``.
+    """Maximise ``<A, C> / <B, C>`` by setting g to the ratio of the rule of the loss ``g B - A``, repeatedly.
 
-    Starts at the ratio of argmax. Superlinear: a few passes. Every pass moves the g of every group, so that
-    macro-averages over many outputs cost no more passes than a single output.
+    The iteration starts at the ratio of argmax and converges superlinearly, in a few passes. Every pass updates the g
+    of every block of outputs, so that macro-averages over many outputs take no more passes than a single output.
 
-    Guarantee: with expected confusion the ratio never falls and ends at the best over all rules. With labels it ends at
-    a point that reproduces itself within `tol`, where it need not settle further; the last iterate is returned, not the
-    best one seen, because it generalises better. Where rules near the best g have an empty denominator (precision),
-    it halves its way back and ends within `tol` below it. Not for badly calibrated probabilities, with which it does
-    harm.
+    Guarantee: with expected confusion, the ratio never decreases and converges to the best over all rules. With labels,
+    it ends at a fixed point up to `tol`, or oscillates; the last iterate is returned, not the best one seen, because it
+    generalises better. If rules near the best g have an empty denominator (precision), g is halved back and ends within
+    `tol` below it. Do not use it with badly calibrated probabilities, where it can do worse than argmax.
 
     Parameters
     ----------
     tol : float, default=1e-5
-        Stop where no g moves by more than this; with expected confusion one more pass then costs nothing and gains the
-        square of it.
+        Stop when no g changes by more than this; with expected confusion, the error is then of the order of its square.
     max_iter : int, default=50
+        Maximum number of steps.
+
+    See Also
+    --------
+    Path : Exact with labels.
+    Bisection : The paper's algorithm.
 
     Examples
     --------
@@ -95,12 +99,14 @@ class Dinkelbach(BaseSolver):
         """Say how the iteration ended."""
         near = self._near(state)
         if near.all():
-            return Outcome.OPTIMAL if certified else Outcome.LOCAL, f"Settled after {len(state.history)} steps."
+            return Outcome.OPTIMAL if certified else Outcome.LOCAL, f"Converged after {len(state.history)} steps."
         if np.all(near | _to_and_fro(state)):
             apart = np.abs(state.reached - state.g).max()
-            words = f"Goes to and fro between two rules, {apart:.2g} apart in g: solver='path' finds the best of all."
+            words = f"Oscillates between two rules, {apart:.2g} apart in g: use solver='path' for the best one."
             return Outcome.LOCAL, words
-        words = f"Did not settle to {self.tol:g} in {self.max_iter} steps: raise max_iter or tol, or use solver='path'."
+        words = (
+            f"Did not converge to {self.tol:g} in {self.max_iter} steps: raise max_iter or tol, or use solver='path'."
+        )
         return Outcome.NOT_CONVERGED, words
 
     def search(self, oracle: Oracle, objective: Objective) -> Solution:
@@ -124,7 +130,9 @@ class Dinkelbach(BaseSolver):
             solution = finished(np.where(empty, state.sound, g))
         solution = certify(solution, oracle, objective, ratio, g)
         if solution.gap is not None and solution.gap <= self.tol:  # to and fro between the best rule and an empty one
-            return replace(solution, outcome=Outcome.OPTIMAL, status=f"Optimal to {self.tol:g} after {n_steps} steps.")
+            return replace(
+                solution, outcome=Outcome.OPTIMAL, status=f"Optimal within {self.tol:g} after {n_steps} steps."
+            )
         return solution
 
 

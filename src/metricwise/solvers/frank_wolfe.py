@@ -37,18 +37,24 @@ class FrankWolfe(BaseSolver):
     so the distance to it (the duality gap) is a certificate.
 
     Guarantee: with expected confusion the value is within the reported gap of the best over all randomised rules. With
-    labels there is no certificate, and it stops where a step no longer helps. Not for metrics that are not concave,
-    nor for a minimum, which is not smooth: column generation is exact there.
+    labels, there is no certificate, and it stops when a step no longer improves the value. Not for metrics that are not
+    concave, nor for a minimum, which is not smooth: use column generation, which is exact.
 
     Parameters
     ----------
     tol : float, default=1e-6
-        Duality gap to stop at.
+        Stop when the duality gap is smaller than this.
     max_iter : int, default=100
+        Maximum number of steps.
     randomized : bool, default=False
-        Return a mixture of rules where it is better than one rule by more than `tol`.
+        Whether to return a mixture of rules if it beats the best single rule by more than `tol`.
     seed : int, default=0
-        Of the draws of a mixture.
+        Seed for the draws of a mixture.
+
+    See Also
+    --------
+    ColumnGeneration : For minima of linear metrics.
+    Ascent : For metrics that are not concave.
 
     Examples
     --------
@@ -115,8 +121,8 @@ class FrankWolfe(BaseSolver):
         """Say how the iteration ended."""
         n_steps = len(state.history)
         if state.gap > self.tol:
-            gap = f"Duality gap {state.gap:.2g}" if certified else "A step still helped"
-            return Outcome.NOT_CONVERGED, f"{gap} after {n_steps} steps: raise max_iter or tol."
+            gap = f"Duality gap {state.gap:.2g}" if certified else "The value was still improving"
+            return Outcome.NOT_CONVERGED, f"{gap} after {n_steps} steps; raise max_iter or tol."
         if not certified:
-            return Outcome.LOCAL, f"Stopped after {n_steps} steps, where another no longer helped."
-        return Outcome.OPTIMAL, f"Optimal over all randomised rules to {self.tol:g} after {n_steps} steps."
+            return Outcome.LOCAL, f"Stopped after {n_steps} steps, when another step no longer improved the value."
+        return Outcome.OPTIMAL, f"Optimal over all randomised rules within {self.tol:g} after {n_steps} steps."

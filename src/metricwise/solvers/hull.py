@@ -215,10 +215,12 @@ def conclude(
         return solution
     advantage = mixed - objective.total(single)
     if advantage <= tol:
-        words = "No mixture of rules found does better than one rule."
+        words = "No mixture of rules that was found beats a single rule."
         return replace(solution, status=f"{status} {words}", alternative=max(mixed, solution.value))
     if not randomized:
-        words = f"The best single rule found; a mixture of rules would add {advantage:.3g}: randomized=True returns it."
+        words = (
+            f"The best single rule found; a mixture of rules would add {advantage:.3g} (set randomized=True to get it)."
+        )
         return replace(
             solution,
             status=f"{words} The mixture: {status[0].lower()}{status[1:]}",
@@ -272,7 +274,7 @@ def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: Solution,
     value = objective.value(C)
     rules = tuple(anonymous_rule(loss, oracle.n_classes) for loss in losses)
     same = bool((shares == shares[0]).all())
-    words = f"A mixture of {n_rules} rules; the best single rule has {single.value:.6g}."
+    words = f"A mixture of {n_rules} rules; the best single rule found has a value of {single.value:.6g}."
     return replace(
         single,
         rule=MixtureRule(rules, shares[0] if same else shares, seed=seed),

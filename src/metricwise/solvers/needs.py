@@ -70,11 +70,12 @@ def has_form(objective: Objective, form: Form) -> bool:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a solver needs of an objective.
+    """Requirements of a solver on its objective.
 
     Parameters
     ----------
     form : {"linear", "ratio", "concave", "minimum", "any"}
+        Form that the metric must have.
     binary : bool, default=False
         Whether all outputs must have two classes.
     finite_range : bool, default=False
@@ -92,7 +93,7 @@ class Needs:
     finite_range: bool = False
 
     def missing(self, objective: Objective, title: str | None = None) -> str | None:
-        """Say what an objective lacks and which solver to use instead; None if it lacks nothing.
+        """Return what an objective lacks and which solver to use instead; None if it lacks nothing.
 
         Parameters
         ----------
@@ -102,13 +103,15 @@ class Needs:
         """
         served_by = next(_SERVED_BY[form] for form in _HAS if has_form(objective, form))
         remedy = (
-            f"use solver={served_by!r} or 'auto'" if title is None else "use solver='auto', which picks one for each"
+            f"use solver={served_by!r} or 'auto'"
+            if title is None
+            else "use solver='auto', which picks a solver for each metric"
         )
         of = "" if title is None else f" for {title}"
         if not objective.grouping.apart:
             return (
-                f"needs outputs that share a loss to be pooled in one confusion{of}: the best loss of one group would "
-                "change another."
+                f"needs outputs that share a loss to be pooled in one confusion matrix{of}, because the best "
+                "loss of one block would change another; use solver='auto'."
             )
         if not has_form(objective, self.form):
             name = type(objective.metrics[0]).__name__ if title is None else title

@@ -23,18 +23,23 @@ _LISTED = 1 << 20  # entries whose changes may all be put in order
 class Path(BaseSolver):
     """Maximise ``<A, C> / <B, C>`` exactly over all losses ``g B - A``.
 
-    As g grows, the decision of a row is the lower envelope of K lines and changes at most K - 1 times. With all changes
-    in order, running sums give the ratio on every interval of g, both unbounded ends included; of many changes only
-    those are put in order that can be near the best. The best interval is then counted with the kernel that predicts,
-    so that the value reported is the value of the rule.
+    As g grows, the decision about a row follows the lower envelope of K lines and changes at most K - 1 times. With all
+    changes in order, running sums give the ratio on every interval of g, including both unbounded ends; with many
+    changes, only those that can be near the best are sorted. The best interval is then counted with the kernel that
+    predicts, so that the reported value is that of the rule.
 
-    Guarantee: with labels, the best value in this one-parameter family on the rows given; with expected confusion, the
-    best over all rules. Not for very few rows without recalibration: what is exact on 300 rows overfits them.
+    Guarantee: with labels, the best value in this one-parameter family on the given rows; with expected confusion, the
+    best over all rules. Do not use it on very few rows without recalibration: an exact optimum on 300 rows overfits.
 
     Parameters
     ----------
     n_candidates : int, default=16
-        Intervals that are counted where rounding makes the best one differ from the running sums.
+        Number of intervals that are counted if rounding makes the best one differ from the running sums.
+
+    See Also
+    --------
+    Dinkelbach : Few passes, without sorting.
+    Sweep : For any metric of binary outputs.
 
     Examples
     --------

@@ -113,6 +113,8 @@ class Programme:
             if found.x is not None:
                 break
         if found.x is None:
-            raise RuntimeError(f"metricwise: the linear programme of the constraints failed: {found.message}")
+            raise RuntimeError(
+                f"metricwise: the linear programme of the constraints failed: {found.message}; please report this."
+            )
         prices = np.maximum(-found.ineqlin.marginals, 0.0) / np.concatenate([self._scale, steep])
         return Optimum(found.x[:n_weights], -float(found.fun), prices)

@@ -33,22 +33,25 @@ T = TypeVar("T")
 
 
 def load_solution(path: str | os.PathLike[str]) -> Solution:
-    """Read a solution that :meth:`Solution.save` wrote.
+    """Load a solution that was saved with :meth:`Solution.save`.
 
-    Every field is checked, and nothing in the file is run.
+    Every field is checked, and no code from the file is executed.
 
     Parameters
     ----------
     path : path, or JSON text
+        The file, or its content.
 
     Returns
     -------
     Solution
-        A CostSolution where the rule is for costs per row. `problem` is None: rows are not in the file.
+        A CostSolution if the rule is for costs per row. Its `problem` is None, because the file does not contain the
+        rows.
 
     See Also
     --------
-    metricwise.load_rule : Reads a rule alone.
+    metricwise.load_rule : Load a rule.
+    Solution.save : Save a solution.
 
     Examples
     --------

@@ -35,7 +35,9 @@ _MANY = 256  # are looked at one by one, and of more
 _COARSE = 64  # so many first, then
 _HILLS = 3  # around so many of the best
 _FINER = 8  # times as close
-_SOME = "The best of the thresholds looked at: the metric is a function that takes long to ask about all."
+_SOME = (
+    "The best of the thresholds that were tried: the metric is a function that is too slow to evaluate at all of them."
+)
 
 
 def threshold_loss(threshold: FloatArray) -> Loss:
@@ -67,16 +69,21 @@ class _Corner:
 class Sweep(BaseSolver):
     """Maximise any metric of binary outputs exactly over all thresholds.
 
-    Guarantee: no threshold does better on the rows given; outputs that share a confusion (micro-average) share the
-    threshold. With expected confusion no deterministic rule does better, provided that the metric rewards predicting
-    class 1 the more, the likelier it is; `upper_bound` proves it for ratios and concave metrics. Not for rare labels
-    one by one: what is exact on few positives overfits them. A metric given as a function of labels is asked about
-    a few hundred thresholds at most: of more, about those around the best of a coarse grid, which guarantees nothing.
+    Guarantee: no threshold does better on the given rows; outputs that share a confusion (micro-average) share the
+    threshold. With expected confusion, no deterministic rule does better, provided that the metric rewards predicting
+    class 1 more, the more likely it is; `upper_bound` proves it for ratios and concave metrics. Do not use it
+    separately for each of many rare labels: an exact optimum on few positives overfits. A metric given as a function of
+    labels is evaluated at a few hundred thresholds at most: if there are more, at those around the best of a coarse
+    grid, without a guarantee.
 
     Parameters
     ----------
     n_candidates : int, default=4
-        Thresholds that are counted where rounding makes the best one differ from the running sums.
+        Number of thresholds that are counted if rounding makes the best one differ from the running sums.
+
+    See Also
+    --------
+    Path : For ratios with more than two classes.
 
     Examples
     --------
@@ -245,7 +252,7 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
         loss=threshold_loss,
         value=lambda pooled: score.of_confusions(pooled.reshape(-1, 2, 2)).reshape(pooled.shape[:-2]),
         n_candidates=n_candidates,
-        status="Optimal over all thresholds that keep the constraints.",
+        status="Optimal over all thresholds that satisfy the constraints.",
         outcome=Outcome.OPTIMAL,
     )
     return replace(solution, threshold=threshold, upper_bound=solution.value)
