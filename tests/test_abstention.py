@@ -371,7 +371,7 @@ def test_files_are_checked_and_old_ones_still_load():
         with pytest.raises(ValueError, match=message):
             mw.load_rule(json.dumps({**document, **change}))
     missing = {key: value for key, value in document.items() if key != "abstain_label"}
-    with pytest.raises(ValueError, match="loss must be of 1 outputs"):
+    with pytest.raises(ValueError, match="loss must have 1 outputs"):
         mw.load_rule(json.dumps(missing))
 
 

@@ -171,9 +171,9 @@ def test_a_mixture_draws_by_position():
     np.testing.assert_array_equal(rule.predict(lazy).compute(), rule.predict(eta))
     np.testing.assert_array_equal(rule.predict(lazy, start=5).compute(), rule.predict(eta, start=5))
     frame = dd.from_pandas(pd.DataFrame(eta), 2)
-    with pytest.raises(TypeError, match=r"draws by position.*to_dask_array\(lengths=True\)"):
+    with pytest.raises(TypeError, match=r"draws by row position.*to_dask_array\(lengths=True\)"):
         rule.predict(frame)
-    with pytest.raises(ValueError, match=r"draws by position.*compute_chunk_sizes"):
+    with pytest.raises(ValueError, match=r"draws by row position.*compute_chunk_sizes"):
         rule.predict(frame.to_dask_array())
 
 

@@ -171,9 +171,9 @@ def test_predict_refuses_costs_that_are_missing_or_of_another_shape():
     with pytest.raises(ValueError, match=r"CostRule.predict: cost must have shape \(300, 3\)"):
         rule.predict(P, cost=wrong[:-1])
     assert rule.predict(P, cost=wide[:, :, :3]).shape == (300,)  # either shape, whatever it was fitted to
-    with pytest.raises(ValueError, match="cannot stand for one that decides by probabilities alone"):
+    with pytest.raises(ValueError, match="must be a rule that decides by probabilities alone"):
         mw.evaluate(rule, P, y, "accuracy")
-    with pytest.raises(ValueError, match="cannot stand for one that decides by probabilities alone"):
+    with pytest.raises(ValueError, match="must be a rule that decides by probabilities alone"):
         mw.FixedRuleClassifier(LogisticRegression(), rule.to_dict()).fit(P, y)
     with pytest.raises(ValueError, match=r"y must hold only the classes \[0, 1, 2\], got 5"):
         rule.value(P, np.full(300, 5), wrong)
@@ -195,11 +195,11 @@ def test_files_are_checked():
     ):
         with pytest.raises(ValueError, match=message):
             mw.load_rule(json.dumps({**document, **change}))
-    with pytest.raises(ValueError, match="abstain_cost must be a finite number, and beside an abstain_label"):
+    with pytest.raises(ValueError, match="abstain_cost must be a finite number, given together with abstain_label"):
         mw.CostRule(np.arange(2), abstain_cost=1.0)
     said = rule.describe()
     assert "by the costs of that row" in said
-    assert "Abstain, -1, where all cost more than that: what the costs of the row say." in said
+    assert "Abstain, -1, if every class costs more than an abstention: as given by the costs of the row." in said
 
 
 def test_estimators_take_costs_to_fit_predict_and_score():

@@ -121,7 +121,11 @@ def document():
 BROKEN = [
     ([], "the solution", r"load_solution: the solution must be an object, got \[\]"),
     ("format", "rule", "load_solution: format must be 'metricwise-solution', got 'rule'"),
-    ("version", 2, "version must be at most 1, got 2; the solution was written by a newer metricwise: upgrade"),
+    (
+        "version",
+        2,
+        "version must be at most 1, got 2; the solution was written by a newer version of metricwise; upgrade",
+    ),
     ("version", True, "version must be an integer from 1 to 1, got True"),
     ("value", "high", "value must be a number, 'NaN', 'Infinity' or '-Infinity', got 'high'"),
     ("value", True, "value must be a number"),
@@ -143,7 +147,7 @@ BROKEN = [
     ("candidates", [{}], r"candidates\[0\] must have the field 'recipe'"),
     ("constraints", [3], r"constraints\[0\] must be an object, got 3"),
     ("by_group", {}, "by_group must be a list, got {}"),
-    ("by_group", [{"group": "a", "values": {}}], r"by_group\[0\].group must be a list that is not empty, got 'a'"),
+    ("by_group", [{"group": "a", "values": {}}], r"by_group\[0\].group must be a non-empty list, got 'a'"),
     ("by_group", [{"group": [1], "values": {}}] * 2, r"by_group must be about each group once, got \[1, 1\]"),
     ("rule", {}, "format must be 'metricwise-rule', got None"),
     ("rule", None, "rule must be an object, got None"),

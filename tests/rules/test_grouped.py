@@ -72,10 +72,10 @@ def test_groups_that_are_not_known_are_refused_by_name():
     ("rules", "groups", "options", "words"),
     [
         ((), (), {}, "rules must hold a WeightedRule or a MixtureRule for every group"),
-        ((STRICT, LENIENT), ("a",), {}, "groups must have a name for each of the 2 rules"),
-        ((STRICT, LENIENT), ("a", "a"), {}, "no two alike"),
-        ((STRICT, LENIENT), ("a", ("b", "c")), {}, "as many labels as there are features"),
-        ((STRICT, LENIENT), ("a", "b"), {"features": ("x", "y")}, "as many labels as there are features"),
+        ((STRICT, LENIENT), ("a",), {}, "groups must have a distinct name for each of the 2 rules"),
+        ((STRICT, LENIENT), ("a", "a"), {}, "a distinct name"),
+        ((STRICT, LENIENT), ("a", ("b", "c")), {}, "one label per feature"),
+        ((STRICT, LENIENT), ("a", "b"), {"features": ("x", "y")}, "one label per feature"),
         ((STRICT, mw.WeightedRule.from_weights([1, 2, 3])), ("a", "b"), {}, "must share outputs and classes"),
         ((MIXED, mw.MixtureRule(MIXED.rules, MIXED.weights, seed=4)), ("a", "b"), {}, "must share their seed"),
     ],
@@ -88,7 +88,7 @@ def test_what_does_not_fit_together_is_refused(rules, groups, options, words):
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("groups",), [], "groups must be a list that is not empty"),
+        (("groups",), [], "groups must be a non-empty list"),
         (("groups", 0), "a", r"groups\[0\] must be a list"),
         (("features",), "x", "features must be a list"),
         (("rules", 0), {"rules": []}, r"rules\[0\] must have the field 'weights'"),

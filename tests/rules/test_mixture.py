@@ -145,7 +145,7 @@ def test_labels_names_and_shapes():
     assert all(component.link == Link.identity(1, 2) for component in named.rules)
     assert (named.n_outputs, named.width, named.n_classes.tolist(), named.multioutput) == (1, 2, [2], False)
     text = named.describe()
-    assert text.startswith("Rule for min_recall.\nFor each row one of 2 rules is drawn")
+    assert text.startswith("Rule for min_recall.\nFor each row, one of 2 rules is drawn")
     assert "- with probability 0.5:\n  Always predict 'no'." in text
     by_output = MixtureRule(random_rules(np.random.default_rng(0), 2, 2, 3), np.array([[0.1, 0.9], [0.4, 0.6]]))
     assert "with probability 0.1 to 0.4, by output" in by_output.describe()
@@ -183,7 +183,7 @@ def test_low_level_decisions_are_codes():
         ({"seed": True}, "seed must be an integer"),
         (
             {"rules": (constant_rules(2)[0], WeightedRule(Loss.argmax(2), (np.array(["a", "b"]),)))},
-            r"rules must share their classes, got others in rules\[1\]",
+            r"rules must share their classes, but those of rules\[1\] differ",
         ),
         (
             {"rules": (constant_rules(2)[0], WeightedRule(Loss.argmax(2), (np.arange(2),), normalize=True))},

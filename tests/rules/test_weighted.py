@@ -263,8 +263,8 @@ def test_named_replaces_everything_but_the_loss():
         ({"classes": (np.arange(1),)}, "classes must hold one array of at least 2 labels"),
         ({"classes": (np.array([1, 1]),)}, r"classes must be distinct within an output, got \[1, 1\]"),
         ({"classes": (np.arange(2),) * 2}, "multioutput must be True for several outputs, got 2"),
-        ({"classes": (np.arange(3),)}, r"loss must be of 1 outputs \(or 1, shared\) and 3 classes, .* got 1 and 2"),
-        ({"link": Link.identity(2, 2)}, "link must be of 1 outputs and 2 classes, .* got 2 and 2"),
+        ({"classes": (np.arange(3),)}, r"loss must have 1 outputs \(or 1, shared\) and 3 classes, .* got 1 and 2"),
+        ({"link": Link.identity(2, 2)}, "link must have 1 outputs and 2 classes, .* got 2 and 2"),
         ({"output_names": ("a", "b")}, "output_names must have one name per output, 1, got 2"),
     ],
 )

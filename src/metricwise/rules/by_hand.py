@@ -57,7 +57,10 @@ class _Given:
         """
         if one(values):
             if output_names is not None:
-                raise ValueError(f"{who}: output_names are for several outputs, and {parameter} is {what}, for one.")
+                raise ValueError(
+                    f"{who}: output_names is only for several outputs, but {parameter} is {what}, for one output; "
+                    "leave it out."
+                )
             return cls([values], None, False)
         names: tuple[str, ...] | None
         if isinstance(values, Mapping):
@@ -66,8 +69,8 @@ class _Given:
             each, names = list(values), None if output_names is None else _names(output_names, len(values), who)
         else:
             raise TypeError(
-                f"{who}: {parameter} must be {what} for one output, or for several a mapping of their names to these "
-                f"or a list of one each, got {shown(values)}."
+                f"{who}: {parameter} must be {what} for one output, or for several outputs a mapping from "
+                f"their names or a list with one per output, got {shown(values)}."
             )
         for m, value in enumerate(each):
             if not one(value):
@@ -101,15 +104,15 @@ def _by_name(
     odd = [key for key in values if not isinstance(key, str)]
     if odd or not values:
         raise ValueError(
-            f"{who}: {parameter} as a mapping must have the names of outputs for keys, text, got "
-            f"{shown(odd[0] if odd else dict(values))}; outputs without names take a list."
+            f"{who}: {parameter} as a mapping must have the names of outputs, as text, for keys, got "
+            f"{shown(odd[0] if odd else dict(values))}; use a list for outputs without names."
         )
     if output_names is None:
         return list(values.values()), tuple(values)
     names = _names(output_names, None, who)
     if set(names) != set(values):
         raise ValueError(
-            f"{who}: {parameter} must have each of output_names, {shown(list(names))}, for a key and no other, got "
+            f"{who}: {parameter} must have exactly the keys output_names, {shown(list(names))}, got "
             f"{shown(list(values))}."
         )
     return [values[name] for name in names], names
@@ -165,8 +168,8 @@ def by_thresholds(thresholds: Any, classes: Any, pos_label: Any, output_names: A
     for m, pair in enumerate(pairs):
         if len(pair) != 2:
             raise ValueError(
-                f"{who}: classes must be two labels, for a threshold parts two, got {shown(pair)}{given.title(m)}; use "
-                "from_weights or from_cut_points for more."
+                f"{who}: classes must be two labels, because a threshold separates two classes, got "
+                f"{shown(pair)}{given.title(m)}; use from_weights or from_cut_points for more."
             )
     wanted = _positive_labels(pos_label, n_outputs, given.several, who)
     places = [_positive_place(wanted[m], pair, given.title(m), who) for m, pair in enumerate(pairs)]
@@ -212,8 +215,8 @@ def _positive_labels(pos_label: Any, n_outputs: int, several: bool, who: str) ->
         return [label] * n_outputs
     if not several or len(label) != n_outputs:
         raise ValueError(
-            f"{who}: pos_label must be one label, or for several outputs a list of one each, {n_outputs}, got "
-            f"{shown(label)}."
+            f"{who}: pos_label must be one label, or a list with one label for each of the {n_outputs} "
+            f"outputs, got {shown(label)}."
         )
     return label
 
@@ -223,8 +226,8 @@ def _positive_place(label: Any, pair: list[Any], title: str, who: str) -> int:
         if pair in _KNOWN_PAIRS:
             return 1
         raise ValueError(
-            f"{who}: nothing says which of the classes {pair[0]!r} and {pair[1]!r} is the positive one{title}; name "
-            f"it, pos_label={pair[0]!r} or pos_label={pair[1]!r}."
+            f"{who}: it is ambiguous which of the classes {pair[0]!r} and {pair[1]!r} is the positive "
+            f"one{title}; set pos_label={pair[0]!r} or pos_label={pair[1]!r}."
         )
     if label not in pair:
         raise ValueError(f"{who}: pos_label must be one of the classes {pair}, got {shown(label)}{title}.")
@@ -262,13 +265,13 @@ def _checked_weights(weights: Any, labels: list[Any] | None, title: str, who: st
         labels = sorted_labels(list(weights)) if labels is None else labels
         if set(labels) != set(weights):
             raise ValueError(
-                f"{who}: weights must have each of the classes {shown(labels)} for a key and no other, got "
+                f"{who}: weights must have exactly the classes {shown(labels)} as keys, got "
                 f"{shown(list(weights))}{title}."
             )
         weights = [weights[label] for label in labels]
     labels = list(range(len(weights))) if labels is None else labels
     if len(weights) != len(labels) or len(labels) < 2:
-        said = f"one per class, {len(labels)}" if len(labels) > 1 else "for two classes or more"
+        said = f"one per class, {len(labels)}" if len(labels) > 1 else "for at least two classes"
         raise ValueError(f"{who}: weights must be {said}, got {len(weights)}{title}.")
     array = np.array(weights, dtype=np.float64)
     if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
@@ -294,8 +297,8 @@ def by_cut_points(cut_points: Any, grades: Any, classes: Any, output_names: Any)
         known = list(range(size)) if known is None else known
         if len(known) != size:
             raise ValueError(
-                f"{who}: cut_points must be one fewer than the classes, {len(known) - 1} for {len(known)}, got "
-                f"{len(cuts)}{title}."
+                f"{who}: cut_points must have one number fewer than there are classes, {len(known) - 1} for "
+                f"{len(known)}, got {len(cuts)}{title}."
             )
         values = _checked_grades(scale, known, title, who)
         read.append((_loss_of_cuts(_checked_cuts(cuts, values, title, who), values), known))
@@ -330,11 +333,11 @@ def _checked_grades(given: list[float] | None, labels: list[Any], title: str, wh
     grades: list[float] = list(places) if given is None else given
     if given is None and labels != places and all(map(is_number, labels)):
         raise ValueError(
-            f"{who}: grades must be given where classes are numbers other than 0, 1, 2, ...: cut points may be of the "
-            f"labels, grades={labels}, or of their places, grades={places}{title}."
+            f"{who}: grades must be given if classes are numbers other than 0, 1, 2, ...: cut points may refer "
+            f"to the labels, grades={labels}, or to their positions, grades={places}{title}."
         )
     if len(grades) != len(labels):
-        raise ValueError(f"{who}: grades must be one per class, {len(labels)}, got {len(grades)}{title}.")
+        raise ValueError(f"{who}: grades must have one number per class, {len(labels)}, got {len(grades)}{title}.")
     array = np.array(grades, dtype=np.float64)
     if not np.isfinite(array).all() or not all(a < b for a, b in pairwise(array)):
         raise ValueError(f"{who}: grades must be finite and ascend with the classes, got {shown(grades)}{title}.")

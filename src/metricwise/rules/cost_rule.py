@@ -32,29 +32,29 @@ _FIELDS = ("classes", "multioutput", "normalize", "link", "output_names", "facts
 
 @dataclass(frozen=True, eq=False)
 class CostRule:
-    """Predict the class of least expected cost, ``argmin_j sum_i cost[n, i, j] * eta_i``, by the costs of each row.
+    """Rule that predicts the class of least expected cost for each row, ``argmin_j sum_i cost[n, i, j] * eta_i``.
 
-    Ties go to the lowest class. Equality compares what the rule decides, not `facts`.
+    Ties go to the lowest class. Two rules are equal if they decide alike; `facts` are not compared.
 
     Parameters
     ----------
     classes : ndarray of shape (K,)
         Label of each class, in column order.
     link : Link, optional
-        Recalibrates the probabilities first.
+        Recalibration that is applied to the probabilities first.
     normalize : bool, default=False
-        Whether `predict` takes scores and divides each row by its sum.
+        Whether `predict` divides each row of probabilities by its sum, so that scores are accepted.
     abstain_label : text, number or boolean, optional
-        What is predicted where the rule abstains; None: it never does.
+        Label that is predicted if the rule abstains; None: it never does.
     abstain_cost : float, optional
-        What an abstention costs; None: the costs of each row say it.
+        Cost of an abstention; None: it is given by the costs of each row.
     facts : mapping
         As in WeightedRule.
 
     See Also
     --------
-    metricwise.optimize : Finds one, with ``cost=``.
-    WeightedRule : One loss for all rows.
+    metricwise.optimize : Find the rule, with ``cost=``.
+    WeightedRule : A rule with one loss for all rows.
 
     References
     ----------
@@ -93,7 +93,7 @@ class CostRule:
         priced = self.abstain_cost
         if priced is not None and (self.abstain_label is None or not np.isfinite(priced)):
             raise ValueError(
-                f"CostRule: abstain_cost must be a finite number, and beside an abstain_label, got {priced!r}."
+                f"CostRule: abstain_cost must be a finite number, given together with abstain_label, got {priced!r}."
             )
 
     @property
@@ -109,7 +109,7 @@ class CostRule:
         proba : array-like of shape (N,) or (N, K)
             As in WeightedRule.predict.
         cost : array-like of shape (N, K), (N, K, K) or (N, K, K + 1)
-            What decisions about these rows cost, as in :func:`metricwise.optimize`.
+            Costs of the decisions about these rows, as in :func:`metricwise.optimize`.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class CostRule:
         proba, cost
             As in `predict`.
         y : array-like of shape (N,)
-            Missing labels add nothing.
+            True labels; missing ones are ignored.
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -159,7 +159,7 @@ class CostRule:
         weight = read_sample_weight(sample_weight, read.n_rows, who)
         weight = np.where(true >= 0, 1.0 if weight is None else weight, 0.0)
         if not weight.any():
-            raise ValueError(f"{who}: y must have an observed label of positive weight, got none.")
+            raise ValueError(f"{who}: y must have at least one observed label of positive weight, got none.")
         return -float(self.paid(costs, true, self.decide(read, costs)[:, 0]) @ weight / weight.sum())
 
     def read_cost(self, cost: Any, n_rows: int, who: str) -> FloatArray:
@@ -187,21 +187,21 @@ class CostRule:
         return np.where(true >= 0, paid, 0.0)
 
     def describe(self) -> str:
-        """Say in a few plain lines what the rule does."""
+        """Describe the rule in a few lines of plain English."""
         labels = ", ".join(map(repr, python_labels(self.classes)[:6]))
         what = f"For each row, predict the class of least expected cost, by the costs of that row. Classes: {labels}."
         lines = [*headline(self.facts, False), what]
         if self.abstain_label is not None:
-            price = "what the costs of the row say" if self.abstain_cost is None else f"{self.abstain_cost:g}"
-            lines.append(f"Abstain, {self.abstain_label!r}, where all cost more than that: {price}.")
+            price = "as given by the costs of the row" if self.abstain_cost is None else f"{self.abstain_cost:g}"
+            lines.append(f"Abstain, {self.abstain_label!r}, if every class costs more than an abstention: {price}.")
         return "\n".join([*lines, *link_lines(self._reader, 0)])
 
     def with_facts(self, **facts: Any) -> CostRule:
-        """Return a copy that knows more of itself; as in WeightedRule."""
+        """Return a copy with additional facts; as in WeightedRule."""
         return replace(self, facts={**self.facts, **facts})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rule as JSON types; `from_dict` gives it back exactly."""
+        """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
         who = "CostRule.to_dict"
         link = self.link
         return {
@@ -216,13 +216,13 @@ class CostRule:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> CostRule:
-        """Return the rule of a document, every field of which is checked."""
+        """Return the rule from a dict written by `to_dict`; every field is checked."""
         who = "CostRule.from_dict"
         read = serialize.read_object(document, who, "the rule")
         serialize.check_fields(read, "row_costs", _FIELDS, who, ("abstain_label",))
         shared = shared_from_dict(read, who)
         if len(shared["classes"]) != 1 or shared["multioutput"] or shared["output_names"] is not None:
-            raise ValueError(f"{who}: classes must be of one output, got {len(shared['classes'])}.")
+            raise ValueError(f"{who}: classes must be those of one output, got {len(shared['classes'])} outputs.")
         price = read["abstain_cost"]
         return cls(
             shared["classes"][0],
@@ -234,12 +234,12 @@ class CostRule:
         )
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the rule as JSON text; with `path`, also write it there, whole or not at all."""
+        """Return the rule as JSON text; if `path` is given, also write it to that file, completely or not at all."""
         return serialize.dump(self.to_dict(), path)
 
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> CostRule:
-        """Read a rule from a JSON file, or from JSON text. Nothing in it is run."""
+        """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
         who = "CostRule.from_json"
         document = serialize.parse(serialize.read_text(path_or_text, who), who)
         return cls.from_dict(serialize.read_object(document, who, "the rule"))

@@ -34,7 +34,7 @@ def describe_mixture(rules: tuple[WeightedRule, ...], weights: FloatArray, facts
     """Return the components of a randomised rule with their shares."""
     lines = [
         *headline(facts, rules[0].n_outputs > 1),
-        f"For each row one of {len(rules)} rules is drawn, reproducibly:",
+        f"For each row, one of {len(rules)} rules is drawn, reproducibly:",
     ]
     for r, rule in enumerate(rules):
         share = weights[..., r]
@@ -131,7 +131,7 @@ def _abstaining_lines(rule: WeightedRule, m: int, labels: list[str]) -> list[str
             f"Predict the most probable class if its probability is at least {bonus[k]:.4g}, else abstain: {label}."
         ]
     first, *rest = _weight_lines(labels, weight, bonus[:k])
-    return [first, *rest, f"Abstain, {label}, where that is below {bonus[k]:.4g}."]
+    return [first, *rest, f"Abstain, {label}, if that is below {bonus[k]:.4g}."]
 
 
 def _regions_sentence(rule: WeightedRule, m: int, labels: list[str], label: str) -> str:
@@ -237,7 +237,7 @@ def link_lines(rule: WeightedRule, m: int) -> list[str]:
         factors = np.exp(bias - bias.mean())
         odds = np.exp(bias[1] - bias[0])
     if len(labels) == 2:
-        where = "The probability meant is the model's own: recalibration is inside the threshold"
+        where = "The threshold applies to the model's own probability: recalibration is already taken into account"
         factor = f"odds of {labels[1]} times {odds:.4g}"
     else:
         where = "Probabilities are recalibrated first"
@@ -264,7 +264,7 @@ def _link_summary(rule: WeightedRule) -> list[str]:
     if rule.link is None:
         return []
     t = rule.link.temperature
-    words = "; thresholds are on the model's own probabilities" if (rule.n_classes == 2).any() else ""
+    words = "; thresholds apply to the model's own probabilities" if (rule.n_classes == 2).any() else ""
     return [
         f"Probabilities are recalibrated first, for each output: temperatures {t.min():.4g} to {t.max():.4g}, median "
         f"{np.median(t):.4g}{words}."

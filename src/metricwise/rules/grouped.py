@@ -38,24 +38,24 @@ _FIELDS = ("classes", "multioutput", "normalize", "output_names", "groups", "fea
 
 @dataclass(frozen=True, eq=False)
 class GroupedRule:
-    """Predict by a rule for each sensitive group.
+    """Rule that decides each row by the rule of its sensitive group.
 
-    Equality compares what the rule decides, not `facts`.
+    Two rules are equal if they decide alike; `facts` are not compared.
 
     Parameters
     ----------
     rules : tuple of G WeightedRule or MixtureRule
-        Of the same outputs and classes.
+        The rule of each group; all have the same outputs and classes.
     groups : tuple of G objects
-        Their names, as `sensitive_features` has them; tuples where that has several columns.
+        Names of the groups, as in `sensitive_features`; tuples if that has several columns.
     features : tuple of str, optional
-        Names of those columns, by which the columns of a data frame are found.
+        Names of these columns, by which the columns of a data frame are selected.
     facts : mapping
         As in WeightedRule.
 
     See Also
     --------
-    metricwise.optimize : Finds one that keeps promises about groups.
+    metricwise.optimize : Find a rule that satisfies constraints about groups.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class GroupedRule:
 
     @property
     def schema(self) -> Schema:
-        """Outputs and classes, which all of the rules have."""
+        """Outputs and classes, which all rules share."""
         return self.rules[0].schema
 
     @property
@@ -118,7 +118,7 @@ class GroupedRule:
 
     @property
     def abstain_label(self) -> Any:
-        """What is predicted where the rule abstains; None: it never does."""
+        """Label that is predicted if the rule abstains; None: it never does."""
         return self.schema.abstain_label
 
     @property
@@ -144,16 +144,16 @@ class GroupedRule:
     # ---------------------------------------------------------------------------------------------- decisions
 
     def predict(self, proba: Any, sensitive_features: Any = None, start: int = 0) -> NDArray[Any]:
-        """Predict labels, every row by the rule of its group.
+        """Predict labels, each row by the rule of its group.
 
         Parameters
         ----------
         proba : array-like
             As in WeightedRule.predict.
         sensitive_features : array-like of shape (N,) or (N, F)
-            The group of every row, one of `groups`. Columns of a data frame are found by name.
+            The group of every row, one of `groups`. Columns of a data frame are selected by name.
         start : int, default=0
-            Position of the first row, which the draws of mixtures depend on.
+            Position of the first row, on which the draws of mixtures depend.
 
         Returns
         -------
@@ -189,7 +189,7 @@ class GroupedRule:
 
     @property
     def known(self) -> Groups:
-        """The groups that it knows."""
+        """The groups of the rule."""
         return Groups(self.groups, self.features)
 
     def decide(self, proba: Probabilities, codes: IntArray, start: int = 0) -> IntArray:
@@ -203,7 +203,7 @@ class GroupedRule:
         return result
 
     def describe(self) -> str:
-        """Say in a few plain lines what the rule does in each group."""
+        """Describe the rule of each group in a few lines of plain English."""
         lines = headline(self.facts, self.n_outputs > 1)
         for name, rule in self.by_group.items():
             title = ", ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)
@@ -213,12 +213,12 @@ class GroupedRule:
     # ---------------------------------------------------------------------------------------- copies and files
 
     def with_facts(self, **facts: Any) -> GroupedRule:
-        """Return a copy that knows more of itself, such as ``date="2026-11-17"`` or who is to be asked.
+        """Return a copy with additional facts, such as ``date="2026-11-17"`` or a contact.
 
         Parameters
         ----------
         **facts
-            Whatever JSON can hold; they go beside the facts that are there, or in their place.
+            Any JSON values; they are added to the existing facts, or replace those of the same name.
 
         Returns
         -------
@@ -227,7 +227,7 @@ class GroupedRule:
         return replace(self, facts={**self.facts, **facts})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rule as JSON types; `from_dict` gives it back exactly."""
+        """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
         who = "GroupedRule.to_dict"
         parts = []
         for rule in self.rules:
@@ -248,7 +248,7 @@ class GroupedRule:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> GroupedRule:
-        """Return the rule of a document, every field of which is checked."""
+        """Return the rule from a dict written by `to_dict`; every field is checked."""
         who = "GroupedRule.from_dict"
         read = serialize.read_object(document, who, "the rule")
         serialize.check_fields(read, "grouped", _FIELDS, who, ("abstain_label",))
@@ -268,12 +268,12 @@ class GroupedRule:
         )
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the rule as JSON text; with `path`, also write it there, whole or not at all."""
+        """Return the rule as JSON text; if `path` is given, also write it to that file, completely or not at all."""
         return serialize.dump(self.to_dict(), path)
 
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> GroupedRule:
-        """Read a rule from a JSON file, or from JSON text. Nothing in it is run."""
+        """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
         who = "GroupedRule.from_json"
         document = serialize.parse(serialize.read_text(path_or_text, who), who)
         return cls.from_dict(serialize.read_object(document, who, "the rule"))
@@ -355,19 +355,20 @@ def _check(rule: GroupedRule) -> None:
         raise ValueError(f"{who}: rules must hold a WeightedRule or a MixtureRule for every group, got {found}.")
     if len(rule.groups) != len(rules) or len(set(rule.groups)) < len(rules):
         raise ValueError(
-            f"{who}: groups must have a name for each of the {len(rules)} rules, no two alike, got {list(rule.groups)}."
+            f"{who}: groups must have a distinct name for each of the {len(rules)} rules, got {list(rule.groups)}."
         )
     sizes = {len(name) if isinstance(name, tuple) else 1 for name in rule.groups}
     if len(sizes) > 1 or (rule.features is not None and len(rule.features) not in sizes):
         raise ValueError(
-            f"{who}: groups must all have as many labels as there are features, got {list(rule.groups)} and "
-            f"{rule.features!r}."
+            f"{who}: groups must all have one label per feature, got {list(rule.groups)} and {rule.features!r}."
         )
     first = rules[0].schema
     for g, one in enumerate(rules[1:], start=1):
         own = one.schema
         alike = same_classes(own.classes, first.classes) and own.multioutput == first.multioutput
         if not alike or own.normalize != first.normalize or own.output_names != first.output_names:
-            raise ValueError(f"{who}: rules must share outputs and classes, got others in rules[{g}] than in rules[0].")
+            raise ValueError(
+                f"{who}: rules must share outputs and classes, but those of rules[{g}] differ from those of rules[0]."
+            )
     if len({one.seed for one in rules if isinstance(one, MixtureRule)}) > 1:
-        raise ValueError(f"{who}: rules that are drawn must share their seed.")
+        raise ValueError(f"{who}: mixtures among the rules must share their seed, got different ones.")

@@ -50,8 +50,8 @@ def predict_lazily(predict: Predict, schema: Schema, proba: Any, who: str, *, dr
         raise TypeError(f"{who}: proba given as a list of Dask collections must hold Dask arrays, got data frames.")
     if draws:
         raise TypeError(
-            f"{who}: the rule draws by position, and the partitions of a Dask data frame do not tell their number of "
-            "rows; pass proba.to_dask_array(lengths=True)."
+            f"{who}: the rule draws by row position, but the partitions of a Dask data frame do not know their "
+            "number of rows; pass proba.to_dask_array(lengths=True)."
         )
     names: tuple[Any, ...] = schema.output_names or tuple(map(int, range(schema.n_outputs)))
     return proba.map_partitions(
@@ -67,8 +67,8 @@ def _of_arrays(predict: Predict, schema: Schema, proba: Any, empty: NDArray[Any]
     proba = proba.rechunk(dict.fromkeys(range(1, proba.ndim), -1))
     if draws and np.isnan(proba.chunks[0]).any():
         raise ValueError(
-            f"{who}: the rule draws by position, and the chunks of proba do not tell their number of rows; call "
-            "proba.compute_chunk_sizes() first."
+            f"{who}: the rule draws by row position, but the chunks of proba do not know their number of rows; "
+            "call proba.compute_chunk_sizes() first."
         )
     shape: dict[str, Any] = {"drop_axis": proba.ndim - 1}
     if empty.ndim == proba.ndim:

@@ -26,18 +26,23 @@ _LARGEST = 1e100  # far beyond anything that is fitted; products and differences
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """Temperature and bias per class that turn the probabilities of a model into better calibrated ones.
+    """Recalibration of probabilities by a temperature and a bias per class.
 
     ``eta' = softmax(t * log(max(eta, floor)) + c)`` for each output.
 
     Parameters
     ----------
     temperature : ndarray of shape (M,)
-        t, positive. Below 1 the probabilities become less extreme, above 1 more so.
+        The temperatures t, positive. Below 1 the probabilities become less extreme, above 1 more extreme.
     bias : ndarray of shape (M, K)
-        c; only differences between the classes of an output matter.
+        The biases c; only differences between the classes of an output matter.
     floor : float, default=1e-6
-        Smaller probabilities count as this: the logarithm of 0 must not decide alone.
+        Smaller probabilities are raised to this value, because the logarithm of 0 would decide alone.
+
+    See Also
+    --------
+    metricwise.optimize : Fits the link, unless ``recalibrate=False``.
+    metricwise.displays.ReliabilityDisplay : Calibration before and after the link.
 
     Examples
     --------
@@ -75,7 +80,7 @@ class Link:
 
     @classmethod
     def identity(cls, n_outputs: int, n_classes: int) -> Link:
-        """Return the link that leaves probabilities as they are, but for the floor."""
+        """Return the link that leaves probabilities unchanged, except for the floor."""
         return cls(np.ones(n_outputs), np.zeros((n_outputs, n_classes)))
 
     @property
@@ -90,11 +95,11 @@ class Link:
 
     @cached_property
     def arrays(self) -> kernels.LinkArrays:
-        """The link as row passes take it."""
+        """The bare arrays of the link, as kernels take them."""
         return kernels.LinkArrays(self.temperature, self.bias, self.floor)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the link as JSON types."""
+        """Return the link as a dict of JSON types."""
         return {"temperature": self.temperature.tolist(), "bias": self.bias.tolist(), "floor": self.floor}
 
     def of_outputs(self, outputs: NDArray[np.intp]) -> Link:
@@ -102,7 +107,7 @@ class Link:
         return Link(self.temperature[outputs], self.bias[outputs], self.floor)
 
     def view(self, proba: Probabilities) -> Probabilities:
-        """Return the recalibrated probabilities without making them: row passes apply the link on the way.
+        """Return a view of the recalibrated probabilities: the link is applied in every pass, without a copy.
 
         Parameters
         ----------
@@ -118,7 +123,7 @@ class Link:
         return proba.linked(self.arrays)
 
     def apply(self, proba: Probabilities) -> Probabilities:
-        """Recalibrate, as a copy; who only decides or counts needs none, see :meth:`view`.
+        """Return a recalibrated copy of the probabilities; :meth:`view` avoids the copy.
 
         Parameters
         ----------

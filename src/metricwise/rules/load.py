@@ -19,15 +19,24 @@ __all__ = ["as_rule", "load_rule", "rule_from_dict", "rule_schema"]
 
 
 def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | GroupedRule | CostRule:
-    """Read a rule that `to_json` wrote.
+    """Load a rule that was written by `to_json`.
+
+    Every field is checked, and no code from the file is executed.
 
     Parameters
     ----------
     path : path, or JSON text
+        The file, or its content.
 
     Returns
     -------
     WeightedRule, MixtureRule, GroupedRule or CostRule
+        The rule, of the kind that was saved.
+
+    See Also
+    --------
+    WeightedRule.to_json : Save a rule.
+    load_solution : Load a solution with all that is known about its rule.
 
     Examples
     --------
@@ -50,8 +59,8 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | Grou
 def rule_schema() -> dict[str, Any]:
     """Return the JSON Schema of rule files, draft 2020-12.
 
-    What a schema cannot say, such as that a loss has as many classes as there are labels, is checked by
-    :func:`load_rule` alone.
+    What a schema cannot express, for example that a loss has as many classes as there are labels, is checked by
+    :func:`load_rule` only.
 
     Returns
     -------
@@ -59,7 +68,7 @@ def rule_schema() -> dict[str, Any]:
 
     See Also
     --------
-    load_rule : Reads a file, and checks all of it.
+    load_rule : Load a file, and check it completely.
 
     Examples
     --------
@@ -114,7 +123,7 @@ def as_rule(rule: Any) -> WeightedRule | MixtureRule | GroupedRule:
         read = rule if isinstance(rule, CostRule) else load_rule(rule)
     if isinstance(read, CostRule):
         raise ValueError(
-            "rule: one for costs per row cannot stand for one that decides by probabilities alone; use "
-            "rule.predict(proba, cost=) and rule.value(proba, y, cost=)."
+            "rule: must be a rule that decides by probabilities alone, got one for costs per row; use its own "
+            "methods, rule.predict(proba, cost=) and rule.value(proba, y, cost=)."
         )
     return read

@@ -82,20 +82,25 @@ def uniforms_at(seed: int, positions: NDArray[Any], n_outputs: int) -> FloatArra
 
 @dataclass(frozen=True, eq=False)
 class MixtureRule:
-    """Draw one of several weighted rules for each row and output, and predict what it predicts.
+    """Randomised rule that draws one of several weighted rules for each row and output.
 
-    Equality compares what the rule decides, not `facts`.
+    Two rules are equal if they decide alike; `facts` are not compared.
 
     Parameters
     ----------
     rules : tuple of R WeightedRule
-        Of the same outputs and classes.
+        The rules to draw from, with the same outputs and classes.
     weights : ndarray of shape (R,) or (M, R)
-        Probabilities of the rules, for all outputs or for each.
+        Probability of each rule, for all outputs or for each.
     seed : int, default=0
-        From 0 to 2**64 - 1. The draw depends on the seed, the row's position and the output only.
+        Seed from 0 to 2**64 - 1. A draw depends only on the seed, the position of the row and the output.
     facts : mapping
         As in WeightedRule.
+
+    See Also
+    --------
+    metricwise.optimize : Find a mixture, with ``randomized=True``.
+    WeightedRule : A deterministic rule.
 
     Examples
     --------
@@ -132,7 +137,7 @@ class MixtureRule:
 
     @property
     def schema(self) -> Schema:
-        """Outputs and classes, which all of the rules have."""
+        """Outputs and classes, which all rules share."""
         return self.rules[0].schema
 
     @property
@@ -142,7 +147,7 @@ class MixtureRule:
 
     @property
     def abstain_label(self) -> Any:
-        """What is predicted where the rule abstains; None: it never does."""
+        """Label that is predicted if the rule abstains; None: it never does."""
         return self.schema.abstain_label
 
     @property
@@ -188,11 +193,11 @@ class MixtureRule:
         proba : array-like
             As in WeightedRule.predict.
         start : int, default=0
-            Position of the first row: rows predicted in chunks get the draws they would get together.
+            Position of the first row, so that rows predicted in chunks get the same draws as in one call.
 
         Returns
         -------
-        ndarray of shape (N,), or (N, M) if `multioutput`; of a Dask collection one with its chunks
+        ndarray of shape (N,), or (N, M) if `multioutput`; a Dask collection if proba is one
         """
         if is_lazy(proba):
             draw = partial(self._draw_from, int(start))
@@ -211,7 +216,7 @@ class MixtureRule:
     def distribution(self, proba: Any) -> FloatArray:
         """Return the exact probability with which each class is predicted; nothing is drawn.
 
-        A rule that may abstain has one more column for that, the last one.
+        A rule that may abstain has an additional last column for abstentions.
 
         Parameters
         ----------
@@ -271,7 +276,7 @@ class MixtureRule:
         return choice
 
     def describe(self) -> str:
-        """Say in a few plain lines what the rule does."""
+        """Describe the rule in a few lines of plain English."""
         return describe_mixture(self.rules, self.weights, self.facts)
 
     # ---------------------------------------------------------------------------------------- copies and files
@@ -281,12 +286,12 @@ class MixtureRule:
         return MixtureRule(tuple(rule.named(schema, link, {}) for rule in self.rules), self.weights, self.seed, facts)
 
     def with_facts(self, **facts: Any) -> MixtureRule:
-        """Return a copy that knows more of itself, such as ``date="2026-11-17"`` or who is to be asked.
+        """Return a copy with additional facts, such as ``date="2026-11-17"`` or a contact.
 
         Parameters
         ----------
         **facts
-            Whatever JSON can hold; they go beside the facts that are there, or in their place.
+            Any JSON values; they are added to the existing facts, or replace those of the same name.
 
         Returns
         -------
@@ -295,7 +300,7 @@ class MixtureRule:
         return replace(self, facts={**self.facts, **facts})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rule as JSON types; `from_dict` gives it back exactly."""
+        """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
         who = "MixtureRule.to_dict"
         return {
             "format": serialize.FORMAT,
@@ -310,7 +315,7 @@ class MixtureRule:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> MixtureRule:
-        """Return the rule of a document, every field of which is checked."""
+        """Return the rule from a dict written by `to_dict`; every field is checked."""
         who = "MixtureRule.from_dict"
         read = serialize.read_object(document, who, "the rule")
         serialize.check_fields(read, "mixture", _FIELDS, who, _OPTIONAL)
@@ -325,15 +330,15 @@ class MixtureRule:
         return cls(rules, weights, seed, serialize.read_facts(read["facts"], who))
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the rule as JSON text; with `path`, also write it there, whole or not at all.
+        """Return the rule as JSON text; if `path` is given, also write it to that file, completely or not at all.
 
-        A file that is there keeps its permissions, a link stays a link, and a pipe or /dev/stdout is written into.
+        An existing file keeps its permissions, a symbolic link is followed, and a pipe or /dev/stdout is written to.
         """
         return serialize.dump(self.to_dict(), path)
 
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> MixtureRule:
-        """Read a rule from a JSON file, or from JSON text. Nothing in it is run."""
+        """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
         who = "MixtureRule.from_json"
         document = serialize.parse(serialize.read_text(path_or_text, who), who)
         return cls.from_dict(serialize.read_object(document, who, "the rule"))
@@ -360,7 +365,9 @@ def _check_rules(rules: tuple[WeightedRule, ...]) -> None:
     first = rules[0]
     for r, rule in enumerate(rules[1:], start=1):
         if not same_classes(rule.classes, first.classes):
-            raise ValueError(f"{who}: rules must share their classes, got others in rules[{r}] than in rules[0].")
+            raise ValueError(
+                f"{who}: rules must share their classes, but those of rules[{r}] differ from those of rules[0]."
+            )
         for name in ("multioutput", "normalize", "output_names", "abstain_label"):
             one, other = getattr(rule, name), getattr(first, name)
             if one != other or (name == "abstain_label" and not same_label(one, other)):

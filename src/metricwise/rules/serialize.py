@@ -71,7 +71,7 @@ def plain_labels(labels: NDArray[Any], who: str, field: str = "classes") -> list
 
 def _check_size(value: int, who: str, field: str) -> None:
     if value.bit_length() > _BITS:
-        raise ValueError(f"{who}: {field} must hold integers of sensible size, got one of {value.bit_length()} bits.")
+        raise ValueError(f"{who}: {field} must hold integers of moderate size, got one of {value.bit_length()} bits.")
 
 
 def plain(value: Any, who: str, field: str, depth: int = _DEPTH) -> Any:
@@ -158,11 +158,13 @@ def parse(text: str, who: str, what: str = "the rule") -> Any:
         raise ValueError(f"{who}: {error}") from None
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"{who}: {what} must be JSON, got text that breaks off or goes wrong at line {error.lineno}, column "
+            f"{who}: {what} must be JSON, got text that is truncated or invalid at line {error.lineno}, column "
             f"{error.colno} ({error.msg})."
         ) from None
     except (RecursionError, ValueError):  # nested without end, or an integer of thousands of digits
-        raise ValueError(f"{who}: {what} must be JSON of sensible depth and numbers, got neither.") from None
+        raise ValueError(
+            f"{who}: {what} must be JSON without very deep nesting or very long numbers, got one of these."
+        ) from None
 
 
 class _RefusedError(Exception):
@@ -185,8 +187,8 @@ def check_envelope(document: dict[str, Any], form: str, newest: int, who: str, w
         _refuse(who, "version", f"an integer from 1 to {newest}", version)
     if version > newest:
         raise ValueError(
-            f"{who}: version must be at most {newest}, got {shown(version)}; {what} was written by a newer metricwise: "
-            "upgrade this one."
+            f"{who}: version must be at most {newest}, got {shown(version)}; {what} was written by a newer "
+            "version of metricwise; upgrade metricwise."
         )
 
 
@@ -208,7 +210,7 @@ def check_keys(document: dict[str, Any], names: Sequence[str], who: str, field: 
             raise ValueError(f"{who}: {field} must have the field {name!r}, got {shown(sorted(document))}.")
     unknown = sorted(set(document) - set(names))
     if unknown:
-        raise ValueError(f"{who}: {field} must have only the fields {list(names)}, got {shown(unknown[0])} besides.")
+        raise ValueError(f"{who}: {field} must have only the fields {list(names)}, got also {shown(unknown[0])}.")
 
 
 def read_bool(value: Any, who: str, field: str) -> bool:
@@ -228,7 +230,7 @@ def read_int(value: Any, who: str, field: str) -> int:
 def read_list(value: Any, who: str, field: str) -> list[Any]:
     """Check that a field is a list that is not empty."""
     if not isinstance(value, list) or not value:
-        _refuse(who, field, "a list that is not empty", value)
+        _refuse(who, field, "a non-empty list", value)
     return value
 
 

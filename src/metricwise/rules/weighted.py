@@ -46,31 +46,37 @@ _OPTIONAL = ("abstain_label",)  # of rules that may abstain, and only of those: 
 
 @dataclass(frozen=True, eq=False)
 class WeightedRule:
-    """Predict, for each output, the class of least expected loss ``argmin_j sum_i L[i, j] * eta_i``.
+    """Rule that predicts, for each output, the class of least expected loss ``argmin_j sum_i L[i, j] * eta_i``.
 
-    Ties go to the lowest class. Equality compares what the rule decides, not `facts`: two equal rules may have been
-    fitted on different days.
+    Ties go to the lowest class. Two rules are equal if they decide alike; `facts` are not compared.
 
     Parameters
     ----------
     loss : Loss
-        Of leading size 1 (shared by all outputs) or M.
+        The loss, of leading size 1 (shared by all outputs) or M.
     classes : tuple of M ndarrays
         Label of each class, in column order.
     link : Link, optional
-        Recalibrates the probabilities first.
+        Recalibration that is applied to the probabilities first.
     multioutput : bool, default=False
-        Whether predictions are 2-D, as y was.
+        Whether predictions are 2-D, as for a 2-D y.
     normalize : bool, default=False
-        Whether `predict` takes scores and divides each row by its sum.
+        Whether `predict` divides each row of probabilities by its sum, so that scores are accepted.
     facts : mapping
-        Metric, average, versions, time of creation: whatever JSON can hold.
+        What is known about the rule, such as its metric, average, versions and time of creation, as JSON values.
     output_names : tuple of str, optional
-        Names of the outputs, which the columns of a multilabel data frame are matched to.
+        Names of the outputs, to which the columns of a multilabel data frame are matched.
     abstain_label : text, number or boolean, optional
-        What is predicted where the rule abstains; None: it never does. No class, and the same for all outputs. The loss
-        then has one more row and column: what it costs to abstain is the last column, behind the classes of each
-        output, and what stands in the row counts nowhere.
+        Label that is predicted if the rule abstains, which is not one of the classes and the same for all outputs;
+        None: it never abstains. The loss then has an additional row and column: the last column, after the classes of
+        each output, is the loss of abstaining, and the additional row is ignored.
+
+    See Also
+    --------
+    metricwise.optimize : Find the rule that maximises a metric.
+    load_rule : Load a rule from JSON.
+    MixtureRule : A randomised rule.
+    GroupedRule : A rule for each sensitive group.
 
     Examples
     --------
@@ -118,24 +124,24 @@ class WeightedRule:
     ) -> WeightedRule:
         """Return the rule that predicts the positive class of binary outputs above a threshold.
 
-        The positive class is predicted iff its probability exceeds the threshold, not at it, in float64. scikit-learn's
-        FixedThresholdClassifier predicts it at the threshold too: the rule that decides as it does at t has
-        ``np.nextafter(t, -np.inf)`` here, and `sklearn_threshold` goes the other way.
+        The positive class is predicted if and only if its probability, in float64, strictly exceeds the threshold.
+        scikit-learn's FixedThresholdClassifier also predicts it at the threshold: to decide as it does at t, use
+        ``np.nextafter(t, -np.inf)`` here; `sklearn_threshold` converts in the other direction.
 
         Parameters
         ----------
         thresholds : float, mapping, or sequence of M floats
-            In [0, 1]; -inf predicts the positive class always, inf never. A number is for one output. A mapping of
-            names of outputs to numbers, or a sequence, is for several, in the order of their columns; one is several
-            too, with a 2-D y. A mapping whose only key is one of the `classes` is for one output, with that class as
-            the positive one.
+            Thresholds in [0, 1]; -inf always predicts the positive class, inf never. A number is for a single output. A
+            mapping of output names to numbers, or a sequence, is for the outputs of a 2-D y, in the order of their
+            columns, even if there is only one. A mapping whose only key is one of the `classes` is for a single output,
+            with that class as the positive one.
         classes : array-like of 2 labels, or list of M such, optional
-            In column order, for all outputs or for each; 0 and 1 by default.
+            Class labels in column order, for all outputs or for each; 0 and 1 by default.
         pos_label : object, or list of M objects, optional
-            The positive class, for all outputs or for each. Needed for other labels than 0 and 1, -1 and 1, False and
-            True.
+            The positive class, for all outputs or for each. Required unless the labels are 0 and 1, -1 and 1, or False
+            and True.
         output_names : sequence of M str, optional
-            Names of the outputs in column order, where `thresholds` is a sequence, or a mapping in another order.
+            Names of the outputs in column order, if `thresholds` is a sequence, or a mapping in another order.
 
         Returns
         -------
@@ -143,8 +149,8 @@ class WeightedRule:
 
         See Also
         --------
-        from_weights : Any number of classes.
-        metricwise.evaluate : What the rule is worth, beside argmax or another rule.
+        from_weights : For any number of classes.
+        metricwise.evaluate : Evaluate the rule against argmax or another rule.
 
         Examples
         --------
@@ -165,7 +171,7 @@ class WeightedRule:
     def from_weights(
         cls, weights: Any, *, classes: Any = None, output_names: Sequence[str] | None = None
     ) -> WeightedRule:
-        """Return the rule that predicts the class of the largest weight times probability, ``argmax_j w_j * eta_j``.
+        """Return the rule that predicts the class with the largest weighted probability, ``argmax_j w_j * eta_j``.
 
         Ties go to the lowest class.
 
@@ -173,13 +179,13 @@ class WeightedRule:
         ----------
         weights : mapping or sequence
             For one output, a mapping of labels to non-negative weights, or K weights in the order of the classes. For
-            several, a mapping of their names to these or a sequence of one each, such as an array of shape (M, K), in
-            the order of their columns.
+            several outputs, a mapping of their names to such weights, or a sequence with one entry per output, such as
+            an array of shape (M, K), in the order of their columns.
         classes : array-like of K labels, or list of M such, optional
-            In column order, for all outputs or for each. By default the sorted labels of a mapping, which is the order
-            that scikit-learn has, and 0 to K - 1 for a sequence.
+            Class labels in column order, for all outputs or for each. By default, the sorted labels of a mapping, as in
+            scikit-learn, or 0 to K - 1 for a sequence.
         output_names : sequence of M str, optional
-            Names of the outputs in column order, where `weights` is a sequence, or a mapping in another order.
+            Names of the outputs in column order, if `weights` is a sequence, or a mapping in another order.
 
         Returns
         -------
@@ -187,8 +193,8 @@ class WeightedRule:
 
         See Also
         --------
-        from_thresholds : Binary outputs.
-        from_cut_points : Ordered classes.
+        from_thresholds : For binary outputs.
+        from_cut_points : For ordered classes.
 
         Examples
         --------
@@ -207,22 +213,25 @@ class WeightedRule:
     ) -> WeightedRule:
         """Return the rule that rounds the expected grade of ordered classes at cut points.
 
-        With the expected grade ``E = sum_j g_j * eta_j`` (over the sum of the row, which is 1 but for rounding) class j
-        is predicted where j cut points lie below E: ``np.digitize(E, cut_points, right=True)``. It is the weighted rule
-        of the loss ``L[i, j] = sum_{k <= j} (c_k - g_i)``, and what people tune for quadratic kappa.
+        With the expected grade ``E = sum_j g_j * eta_j`` (divided by the sum of the row, which is 1 up to rounding),
+        class j is predicted if j cut points lie below E: ``np.digitize(E, cut_points, right=True)``. This is the
+        weighted rule of the loss ``L[i, j] = sum_{k <= j} (c_k - g_i)``, and the kind of rule that is often tuned for
+        quadratic kappa.
 
         Parameters
         ----------
         cut_points : sequence of K - 1 floats
-            Ascending. A class between equal ones is never predicted, and -inf or inf cut off classes at the ends. For
-            several outputs, a mapping of their names to such sequences or a sequence of one each, in the order of their
-            columns.
+            Cut points in ascending order. A class between equal cut points is never predicted, and -inf or inf exclude
+            classes at the ends. For several outputs, a mapping of their names to such sequences, or a sequence with one
+            entry per output, in the order of their columns.
         grades : sequence of K floats, or sequence of M such, optional
-            What the classes are worth, ascending; 0 to K - 1 by default. Needed where `classes` are other numbers.
+            Numerical grades of the classes, in ascending order; 0 to K - 1 by default. Required if `classes` are other
+            numbers.
         classes : array-like of K labels, or list of M such, optional
-            In column order, from the lowest to the highest, for all outputs or for each; 0 to K - 1 by default.
+            Class labels in column order, from the lowest to the highest, for all outputs or for each; 0 to K - 1 by
+            default.
         output_names : sequence of M str, optional
-            Names of the outputs in column order, where `cut_points` is a sequence, or a mapping in another order.
+            Names of the outputs in column order, if `cut_points` is a sequence, or a mapping in another order.
 
         Returns
         -------
@@ -230,7 +239,7 @@ class WeightedRule:
 
         See Also
         --------
-        from_weights : Classes without an order.
+        from_weights : For classes without an order.
 
         Examples
         --------
@@ -266,15 +275,15 @@ class WeightedRule:
         Parameters
         ----------
         proba : array-like
-            In any shape that the rule was fitted on: (N,) or (N, K) for one output; (N, M), (N, M, K) or a list of M
-            arrays (N, K_m) for several. The columns of a data frame are matched by name. One row keeps its axis:
-            ``proba[:1]``, not ``proba[0]``. For a binary rule a 1-D array is always N probabilities of class 1; an
-            array of two that sum to 1 is read so with a warning, for it may be meant as one row of both classes. A Dask
-            array or data frame is predicted lazily.
+            Class probabilities, in any shape that `optimize` takes: (N,) or (N, K) for one output; (N, M), (N, M, K) or
+            a list of M arrays (N, K_m) for several. The columns of a data frame are matched by name. A single row must
+            keep its axis: ``proba[:1]``, not ``proba[0]``. For a binary rule, a 1-D array always holds N probabilities
+            of class 1; an array of two numbers that sum to 1 raises a warning, because it may be meant as one row with
+            both classes. For a Dask array or data frame, predictions are lazy.
 
         Returns
         -------
-        ndarray of shape (N,), or (N, M) if `multioutput`; of a Dask collection one with its chunks
+        ndarray of shape (N,), or (N, M) if `multioutput`; a Dask collection if proba is one
         """
         if is_lazy(proba):
             return predict_lazily(self.predict, self.schema, proba, "WeightedRule.predict")  # type: ignore[no-any-return]
@@ -287,7 +296,7 @@ class WeightedRule:
     def distribution(self, proba: Any) -> FloatArray:
         """Return the probability with which each class is predicted: 1 for the decision, 0 for the others.
 
-        A rule that may abstain has one more column for that, the last one.
+        A rule that may abstain has an additional last column for abstentions.
 
         Parameters
         ----------
@@ -337,9 +346,10 @@ class WeightedRule:
     def changes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Where binary outputs change their decision: three arrays of shape (M,), NaN for other outputs.
 
-        The decision at probability 0 of class 1, the decision at probability 1, and the largest probability that is
-        still decided as 0 is. Found with the kernel that predicts: for float64 probabilities of class 1 it is exact to
-        the last bit where both diagonal entries are negative and there is no link, else within rounding.
+        The decision if class 1 has probability 0, the decision if it has probability 1, and the largest probability
+        that still gets the former. They are found with the kernel that predicts: for float64 probabilities of class 1,
+        the result is exact to the last bit if both diagonal entries are negative and there is no link, and otherwise
+        within rounding.
         """
         result = (np.full(self.n_outputs, np.nan), np.full(self.n_outputs, np.nan), np.full(self.n_outputs, np.nan))
         binary = np.flatnonzero(self.schema.n_decisions == 2)
@@ -352,8 +362,8 @@ class WeightedRule:
     def thresholds(self) -> FloatArray:
         """For each output, t such that class 1 is predicted iff its raw probability exceeds t; of shape (M,).
 
-        -inf where class 1 is always predicted, inf where it never is, NaN where there is no such t: more than two
-        classes, class 1 predicted *below* some probability, or a rule that may abstain.
+        -inf if class 1 is always predicted, inf if it never is, NaN if there is no such t: with more than two classes,
+        if class 1 is predicted *below* some probability, or if the rule may abstain.
         """
         at_zero, at_one, last = self.changes
         constant = np.where(at_one == 1, -np.inf, np.where(at_one == 0, np.inf, np.nan))
@@ -361,16 +371,16 @@ class WeightedRule:
 
     @property
     def threshold(self) -> float | FloatArray | None:
-        """The threshold on the raw probability of class 1, which is predicted above it, not at it.
+        """The threshold on the raw probability of class 1, which is predicted strictly above it.
 
         A float for a single binary output, an array of shape (M,) for several, with -inf, inf and NaN as in
-        `thresholds`. None where no output has one.
+        `thresholds`. None if no output has a threshold.
         """
         return self._public(self.thresholds)
 
     @property
     def sklearn_threshold(self) -> float | FloatArray | None:
-        """The same for scikit-learn's FixedThresholdClassifier, which predicts class 1 *at* its threshold too."""
+        """The threshold for scikit-learn's FixedThresholdClassifier, which also predicts class 1 *at* its threshold."""
         return self._public(np.nextafter(self.thresholds, np.inf))
 
     def _public(self, thresholds: FloatArray) -> float | FloatArray | None:
@@ -382,9 +392,9 @@ class WeightedRule:
     def class_weight(self) -> FloatArray | None:
         """Weights w such that the rule is ``argmax_j w_j * eta_j``, of shape (K,), or (M, K) if `multioutput`.
 
-        A bias of the link multiplies them (but for probabilities below its floor). None where the rule has no such
-        form: a full loss, an offset that differs between three or more classes, a temperature other than 1, a rule that
-        may abstain. Padding has weight 0.
+        A bias of the link is included (except for probabilities below its floor). None if the rule has no such form:
+        with a full loss, an offset that differs between three or more classes, a temperature other than 1, or a rule
+        that may abstain. Padding has weight 0.
         """
         if (
             self.abstain_label is not None
@@ -410,13 +420,13 @@ class WeightedRule:
         return weight if self.multioutput else weight[0]
 
     def describe(self) -> str:
-        """Say in a few plain lines what the rule does."""
+        """Describe the rule in a few lines of plain English."""
         return describe_rule(self)
 
     # ---------------------------------------------------------------------------------------- copies and files
 
     def named(self, schema: Schema, link: Link | None, facts: Mapping[str, Any]) -> WeightedRule:
-        """Return a copy in the user's labels: solvers build rules whose labels are codes."""
+        """Return a copy with the user's labels; solvers build rules whose labels are codes."""
         return WeightedRule(
             self.loss,
             schema.classes,
@@ -429,12 +439,12 @@ class WeightedRule:
         )
 
     def with_facts(self, **facts: Any) -> WeightedRule:
-        """Return a copy that knows more of itself, such as ``date="2026-11-17"`` or who is to be asked.
+        """Return a copy with additional facts, such as ``date="2026-11-17"`` or a contact.
 
         Parameters
         ----------
         **facts
-            Whatever JSON can hold; they go beside the facts that are there, or in their place.
+            Any JSON values; they are added to the existing facts, or replace those of the same name.
 
         Returns
         -------
@@ -443,7 +453,7 @@ class WeightedRule:
         return replace(self, facts={**self.facts, **facts})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rule as JSON types; `from_dict` gives it back exactly."""
+        """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
         who = "WeightedRule.to_dict"
         return {
             "format": serialize.FORMAT,
@@ -456,7 +466,7 @@ class WeightedRule:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> WeightedRule:
-        """Return the rule of a document, every field of which is checked."""
+        """Return the rule from a dict written by `to_dict`; every field is checked."""
         who = "WeightedRule.from_dict"
         read = serialize.read_object(document, who, "the rule")
         serialize.check_fields(read, "weighted", _FIELDS, who, _OPTIONAL)
@@ -464,15 +474,15 @@ class WeightedRule:
         return rule_from_fields(shared_from_dict(read, who), read, facts, who)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the rule as JSON text; with `path`, also write it there, whole or not at all.
+        """Return the rule as JSON text; if `path` is given, also write it to that file, completely or not at all.
 
-        A file that is there keeps its permissions, a link stays a link, and a pipe or /dev/stdout is written into.
+        An existing file keeps its permissions, a symbolic link is followed, and a pipe or /dev/stdout is written to.
         """
         return serialize.dump(self.to_dict(), path)
 
     @classmethod
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> WeightedRule:
-        """Read a rule from a JSON file, or from JSON text. Nothing in it is run."""
+        """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
         who = "WeightedRule.from_json"
         document = serialize.parse(serialize.read_text(path_or_text, who), who)
         return cls.from_dict(serialize.read_object(document, who, "the rule"))
@@ -523,7 +533,7 @@ def _check(rule: WeightedRule) -> None:
     who, loss, link = "WeightedRule", rule.loss, rule.link
     distinct = {id(labels): labels for labels in rule.classes}.values()
     if not rule.classes or any(labels.ndim != 1 or len(labels) < 2 for labels in distinct):
-        raise ValueError(f"{who}: classes must hold one array of at least 2 labels per output.")
+        raise ValueError(f"{who}: classes must hold one array of at least 2 labels per output, got fewer.")
     for labels in distinct:
         if len(set(labels.tolist())) < len(labels):
             raise ValueError(f"{who}: classes must be distinct within an output, got {labels.tolist()}.")
@@ -533,14 +543,14 @@ def _check(rule: WeightedRule) -> None:
         check_abstain_label(rule.abstain_label, rule.classes, who)
     width = rule.schema.decision_width
     if loss.n_outputs not in (1, rule.n_outputs) or loss.n_classes != width:
-        wanted = f"{width} classes, as classes is" if rule.abstain_label is None else f"{width} decisions"
+        wanted = f"{width} classes, as in classes" if rule.abstain_label is None else f"{width} decisions"
         raise ValueError(
-            f"{who}: loss must be of {rule.n_outputs} outputs (or 1, shared) and {wanted}, got {loss.n_outputs} and "
+            f"{who}: loss must have {rule.n_outputs} outputs (or 1, shared) and {wanted}, got {loss.n_outputs} and "
             f"{loss.n_classes}."
         )
     if link is not None and link.bias.shape != (rule.n_outputs, rule.width):
         raise ValueError(
-            f"{who}: link must be of {rule.n_outputs} outputs and {rule.width} classes, as classes is, got "
+            f"{who}: link must have {rule.n_outputs} outputs and {rule.width} classes, as in classes, got "
             f"{link.n_outputs} and {link.n_classes}."
         )
     if rule.output_names is not None and len(rule.output_names) != rule.n_outputs:
