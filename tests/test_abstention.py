@@ -284,7 +284,7 @@ def test_outputs_of_different_classes_abstain_each_by_itself():
     np.testing.assert_array_equal(share[:, :, 4], predicted == -1)
     worth = np.where(predicted == -1, 0.7, predicted == y)
     assert solution.value == pytest.approx(worth.mean())
-    with pytest.raises(ValueError, match="abstain needs average='macro' where outputs have different numbers"):
+    with pytest.raises(ValueError, match="abstain needs average='macro' if outputs have different numbers"):
         mw.optimize([first, second], y, "accuracy", average="micro", abstain=0.3)
 
 
@@ -333,11 +333,11 @@ def test_the_label_by_default_is_that_of_its_kind(classes, label, kind):
     ("classes", "given", "message"),
     [
         ([-1, 1], None, "abstain_label must be given, for -1 is one of the classes"),
-        (["abstain", "act"], None, "abstain_label must be given, for 'abstain' is one of the classes"),
-        ([0, 1], 1, r"abstain_label must be none of the classes, \[0, 1\], got 1"),
+        (["abstain", "act"], None, "abstain_label must be given, because the default 'abstain' is one of the classes"),
+        ([0, 1], 1, r"abstain_label must not be one of the classes, \[0, 1\], got 1"),
         (["a", "b"], np.nan, "abstain_label must be text, a finite number or a boolean, got nan"),
         (["a", "b"], ["x"], r"abstain_label must be text, a finite number or a boolean, got \['x'\]"),
-        (np.array(["2024-01-01", "2024-01-02"], dtype="M8[D]"), None, "none goes without saying"),
+        (np.array(["2024-01-01", "2024-01-02"], dtype="M8[D]"), None, "there is no default for classes"),
     ],
 )
 def test_a_label_that_would_be_mistaken_is_refused(classes, given, message):
@@ -352,7 +352,7 @@ def test_labels_in_y_are_classes():
     y[0] = "abstain"
     with pytest.raises(ValueError, match="abstain"):
         mw.optimize(P, y, "accuracy", abstain=0.2, classes=["a", "b", "c"])
-    with pytest.raises(ValueError, match="y_true must hold classes only, got abstain_label, 'abstain'"):
+    with pytest.raises(ValueError, match="y_true must hold only classes, got the abstain_label 'abstain'"):
         mw.metrics.Accuracy().score(y, y, abstain_label="abstain")
 
 
@@ -364,7 +364,7 @@ def test_files_are_checked_and_old_ones_still_load():
     assert "abstain_label" not in plain  # files of rules that never abstain are as they were
     assert mw.load_rule(json.dumps(plain)).abstain_label is None
     for change, message in (
-        ({"abstain_label": 1}, "abstain_label must be none of the classes"),
+        ({"abstain_label": 1}, "abstain_label must not be one of the classes"),
         ({"abstain_label": [1]}, "abstain_label must be made of text, finite numbers or booleans"),
         ({"abstain_label": None}, "abstain_label must be made of"),
     ):
@@ -504,12 +504,18 @@ def test_estimators_predict_the_label_and_score_by_it():
         ({"abstain": True}, r"needs a bound on how often the rule abstains, subject_to='abstained <= 0.05'"),
         ({"abstain": True, "subject_to": "abstained <= 1"}, "needs a bound on how often"),
         ({"abstain": True, "subject_to": "abstained >= 0.1"}, "needs a bound on how often"),
-        ({"subject_to": "abstained <= 0.1"}, "rules abstain only where they may; give abstain=True"),
+        ({"subject_to": "abstained <= 0.1"}, "only for rules that may abstain; set abstain=True"),
         ({"abstain_label": "?"}, "abstain_label is only for rules that may abstain"),
         ({"metric": "macro_f1", "abstain": 0.1}, "a cost of abstaining needs a linear metric"),
-        ({"metric": "quadratic_kappa", "abstain": True, "subject_to": "abstained <= 0.1"}, "is at no distance"),
-        ({"metric": lambda C: C[0, 0], "abstain": True, "subject_to": "abstained <= 0.1"}, "says nothing of rows"),
-        ({"abstain": 0.1, "record": ["ordinal"]}, "says nothing of rows that are left undecided"),
+        (
+            {"metric": "quadratic_kappa", "abstain": True, "subject_to": "abstained <= 0.1"},
+            "is undefined for an abstention",
+        ),
+        (
+            {"metric": lambda C: C[0, 0], "abstain": True, "subject_to": "abstained <= 0.1"},
+            "does not define a value for undecided rows",
+        ),
+        ({"abstain": 0.1, "record": ["ordinal"]}, "does not define a value for undecided rows"),
         ({"abstain": 0.1, "solver": "sweep"}, "binary"),
     ],
 )

@@ -269,9 +269,9 @@ def test_what_needs_rows_in_memory_refuses_a_collection():
     eta, y = draw(100)
     lazy, labels = da.from_array(eta, chunks=30), da.from_array(y, chunks=30)
     rule = mw.optimize(eta, y, "macro_f1", **RECIPE).rule
-    with pytest.raises(TypeError, match=r"optimize: y must be in memory here, got a Dask Array; pass y.compute\(\)"):
+    with pytest.raises(TypeError, match=r"optimize: y must be in memory, got a Dask Array; pass y.compute\(\)"):
         mw.optimize(eta, labels, "macro_f1")
-    with pytest.raises(TypeError, match=r"evaluate: proba must be in memory here"):
+    with pytest.raises(TypeError, match=r"evaluate: proba must be in memory"):
         mw.evaluate(rule, lazy, y, ["accuracy"])
-    with pytest.raises(TypeError, match=r"WeightedRule.distribution: proba must be in memory here"):
+    with pytest.raises(TypeError, match=r"WeightedRule.distribution: proba must be in memory"):
         rule.distribution(lazy)

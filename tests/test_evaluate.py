@@ -420,7 +420,7 @@ def test_a_positive_class_is_for_metrics_that_want_one():
     rule = WeightedRule.from_thresholds({"fraud": 0.3}, classes=["fine", "fraud"])
     found = mw.evaluate(rule, proba, y, ["f1", "accuracy"], pos_label="fraud")
     assert found.to_dict() == mw.evaluate(RULE, proba, codes, ["f1", "accuracy"]).to_dict()
-    with pytest.raises(ValueError, match="nothing says which of the classes 'fine' and 'fraud'"):
+    with pytest.raises(ValueError, match="it is ambiguous which of the classes 'fine' and 'fraud'"):
         mw.evaluate(rule, proba, y, "f1")
     first = WeightedRule.from_thresholds({"fine": 0.6}, classes=["fine", "fraud"])
     recall = mw.evaluate(first, proba, y, "recall", pos_label="fine")["recall"].value.estimate
@@ -489,12 +489,12 @@ SEVERAL, LABELS = labels_of(n=50)
         (
             (RULE, PROBA, Y, ["mcc"]),
             {"pos_label": 1},
-            "^evaluate: pos_label is for metrics of one class that do not name",
+            "^evaluate: pos_label is only for metrics of one class that do not name",
         ),
         ((RULE, PROBA, Y, "f1"), {"average": "mean"}, "^evaluate: average must be 'micro'"),
         ((RULE, PROBA, Y, "f1"), {"zero_division": 2}, r"^evaluate: zero_division must be a number in \[0, 1\]"),
         ((RULE, PROBA, Y, "f1"), {"sample_weight": [1]}, r"^evaluate: sample_weight must have shape \(50,\)"),
-        ((RULE, PROBA, Y, "f1"), {"groups": np.zeros(50)}, "^evaluate: groups must name two groups or more"),
+        ((RULE, PROBA, Y, "f1"), {"groups": np.zeros(50)}, "^evaluate: groups must contain at least two groups"),
         ((RULE, PROBA, Y, "f1"), {"groups": Y, "time": PROBA}, "^evaluate: groups and time cannot both be given"),
     ],
 )

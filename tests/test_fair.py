@@ -494,8 +494,8 @@ P4, Y4, G4 = [0.2, 0.6, 0.4, 0.8], [0, 1, 0, 1], ["a", "a", "b", "b"]
         ({"subject_to": "accuracy >= 0.5 in every group"}, "is about groups; give sensitive_features"),
         ({"group_aware": False}, "group_aware is False; give sensitive_features"),
         ({"sensitive_features": G4, "group_aware": "no"}, "group_aware must be True or False, got 'no'"),
-        ({"sensitive_features": ["a"] * 4}, r"must name two groups or more, got \['a'\] only"),
-        ({"sensitive_features": ["a", None, "b", "b"]}, "must be known of every row, got a missing value in row 1"),
+        ({"sensitive_features": ["a"] * 4}, r"must contain at least two groups, got only \['a'\]"),
+        ({"sensitive_features": ["a", None, "b", "b"]}, "must be known for every row, got a missing value in row 1"),
         ({"sensitive_features": ["a", "b"]}, r"one value per row, .*, of 4 rows, got shape \(2,\)"),
         ({"sensitive_features": G4, "prior": [0.5, 0.5]}, "prior and sensitive_features cannot both be given"),
         (
@@ -511,7 +511,7 @@ P4, Y4, G4 = [0.2, 0.6, 0.4, 0.8], [0, 1, 0, 1], ["a", "a", "b", "b"]
         ({"sensitive_features": G4, "subject_to": "demographic_parity[2] <= 0.1"}, "names the class 2"),
         (
             {"sensitive_features": G4, "subject_to": "demographic_parity <= 0.1 in every group"},
-            "no group behind a gap",
+            "no group after a gap",
         ),
     ],
 )

@@ -39,7 +39,7 @@ def test_groups_of_any_kind_are_read_alike(names):
         pd.Series([("tuple", name) for name in names]),
     ):
         if len(set(names)) == 1:
-            with pytest.raises(ValueError, match="groups must name two groups or more"):
+            with pytest.raises(ValueError, match="groups must contain at least two groups"):
                 read_groups(given_groups, len(names))
             continue
         codes = read_groups(given_groups, len(names))
@@ -89,34 +89,37 @@ ERRORS = [
         {"groups": [[1], [2, 3], [4], [5]]},
         r"groups must hold one value per row, got \[\[1\], \[2, 3\], \[4\], \[5\]\]\.",
     ),
-    ({"groups": [1, 1, 1, 1]}, r"two groups or more, .*; got one\. Leave groups out if rows are independent\."),
-    ({"groups": [1, np.nan, 2, 2]}, r"groups must be known of every row, got a missing value in row 1; leave such"),
-    ({"groups": ["a", "b", None, "b"]}, r"groups must be known of every row, got a missing value in row 2;"),
+    ({"groups": [1, 1, 1, 1]}, r"at least two groups, .*, got one; leave groups out if rows are independent\."),
+    ({"groups": [1, np.nan, 2, 2]}, r"groups must be known for every row, got a missing value in row 1; drop such"),
+    ({"groups": ["a", "b", None, "b"]}, r"groups must be known for every row, got a missing value in row 2;"),
     (
         {"groups": pd.Series(["a", "b", "b", pd.NA])},
-        r"groups must be known of every row, got a missing value in row 3;",
+        r"groups must be known for every row, got a missing value in row 3;",
     ),
-    ({"groups": pd.Series([pd.NA, 1, 2, 3], dtype="Int64")}, r"known of every row, got a missing value in row 0;"),
-    ({"groups": np.ma.masked_equal([1, 2, 3, 4], 3)}, r"known of every row, got a missing value in row 2;"),
-    ({"groups": NAT}, r"groups must be known of every row, got a missing value in row 1;"),
+    ({"groups": pd.Series([pd.NA, 1, 2, 3], dtype="Int64")}, r"known for every row, got a missing value in row 0;"),
+    ({"groups": np.ma.masked_equal([1, 2, 3, 4], 3)}, r"known for every row, got a missing value in row 2;"),
+    ({"groups": NAT}, r"groups must be known for every row, got a missing value in row 1;"),
     ({"groups": np.array([{}, 1, 2, 3], dtype=object)}, r"groups must hold names or numbers, got \{\}\."),
     ({"time": [1, 2, 3]}, r"time must have shape \(4,\), one per row, got \(3,\)\."),
-    ({"time": [2, 2, 2, 2]}, r"time must hold two times or more, got one; leave time out if rows have no order\."),
-    ({"time": [1, 2, np.nan, 4]}, r"time must be known of every row, got a missing value in row 2;"),
-    ({"time": NAT}, r"time must be known of every row, got a missing value in row 1;"),
-    ({"time": [ZONED, None, ZONED, ZONED]}, r"time must be known of every row, got a missing value in row 1;"),
-    ({"time": ["a", "b", "c", "d"]}, r"time must hold numbers or dates, got 'a'; make dates of text, as pandas\."),
-    ({"time": pd.Series(["2024-01-01"] * 4)}, r"time must hold numbers or dates, got '2024-01-01'; make dates of"),
+    (
+        {"time": [2, 2, 2, 2]},
+        r"time must hold at least two different times, got one; leave time out if rows have no order\.",
+    ),
+    ({"time": [1, 2, np.nan, 4]}, r"time must be known for every row, got a missing value in row 2;"),
+    ({"time": NAT}, r"time must be known for every row, got a missing value in row 1;"),
+    ({"time": [ZONED, None, ZONED, ZONED]}, r"time must be known for every row, got a missing value in row 1;"),
+    ({"time": ["a", "b", "c", "d"]}, r"time must hold numbers or dates, got 'a'; convert text to dates, as pandas\."),
+    ({"time": pd.Series(["2024-01-01"] * 4)}, r"time must hold numbers or dates, got '2024-01-01'; convert text to"),
     ({"time": [True, False, True, False]}, r"time must hold numbers or dates, got True;"),
     ({"time": [ZONED, ZONED.replace(tzinfo=None)] * 2}, r"dates that all have a time zone, or none, got both\."),
     ({"time": np.array([(1,), 2, 3, [4]], dtype=object)}, r"time must hold numbers or dates, got \(1,\)\."),
-    ({"groups": [1, 1, 2, 2], "time": [1, 2, 3, 4]}, r"groups and time cannot both be given: .* Leave out time if"),
+    ({"groups": [1, 1, 2, 2], "time": [1, 2, 3, 4]}, r"groups and time cannot both be given, .* leave out time if"),
     ({"weight_kind": "count"}, r"weight_kind must be 'importance' or 'frequency', got 'count'\."),
     ({"weight_kind": None}, r"weight_kind must be 'importance' or 'frequency', got None\."),
     ({"weight_kind": "frequency"}, r"weight_kind='frequency' is for sample_weight, which is not given; leave it out\."),
     (
         {"weight_kind": "frequency", "sample_weight": [1, 2.5, 1, 1]},
-        r"sample_weight must hold whole numbers where .*, got 2\.5; use 'importance' for other weights\.",
+        r"sample_weight must hold whole numbers if .*, got 2\.5; use 'importance' for other weights\.",
     ),
 ]
 

@@ -95,16 +95,16 @@ def test_a_code_for_missing_labels(gap, values):
     assert solution.value == pytest.approx(WITH_GAPS.value)
     assert solution.rule.classes[0].tolist() == values
     with pytest.raises(
-        ValueError, match=r"optimize: y has 4 distinct labels .* where proba has 3 classes; pass classes="
+        ValueError, match=r"optimize: y has 4 distinct labels .*, but proba has 3 classes; pass classes="
     ):
         solve(PROBA, gappy(values, gap))
 
 
 def test_minus_one_is_a_class_unless_said_otherwise():
     assert solve(POSITIVE, 2 * BINARY - 1, "f1").rule.classes[0].tolist() == [-1, 1]
-    with pytest.raises(ValueError, match="If -1 stands for a missing label, pass missing=-1"):
+    with pytest.raises(ValueError, match="If -1 marks missing labels, pass missing=-1"):
         solve(PROBA, GAPS)
-    with pytest.raises(ValueError, match=r"must hold only the classes \[0, 1, 2\], got -1; missing labels are NaN"):
+    with pytest.raises(ValueError, match=r"must hold only the classes \[0, 1, 2\], got -1; missing labels must be NaN"):
         solve(PROBA, GAPS, classes=[0, 1, 2])
 
 
@@ -129,7 +129,7 @@ def test_classes_that_do_not_occur():
     y = np.where(Y == 2, 1, Y)
     assert solve(PROBA, y).rule.classes[0].tolist() == [0, 1, 2]
     assert solve(PROBA, NAMES[y], classes=["a", "b", "c"]).value == solve(PROBA, y).value
-    with pytest.raises(ValueError, match=r"y has 2 distinct labels \['a', 'b'\] where proba has 3 classes"):
+    with pytest.raises(ValueError, match=r"y has 2 distinct labels \['a', 'b'\], but proba has 3 classes"):
         solve(PROBA, NAMES[y])
 
 
@@ -302,7 +302,7 @@ def test_numbered_columns_beside_the_same_classes_in_another_order_are_refused()
     """Columns 0, 1, 2 are those of a frame without names, or the classes 2, 1, 0 by name: nobody can tell."""
     rule = solve(PROBA, Y, classes=[2, 1, 0]).rule
     frame = pd.DataFrame(PROBA)
-    message = r"the columns of proba are named \[0, 1, 2\], which may be their positions or the classes \[2, 1, 0\]"
+    message = r"the columns of proba are named \[0, 1, 2\], which may be positions, or the classes \[2, 1, 0\]"
     with pytest.raises(ValueError, match=rf"WeightedRule\.predict: {message}"):
         rule.predict(frame)
     with pytest.raises(ValueError, match=f"optimize: {message}"):

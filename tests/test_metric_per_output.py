@@ -496,21 +496,25 @@ def test_regret_takes_a_metric_for_each_output():
             r"\['grade', 'spam', 'topic'\], got 'spm'. Did you mean 'spam'",
         ),
         ({"grade": "qwk", "x": "f1", "topic": "qwk"}, {}, r"got 'x'\.$"),
-        (["qwk", "f1"], {}, r"metric as a list must hold one for each of the 3 outputs, got 2: \['qwk', 'f1'\]"),
-        ([], {}, r"must hold one for each of the 3 outputs, got 0"),
+        (["qwk", "f1"], {}, r"metric as a list must hold one metric for each of the 3 outputs, got 2: \['qwk', 'f1'\]"),
+        ([], {}, r"must hold one metric for each of the 3 outputs, got 0"),
         (["qwk", "f1", "f2_macr"], {}, r"'f2_macr' is not known; did you mean .* \(topic\)"),
         (["qwk", "f1", "f1"], {}, r"'f1' is about one class, .* \(topic\)"),
-        (["qwk", "f1", "roc_auc"], {}, r"'roc_auc' is no function .* \(topic\)"),
+        (["qwk", "f1", "roc_auc"], {}, r"'roc_auc' is not a function .* \(topic\)"),
         (["qwk", "f1", "f1_samples"], {}, r"'f1_samples' is for multilabel targets.* \(topic\)"),
-        (["qwk", "f1", mw.make_scorer("qwk", average="micro")], {}, r"average='micro' of its own.* \(topic\)"),
+        (["qwk", "f1", mw.make_scorer("qwk", average="micro")], {}, r"fixes average='micro'.* \(topic\)"),
         (["qwk", "f1", "qwk"], {"average": "micro"}, r"average must be 'macro' or None .* got 'micro'"),
         (["qwk", "f1", "qwk"], {"average": "instance"}, r"average must be 'macro' or None .* got 'instance'"),
         (
             ["qwk", "f1", "qwk"],
             {"pos_label": ["x", 1]},
-            r"pos_label must be one label, or a list of one for each of the 3",
+            r"pos_label must be one label, or a list with one for each of the 3",
         ),
-        (["qwk", "accuracy", "qwk"], {"pos_label": 1}, r"pos_label is for metrics of one class.* none of these"),
+        (
+            ["qwk", "accuracy", "qwk"],
+            {"pos_label": 1},
+            r"pos_label is only for metrics of one class.* none of the metrics",
+        ),
         (["qwk", "f1", "qwk"], {"pos_label": "spam"}, r"'spam'.*\(output 1\)"),
     ],
 )
@@ -537,9 +541,9 @@ def test_names_of_averages_over_outputs_are_refused_on_multilabel(name):
 @pytest.mark.parametrize("metric", [["f1"], {"a": "f1"}, ["f1", "f1"]])
 def test_one_output_has_one_metric(metric):
     proba, y = drawn(30, (2,))
-    with pytest.raises(ValueError, match="optimize: metric must be one metric where there is one output, got"):
+    with pytest.raises(ValueError, match="optimize: metric must be a single metric if there is one output, got"):
         mw.optimize(proba[0], y["a"], metric)
-    with pytest.raises(ValueError, match="optimize: metric must be one metric where there is one output, got"):
+    with pytest.raises(ValueError, match="optimize: metric must be a single metric if there is one output, got"):
         mw.optimize(proba[0], None, metric)
 
 
@@ -552,7 +556,7 @@ def test_a_column_of_one_output_takes_a_list_of_one():
 def test_outputs_without_names_go_by_position():
     proba, y = drawn(32, (3, 2))
     with pytest.raises(
-        ValueError, match="keys, 0 to 1, for they have no distinct names here, got 'a'; give y as a data"
+        ValueError, match="keys, 0 to 1, because the outputs have no distinct names, got 'a'; pass y as a data"
     ):
         mw.optimize(proba, y.to_numpy(), {"a": "qwk", "b": "f1"})
     with pytest.raises(ValueError, match="name each output once, got 1 twice"):

@@ -15,7 +15,7 @@ def test_a_label_at_different_positions_is_refused_under_micro():
     y = np.array([["no", "yes"], ["yes", "no"]])
     metric = mw.metrics.FBeta(pos_label="yes")
     classes = [["no", "yes"], ["yes", "no"]]
-    with pytest.raises(ValueError, match="FBeta: a class given by label must stand at the same position"):
+    with pytest.raises(ValueError, match="FBeta: a class given by label must have the same position"):
         mw.optimize(proba, y, metric, classes=classes, average="micro", **FIXED)
     macro = mw.optimize(proba, y, metric, classes=classes, average="macro", **FIXED)
     swapped = [proba[0], proba[1][:, ::-1]]

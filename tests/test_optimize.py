@@ -66,20 +66,20 @@ BAD = {
     "proba 3-D": (
         (np.ones((12, 1, 2)) / 2, B, "f1"),
         {},
-        r"optimize: proba must have shape \(N,\) or \(N, K\) where y is 1-D",
+        r"optimize: proba must have shape \(N,\) or \(N, K\) if y is 1-D",
     ),
     "proba 4-D": ((np.ones((12, 1, 2, 2)), YL, "f1"), {}, "optimize: proba must have shape"),
-    "proba 1-D": ((P, YL, "f1"), {}, "optimize: proba must be 2-D or 3-D where y is 2-D"),
+    "proba 1-D": ((P, YL, "f1"), {}, "optimize: proba must be 2-D or 3-D if y is 2-D"),
     "proba one class": (
         (np.ones((12, 2, 1)), YL[:, :2], "accuracy"),
         {},
         "optimize: proba must have at least 2 classes",
     ),
-    "proba list rows": (([LISTED[0], LISTED[1][:5]], Y2, "kappa"), {}, r"equally many rows, got \[12, 5\]"),
+    "proba list rows": (([LISTED[0], LISTED[1][:5]], Y2, "kappa"), {}, r"same number of rows, got \[12, 5\]"),
     "proba list length": (
         ([*LISTED, LISTED[0]], Y2, "kappa"),
         {},
-        "optimize: y must have one column per output, 3 by proba",
+        "optimize: y must have one column for each of the 3 outputs of proba",
     ),
     "proba list for one": (
         (LISTED, B, "kappa"),
@@ -101,7 +101,11 @@ BAD = {
         {"normalize": True},
         "optimize: normalize=True needs a score for every class",
     ),
-    "normalize zeros": ((PROBA * 0, Y, "kappa"), {"normalize": True}, "optimize: with normalize=True, scores must be"),
+    "normalize zeros": (
+        (PROBA * 0, Y, "kappa"),
+        {"normalize": True},
+        "optimize: with normalize=True, the scores in proba must be",
+    ),
     "normalize word": (
         (PROBA, Y, "kappa"),
         {"normalize": "yes"},
@@ -118,7 +122,11 @@ BAD = {
         {},
         r"y must be 1-D for a single output, .* got y of shape .12, 1.; pass y.ravel..",
     ),
-    "y columns": ((ML, YL[:, :2], "f1"), {}, "optimize: y must have one column per output, 3 by proba, got 2"),
+    "y columns": (
+        (ML, YL[:, :2], "f1"),
+        {},
+        "optimize: y must have one column for each of the 3 outputs of proba, got 2",
+    ),
     "y one class": ((PROBA, Y * 0, "kappa"), {}, "optimize: y must have at least two classes, got only 0."),
     "y one word": (
         (P, ["a"] * 12, "f1"),
@@ -215,18 +223,18 @@ BAD = {
         {"prior": [0.5, 0.5]},
         "optimize: prior must have one share per class, 3 for output 0",
     ),
-    "prior text": ((PROBA, Y, "kappa"), {"prior": "abc"}, "optimize: prior must be a list of the shares"),
+    "prior text": ((PROBA, Y, "kappa"), {"prior": "abc"}, "optimize: prior must be a list of class shares"),
     "prior words": ((PROBA, Y, "kappa"), {"prior": ["a", "b", "c"]}, "optimize: prior must hold numbers"),
-    "prior empty": ((PROBA, Y, "kappa"), {"prior": []}, "optimize: prior must be a list of the shares"),
+    "prior empty": ((PROBA, Y, "kappa"), {"prior": []}, "optimize: prior must be a list of class shares"),
     "prior nan": ((P, B, "f1"), {"prior": np.nan}, "optimize: prior must be non-negative and sum to 1"),
     "prior rows": (
         (LISTED, Y2, "kappa"),
         {"prior": [[0.5, 0.5]], "average": "macro"},
-        "optimize: prior must be given once or for each of 2 outputs",
+        "optimize: prior must be given once, or for each of the 2 outputs",
     ),
     # metrics
     "metric none": ((P, B, None), {}, "metric: must be a name, a Metric, a scorer, a function"),
-    "metric class": ((P, B, mw.metrics.FBeta), {}, "metric: give a metric, not its class"),
+    "metric class": ((P, B, mw.metrics.FBeta), {}, "metric: must be a metric object, got its class"),
     "metric typo": ((P, B, "kapa"), {}, "metric: 'kapa' is not known; did you mean 'kappa'"),
     "metric of one class": ((PROBA, Y, "f1"), {}, "metric: 'f1' is about one class"),
     "metric label": (

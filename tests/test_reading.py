@@ -258,12 +258,12 @@ def test_missing_probabilities_say_where(columns):
     proba = pd.DataFrame(PROBA, columns=columns).astype("Float64")
     proba.iloc[[7, 9], 1] = pd.NA
     with pytest.raises(
-        ValueError, match=r"optimize: proba must be finite, got NA in row 7; a probability must not be missing"
+        ValueError, match=r"optimize: proba must be finite, got NA in row 7; probabilities must not be missing"
     ):
         solve(proba, CODES)
     with pytest.raises(ValueError, match=r"predict: proba must be finite, got NA in row 7"):
         solve(PROBA, CODES).rule.predict(proba)
-    with pytest.raises(ValueError, match="got NaN or infinity in row 1; a probability must not be missing"):
+    with pytest.raises(ValueError, match="got NaN or infinity in row 1; probabilities must not be missing"):
         solve(pd.Series([0.5, pd.NA, 0.5], dtype="Float64"), [0, 1, 1], "f1")
 
 
@@ -314,7 +314,7 @@ def test_one_row_says_what_to_do():
     labels = solve(PROBA, y, "f1", average="macro").rule
     with pytest.raises(ValueError, match=r"shape \(N, 3\) or \(N, 3, 2\), .* got shape \(3,\); .*row\.reshape\(1, 3\)"):
         labels.predict(PROBA[0])
-    with pytest.raises(ValueError, match=r"got shape \(3, 2\); one row has shape"):
+    with pytest.raises(ValueError, match=r"got shape \(3, 2\); a single row must have shape"):
         labels.predict(np.column_stack([1 - PROBA[0], PROBA[0]]))
     cube = np.stack([PROBA, PROBA, PROBA], axis=1)
     outputs = solve(cube, np.column_stack([CODES] * 3)).rule
@@ -324,7 +324,8 @@ def test_one_row_says_what_to_do():
         [PROBA, PROBA[:, :2] / PROBA[:, :2].sum(1, keepdims=True)], np.column_stack([CODES, CODES > 1]), average="macro"
     ).rule
     with pytest.raises(
-        ValueError, match=r"got shapes \[\(3,\), \(2,\)\], as one row has; .*: \[p\[None\] for p in proba\]"
+        ValueError,
+        match=r"got shapes \[\(3,\), \(2,\)\], which look like a single row; .*: \[p\[None\] for p in proba\]",
     ):
         unequal.predict([PROBA[0], np.array([0.5, 0.5])])
 

@@ -114,8 +114,8 @@ def test_nothing_is_recorded_unless_asked_for():
     ("record", "message"),
     [
         ("precision", r"record must be a list of metrics, such as \['precision', 'recall'\].*got 'precision'"),
-        (["f1", "f1"], "record: 'f1' names two metrics; give a dict"),
-        ([lambda C: 0.0, lambda C: 1.0], "record: 'function' names two metrics"),
+        (["f1", "f1"], "record: 'f1' is the name of two metrics; pass a dict"),
+        ([lambda C: 0.0, lambda C: 1.0], "record: 'function' is the name of two metrics"),
         ({"score": "f1"}, "record: 'score' is a column of the table of candidates"),
         ({1: "f1"}, "record must name metrics by strings, got 1"),
         (["roc_auc"], "judges the order of the scores"),
@@ -169,5 +169,5 @@ def test_a_metric_that_cannot_be_recorded_costs_no_fits():
             raise AssertionError("fitted")
 
     X, y = study()
-    with pytest.raises(ValueError, match="MetricOptimalClassifierCV: record: 'f1' names two metrics"):
+    with pytest.raises(ValueError, match="MetricOptimalClassifierCV: record: 'f1' is the name of two metrics"):
         mw.MetricOptimalClassifierCV(Costly(), metric="f1", record=["f1", "f1"]).fit(X, y)

@@ -130,9 +130,9 @@ def test_missing_labels_cost_nothing():
     ("cost", "options", "message"),
     [
         (lambda c, w: c[:5], {}, r"cost must have shape \(300, 3\) or \(300, 3, 3\), for each row and true class, got"),
-        (lambda c, w: np.ones((3, 3)), {}, r"a table for all rows is metrics.Cost\(cost\)"),
+        (lambda c, w: np.ones((3, 3)), {}, r"for one table for all rows, use metric=metrics.Cost\(cost\)"),
         (lambda c, w: w, {}, r"got \(300, 3, 4\)"),
-        (lambda c, w: c, {"abstain": True}, r"the last column is what an abstention costs, or give abstain= the cost"),
+        (lambda c, w: c, {"abstain": True}, r"the last column is the cost of abstaining, or set abstain= to the cost"),
         (lambda c, w: w, {"abstain": 0.2}, r"got \(300, 3, 4\)"),
         (lambda c, w: np.where(c > 5, np.nan, c), {}, "cost must be finite, got NaN or infinity in row"),
         (lambda c, w: "dear", {}, "cost must be an array of numbers, got str"),
@@ -166,7 +166,9 @@ def test_one_output_only():
 def test_predict_refuses_costs_that_are_missing_or_of_another_shape():
     P, y, wrong, wide = drawn(7)
     rule = mw.optimize(P, y, "cost", cost=wrong).rule
-    with pytest.raises(ValueError, match=r"CostRule.predict: cost must be given: what decisions about each of the 300"):
+    with pytest.raises(
+        ValueError, match=r"CostRule.predict: cost must give the costs of decisions about each of the 300"
+    ):
         rule.predict(P)
     with pytest.raises(ValueError, match=r"CostRule.predict: cost must have shape \(300, 3\)"):
         rule.predict(P, cost=wrong[:-1])
@@ -189,7 +191,7 @@ def test_files_are_checked():
     for change, message in (
         ({"classes": [[0, 1, 2], [0, 1]]}, "classes must be of one output|multioutput must be"),
         ({"abstain_cost": "dear"}, "abstain_cost must be made of numbers"),
-        ({"abstain_label": 2}, "abstain_label must be none of the classes"),
+        ({"abstain_label": 2}, "abstain_label must not be one of the classes"),
         ({"kind": "costs"}, "kind must be 'weighted', 'mixture', 'grouped' or 'row_costs', got 'costs'"),
         ({"more": 1}, "must have only the fields"),
     ):
@@ -212,7 +214,7 @@ def test_estimators_take_costs_to_fit_predict_and_score():
     assert model.score(X, y, cost=cost) == pytest.approx(-np.mean(paid(cost, y, predicted)))
     assert predicted.tolist() == model.rule_.predict(model.predict_proba(X), cost=cost).tolist()
     assert model.decision_distribution(X, cost=cost).argmax(axis=1).tolist() == predicted.tolist()
-    with pytest.raises(ValueError, match="cost must be given"):
+    with pytest.raises(ValueError, match="cost must give the costs"):
         model.predict(X)
     with pytest.raises(ValueError, match=r"MetricOptimalClassifierCV: cost must have shape \(400, 3\)"):
         mw.MetricOptimalClassifierCV(LogisticRegression(), metric="cost").fit(X, y, cost=cost[:-1])

@@ -162,7 +162,7 @@ def test_bad_files_are_refused(document, field, value, message):
 
 
 def test_fields_are_those_that_are_known(document):
-    with pytest.raises(ValueError, match=r"the solution must have only the fields .*got 'code' besides"):
+    with pytest.raises(ValueError, match=r"the solution must have only the fields .*got also 'code'"):
         mw.load_solution(json.dumps({**document, "code": "print()"}))
     for name in document:
         less = {key: value for key, value in document.items() if key != name}

@@ -630,10 +630,10 @@ def test_what_a_rule_knows_of_its_promises(tmp_path):
             "precision >= 90",
             "'precision >= 90' can never be satisfied: precision is at most 1; write 90 % if you mean a percentage",
         ),
-        ("accuracy", "0.6 <= precision <= 0.4", "the lower bound must not be above the upper one"),
+        ("accuracy", "0.6 <= precision <= 0.4", "the lower bound must not exceed the upper one"),
         ("accuracy", "g_mean <= 0.5", "bounds g_mean from above, which is concave"),
         ("accuracy", "mcc >= 0.5", "bounds mcc, which is neither a ratio of linear metrics nor concave"),
-        ("accuracy", "roc_auc >= 0.5", "'roc_auc' is no function of the confusion matrix"),
+        ("accuracy", "roc_auc >= 0.5", "'roc_auc' is not a function of the confusion matrix"),
         ("accuracy", "recal >= 0.5", r"'recal' is not known; did you mean 'recall'.*\n    recal >= 0.5\n    \^"),
         (
             "accuracy",
@@ -813,7 +813,7 @@ def test_a_name_that_scikit_learn_means_of_whole_rows_is_refused():
     p = rng.random((200, 3))
     y = (rng.random((200, 3)) < p).astype(int)
     with pytest.raises(
-        ValueError, match=r"'accuracy >= 0.5': on multilabel scikit-learn's 'accuracy'.*hamming_accuracy"
+        ValueError, match=r"'accuracy >= 0.5': for multilabel targets, scikit-learn's 'accuracy'.*hamming_accuracy"
     ):
         mw.optimize(p, y, "f1", subject_to="accuracy >= 0.5")
     kept = mw.optimize(p, y, "f1", subject_to="hamming_accuracy >= 0.7", confidence=None)

@@ -148,7 +148,7 @@ def test_binary_with_one_column(tmp_path):
     pq.write_table(pa.table({"score": p, "label": y}), tmp_path / "a.parquet")
     table = mw.Table(tmp_path / "a.parquet", proba="score")
     assert mw.optimize(table, "label", "f1", pos_label="fraud", **RECIPE).value == whole.value
-    with pytest.raises(ValueError, match=r"nothing says which of 'fine' and 'fraud' the single column"):
+    with pytest.raises(ValueError, match=r"it is ambiguous which of 'fine' and 'fraud' the single column"):
         mw.optimize(table, "label", "f1", **RECIPE)
 
 

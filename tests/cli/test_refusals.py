@@ -68,7 +68,7 @@ WRONG = {
     + " --pos-label 0 --pos-label 1": "--pos-label must be given once, or for each of 1 targets",
     "fit binary.csv " + FIT + " --separator ;": "one column only|no column",
     "fit three.csv --metric f1 --target truth -o new.json": "name the class: --pos-label CLASS",
-    "fit three.csv --metric ordinal --target truth -o new.json": "goes by the order of the classes.*--classes",
+    "fit three.csv --metric ordinal --target truth -o new.json": "depends on the order of the classes.*--classes",
     "fit three.csv --metric accuracy --target truth --classes low,mid -o new.json": "of 'truth', and lacks 'urgent'",
     "fit three.csv --metric accuracy --target truth --target id -o new.json": "named like 'truth=urgent'",
     "fit three.csv --metric accuracy --target low -o new.json": "no columns hold the probabilities of 'low'",
@@ -79,7 +79,7 @@ WRONG = {
     "fit three.csv --metric accuracy --target truth --subject-to recall>0.5 -o new.json": "--subject-to: .*'>=' or",
     "apply nowhere.json three.csv": "nowhere.json: there is no such file",
     "apply three.csv three.csv": "three.csv: this is no rule of metricwise: the rule must be JSON",
-    "apply three.json binary.csv": "they are to be named like the classes, 'low', 'mid', 'urgent',",
+    "apply three.json binary.csv": "they must be named like the classes, 'low', 'mid', 'urgent',",
     "apply binary.json three.csv": "no columns hold the probabilities",
     "apply three.json three.csv --keep nothing": "there is no column 'nothing'",
     "apply three.json three.csv -o three.csv": "three.csv: the file exists",
@@ -164,7 +164,7 @@ def test_two_prefixes_are_asked_about(folder):
     both = {f"{model}_{k}": [0.5] * len(frame) for model in ("forest", "boosted") for k in (0, 1)}
     write(frame.drop(columns="score").assign(**both), folder / "both.csv")
     said = refused(folder, "fit both.csv --metric f1 --target fraud -o new.json")
-    assert "begin with 'boosted_' or 'forest_'; say which by --proba-prefix" in said
+    assert "begin with 'boosted_' or 'forest_'; choose one with --proba-prefix" in said
     done("fit", "both.csv", "--metric", "f1", "--target", "fraud", "--proba-prefix", "forest_", "-o", "new.json")
 
 

@@ -105,8 +105,8 @@ def test_pipelines_route_groups_to_a_fitted_estimator(clustered):
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        (np.zeros(400), "groups must name two groups or more"),
-        ([None] * 400, "groups must be known of every row"),
+        (np.zeros(400), "groups must contain at least two groups"),
+        ([None] * 400, "groups must be known for every row"),
         (np.arange(399), r"groups must have shape \(400,\), one per row, got \(399,\)"),
     ],
 )
@@ -193,9 +193,9 @@ def test_time_is_routed(drifting):
 @pytest.mark.parametrize(
     ("time", "words"),
     [
-        (["noon"] * 400, "time must hold numbers or dates, got 'noon'; make dates of text"),
-        (np.full(400, np.nan), "time must be known of every row, got a missing value in row 0"),
-        (np.zeros(400), "time must hold two times or more"),
+        (["noon"] * 400, "time must hold numbers or dates, got 'noon'; convert text to dates"),
+        (np.full(400, np.nan), "time must be known for every row, got a missing value in row 0"),
+        (np.zeros(400), "time must hold at least two different times"),
         (np.arange(3), r"time must have shape \(400,\), one per row, got \(3,\)"),
     ],
 )

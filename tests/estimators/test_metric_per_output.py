@@ -108,7 +108,7 @@ def test_the_scorer_scores_any_estimator():
     assert scorer(model, X, y, sample_weight=weight) == pytest.approx(np.mean(expected), abs=1e-12)
     listed = mw.make_scorer(["quadratic_kappa", sk.f1_score])
     assert listed(model, X, y.to_numpy()) == scorer(model, X, y)
-    with pytest.raises(ValueError, match="keys, 0 to 1, for they have no distinct names here, got 'grade'"):
+    with pytest.raises(ValueError, match="keys, 0 to 1, because the outputs have no distinct names, got 'grade'"):
         scorer(model, X, y.to_numpy())
 
 
@@ -136,11 +136,11 @@ def test_what_can_never_be_right_is_refused_before_any_fit():
 
     for metric, words in (
         ({"grade": "qwk", "spm": "f1"}, "got 'spm'. Did you mean 'spam'"),
-        (["qwk"], "MetricOptimalClassifierCV: metric as a list must hold one for each of the 2 outputs, got 1"),
+        (["qwk"], "MetricOptimalClassifierCV: metric as a list must hold one metric for each of the 2 outputs, got 1"),
     ):
         with pytest.raises(ValueError, match=words):
             mw.MetricOptimalClassifierCV(Unfittable(), metric=metric, pos_label=2).fit(X, y)
     with pytest.raises(
-        ValueError, match="MetricOptimalClassifierCV: metric must be one metric where there is one output"
+        ValueError, match="MetricOptimalClassifierCV: metric must be a single metric if there is one output"
     ):
         mw.MetricOptimalClassifierCV(Unfittable(), metric=["qwk"]).fit(X, y["grade"])

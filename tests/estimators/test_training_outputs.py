@@ -383,7 +383,7 @@ def test_multilabel_is_multioutput_of_two_classes(average, metric):
 
 def test_outputs_of_different_classes_are_pooled_only_if_asked():
     X, codes = draw()
-    with pytest.raises(ValueError, match="average must be given where outputs have different classes"):
+    with pytest.raises(ValueError, match="average must be given if outputs have different classes"):
         weighted_for("g_mean").fit(X, worded(codes))
     y = np.where(codes < 0, np.nan, codes)
     model = weighted_for("quadratic_kappa", average="micro").fit(X, y)
@@ -421,7 +421,7 @@ def test_classes_are_the_order_of_an_ordinal_metric():
     by_word = weighted_for("quadratic_kappa", GaussianNB(), average="macro", classes=scale).fit(X, words)
     assert [own.tolist() for own in by_word.classes_] == [scale, scale]
     np.testing.assert_allclose(by_word.loss_, by_place.loss_, atol=1e-12)
-    with pytest.raises(ValueError, match="goes by the order of the classes"):
+    with pytest.raises(ValueError, match="depends on the order of the classes"):
         weighted_for("quadratic_kappa", GaussianNB(), average="macro").fit(X, words)
     seen = codes[:, 0] >= 0
     alone = weighted_for("quadratic_kappa", GaussianNB(), classes=scale).fit(X[seen], words[seen, 0])
@@ -440,7 +440,7 @@ def test_declared_classes_that_no_label_shows():
     model = weighted_for("g_mean", average="macro", classes=[0, 1, 2]).fit(X, codes)
     assert [own.shape for own in model.loss_] == [(3, 3), (3, 3)]
     assert set(np.unique(model.predict(X))) <= {0, 1}
-    with pytest.raises(ValueError, match="output 0 of y must hold only the classes"):
+    with pytest.raises(ValueError, match="output 0 of y must hold only known classes"):
         weighted_for("g_mean", average="macro", classes=[1, 2]).fit(X, codes)
 
 

@@ -10,7 +10,7 @@ from metricwise import metrics
 from metricwise.metrics.abstention import Abstention, read_abstain
 
 SEEDS = st.integers(0, 2**32 - 1)
-# What has no place for a decision that is at no distance from a class, or that a table says nothing of.
+# What has no place for a decision that is undefined for an abstention from a class, or that a table says nothing of.
 REFUSED = {
     "ordinal",
     "squared_ordinal",
@@ -205,7 +205,7 @@ def test_as_good_as_right_at_no_cost_and_as_bad_as_wrong_at_one():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (-0.1, "abstain must be True, None, or what an abstention costs, a finite number of at least 0, got -0.1"),
+        (-0.1, "abstain must be True, None, or the cost of an abstention, a finite number of at least 0, got -0.1"),
         (np.inf, "got inf"),
         (np.nan, "got nan"),
         ("often", "got 'often'"),
@@ -217,16 +217,16 @@ def test_what_is_no_cost_is_refused(given, message):
 
 
 def test_a_cost_needs_a_linear_metric_and_is_said_once():
-    with pytest.raises(ValueError, match=r"needs a linear metric, and macro_f1 is other; give abstain=True and bound"):
+    with pytest.raises(ValueError, match=r"needs a linear metric, and macro_f1 is other; set abstain=True and bound"):
         metrics.Abstaining(make("macro_f1", 3), cost=0.1).value(np.full((3, 4), 1 / 12))
     table = np.ones((3, 4))
-    with pytest.raises(ValueError, match="the table of cost says what an abstention costs; give abstain=True"):
+    with pytest.raises(ValueError, match="the table of cost already includes the cost of abstaining; set abstain=True"):
         Abstention(0.2).aim(metrics.Cost(table))
-    with pytest.raises(ValueError, match=r"a cost of shape \(K, K \+ 1\) says what it costs to abstain"):
+    with pytest.raises(ValueError, match=r"a cost of shape \(K, K \+ 1\) includes the cost of abstaining"):
         metrics.Cost(table).value(np.eye(3) / 3)
     with pytest.raises(ValueError, match=r"give metrics.Cost\(cost\) with a cost of shape \(K, K \+ 1\)"):
         metrics.Abstaining(metrics.Linear(np.eye(3)), cost=0.1).value(np.full((3, 4), 1 / 12))
     with pytest.raises(ValueError, match=r"a confusion must have shape \(..., K, K \+ 1\), got \(3, 5\)"):
         metrics.Abstaining(metrics.Accuracy()).value(np.ones((3, 5)) / 15)
-    with pytest.raises(ValueError, match="rules abstain only where they may; give abstain=True"):
+    with pytest.raises(ValueError, match="only for rules that may abstain; set abstain=True"):
         metrics.Abstained().value(np.eye(3) / 3)

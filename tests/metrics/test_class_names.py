@@ -90,7 +90,7 @@ def test_labels_of_several_outputs():
         ("f1[urgent] >= 3", "must have nothing more at character 12, got '>'"),
         ("[urgent]", "must have the name of a metric, such as recall at character 1"),
         ("f1[urgnt]", r"pos_label must be one of the classes \['low', 'on hold', 'urgent'\], got 'urgnt'"),
-        ("macro_f1[urgent]", "'macro_f1' is not about one class; leave the bracket out"),
+        ("macro_f1[urgent]", "'macro_f1' is not about one class; leave the brackets out"),
         ("recal[urgent]", "'recal' is not known; did you mean 'recall'"),
     ],
 )

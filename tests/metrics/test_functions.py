@@ -383,12 +383,12 @@ def test_a_function_without_weights_needs_labels_and_outputs_that_count_alike():
         (sk.make_scorer(mean_f1, response_method="predict_proba"), ValueError, "judges the probabilities themselves"),
         (lambda y_true, y_score: 0.0, ValueError, "function judges the order of the scores"),
         (partial(sk.f1_score, average=None), ValueError, "average=None gives a number for each class"),
-        (partial(sk.accuracy_score, normalize=False), ValueError, "normalize=False counts rows"),
-        (partial(mean_f1, sample_weight=[1, 2]), ValueError, "mean_f1 has a sample_weight of its own"),
-        (sk.f1_score, ValueError, "'f1_score' is about one class.*give it average='macro'"),
+        (partial(sk.accuracy_score, normalize=False), ValueError, "normalize must not be False"),
+        (partial(mean_f1, sample_weight=[1, 2]), ValueError, "mean_f1 has a fixed sample_weight"),
+        (sk.f1_score, ValueError, "'f1_score' is about one class.*set average='macro'"),
         (partial(sk.f1_score, average="samples"), ValueError, "is for multilabel targets"),
-        (sk.fbeta_score, TypeError, "needs beta; give it by functools.partial"),
-        (lambda estimator, X, y: 0.0, TypeError, "a scorer that calls an estimator cannot be looked into|A scorer"),
+        (sk.fbeta_score, TypeError, "needs beta; set it with functools.partial"),
+        (lambda estimator, X, y: 0.0, TypeError, "a scorer that calls an estimator cannot be inspected|A scorer"),
     ],
 )
 def test_what_is_no_metric_of_decisions_is_refused(metric, error, message):
@@ -410,7 +410,7 @@ def test_a_function_that_forgets_its_weights_is_refused():
     def forgetful(y_true, y_pred, sample_weight=None):
         return np.mean(y_true == y_pred)
 
-    with pytest.raises(ValueError, match="forgetful gives the same value whatever the predictions"):
+    with pytest.raises(ValueError, match="forgetful returns the same value for all sample weights"):
         mw.optimize(*problem(0), forgetful, **FIXED)
 
 
@@ -421,7 +421,7 @@ def test_labels_that_are_no_classes_are_refused():
 
 
 def test_a_function_must_return_a_finite_number():
-    with pytest.raises(ValueError, match=r"must return a finite number, got nan.*a 0/0 is yours to define"):
+    with pytest.raises(ValueError, match=r"must return a finite number, got nan.*for example at 0/0"):
         resolve(lambda y, p: np.nan, "binary").metric.value([[0.5, 0.0], [0.0, 0.5]])
     with pytest.raises(TypeError, match="must return a number, got 'good'"):
         resolve(lambda y, p: "good", "binary").metric.value([[0.5, 0.0], [0.0, 0.5]])

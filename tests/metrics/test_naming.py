@@ -125,7 +125,7 @@ def test_the_positive_class_is_the_one_that_is_named(name, positive):
 def test_nobody_guesses_the_positive_class(name, labels):
     (proba,), y, _ = draw(labels)
     y = y[:, 0]
-    question = rf"which of the classes {labels[0]!r} and {labels[1]!r} is the positive one; name it, pos_label="
+    question = rf"which of the classes {labels[0]!r} and {labels[1]!r} is the positive one; set pos_label="
     model = LogisticRegression()
     for ask in (
         lambda: mw.optimize(proba, y, name),
@@ -178,9 +178,9 @@ def test_with_more_classes_it_is_one_against_the_rest(name):
         ("f1_macro", "has no positive class"),
         ("micro_f1", "has no positive class"),
         (lambda C: C[0, 0], "has no positive class"),
-        (mw.metrics.FBeta(pos_label="ok"), "FBeta: the metric is of class 'ok' already; leave pos_label='fraud' out"),
-        (mw.metrics.Recall(index=0), "Recall: the metric is of class 0 already"),
-        (mw.metrics.Minimum([mw.metrics.Accuracy()]), "Minimum: none of the metrics wants for a positive class"),
+        (mw.metrics.FBeta(pos_label="ok"), "FBeta: the metric already names class 'ok'; leave pos_label='fraud' out"),
+        (mw.metrics.Recall(index=0), "Recall: the metric already names class 0"),
+        (mw.metrics.Minimum([mw.metrics.Accuracy()]), "Minimum: none of the metrics needs a positive class"),
     ],
 )
 def test_a_positive_class_where_there_is_none_to_name_is_refused(metric, sentence):
@@ -194,7 +194,7 @@ def test_a_positive_class_is_one_of_the_classes_and_one_label():
     with pytest.raises(ValueError, match=r"pos_label must be one of the classes \['fraud', 'ok'\], got 'Fraud'"):
         mw.optimize(proba, y, "f1", pos_label="Fraud")
     for bad in (["fraud"], [], {"fraud": 1}, [["fraud"]], np.nan, np.array([["fraud"]]), {"fraud"}):
-        with pytest.raises(ValueError, match=r"pos_label must be one label, or for a 2-D y a list"):
+        with pytest.raises(ValueError, match=r"pos_label must be one label or, for a 2-D y, a list"):
             mw.optimize(proba, y, "f1", pos_label=bad)
     assert mw.optimize(proba, y, "f1", pos_label=np.str_("fraud"), **FIXED).rule == (
         mw.optimize(proba, y, "f1", pos_label="fraud", **FIXED).rule
@@ -256,9 +256,9 @@ def test_one_each_at_one_position_is_pooled_and_else_refused():
     indicator = y == ["good", "neat"]
     expected = sk.f1_score(indicator, predicted == ["good", "neat"], average="micro")
     for average in ("micro", "instance"):
-        with pytest.raises(ValueError, match="must stand at the same position in all outputs"):
+        with pytest.raises(ValueError, match="must have the same position in all outputs"):
             mw.optimize(proba, y, "f1", pos_label=["bad", "neat"], average=average, **FIXED)
-        with pytest.raises(ValueError, match="must stand at the same position in all outputs"):
+        with pytest.raises(ValueError, match="must have the same position in all outputs"):
             mw.metrics.FBeta().score(y, predicted, pos_label=["bad", "neat"], average=average)
     assert mw.metrics.FBeta().score(y, predicted, pos_label=["good", "neat"], average="micro") == pytest.approx(
         expected
@@ -293,14 +293,14 @@ def test_one_each_must_be_as_many_as_outputs():
 
 
 def test_the_former_name_of_a_positive_class_still_works():
-    with pytest.warns(FutureWarning, match="FBeta: label= is now called pos_label=") as caught:
+    with pytest.warns(FutureWarning, match="FBeta: label= is deprecated; use pos_label=") as caught:
         old = mw.metrics.FBeta(beta=2.0, label="b")
     assert caught[0].filename == __file__
     new = mw.metrics.FBeta(beta=2.0, pos_label="b")
     assert old == new == copy.deepcopy(old)
     assert repr(old) == repr(new) == "FBeta(index=None, pos_label='b', zero_division=0.0, beta=2.0)"
     assert replace(new, pos_label="c").pos_label == "c"
-    with pytest.raises(ValueError, match="label= is the former name of pos_label=; give only the latter"):
+    with pytest.raises(ValueError, match="label= is the former name of pos_label=; use only"):
         mw.metrics.FBeta(label="b", pos_label="b")
 
 
@@ -312,7 +312,7 @@ def test_words_have_no_order_until_someone_gives_it(name):
     metric = records.make(name, 3)
     (proba,), y, predicted = draw(sorted(SCALE))
     y, predicted = y[:, 0], predicted[:, 0]
-    question = r"goes by the order of the classes, and nothing says what order \['high', 'low', 'mid'\] have"
+    question = r"depends on the order of the classes, but the order of \['high', 'low', 'mid'\] have"
     for ask in (
         lambda: mw.optimize(proba, y, name, **FIXED),
         lambda: metric.score(y, predicted),
@@ -352,14 +352,14 @@ def test_two_words_need_no_order_where_it_does_not_matter():
     y, predicted = y[:, 0], predicted[:, 0]
     for make in (mw.metrics.Ordinal, lambda: mw.metrics.Kappa("quadratic")):
         assert make().score(y, predicted) == pytest.approx(make().score(y == "good", predicted == "good"))
-    with pytest.raises(ValueError, match="WeightedExponential: goes by the order"):
+    with pytest.raises(ValueError, match="WeightedExponential: depends on the order"):
         mw.metrics.WeightedExponential().score(y, predicted)
 
 
 def test_the_negative_class_of_words_is_asked_for():
     (proba,), y, predicted = draw(["b", "none", "z"])
     y, predicted = y[:, 0], predicted[:, 0]
-    question = r"MicroF1: nothing says which of the classes \['b', 'none', 'z'\] is the negative one; name it"
+    question = r"MicroF1: it is ambiguous which of the classes \['b', 'none', 'z'\] is the negative one; set it"
     with pytest.raises(ValueError, match=question):
         mw.optimize(proba, y, "micro_f1", **FIXED)
     with pytest.raises(ValueError, match=question):
@@ -377,7 +377,7 @@ def test_the_negative_class_of_words_is_asked_for():
 def test_pooling_different_classes_must_be_asked_for():
     proba, y, predicted = draw(["no", "yes"], ["blue", "green", "red"])
     question = (
-        r"average must be given where outputs have different classes, as output 0 with \['no', 'yes'\] and output 1"
+        r"average must be given if outputs have different classes, such as output 0 with \['no', 'yes'\] and output 1"
     )
     tree = DecisionTreeClassifier(max_depth=3)
     X = np.hstack(proba)
@@ -389,9 +389,9 @@ def test_pooling_different_classes_must_be_asked_for():
         lambda: mw.theory.regret(mw.optimize(proba, y, "kappa", average="macro", **FIXED).rule, proba, proba, "kappa"),
         lambda: mw.optimize(proba[::-1], None, "macro_f1", classes=[["a", "b", "c"], ["a", "b"]]),
     ):
-        with pytest.raises(ValueError, match="average must be given where outputs have different classes"):
+        with pytest.raises(ValueError, match="average must be given if outputs have different classes"):
             ask()
-    with pytest.raises(ValueError, match=question + r".*'macro', the mean over outputs, is usually meant"):
+    with pytest.raises(ValueError, match=question + r".*'macro', the mean over outputs, is intended"):
         mw.optimize(proba, y, "kappa")
     for average in ("micro", "macro", "instance"):
         mw.optimize(proba, y, "kappa", average=average, **FIXED)
@@ -403,7 +403,7 @@ def test_without_labels_different_sizes_are_different_classes():
     sizes = np.array([2, 3])
     C = np.zeros((2, 3, 3))
     C[0, :2, :2], C[1] = 0.25, 1 / 9
-    with pytest.raises(ValueError, match="average must be given where outputs have different classes"):
+    with pytest.raises(ValueError, match="average must be given if outputs have different classes"):
         mw.theory.loss_from_gradient("kappa", C, n_classes=sizes)
     mw.theory.loss_from_gradient("kappa", C, n_classes=sizes, average="macro")
 
@@ -469,7 +469,7 @@ def test_a_function_of_labels_is_not_pooled_over_different_ones():
         return sk.f1_score(y_true, y_pred, labels=["normal"], average="micro", sample_weight=sample_weight)
 
     metric = resolve(found, "multioutput").metric
-    with pytest.raises(ValueError, match="found is a function of labels, and outputs with other labels"):
+    with pytest.raises(ValueError, match="found is a function of labels, so outputs with different labels"):
         mw.optimize(proba, y, found, average="micro", **FIXED)
     expected = sk.f1_score(y.ravel(), predicted.ravel(), labels=["normal"], average="micro")
     assert metric.score(y, predicted, average="micro") == pytest.approx(expected, abs=1e-12)

@@ -49,7 +49,7 @@ def test_the_best_rule_is_that_of_the_places(name):
 
 
 def test_an_order_needs_labels_and_all_of_them():
-    with pytest.raises(ValueError, match=r"Ordinal: order=.* needs the labels of the classes"):
+    with pytest.raises(ValueError, match=r"Ordinal: order=.* needs the class labels"):
         mw.metrics.Ordinal(order=SCALE).value(np.eye(3) / 3)
     with pytest.raises(ValueError, match="Kappa: order must hold each of the 3 classes once"):
         mw.metrics.Kappa("quadratic", order=["low", "high"]).bind(np.ones(3) / 3, SCALE)

@@ -26,7 +26,7 @@ def test_without_a_class_it_is_the_positive_one(metric):
     binary = np.array([[0.5, 0.1], [0.15, 0.25]])
     assert metric().value(binary) == metric(index=1).value(binary) != metric(index=0).value(binary)
     with pytest.raises(
-        ValueError, match="with 3 classes there is no positive class; name one with index= or pos_label="
+        ValueError, match="with 3 classes there is no default positive class; name one with index= or pos_label="
     ):
         metric().value(CONFUSION)
 
@@ -40,7 +40,7 @@ def test_a_class_that_is_not_there_is_refused(metric):
         metric(index=-1).value(CONFUSION)
     with pytest.raises(ValueError, match=rf"{name}: pos_label must be one of the classes \['a', 'b', 'c'\], got 'd'"):
         metric(pos_label="d").bind(PRIORS, ["a", "b", "c"])
-    with pytest.raises(ValueError, match="only where the class labels are known; give index= instead"):
+    with pytest.raises(ValueError, match="needs the class labels, which are not known here; use index= instead"):
         metric(pos_label="b").value(CONFUSION)
     with pytest.raises(ValueError, match="give index or pos_label, not both"):
         metric(index=1, pos_label="b").bind(PRIORS, ["a", "b", "c"])
@@ -159,13 +159,16 @@ def test_stated_values_at_zero_over_zero():
         (lambda: metrics.Cost([[0, np.inf], [1, 0]]), "Cost: cost must be finite"),
         (lambda: metrics.Cost(np.eye(2)).value(CONFUSION), r"Cost: cost must have shape \(K, K\) with K = 3"),
         (lambda: metrics.Kappa("cubic"), "Kappa: weights must be None, 'linear', 'quadratic' or a .K, K. matrix, got"),
-        (lambda: metrics.Kappa(-np.ones((2, 2))), "Kappa: weights must not be negative"),
-        (lambda: metrics.Kappa(np.ones((2, 2))), "zero on the diagonal"),
+        (lambda: metrics.Kappa(-np.ones((2, 2))), "Kappa: weights must be non-negative"),
+        (lambda: metrics.Kappa(np.ones((2, 2))), "zeros on the diagonal"),
         (lambda: metrics.Kappa(1 - np.eye(2)).value(CONFUSION), "Kappa: weights must have shape"),
-        (lambda: metrics.WeightedAccuracy([1, 2]).value(CONFUSION), "one number per class, 3 of them, got shape"),
-        (lambda: metrics.WeightedAccuracy([1, -2, 1]).value(CONFUSION), "finite, not negative and not all zero"),
+        (lambda: metrics.WeightedAccuracy([1, 2]).value(CONFUSION), "one number for each of the 3 classes, got shape"),
+        (lambda: metrics.WeightedAccuracy([1, -2, 1]).value(CONFUSION), "finite, non-negative and not all zero"),
         (lambda: metrics.WeightedAccuracy({"d": 1}).bind(PRIORS, list("abc")), "label must be one of the classes"),
-        (lambda: metrics.WeightedAccuracy({"b": 1}).value(CONFUSION), "only where the class labels are known"),
+        (
+            lambda: metrics.WeightedAccuracy({"b": 1}).value(CONFUSION),
+            "needs the class labels, which are not known here",
+        ),
         (lambda: metrics.ClassAverage(metrics.GMean()), "ClassAverage: base must be a metric of one class"),
         (lambda: metrics.ClassAverage(metrics.FBeta(index=1)), "without index or pos_label"),
         (lambda: metrics.ClassAverage(metrics.FBeta(), "samples"), "average must be 'macro', 'weighted' or 'micro'"),
@@ -175,7 +178,7 @@ def test_stated_values_at_zero_over_zero():
         (lambda: metrics.Minimum(["accuracy"]), "Minimum: metrics must be a sequence"),
         (
             lambda: metrics.Minimum([metrics.Accuracy(), metrics.MCC()]).value(CONFUSION),
-            r"these are not: \['mcc \(other\)'\]",
+            r"got metrics that are not: \['mcc \(other\)'\]",
         ),
     ],
 )

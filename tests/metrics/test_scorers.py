@@ -30,7 +30,7 @@ def test_every_scorer_name_is_resolved_or_refused_with_a_reason(name):
         assert found
         return
     for kind in KINDS:
-        with pytest.raises(ValueError, match=rf"'{name}' is no function of the confusion matrix.*(use|choose|is) "):
+        with pytest.raises(ValueError, match=rf"'{name}' is not a function of the confusion matrix.*(use|choose|is) "):
             resolve(name, kind)
 
 
@@ -44,7 +44,7 @@ def test_our_names_resolve_or_say_what_to_use(name, kind):
     try:
         resolved = resolve(name, kind)
     except ValueError as error:
-        assert "use " in str(error) or "give the metric instead of its name" in str(error)  # noqa: PT017
+        assert "use " in str(error) or "pass the metric instead of its name" in str(error)  # noqa: PT017
     else:
         assert not RECORDS[name].parameters(2)
         assert resolved.metric == metrics.get_metric(name)
@@ -136,7 +136,7 @@ def test_zero_division_reaches_metrics_given_by_name():
         ("weighted_f1", "multilabel", None, "use 'f1_weighted' for the average over labels"),
         ("roc_auc", "binary", None, "judges the order of the scores"),
         ("neg_log_loss", "binary", None, "judges the probabilities themselves"),
-        ("top_k_accuracy", "multiclass", None, "k best classes"),
+        ("top_k_accuracy", "multiclass", None, "k most probable classes"),
         ("rand_score", "multiclass", None, "compares clusterings"),
         ("r2", "multiclass", None, "for ordered classes use 'ordinal'"),
         ("positive_likelihood_ratio", "binary", None, "has no maximum"),
@@ -144,7 +144,7 @@ def test_zero_division_reaches_metrics_given_by_name():
         ("QWK", "multiclass", None, "did you mean 'qwk'"),
         ("gmean", "multiclass", None, "did you mean 'g_mean'"),
         ("zzzzzz", "multiclass", None, r"see metrics.metric_names\(\)"),
-        ("cost", "multiclass", None, r"'cost' needs cost; give the metric instead of its name: metrics.Cost\("),
+        ("cost", "multiclass", None, r"'cost' needs cost; pass the metric instead of its name: metrics.Cost\("),
         ("weighted_accuracy", "multiclass", None, r"needs class_weight.*WeightedAccuracy\(class_weight="),
         ("fbeta", "binary", None, r"needs beta.*FBeta\(beta=2\)"),
         ("accuracy", "regression", None, "kind must be one of"),
@@ -159,9 +159,9 @@ def test_refusals_say_why_and_what_instead(name, kind, average, message):
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        (metrics.GMean, r"give a metric, not its class: GMean\(...\)"),
+        (metrics.GMean, r"got its class; use GMean\(...\)"),
         (3, "of labels or f.C. of the confusion matrix, got int"),
-        (fbeta_score, r"fbeta_score needs beta; give it by functools.partial\(fbeta_score, beta=...\)"),
+        (fbeta_score, r"fbeta_score needs beta; set it with functools.partial\(fbeta_score, beta=...\)"),
         (lambda estimator, X, y: 0.0, "needs estimator, X, y; a metric is f.C."),
     ],
 )

@@ -131,8 +131,8 @@ def test_a_threshold_is_a_pair_of_weights(t, others):
         (np.nan, {}, r"thresholds must lie in \[0, 1\], or be -inf .* always or inf .* never, got nan\."),
         (30, {}, r"must lie in \[0, 1\].*got 30\."),
         ({"a": 0.2, "b": -0.1}, {}, r"got -0\.1 for output 'b'"),
-        (0.3, {"classes": ["no", "yes"]}, "nothing says which of the classes 'no' and 'yes' is the positive one"),
-        ([0.3, 0.4], {"classes": ["no", "yes"]}, "positive one for output 0; name it, pos_label='no'"),
+        (0.3, {"classes": ["no", "yes"]}, "it is ambiguous which of the classes 'no' and 'yes' is the positive one"),
+        ([0.3, 0.4], {"classes": ["no", "yes"]}, "positive one for output 0; set pos_label='no'"),
         (0.3, {"classes": ["no", "yes"], "pos_label": "ja"}, r"pos_label must be one of the classes \['no', 'yes'\]"),
         (
             0.3,

@@ -52,7 +52,7 @@ def test_several_outputs_and_several_features(tmp_path):
     assert mw.load_rule(tmp_path / "rule.json") == rule
     with pytest.raises(ValueError, match=r"must have the columns \['sex', 'old'\], got \['sex'\]"):
         rule.predict(P, pd.DataFrame({"sex": ["f", "m"]}))
-    with pytest.raises(ValueError, match="must have 2 columns, as the rule was fitted with, got 1"):
+    with pytest.raises(ValueError, match="must have 2 columns, as when the rule was fitted, got 1"):
         rule.predict(P, ["f", "m"])
 
 
@@ -60,11 +60,13 @@ def test_groups_that_are_not_known_are_refused_by_name():
     rule = mw.GroupedRule((STRICT, LENIENT), ("a", "b"), features=("colour",))
     with pytest.raises(ValueError, match=r"that the rule knows, \['a', 'b'\], got 'c' in row 1"):
         rule.predict([0.5, 0.6], ["a", "c"])
-    with pytest.raises(ValueError, match=r"the rule has a loss for each group; give sensitive_features.*by 'colour'"):
+    with pytest.raises(
+        ValueError, match=r"the rule has a loss for each group, so it needs sensitive_features.*by 'colour'"
+    ):
         rule.predict([0.5, 0.6])
-    with pytest.raises(ValueError, match="must be known of every row, got a missing value in row 0"):
+    with pytest.raises(ValueError, match="must be known for every row, got a missing value in row 0"):
         rule.distribution([0.5], [None])
-    with pytest.raises(ValueError, match=r"of 2 rows, got shape \(1,\)"):
+    with pytest.raises(ValueError, match=r"one value for each of the 2 rows, .*got shape \(1,\)"):
         rule.predict([0.5, 0.6], ["a"])
 
 
@@ -89,8 +91,8 @@ def test_what_does_not_fit_together_is_refused(rules, groups, options, words):
     ("path", "value", "words"),
     [
         (("groups",), [], "groups must be a non-empty list"),
-        (("groups", 0), "a", r"groups\[0\] must be a list"),
-        (("features",), "x", "features must be a list"),
+        (("groups", 0), "a", r"groups\[0\] must be a non-empty list"),
+        (("features",), "x", "features must be a non-empty list"),
         (("rules", 0), {"rules": []}, r"rules\[0\] must have the field 'weights'"),
         (("rules", 0, "rules", 0, "loss"), {}, "loss must have the field"),
         (("rules", 2, "weights"), None, r"rules\[2\].weights must have the shares"),

@@ -242,7 +242,7 @@ CORRUPTIONS = [
         [[1, 2, 3]],
         r"loss.offset must have the shape of loss.diagonal, \(2, 3\), got \(1, 3\)",
     ),
-    (WEIGHTED, ["loss"], {"diagonal": [[1, 2]], "offset": [[0, 0]]}, "loss must be of 2 outputs .* got 1 and 2"),
+    (WEIGHTED, ["loss"], {"diagonal": [[1, 2]], "offset": [[0, 0]]}, "loss must have 2 outputs .* got 1 and 2"),
     (FULL, ["loss", "full"], [[[1, 2, 3], [1, 2, 3]]], r"loss.full must have square matrices, got shape \(1, 2, 3\)"),
     (FULL, ["loss", "offset"], [[0, 0]], r"loss must have only the fields \['full'\], got also 'offset'"),
     (WEIGHTED, ["classes"], [], "classes must be a non-empty list"),

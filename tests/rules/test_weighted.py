@@ -281,7 +281,7 @@ def test_parts_that_do_not_fit_are_refused(arguments, message):
         ([np.full((5, 2), 0.5)], "must have 2 outputs, as the rule has, got 1"),
         (np.full((5, 3), 0.5), "must have 2 outputs, as the rule has, got 3"),
         ([[0.5, 0.5, 0.5]], r"must have 2 outputs of \[2, 2\] classes"),
-        (np.full(5, 0.5), r"must have shape \(N, 2\) or \(N, 2, 2\), as the rule takes it, got shape \(5,\)"),
+        (np.full(5, 0.5), r"must have shape \(N, 2\) or \(N, 2, 2\), as the rule needs, got shape \(5,\)"),
         (np.full((5, 2), np.nan), "must be finite"),
     ],
 )
@@ -294,7 +294,7 @@ def test_other_outputs_than_the_rules_are_refused(proba, message):
 
 def test_other_classes_than_the_rules_are_refused():
     with pytest.raises(
-        ValueError, match=r"proba must have shape \(N, 3\), .*got shape \(2,\); one row has shape \(1, 3\)"
+        ValueError, match=r"proba must have shape \(N, 3\), .*got shape \(2,\); a single row must have shape \(1, 3\)"
     ):
         WeightedRule(Loss.argmax(3), (np.arange(3),)).predict([0.1, 0.2])
 

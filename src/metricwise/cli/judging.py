@@ -158,7 +158,7 @@ def _judge(
         try:
             found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
         except ValueError as error:
-            if "goes by the order of the classes" not in str(error):
+            if "depends on the order of the classes" not in str(error):
                 raise
             raise ValueError(
                 f"nothing says whether the classes {few(python_labels(rules[0].classes[0]))} are in their order; give "

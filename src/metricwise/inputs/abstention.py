@@ -46,9 +46,9 @@ def read_abstain_label(label: Any, classes: Sequence[NDArray[Any]], who: str) ->
         (label,) = found
         if not any(label in python_labels(own) for own in classes):
             return label
-        raise ValueError(f"{who}: abstain_label must be given, for {label!r} is one of the classes.")
+        raise ValueError(f"{who}: abstain_label must be given, because the default {label!r} is one of the classes.")
     known = shown(python_labels(classes[0]))
-    raise ValueError(f"{who}: abstain_label must be given: beside classes such as {known} none goes without saying.")
+    raise ValueError(f"{who}: abstain_label must be given, because there is no default for classes such as {known}.")
 
 
 def check_abstain_label(label: Any, classes: Sequence[NDArray[Any]], who: str) -> None:
@@ -61,7 +61,7 @@ def check_abstain_label(label: Any, classes: Sequence[NDArray[Any]], who: str) -
         if label in known:
             where = f" of output {m}" if len(classes) > 1 else ""
             raise ValueError(
-                f"{who}: abstain_label must be none of the classes{where}, {shown(known)}, got {shown(label)}."
+                f"{who}: abstain_label must not be one of the classes{where}, {shown(known)}, got {shown(label)}."
             )
 
 
@@ -75,7 +75,7 @@ def split_abstained(y_true: Any, y_pred: Any, label: Any, who: str) -> tuple[Any
         raise ValueError(f"{who}: y_pred must have the shape of y_true, {true.shape}, got {predicted.shape}.")
     check_abstain_label(label, (), who)
     if _is_label(true, label).any():
-        raise ValueError(f"{who}: y_true must hold classes only, got abstain_label, {shown(label)}.")
+        raise ValueError(f"{who}: y_true must hold only classes, got the abstain_label {shown(label)}.")
     gone = _is_label(predicted, label)
     filled = predicted.astype(object)
     filled[gone] = true.astype(object)[gone]

@@ -206,11 +206,11 @@ def infer_classes(
     if _are_codes(labels, n_classes, zero_known):
         return np.arange(n_classes)
     sample = listed(labels) if len(labels) <= 10 else f"{listed(labels[:10])[:-1]}, ...]"
-    hint = " If -1 stands for a missing label, pass missing=-1." if -1 in labels else ""
+    hint = " If -1 marks missing labels, pass missing=-1." if -1 in labels else ""
     if all(is_number(label) and 1 <= label <= n_classes for label in labels):
         hint = f" They may count from 0 or from 1: classes=range({n_classes}) or classes=range(1, {n_classes + 1})."
     raise ValueError(
-        f"{who}: {output} has {len(labels)} distinct labels {sample} where proba has {n_classes} classes; pass "
+        f"{who}: {output} has {len(labels)} distinct labels {sample}, but proba has {n_classes} classes; pass "
         f"classes= with the label of each column.{hint}"
     )
 
@@ -238,8 +238,8 @@ def _of_categories(labels: list[Any], categories: Categories, output: str, who: 
     if scale is None or scale == plain:
         return label_array(plain)
     raise ValueError(
-        f"{who}: {output} is an ordered categorical, {' < '.join(map(shown, scale))}, and the columns of proba have no "
-        f"names: they may come in that order or sorted, {listed(plain)}, as scikit-learn has them. Pass classes= with "
-        "the label of each column (for a scikit-learn model, classes=model.classes_), or proba as a data frame with "
-        "named columns; ordinal metrics follow the order of the categories either way."
+        f"{who}: {output} is an ordered categorical, {' < '.join(map(shown, scale))}, and the columns of proba "
+        f"have no names: they may be in that order, or sorted as in scikit-learn, {listed(plain)}. Pass "
+        "classes= with the label of each column (for a scikit-learn model, classes=model.classes_), or proba "
+        "as a data frame with named columns; ordinal metrics follow the order of the categories either way."
     )

@@ -285,7 +285,7 @@ class _Search:
         if len(prefixes) > 1:
             raise ValueError(
                 f"{self.who}: the probabilities{self.title} may be in the columns that begin with "
-                f"{' or '.join(map(shown, prefixes[:5]))}; say which by proba_prefix=."
+                f"{' or '.join(map(shown, prefixes[:5]))}; choose one with proba_prefix=."
             )
         return prefixes[0] if prefixes else None
 
@@ -300,14 +300,14 @@ class _Search:
             labels = next((pair for pair in known if set(labels) <= set(pair)), labels)
         if len(labels) != 2:
             raise ValueError(
-                f"{self.who}: a single column of probabilities is for two classes{self.title}, and there are "
-                f"{len(labels)}, {few(labels)}; give a column for each."
+                f"{self.who}: a single column of probabilities is for two classes{self.title}, but there are "
+                f"{len(labels)}, {few(labels)}; provide a column for each class."
             )
         positive = self._positive(labels)
         if positive is None:
             raise ValueError(
-                f"{self.who}: nothing says which of {shown(labels[0])} and {shown(labels[1])} the single column of "
-                f"probabilities{self.title} is for; give pos_label=."
+                f"{self.who}: it is ambiguous which of {shown(labels[0])} and {shown(labels[1])} the single "
+                f"column of probabilities{self.title} is for; set pos_label=."
             )
         if positive not in labels:
             raise ValueError(f"{self.who}: pos_label must be one of {listed(labels)}, got {shown(positive)}.")
@@ -325,22 +325,22 @@ class _Search:
         found = max(attempts, key=len)
         there = f"the columns are {few(self.names)}"
         if found and self._lacking(found):
-            alone = ", or give pos_label= if the other one is the positive class" if len(self.labels) == 2 else ""
+            alone = ", or set pos_label= if the other class is the positive one" if len(self.labels) == 2 else ""
             return ValueError(
-                f"{self.who}: there is no column for the class {shown(self._lacking(found)[0])}{self.title}, where "
-                f"there is {few(list(found.values()))}; {there}. If it is no class but stands for a missing label, say "
-                f"so by missing={alone}."
+                f"{self.who}: there is no column for the class {shown(self._lacking(found)[0])}{self.title}, "
+                f"although there is {few(list(found.values()))}; {there}. If it is not a class but marks "
+                f"missing labels, pass missing={alone}."
             )
         example = str(self.labels[-1]) if self.labels else "class"
-        classes = f", {few(self.labels)}," if self.labels else ""
+        classes = f", {few(self.labels)}" if self.labels else ""
         if several:
-            remedy = f"they are to be named like {shown(f'{prefix}{self.output}={example}')}"
+            remedy = f"they must be named like {shown(f'{prefix}{self.output}={example}')}"
         elif prefix:
-            remedy = f"they are to be named like {shown(prefix + example)}"
+            remedy = f"they must be named like {shown(prefix + example)}"
         else:
             remedy = (
-                f"they are to be named like the classes{classes} or by a prefix and the class, given by proba_prefix=; "
-                "the only column of two classes may have any name, given by proba="
+                f"they must be named like the classes{classes}, or with a prefix before the class, given by "
+                "proba_prefix=; a single column for two classes may have any name, given by proba="
             )
         return ValueError(f"{self.who}: no columns hold the probabilities{self.title}: {remedy}; {there}.")
 
@@ -362,8 +362,8 @@ def check_singles(found: Sequence[ProbabilityColumns], outputs: Sequence[str], w
     if any(single) and not all(single):
         lacking = outputs[single.index(True)]
         raise ValueError(
-            f"{who}: either all targets or none may have a single column of probabilities; give a column for each "
-            f"class of {shown(lacking)}."
+            f"{who}: either all targets or none may have a single column of probabilities; provide a column "
+            f"for each class of {shown(lacking)}."
         )
 
 

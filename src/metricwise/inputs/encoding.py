@@ -291,7 +291,7 @@ def encode_column(
     except KeyError as error:
         raise ValueError(
             f"{who}: {output} must hold only the classes {listed(classes)}, got {shown(error.args[0])}"
-            + ("; missing labels are NaN or None, or give missing=-1." if error.args[0] == -1 else ".")
+            + ("; missing labels must be NaN or None, or pass missing=-1." if error.args[0] == -1 else ".")
         ) from None
     return codes, classes
 

@@ -65,7 +65,7 @@ def refuse_lazy(values: Any, parameter: str, who: str) -> None:
     """Refuse a Dask collection where rows must be in memory."""
     if is_lazy(values):
         raise TypeError(
-            f"{who}: {parameter} must be in memory here, got a Dask {type(values).__name__}; pass "
+            f"{who}: {parameter} must be in memory, got a Dask {type(values).__name__}; pass "
             f"{parameter}.compute() if it fits."
         )
 
@@ -114,8 +114,9 @@ def match_columns(frame: Any, names: Any, who: str, what: str = "proba") -> Any:
     if position_named(columns):
         if columns != wanted and set(columns) == set(wanted):
             raise ValueError(
-                f"{who}: the columns of {what} are named {columns}, which may be their positions or the classes "
-                f"{wanted} in another order; pass {what}.to_numpy() to take them by position, {what}[{wanted}] by name."
+                f"{who}: the columns of {what} are named {columns}, which may be positions, or the classes "
+                f"{wanted} in another order; pass {what}.to_numpy() to match them by position, or "
+                f"{what}[{wanted}] by name."
             )
         return frame
     if len(set(map(str, columns))) < len(columns):
@@ -125,8 +126,8 @@ def match_columns(frame: Any, names: Any, who: str, what: str = "proba") -> Any:
             order = [have.index(name) for name in want]
             return frame if order == list(range(len(order))) else table_array(frame)[:, order]
     raise ValueError(
-        f"{who}: the columns of {what} must be named like the classes {listed(wanted)}, got {listed(columns)}; pass "
-        f"{what}.to_numpy() to take the columns by position."
+        f"{who}: the columns of {what} must be named like the classes {listed(wanted)}, got {listed(columns)}; "
+        f"pass {what}.to_numpy() to match the columns by position."
     )
 
 
@@ -149,9 +150,9 @@ def warn_of_order(who: str, stacklevel: int, **values: Any) -> None:
         for other, rows in indexes[:at]:
             if _is_reordered(index, rows):
                 warnings.warn(
-                    f"{who}: the index of {name} has the rows of {other} in another order, and rows are taken by "
-                    f"position. To align them pass {name}.loc[{other}.index]; if they are in the same order already, "
-                    f"{name}.to_numpy().",
+                    f"{who}: the index of {name} has the rows of {other} in another order, but rows are "
+                    f"matched by position. To align them, pass {name}.loc[{other}.index]; if they are already "
+                    f"in the same order, pass {name}.to_numpy().",
                     UserWarning,
                     stacklevel=stacklevel + 1,
                 )

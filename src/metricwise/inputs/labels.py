@@ -98,7 +98,7 @@ def read_labels(
     if n_outputs != proba.n_outputs:
         hint = " (a single output takes a 1-D y)" if n_outputs == 1 else ""
         raise ValueError(
-            f"{who}: y must have one column per output, {proba.n_outputs} by proba, got {n_outputs}{hint}."
+            f"{who}: y must have one column for each of the {proba.n_outputs} outputs of proba, got {n_outputs}{hint}."
         )
     if n_rows != proba.n_rows:
         raise ValueError(f"{who}: y must have as many rows as proba, {proba.n_rows}, got {n_rows}.")
@@ -118,7 +118,7 @@ def read_labels(
 def _check_observed(codes: NDArray[Any], classes: Classes, counts: NDArray[np.float64], who: str) -> None:
     n_seen = int(np.count_nonzero(counts))
     if n_seen == 0:
-        raise ValueError(f"{who}: y must have at least one observed label, all {codes.size} are missing.")
+        raise ValueError(f"{who}: y must have at least one observed label, got {codes.size} missing ones.")
     if n_seen == 1 and len(classes) == 1:  # one class, or no label, in some of several outputs is legal
         raise ValueError(f"{who}: y must have at least two classes, got only {shown(classes[0][codes.max()])}.")
 

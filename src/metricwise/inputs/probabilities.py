@@ -73,17 +73,18 @@ def read_proba(
     multioutput : bool, optional
         Whether y is 2-D; None if there is no y, when a 2-D array is (N, K).
     classes : array-like or list of array-likes, optional
-        Labels that the columns of a data frame are matched to, and that say K_m of a padded (N, M, K) array.
+        Class labels, to which the columns of a data frame are matched, and which determine K_m of a padded (N, M, K)
+        array.
     columns : sequence, optional
-        Names of the outputs, which the columns of a multilabel data frame are matched to.
+        Names of the outputs, to which the columns of a multilabel data frame are matched.
     normalize : bool, default=False
-        Accept non-negative scores and divide each row by its sum.
+        Whether to divide each row by its sum, so that non-negative scores are accepted.
     first_row : int, default=0
-        For messages: how many rows come before these.
+        Number of rows before these, for error messages.
     check : bool, default=True
-        False: the same numbers have been checked before.
+        Whether to check the numbers.
     who : str
-        Name for messages.
+        Name of the caller, for error messages.
 
     Returns
     -------
@@ -100,7 +101,7 @@ def read_proba(
         blocks = [_normalized(block, who) for block in blocks]
     if len({len(block) for block in blocks}) != 1:
         raise ValueError(
-            f"{who}: the arrays of proba must have equally many rows, got {[len(block) for block in blocks]}."
+            f"{who}: the arrays of proba must have the same number of rows, got {[len(block) for block in blocks]}."
         )
     result = Probabilities(tuple(blocks), _class_counts(blocks, classes, who))
     if check:
@@ -117,7 +118,10 @@ def is_list_of_outputs(proba: Any) -> bool:
 
 def _float_array(values: Any, who: str) -> NDArray[Any]:
     if is_masked(values):
-        raise TypeError(f"{who}: proba must not be a masked array: every row needs its probabilities.")
+        raise TypeError(
+            f"{who}: proba must not be a masked array, because every row needs probabilities; drop the masked rows "
+            "here and in y."
+        )
     try:
         array = as_array(values)
         if array.dtype.kind not in "fiubO":
@@ -143,8 +147,8 @@ def _refuse_missing(values: Any, who: str) -> None:
         return
     if len(rows):
         raise ValueError(
-            f"{who}: proba must be finite, got NA in row {rows[0]}; a probability must not be missing: drop such rows "
-            "here and in y."
+            f"{who}: proba must be finite, got NA in row {rows[0]}; probabilities must not be missing: drop "
+            "such rows here and in y."
         )
 
 
@@ -180,27 +184,29 @@ def _read_array(
     array = _float_array(proba, who)
     if array.ndim == 1:
         if multioutput:
-            raise ValueError(f"{who}: proba must be 2-D or 3-D where y is 2-D, got shape {array.shape}.")
+            raise ValueError(f"{who}: proba must be 2-D or 3-D if y is 2-D, got shape {array.shape}.")
         return array[:, None]
     if array.ndim == 2:
         return array if multioutput else (array if array.shape[1] == 1 else array[:, None, :])
     if array.ndim == 3 and multioutput is not False:
         return array
-    expected = "(N,) or (N, K) where y is 1-D" if multioutput is False else "1-D, 2-D or 3-D"
+    expected = "(N,) or (N, K) if y is 1-D" if multioutput is False else "1-D, 2-D or 3-D"
     raise ValueError(f"{who}: proba must have shape {expected}, got {array.shape}.")
 
 
 def _normalized(block: NDArray[Any], who: str) -> NDArray[Any]:
     if block.ndim == 2:
         raise ValueError(
-            f"{who}: normalize=True needs a score for every class, shape (N, K) or (N, M, K); got the scores of the "
-            "positive class alone."
+            f"{who}: normalize=True needs a score for every class, shape (N, K) or (N, M, K); got only the "
+            "scores of the positive class."
         )
     total = block[..., :1].astype(np.float64)
     for k in range(1, block.shape[-1]):  # in order, whatever the layout: a chunk must give what the whole gives
         total += block[..., k : k + 1]
     if block.size and not (block.min() >= 0 and total.min() > 0 and total.max() < np.inf):  # NaN fails them all
-        raise ValueError(f"{who}: with normalize=True, scores must be finite, non-negative and not all zero in a row.")
+        raise ValueError(
+            f"{who}: with normalize=True, the scores in proba must be finite, non-negative and not all zero in any row."
+        )
     return np.asarray(block / total, dtype=block.dtype)
 
 
@@ -216,7 +222,9 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> Int
     given = np.array([k if names is None else len(names) for names, k in zip(listed, widths, strict=True)], np.intp)
     if (given > widths).any():
         m = int(np.argmax(given > widths))
-        raise ValueError(f"{who}: classes of output {m} has {given[m]} labels, proba only {widths[m]} columns.")
+        raise ValueError(
+            f"{who}: classes of output {m} must have one label per column of proba, {widths[m]}, got {given[m]}."
+        )
     return given
 
 
@@ -237,8 +245,8 @@ def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, who: str) -> N
     if not (np.isfinite(low) and np.isfinite(high)):
         at = start + int(np.argwhere(~np.isfinite(rows))[0][0])
         raise ValueError(
-            f"{who}: proba must be finite, got NaN or infinity in row {at}; a probability must not be missing: drop "
-            "such rows here and in y."
+            f"{who}: proba must be finite, got NaN or infinity in row {at}; probabilities must not be missing: "
+            "drop such rows here and in y."
         )
     if low < 0:
         at = start + int(np.argwhere(rows < 0)[0][0])

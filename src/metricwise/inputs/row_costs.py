@@ -44,7 +44,7 @@ def read_row_costs(
     """
     k = n_classes
     if cost is None:
-        raise ValueError(f"{who}: cost must be given: what decisions about each of the {n_rows} rows cost, got None.")
+        raise ValueError(f"{who}: cost must give the costs of decisions about each of the {n_rows} rows, got None.")
     try:
         array = np.asarray(cost, dtype=np.float64)
     except (TypeError, ValueError):
@@ -54,9 +54,9 @@ def read_row_costs(
     wanted += [(n_rows, *own)] if abstain and abstain_cost is None else []
     if array.shape not in wanted:
         table = array.shape in ((k, k), own)
-        remedy = "; a table for all rows is metrics.Cost(cost)" if table else ""
+        remedy = "; for one table for all rows, use metric=metrics.Cost(cost)" if table else ""
         if abstain and abstain_cost is None:
-            remedy = f"; the last column is what an abstention costs, or give abstain= the cost{remedy}"
+            remedy = f"; the last column is the cost of abstaining, or set abstain= to the cost{remedy}"
         shapes = " or ".join(map(str, wanted))
         raise ValueError(
             f"{who}: cost must have shape {shapes}, for each row and true class, got {array.shape}{remedy}."

@@ -27,17 +27,18 @@ class Schema:
     classes : sequence of M ndarrays
         Label of each class, in column order.
     multioutput : bool, default=False
-        Whether predictions are 2-D, as y was.
+        Whether predictions are 2-D, as for a 2-D y.
     normalize : bool, default=False
-        Whether scores are taken and divided by the sum of their row.
+        Whether each row is divided by its sum, so that scores are accepted.
     output_names : tuple of str, optional
-        Names of the outputs, which the columns of a multilabel data frame are matched to.
+        Names of the outputs, to which the columns of a multilabel data frame are matched.
     n_extra : int, default=0
-        Decisions that are no class, such as to abstain: they come behind the classes of each output.
+        Number of decisions that are not classes, such as abstaining; they come after the classes of each output.
     abstain_label : object, optional
-        What an abstention is called, where a rule may abstain: one more decision, the same label for all outputs.
+        Label of an abstention, if the rule may abstain; the same for all outputs.
     n_groups : int, default=1
-        Sensitive groups, where the rows of each are outputs of their own: all outputs come once for every group.
+        Number of sensitive groups, if the rows of each are treated as separate outputs: all outputs then occur once per
+        group.
 
     Examples
     --------

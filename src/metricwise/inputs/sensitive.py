@@ -54,14 +54,14 @@ class Groups:
         """
         if values is None:
             raise ValueError(
-                f"{who}: the rule has a loss for each group; give {_PARAMETER}, the group of every row"
+                f"{who}: the rule has a loss for each group, so it needs {_PARAMETER}, the group of every row"
                 f"{'' if self.features is None else ', by ' + ' and '.join(map(repr, self.features))}."
             )
         columns = _columns(_in_order(values, self.features, who), n_rows, who)
         if len(columns) != self.n_features:
             raise ValueError(
-                f"{who}: {_PARAMETER} must have {self.n_features} column{'s' * (self.n_features > 1)}, as the rule was "
-                f"fitted with, got {len(columns)}."
+                f"{who}: {_PARAMETER} must have {self.n_features} column{'s' * (self.n_features > 1)}, as when "
+                f"the rule was fitted, got {len(columns)}."
             )
         distinct, of_row = _combined(columns)
         place = {name: g for g, name in enumerate(self.names)}
@@ -70,7 +70,8 @@ class Groups:
             row = int(np.argmax(known < 0))
             raise ValueError(
                 f"{who}: {_PARAMETER} must name groups that the rule knows, {shown(list(self.names))}, got "
-                f"{distinct[of_row[row]]!r} in row {row}; a rule for other groups needs rows of theirs."
+                f"{distinct[of_row[row]]!r} in row {row}; to decide about other groups, fit the rule to rows "
+                "that include them."
             )
         return known
 
@@ -114,7 +115,7 @@ def read_sensitive_features(values: Any, n_rows: int, who: str = "optimize") -> 
     columns = _columns(values, n_rows, who)
     distinct, of_row = _combined(columns)
     if len(distinct) < 2:
-        raise ValueError(f"{who}: {_PARAMETER} must name two groups or more, got {shown(list(distinct))} only.")
+        raise ValueError(f"{who}: {_PARAMETER} must contain at least two groups, got only {shown(list(distinct))}.")
     names = sorted_labels(list(distinct))
     place = {name: g for g, name in enumerate(names)}
     codes = np.array([place[name] for name in distinct], dtype=np.intp)[of_row]
@@ -138,8 +139,8 @@ def _in_order(values: Any, features: tuple[str, ...] | None, who: str) -> Any:
     missing = [name for name in features if name not in names]
     if missing:
         raise ValueError(
-            f"{who}: {_PARAMETER} must have the columns {shown(list(features))}, got {shown(list(names))}; pass "
-            f"{_PARAMETER}.to_numpy() to take them by position."
+            f"{who}: {_PARAMETER} must have the columns {shown(list(features))}, got {shown(list(names))}; "
+            f"pass {_PARAMETER}.to_numpy() to match them by position."
         )
     wanted = [names[name] for name in features]
     return values.select(wanted) if hasattr(values, "select") else values[wanted]
@@ -158,17 +159,23 @@ def _columns(values: Any, n_rows: int, who: str) -> list[Any]:
         )
     arrays = [one if is_masked(one) else np.asarray(one) for one in columns]
     if not arrays or any(one.shape != (n_rows,) for one in arrays):
-        found = (len(arrays[0]), len(arrays)) if len(arrays) > 1 else np.shape(arrays[0]) if arrays else "of no table"
+        found = (
+            (len(arrays[0]), len(arrays))
+            if len(arrays) > 1
+            else np.shape(arrays[0])
+            if arrays
+            else "that is not a table"
+        )
         raise ValueError(
-            f"{who}: {_PARAMETER} must have one value per row, or one per row and feature, of {n_rows} rows, got shape "
-            f"{found}."
+            f"{who}: {_PARAMETER} must have one value for each of the {n_rows} rows, or one per row and "
+            f"feature, got shape {found}."
         )
     for one in arrays:
         gone = split_missing(one, None)[1]
         if gone.any():
             raise ValueError(
-                f"{who}: {_PARAMETER} must be known of every row, got a missing value in row {int(np.argmax(gone))}; "
-                f"leave such rows out, or make a group of them."
+                f"{who}: {_PARAMETER} must be known for every row, got a missing value in row "
+                f"{int(np.argmax(gone))}; drop such rows, or make them a group of their own."
             )
     return arrays
 

@@ -47,8 +47,8 @@ def check_rows(proba: Any, classes: Sequence[NDArray[Any]], multioutput: bool, w
         lacking, wanted, row = len(shape) == 1 and k > 2, f"(N, {k})", (k,)
     if lacking:
         raise ValueError(
-            f"{who}: proba must have shape {wanted}, as the rule takes it, got shape {shape}; one row has shape "
-            f"{(1, *row)}: pass row.reshape({', '.join(map(str, (1, *row)))})."
+            f"{who}: proba must have shape {wanted}, as the rule needs, got shape {shape}; a single row must "
+            f"have shape {(1, *row)}: pass row.reshape({', '.join(map(str, (1, *row)))})."
         )
     if not multioutput and shape == (2,):
         _check_pair(proba, classes[0], who)
@@ -61,8 +61,8 @@ def _check_list(proba: Sequence[Any], classes: Sequence[NDArray[Any]], multioutp
     sizes = [getattr(item, "shape", None) for item in proba]
     if multioutput and len(set(sizes)) > 1 and sizes == [(len(labels),) for labels in classes]:
         raise ValueError(
-            f"{who}: proba must be a list of arrays of shape (N, K_m), got shapes {sizes[:3]}, as one row has; "
-            "for one row pass arrays of shape (1, K_m): [p[None] for p in proba]."
+            f"{who}: proba must be a list of arrays of shape (N, K_m), got shapes {sizes[:3]}, which look like "
+            "a single row; for one row, pass arrays of shape (1, K_m): [p[None] for p in proba]."
         )
 
 
@@ -71,9 +71,9 @@ def _check_pair(proba: Any, labels: NDArray[Any], who: str) -> None:
     names, positive = frame_index_names(proba), shown(labels[1])
     if names is not None and names != [0, 1] and set(map(str, names)) == set(map(str, labels.tolist())):
         raise ValueError(
-            f"{who}: proba must have one entry per row, the probability of {positive}, or shape (N, 2), got one row "
-            f"of a data frame, with the classes {listed(names)} for an index; pass it as a frame, as "
-            "frame.loc[[row]] does."
+            f"{who}: proba must have one entry per row, the probability of {positive}, or shape (N, 2), got "
+            f"one row of a data frame, with the classes {listed(names)} as its index; pass it as a data frame, "
+            "frame.loc[[row]]."
         )
     _warn_of_two(proba, f"two rows, each the probability of {positive}", who)
 
@@ -86,8 +86,8 @@ def _warn_of_two(proba: Any, reading: str, who: str) -> None:
     if pairs.dtype.kind == "f" and (np.abs(pairs.sum(axis=1) - 1) <= _TOLERANCE).all():
         remedy = "proba.reshape(1, -1)" if np.ndim(proba) == 1 else "proba[None]"
         warnings.warn(
-            f"{who}: proba is read as {reading}, and sums to 1 as one row of both classes would; for one row pass "
-            f"{remedy}.",
+            f"{who}: proba is read as {reading}, but sums to 1 like one row with both classes; if it is one "
+            f"row, pass {remedy}.",
             UserWarning,
             stacklevel=6 if np.ndim(proba) == 1 else 5,
         )

@@ -72,5 +72,5 @@ def check_one_column(y: Any, proba: Any, who: str) -> None:
     else:
         what, remedy = f"of shape {shape_of(y)}", "y.ravel()"
     raise ValueError(
-        f"{who}: y must be 1-D for a single output, which proba of shape {shape} is of, got y {what}; pass {remedy}."
+        f"{who}: y must be 1-D for a single output, as in proba of shape {shape}, got y {what}; pass {remedy}."
     )

@@ -47,7 +47,7 @@ def _real_numbers(values: Any) -> FloatArray:
 def _read_weight(weight: Any, size: int, who: str, parameter: str, what: str) -> FloatArray:
     array = _read_numbers(weight, size, who, parameter, what)
     if not (array > 0).any():
-        raise ValueError(f"{who}: {parameter} must not be all zero.")
+        raise ValueError(f"{who}: {parameter} must not be all zero, got only zeros.")
     with np.errstate(over="ignore"):
         check_sum(array.sum(), array.max(), who, parameter)
     return array
@@ -73,9 +73,9 @@ def check_sum(total: float, largest: float | None, who: str, parameter: str = "s
     if not _LEAST_SUM < total < _LARGEST_SUM:
         known = "" if largest is None else f", {largest:.6g}"
         raise ValueError(
-            f"{who}: {parameter} must have a sum between {_LEAST_SUM:g} and {_LARGEST_SUM:g}, beyond which products "
-            f"and squares of weights are no numbers, got {total:.6g}; divide the weights by the largest"
-            f"{known}: only their ratios matter."
+            f"{who}: {parameter} must have a sum between {_LEAST_SUM:g} and {_LARGEST_SUM:g}, beyond which "
+            f"products and squares of weights overflow or underflow, got {total:.6g}; divide the weights by "
+            f"the largest{known}: only their ratios matter."
         )
 
 
@@ -106,8 +106,8 @@ def read_weight_kind(kind: Any, weight: FloatArray | None, who: str = "optimize"
     if (weight != np.floor(weight)).any():
         odd = weight[weight != np.floor(weight)][0]
         raise ValueError(
-            f"{who}: sample_weight must hold whole numbers where weight_kind is 'frequency', for they count rows, got "
-            f"{odd:.6g}; use 'importance' for other weights."
+            f"{who}: sample_weight must hold whole numbers if weight_kind is 'frequency', because they count "
+            f"rows, got {odd:.6g}; use 'importance' for other weights."
         )
     return kind
 
@@ -135,11 +135,11 @@ def read_prior(prior: Any, n_classes: IntArray, who: str = "optimize") -> FloatA
     elif isinstance(prior, (list, tuple, np.ndarray)) and getattr(prior, "shape", None) != () and len(prior):
         rows = list(prior) if np.ndim(prior[0]) else [prior] * n_outputs
     else:
-        raise TypeError(
-            f"{who}: prior must be a list of the shares of the classes in column order, got {shown(prior)}."
-        )
+        raise TypeError(f"{who}: prior must be a list of class shares in column order, got {shown(prior)}.")
     if len(rows) != n_outputs:
-        raise ValueError(f"{who}: prior must be given once or for each of {n_outputs} outputs, got {len(rows)} rows.")
+        raise ValueError(
+            f"{who}: prior must be given once, or for each of the {n_outputs} outputs, got {len(rows)} rows."
+        )
     out = np.zeros((n_outputs, width))
     for m, row in enumerate(rows):
         try:
@@ -173,8 +173,8 @@ def read_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
         codes = np.argsort(np.argsort(first))[place.reshape(-1)].astype(np.intp)
     if codes.max(initial=0) == 0:
         raise ValueError(
-            f"{who}: groups must name two groups or more, for some judge what is fitted to the others; got one. Leave "
-            "groups out if rows are independent."
+            f"{who}: groups must contain at least two groups, because rules fitted to some groups are judged "
+            "on the others, got one; leave groups out if rows are independent."
         )
     return codes
 
@@ -217,12 +217,15 @@ def read_time(time: Any, n_rows: int, who: str = "optimize") -> IntArray:
         values = _moments(values.tolist(), who)
     if values.dtype.kind not in "iufmM":
         raise ValueError(
-            f"{who}: time must hold numbers or dates, got {shown(values[0])}; make dates of text, as "
-            "pandas.to_datetime does."
+            f"{who}: time must hold numbers or dates, got {shown(values[0])}; convert text to dates with "
+            "pandas.to_datetime."
         )
     moments, place = np.unique(values, return_inverse=True)
     if len(moments) < 2:
-        raise ValueError(f"{who}: time must hold two times or more, got one; leave time out if rows have no order.")
+        raise ValueError(
+            f"{who}: time must hold at least two different times, got one; leave time out if rows have no order in "
+            "time."
+        )
     before = np.cumsum(np.bincount(place.reshape(-1))) - 1
     length = max(1, round(n_rows ** (1 / 3)))
     runs = np.unique(before // length, return_inverse=True)[1].reshape(-1)
@@ -234,8 +237,8 @@ def refuse_both(groups: Any, time: Any, who: str = "optimize") -> None:
     """Refuse groups and time together."""
     if groups is not None and time is not None:
         raise ValueError(
-            f"{who}: groups and time cannot both be given: rows belong together by the one or the other. Leave out "
-            "time if groups do not depend on one another, else groups."
+            f"{who}: groups and time cannot both be given, because rows belong together by one or the other; "
+            "leave out time if groups are independent of one another, otherwise groups."
         )
 
 
@@ -248,7 +251,7 @@ def _moments(values: list[Any], who: str) -> NDArray[Any]:
     zoned = [getattr(value, "tzinfo", None) is not None for value in values]
     if any(zoned):
         if not all(zoned):
-            raise ValueError(f"{who}: time must hold dates that all have a time zone, or none, got both.")
+            raise ValueError(f"{who}: time must hold dates that all have a time zone, or that all have none, got both.")
         values = [value.astimezone(UTC).replace(tzinfo=None) for value in values]
     try:
         return np.array(values, dtype="datetime64[us]")
@@ -268,6 +271,6 @@ def _column(values: Any, n_rows: int, who: str, parameter: str) -> NDArray[Any]:
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(
-            f"{who}: {parameter} must be known of every row, got a missing value in row {row}; leave such rows out."
+            f"{who}: {parameter} must be known for every row, got a missing value in row {row}; drop such rows."
         )
     return array

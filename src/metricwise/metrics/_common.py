@@ -120,8 +120,8 @@ def find_class(
     if index is None and label is None:
         require(
             n_classes == 2,
-            f"{who}: with {n_classes} classes there is no positive class; name one with {by_index}= or {by_label}=, or "
-            f"average over the classes, as ClassAverage and names such as 'f1_macro' do.",
+            f"{who}: with {n_classes} classes there is no default positive class; name one with {by_index}= or "
+            f"{by_label}=, or average over the classes with ClassAverage or a name such as 'f1_macro'.",
         )
         return _positive(who, classes)
     if index is None:
@@ -150,7 +150,7 @@ def _positive(who: str, classes: Sequence[Any] | None) -> int:
         return known.index(1)
     first, second = known
     raise ValueError(
-        f"{who}: nothing says which of the classes {first!r} and {second!r} is the positive one; name it, "
+        f"{who}: it is ambiguous which of the classes {first!r} and {second!r} is the positive one; set "
         f"pos_label={first!r} or pos_label={second!r}."
     )
 
@@ -166,8 +166,8 @@ def _find_label(
     by_index, by_label = names
     if classes is None:
         raise ValueError(
-            f"{who}: {by_label}={label!r} can be found only where the class labels are known; give {by_index}= "
-            f"instead, or bind(priors, classes)."
+            f"{who}: {by_label}={label!r} needs the class labels, which are not known here; use {by_index}= "
+            "instead, or bind(priors, classes)."
         )
     known = list(classes)
     require(label in known, f"{who}: {by_label} must be one of the classes {known}, got {label!r}.")
@@ -185,8 +185,8 @@ def require_order(who: str, order: Sequence[Any] | None, classes: Sequence[Any],
     known = list(classes)
     require(
         _scale_of(order, len(known), known) is not None or self_ordered(known),
-        f"{who}: goes by the order of the classes, and nothing says what order {known} have; give the metric the order "
-        f"from one end of the scale to the other, {example}, or give classes= if they are in that order there.",
+        f"{who}: depends on the order of the classes, but the order of {known} is not known; pass the metric "
+        f"the order from one end of the scale to the other, {example}, or pass classes= in that order.",
     )
 
 
@@ -203,7 +203,8 @@ def ranks(who: str, order: Sequence[Any] | None, n_classes: int, classes: Sequen
         return np.arange(n_classes, dtype=np.float64)
     require(
         classes is not None,
-        f"{who}: order={scale!r} needs the labels of the classes: use score(y_true, y_pred) or bind(priors, classes).",
+        f"{who}: order={scale!r} needs the class labels, which are not known here; use score(y_true, y_pred) "
+        "or bind(priors, classes).",
     )
     require(
         len(scale) == n_classes and len(set(scale)) == n_classes,
@@ -245,15 +246,15 @@ def class_weights(
         array = np.array(weights, dtype=np.float64)
     require(
         array.shape == (n_classes,),
-        f"{who}: class_weight must have one number per class, {n_classes} of them, got shape {array.shape}.",
+        f"{who}: class_weight must have one number for each of the {n_classes} classes, got shape {array.shape}.",
     )
     good = bool(np.isfinite(array).all() and (array >= 0).all() and array.any())
-    require(good, f"{who}: class_weight must be finite, not negative and not all zero, got {array.tolist()}.")
+    require(good, f"{who}: class_weight must be finite, non-negative and not all zero, got {array.tolist()}.")
     return array
 
 
 def check_finite(value: float, who: str, parameter: str, *, above: float = -math.inf, closed: bool = False) -> None:
     """Refuse a number that is not finite, or not above (with `closed`: below) a bound."""
     good = math.isfinite(value) and (value >= above if closed else value > above)
-    bound = "" if above == -math.inf else f" {'not below' if closed else 'above'} {above:g}"
+    bound = "" if above == -math.inf else f" {'of at least' if closed else 'above'} {above:g}"
     require(good, f"{who}: {parameter} must be a finite number{bound}, got {value!r}.")

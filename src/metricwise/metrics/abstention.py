@@ -88,7 +88,7 @@ def read_abstain(abstain: Any, who: str) -> Abstention | None:
     number = isinstance(abstain, (int, float, np.number))
     if not number or not 0 <= abstain < np.inf:
         raise ValueError(
-            f"{who}: abstain must be True, None, or what an abstention costs, a finite number of at least 0, got "
+            f"{who}: abstain must be True, None, or the cost of an abstention, a finite number of at least 0, got "
             f"{shown(abstain)}."
         )
     return Abstention(float(abstain))
@@ -98,35 +98,36 @@ def check_pooled(average: str, n_classes: ArrayLike, who: str) -> None:
     """Refuse to pool outputs of different numbers of classes: abstentions of one would be a class of another."""
     if average != "macro" and len(np.unique(n_classes)) > 1:
         raise ValueError(
-            f"{who}: abstain needs average='macro' where outputs have different numbers of classes, got {average!r}: "
-            "pooled by position, abstentions of one would be a class of another."
+            f"{who}: abstain needs average='macro' if outputs have different numbers of classes, got "
+            f"{average!r}; pooled by position, abstentions of one output would be a class of another."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Abstaining(Metric):
-    """A metric of rules that may abstain, as a function of confusions with one more column.
+    """A metric of rules that may abstain, as a function of confusion matrices with an additional column.
 
-    At a cost, for linear metrics: an abstention is worth what a right decision is, less the cost. In accuracy, its
-    weighted and balanced forms and recalls the cost is a share of what the worst decision about the row would lose: 0
-    is as good as right, 1 as bad as wrong. On an ordered scale it is a share of the whole scale, in a table of costs an
-    amount like the others.
+    With a cost, for linear metrics: the value of an abstention is that of a right decision minus the cost. In accuracy,
+    its weighted and balanced forms and recalls, the cost is a fraction of what the worst decision about the row would
+    lose: 0 is as good as a right decision, 1 as bad as a wrong one. On an ordered scale it is a fraction of the whole
+    scale, in a table of costs an amount like the others.
 
-    Without a cost, the metric of the accepted rows, where it is a ratio of counts: accuracy, precision, recall, F,
-    Jaccard, costs, closeness on a scale. Where it is not, or if `accepted` is False, abstentions are misses: neither
-    right nor predicted as any class, as scikit-learn has one more predicted label.
+    Without a cost, the metric is that of the accepted rows if it is a ratio of counts: accuracy, precision, recall, F,
+    Jaccard, costs, closeness on a scale. Otherwise, or if `accepted` is False, abstentions are misses: neither right
+    nor predicted as any class, like an additional predicted label in scikit-learn.
 
     Parameters
     ----------
     base : Metric
-        Of K classes.
+        The metric of K classes.
     cost : float, optional
+        Cost of an abstention.
     accepted : bool, default=True
-        Whether rows that are abstained count nowhere, where the metric allows it and has no price for them.
+        Whether abstentions are left out, if the metric allows it and defines no cost for them.
 
     See Also
     --------
-    Abstained : The share of the rows abstained.
+    Abstained : The share of abstentions.
 
     References
     ----------
@@ -210,8 +211,8 @@ class Abstaining(Metric):
         bound = self.base.bind(priors[..., :-1], classes)
         if not isinstance(bound, Linear):
             raise ValueError(
-                f"abstain: a cost of abstaining needs a linear metric, and {self.name} is {bound.family}; give "
-                "abstain=True and bound how often a rule abstains, subject_to='abstained <= 0.05'."
+                f"abstain: a cost of abstaining needs a linear metric, but {self.name} is {bound.family}; set "
+                "abstain=True and bound how often the rule abstains, as in subject_to='abstained <= 0.05'."
             )
         matrix = with_column(bound.A, self.base.price(bound.A, cost))
         return Linear(matrix, prior_limits(matrix, priors))
@@ -240,13 +241,13 @@ class Abstaining(Metric):
 
 @dataclass(frozen=True, eq=False)
 class Abstained(Metric):
-    """Share of the rows that a rule abstains from, ``sum_i C[i, K]`` of confusions with one more column.
+    """Share of abstentions, ``sum_i C[i, K]`` of confusion matrices with an additional column.
 
-    Range [0, 1]. It has no 0/0. It is there to be bounded or recorded, where a rule may abstain.
+    Range [0, 1]. It has no 0/0. It is meant to be bounded or recorded, for rules that may abstain.
 
     See Also
     --------
-    Abstaining : What abstentions count for in other metrics.
+    Abstaining : How abstentions count in other metrics.
 
     Examples
     --------
@@ -270,11 +271,14 @@ class Abstained(Metric):
 
     @property
     def degenerate(self) -> str:
-        return "The share abstained is highest if no row is decided; bound it beside another aim."
+        return (
+            "The share of abstentions is highest if no row is decided; bound it with subject_to instead, under "
+            "another metric."
+        )
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         raise ValueError(
-            "abstained: rules abstain only where they may; give abstain=True, or what an abstention costs."
+            "abstained: only for rules that may abstain; set abstain=True, or to the cost of an abstention."
         )
 
     def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
@@ -311,7 +315,7 @@ def _checked(metric: Abstaining) -> Abstaining:
     """Refuse metrics in which abstentions have no place before any row is looked at."""
     require(
         metric.cost is None or not metric.base.priced,
-        f"abstain: the table of {metric.name} says what an abstention costs; give abstain=True, or a table of shape "
-        "(K, K).",
+        f"abstain: the table of {metric.name} already includes the cost of abstaining; set abstain=True, or "
+        "use a table of shape (K, K).",
     )
     return metric

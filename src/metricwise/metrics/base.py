@@ -67,18 +67,18 @@ class Metric:
     concave : bool
         Whether the bound metric is a concave function of C.
     smooth : bool
-        Whether its gradient exists wherever its value is not at the edge of its range.
+        Whether its gradient exists wherever its value is inside its range.
     by_class : bool
-        Whether every class counts alike, however few rows it has: the fewer, the more each of them weighs.
+        Whether every class counts equally, however few rows it has.
     rising : bool
-        Whether, of two classes and bound, it never falls where a right decision takes the place of a wrong one. Then
-        the value with all that may be hit and nothing that may be missed is a bound.
+        Whether, for two classes and once bound, it never decreases when a right decision replaces a wrong one. The
+        value with all possible hits and no misses is then an upper bound.
     reads_labels : bool
-        Whether its value may hang on what classes are called, so that pooled outputs must have the same.
+        Whether its value may depend on the class labels, so that pooled outputs must have the same ones.
     costly : bool
-        Whether a value takes a call of a user's function, so that solvers had better ask for few.
+        Whether a value requires a call of a user's function, so that solvers should evaluate few.
     whole_rows : bool
-        Whether it is a function of whole numbers of rows, and so of labels only.
+        Whether it is a function of whole rows, and so can be evaluated with labels only.
     """
 
     name: ClassVar[str] = "metric"
@@ -98,7 +98,7 @@ class Metric:
 
     @property
     def degenerate(self) -> str | None:
-        """Why maximising this metric alone gives a rule that nobody wants, as a sentence; None for a sound aim."""
+        """A sentence that explains why maximising this metric alone gives a useless rule; None for a sound aim."""
         return None
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
@@ -109,7 +109,7 @@ class Metric:
         priors : array-like of shape (..., K)
             Row sums of C.
         classes : sequence of K labels, optional
-            What a class given by label refers to.
+            Labels of the classes, in order, to which a class given by label refers.
 
         Returns
         -------
@@ -119,9 +119,9 @@ class Metric:
         return self
 
     def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> Metric | None:
-        """Return the metric as a ratio of sums of cells of C, whatever the class priors; None where it is none.
+        """Return the metric as a ratio of sums of cells of C, whatever the class priors; None if it is not one.
 
-        Of some of the rows it is the same ratio of theirs, so that rows can be left out.
+        Such a metric has the same form on a subset of the rows, so that rows can be left out.
 
         Returns
         -------
@@ -132,8 +132,8 @@ class Metric:
     def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
         """Bind the metric of rules that may leave rows undecided, which counts as a miss of their class.
 
-        An undecided row is neither right nor predicted as any class: what scikit-learn says of one more predicted
-        label, with ``labels=classes`` for averages over classes.
+        An undecided row is neither right nor predicted as any class, like an additional predicted label in
+        scikit-learn, with ``labels=classes`` for averages over classes.
 
         Parameters
         ----------
@@ -147,8 +147,8 @@ class Metric:
             Of confusions (..., K + 1, K + 1), whose last row is empty.
         """
         raise ValueError(
-            f"{type(self).__name__}: {self.name} says nothing of rows that are left undecided, so that a rule for it "
-            f"cannot abstain."
+            f"{type(self).__name__}: {self.name} does not define a value for undecided rows, so a rule for it "
+            "cannot abstain; leave abstain out."
         )
 
     def price(self, A: FloatArray, cost: float) -> FloatArray:
@@ -247,12 +247,12 @@ class Metric:
         return centred(slope + row_slopes(self, confusion, slope, classes)[:, None], confusion)
 
     def score(self, y_true: ArrayLike, y_pred: ArrayLike, **options: Any) -> float:
-        """Return the metric of true and predicted labels.
+        """Return the value of the metric for true and predicted labels.
 
         Parameters
         ----------
         y_true, y_pred : array-like of shape (N,) or (N, M)
-            Missing true labels add nothing.
+            True and predicted labels; missing true labels are ignored.
         **options
             ``sample_weight``, ``average``, ``output_weight``, ``classes``, ``pos_label``, ``missing``,
             ``abstain_label`` and ``abstain``, as in :func:`metricwise.metrics.of_labels.score`.
@@ -292,9 +292,9 @@ class Linear(Metric):
     Parameters
     ----------
     A : array-like of shape (K, K)
-        What a row of true class i predicted as j is worth.
+        Value of predicting class j for a row of true class i.
     limits : (float, float), optional
-        The range, where it is known to be narrower than the entries of A say.
+        The range, if it is known to be narrower than that of the entries of A.
 
     Examples
     --------
@@ -330,8 +330,8 @@ class Linear(Metric):
 
     def price(self, A: FloatArray, cost: float) -> FloatArray:
         raise ValueError(
-            "Linear: what an abstention is worth beside the entries of A cannot be told; give metrics.Cost(cost) "
-            "with a cost of shape (K, K + 1), whose last column is what an abstention costs, and abstain=True."
+            "Linear: the entries of A do not define the value of an abstention; use metrics.Cost(cost) with a "
+            "cost of shape (K, K + 1), whose last column is the cost of abstaining, and abstain=True."
         )
 
     def value(self, confusion: ArrayLike) -> FloatArray:
@@ -357,7 +357,7 @@ class FractionalLinear(Metric):
         The value at 0/0. None (the default) means that the denominator must be positive whatever is predicted, which
         is checked when the class priors are known.
     limits : (float, float), optional
-        The range, where it is known.
+        The range, if it is known.
 
     Examples
     --------
@@ -403,13 +403,14 @@ class FractionalLinear(Metric):
         num_lo, num_hi, den_lo, den_hi = extremes
         if self.zero_division is None and np.any(den_lo <= _EMPTY * self.scale):
             raise ValueError(
-                "FractionalLinear: the denominator <B, C> must be positive whatever is predicted, but with these class "
-                f"priors it can be as small as {float(np.min(den_lo)):.6g}; raise B, or give zero_division=."
+                "FractionalLinear: the denominator <B, C> must be positive whatever is predicted, but with "
+                f"these class priors it can be as small as {float(np.min(den_lo)):.6g}; increase B, or set "
+                "zero_division=."
             )
         if np.any(den_lo < -_EMPTY * self.scale):
             raise ValueError(
-                "FractionalLinear: the denominator <B, C> must not be negative, but with these class priors it can be "
-                f"as small as {float(np.min(den_lo)):.6g}; raise B."
+                "FractionalLinear: the denominator <B, C> must not be negative, but with these class priors "
+                f"it can be as small as {float(np.min(den_lo)):.6g}; increase B."
             )
         if np.any(den_lo <= 0):
             return self
@@ -451,12 +452,12 @@ class FractionalLinear(Metric):
 
 @dataclass(frozen=True, eq=False)
 class Increasing(Metric):
-    """A non-decreasing transform of a metric: it has the same best rule.
+    """A non-decreasing transform of a metric, which has the same best rule.
 
     Parameters
     ----------
     base : Metric
-        The bound metric inside.
+        The bound metric that is transformed.
     transform, derivative : callable
         Applied to arrays of values of `base`.
     limits : (float, float)
@@ -529,8 +530,8 @@ def as_value(found: Any, who: str, confusion: FloatArray) -> float:
         raise TypeError(f"{who} must return a number, got {shown(found)}.") from None
     if not np.isfinite(value):
         raise ValueError(
-            f"{who} must return a finite number, got {shown(found)} for the confusion matrix {confusion.tolist()}; "
-            f"give it a value there (a 0/0 is yours to define)."
+            f"{who} must return a finite number, got {shown(found)} for the confusion matrix "
+            f"{confusion.tolist()}; return a finite value in this case too (for example at 0/0)."
         )
     return value
 
@@ -571,16 +572,16 @@ def from_function(
     concave: bool = False,
     range: tuple[float, float] = (-np.inf, np.inf),
 ) -> FromFunction:
-    """Make a metric of any callable f(C).
+    """Make a metric from any callable f(C).
 
     Parameters
     ----------
     function : callable
-        Takes a (K, K) confusion matrix of shares (true class by row, sum 1), returns a finite number.
+        Function of a (K, K) confusion matrix of shares (true classes in rows, sum 1) that returns a finite number.
     gradient : callable, optional
-        Returns the (K, K) gradient; differences within rows are used without it.
+        Function that returns the (K, K) gradient; without it, finite differences within rows are used.
     concave : bool, default=False
-        Your word that f is concave in C at fixed row sums: it buys a certificate of optimality.
+        Whether f is concave in C at fixed row sums. This is not checked, and allows a certificate of optimality.
     range : (float, float), optional
         Smallest and largest possible value.
 

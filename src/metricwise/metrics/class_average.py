@@ -27,18 +27,18 @@ def _is_whole(base: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ClassAverage(Metric):
-    """Average over all K classes of a metric of one class, ``sum_k w_k psi_k(C)``, weights scaled to sum to 1.
+    """Average of a metric of one class over all K classes, ``sum_k w_k psi_k(C)``, with weights scaled to sum to 1.
 
-    Range [0, 1]. A class counts even if it has no rows, with the metric's `zero_division` where that is 0/0, as in
-    scikit-learn with ``labels=classes``. Averages of recall and specificity are linear once bound.
+    Range [0, 1]. A class without rows also counts, with the metric's `zero_division` at 0/0, as in scikit-learn with
+    ``labels=classes``. Averages of recall and specificity are linear once bound.
 
     Parameters
     ----------
     base : OneVsRest
         The metric of one class, such as ``FBeta(beta=2)``, without `index` or `pos_label`.
     average : {"macro", "weighted", "micro"}, default="macro"
-        All classes alike; by the share of their rows (pi); or the metric of the hits, true and predicted shares summed
-        over classes (which makes F1, precision and recall accuracy).
+        Whether classes count equally ("macro"), by their share of the rows ("weighted"), or hits, true and predicted
+        shares are summed over classes first ("micro", which makes F1, precision and recall equal to accuracy).
     class_weight : array-like of shape (K,) or dict, optional
         Further weights by position, or by label (1 for a label that is not in the dict). Not for "micro".
 

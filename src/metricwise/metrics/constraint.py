@@ -115,8 +115,9 @@ class Constraint:
         who, given = self.metric.name, self.name or self.metric.name
         if form.concave:
             raise ValueError(
-                f"subject_to: {given!r} bounds {who} from above, which is concave: the decisions that keep it are no "
-                f"convex set; bound it from below, or bound a linear metric or a ratio from above."
+                f"subject_to: {given!r} bounds {who} from above, which is concave, so that the decisions that "
+                "satisfy it are not a convex set; bound it from below, or bound a linear metric or a ratio "
+                "from above."
             )
         raise ValueError(
             f"subject_to: {given!r} bounds {who}, which is neither a ratio of linear metrics nor concave; bound "

@@ -88,7 +88,8 @@ class Wanted:
         elif isinstance(self.metric, str) and self.metric in PARITIES:
             if self.over not in (None, GAP):
                 raise ValueError(
-                    f"{_WHO}: {self.metric} is about all groups already, got {_where(self).strip()!r} behind it."
+                    f"{_WHO}: {self.metric} is already about all groups, got {_where(self).strip()!r} after "
+                    "it; leave that out."
                 )
             object.__setattr__(self, "over", GAP)
 
@@ -126,19 +127,19 @@ class Gap:
 
 
 def gap(metric: Any, *labels: Any) -> Gap:
-    """Return the largest difference of a metric between two sensitive groups, to be bounded from above.
+    """Return the largest difference of a metric between two sensitive groups, for an upper bound.
 
     Parameters
     ----------
     metric : str or object
-        As :func:`metricwise.optimize` takes it: linear, or a ratio of linear metrics.
+        A metric as in :func:`metricwise.optimize` that is linear, or a ratio of linear metrics.
     *labels
         The class, or the output and the class.
 
     Returns
     -------
     Gap
-        For :func:`metricwise.at_most`.
+        To be passed to :func:`metricwise.at_most`.
 
     See Also
     --------
@@ -154,12 +155,12 @@ def gap(metric: Any, *labels: Any) -> Gap:
 
 
 def in_every_group(constraint: Wanted) -> Wanted:
-    """Return a constraint that every sensitive group is to keep by itself.
+    """Return a constraint that must hold in every sensitive group.
 
     Parameters
     ----------
     constraint : constraint
-        Of :func:`metricwise.at_least`, :func:`metricwise.at_most`, :func:`metricwise.between` or
+        A constraint made by :func:`metricwise.at_least`, :func:`metricwise.at_most`, :func:`metricwise.between` or
         :func:`metricwise.near_prior`.
 
     Returns
@@ -168,8 +169,8 @@ def in_every_group(constraint: Wanted) -> Wanted:
 
     See Also
     --------
-    metricwise.in_group : In one of them.
-    metricwise.gap : The largest difference between two.
+    metricwise.in_group : A constraint that must hold in one group.
+    metricwise.gap : The largest difference between two groups.
 
     Examples
     --------
@@ -181,13 +182,14 @@ def in_every_group(constraint: Wanted) -> Wanted:
 
 
 def in_group(constraint: Wanted, group: Any) -> Wanted:
-    """Return a constraint that one sensitive group is to keep by itself.
+    """Return a constraint that must hold in one sensitive group.
 
     Parameters
     ----------
     constraint : constraint
+        As in :func:`metricwise.in_every_group`.
     group : object
-        Its name, as `sensitive_features` has it; a tuple where that has several columns.
+        Name of the group, as in `sensitive_features`; a tuple if that has several columns.
 
     Returns
     -------
@@ -195,7 +197,7 @@ def in_group(constraint: Wanted, group: Any) -> Wanted:
 
     See Also
     --------
-    metricwise.in_every_group : In all of them.
+    metricwise.in_every_group : A constraint that must hold in all groups.
 
     Examples
     --------
@@ -209,33 +211,34 @@ def in_group(constraint: Wanted, group: Any) -> Wanted:
 def _checked(constraint: Any, who: str) -> Wanted:
     if not isinstance(constraint, Wanted) or constraint.over is not None:
         raise TypeError(
-            f"{who}: constraint must be at_least(...), at_most(...), between(...) or near_prior(...), of no group yet, "
-            f"got {str(constraint)!r}."
+            f"{who}: constraint must be at_least(...), at_most(...), between(...) or near_prior(...), without "
+            f"a group, got {str(constraint)!r}."
         )
     return constraint
 
 
 def at_least(metric: Any, bound: float, *labels: Any) -> Wanted:
-    """Return a floor: the metric must be at least so large.
+    """Return the constraint that a metric must be at least as large as a bound.
 
     Parameters
     ----------
     metric : str or object
-        As :func:`metricwise.optimize` takes it.
+        A metric as in :func:`metricwise.optimize`.
     bound : float
+        The lower bound.
     *labels
         The class, or the output and the class.
 
     Returns
     -------
     Wanted
-        For `subject_to` of :func:`metricwise.optimize`.
+        To be passed as `subject_to` to :func:`metricwise.optimize`.
 
     See Also
     --------
-    metricwise.at_most : A ceiling.
-    metricwise.between : Both.
-    metricwise.near_prior : A predicted share near that of the rows.
+    metricwise.at_most : An upper bound.
+    metricwise.between : A lower and an upper bound.
+    metricwise.near_prior : A predicted share near the class prior.
 
     Examples
     --------
@@ -247,7 +250,7 @@ def at_least(metric: Any, bound: float, *labels: Any) -> Wanted:
 
 
 def at_most(metric: Any, bound: float, *labels: Any) -> Wanted:
-    """Return a ceiling: the metric must be at most so large.
+    """Return the constraint that a metric must be at most as large as a bound.
 
     Parameters
     ----------
@@ -260,7 +263,7 @@ def at_most(metric: Any, bound: float, *labels: Any) -> Wanted:
 
     See Also
     --------
-    metricwise.at_least : A floor.
+    metricwise.at_least : A lower bound.
 
     Examples
     --------
@@ -272,12 +275,14 @@ def at_most(metric: Any, bound: float, *labels: Any) -> Wanted:
 
 
 def between(metric: Any, low: float, high: float, *labels: Any) -> Wanted:
-    """Return a floor and a ceiling.
+    """Return the constraint that a metric must lie between two bounds.
 
     Parameters
     ----------
     metric : str or object
+        As in :func:`metricwise.at_least`.
     low, high : float
+        The bounds.
     *labels
         As in :func:`metricwise.at_least`.
 
@@ -287,7 +292,7 @@ def between(metric: Any, low: float, high: float, *labels: Any) -> Wanted:
 
     See Also
     --------
-    metricwise.at_least : A floor.
+    metricwise.at_least : A lower bound.
 
     Examples
     --------
@@ -299,11 +304,12 @@ def between(metric: Any, low: float, high: float, *labels: Any) -> Wanted:
 
 
 def near_prior(tolerance: float, *labels: Any) -> Wanted:
-    """Bound how far the predicted share of a class may be from its share of the rows.
+    """Return the constraint that the predicted share of a class must be near its share of the rows.
 
     Parameters
     ----------
     tolerance : float
+        Largest absolute difference between the two shares.
     *labels
         The class, or the output and the class.
 
@@ -366,7 +372,7 @@ def _constraint(reader: Reader) -> Wanted:
         return found
     reader.take(_IN, "'in'")
     if found.over is not None:
-        raise reader.error("no group behind a gap, which is about all of them,")
+        raise reader.error("no group after a gap, which is about all groups,")
     group: Any = None
     if reader.sees(_EVERY):
         reader.take(_EVERY, "'every'")
@@ -403,7 +409,9 @@ def _bounded(reader: Reader) -> Wanted:
         for word in ("of", "prior"):
             reader.take(re.compile(rf"{word}\b"), repr(word))
         if metric != "share" or over is not None:
-            raise ValueError(f"{_WHO}: only a share can be near its prior, got {reader.text[begin : reader.at]!r}.")
+            raise ValueError(
+                f"{_WHO}: 'within ... of prior' is only for a share, got {reader.text[begin : reader.at]!r}."
+            )
         return Wanted(metric, labels=labels, near_prior=tolerance, text=reader.text[begin : reader.at].strip())
     if _operator(reader) == ">=":
         low = _read_number(reader)
@@ -452,5 +460,5 @@ def _number(bound: Any, least: float = -np.inf) -> float:
 
 def _in_order(low: float, high: float) -> tuple[float, float]:
     if low > high:
-        raise ValueError(f"{_WHO}: the lower bound must not be above the upper one, got {low:g} and {high:g}.")
+        raise ValueError(f"{_WHO}: the lower bound must not exceed the upper one, got {low:g} and {high:g}.")
     return low, high

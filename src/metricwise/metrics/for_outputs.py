@@ -124,7 +124,10 @@ def resolve_outputs(
     sizes = [len(own) for own in classes]
     found = [_read_own(*given, kind, zero_division) for given in zip(wanted, sizes, labels, titles, strict=True)]
     if pos_label is not None and not (wanted_only or any(one.metric.wants_positive for one in found)):
-        raise ValueError(f"{who}: pos_label is for metrics of one class that do not name it, and none of these is one.")
+        raise ValueError(
+            f"{who}: pos_label is only for metrics of one class that do not name it, and none of the metrics is "
+            "one; leave it out."
+        )
     return _joined(found, labels, titles)
 
 
@@ -132,8 +135,8 @@ def check_macro(average: str | None, who: str) -> None:
     """Refuse to pool outputs that have a metric each."""
     if average not in (None, "macro"):
         raise ValueError(
-            f"{who}: average must be 'macro' or None where every output has a metric of its own, for outputs that are "
-            f"pooled have one in common; got {shown(average)}."
+            f"{who}: average must be 'macro' or None if every output has its own metric, because pooled "
+            f"outputs share one metric, got {shown(average)}."
         )
 
 
@@ -154,8 +157,8 @@ def _label_each(pos_label: Any, n_outputs: int, who: str) -> list[Any]:
     labels = list(given) if isinstance(given, (list, tuple)) else [given] * n_outputs
     if len(labels) != n_outputs or not all(isinstance(label, Hashable) for label in labels):
         raise ValueError(
-            f"{who}: pos_label must be one label, or a list of one for each of the {n_outputs} outputs, None for those "
-            f"whose metric wants none, got {shown(given)}."
+            f"{who}: pos_label must be one label, or a list with one for each of the {n_outputs} outputs (None "
+            f"if its metric needs none), got {shown(given)}."
         )
     return labels
 
@@ -167,8 +170,8 @@ def _read_own(metric: Any, n_classes: int, label: Any, title: str, kind: str, ze
         found = metric_meant(metric, target_kind(n_classes, False), None, zero_division, label is not None)
         if found.average_given and found.average != "macro":
             raise ValueError(
-                f"metric: {found.name} has average={found.average!r} of its own, and outputs with a metric each are "
-                "averaged by 'macro'; leave it out."
+                f"metric: {found.name} fixes average={found.average!r}, but outputs with their own metrics are "
+                "averaged by 'macro'; leave the average out."
             )
     except (TypeError, ValueError) as error:
         raise type(error)(f"{str(error).removesuffix('.')} ({title}).") from None
@@ -180,8 +183,8 @@ def _refuse_average(metric: Any, kind: str) -> None:
     base, _, suffix = metric.rpartition("_") if isinstance(metric, str) else ("", "", "")
     if kind == "multilabel" and base and suffix in SUFFIXES and metric_meant(metric, kind).fixed:
         raise ValueError(
-            f"metric: on multilabel {metric!r} is an average over outputs, which have a metric each here; use "
-            f"{base!r}, or metrics.ClassAverage(...) for an average over both classes."
+            f"metric: for multilabel targets, {metric!r} is an average over outputs, but here each output has "
+            f"its own metric; use {base!r}, or metrics.ClassAverage(...) for an average over both classes."
         )
 
 
@@ -282,15 +285,15 @@ def by_output(
     """
     if not several:
         raise ValueError(
-            f"{who}: metric must be one metric where there is one output, got {shown(metric)}; leave out the brackets, "
-            "or give y a column for each output."
+            f"{who}: metric must be a single metric if there is one output, got {shown(metric)}; leave out the "
+            "brackets, or pass y with a column for each output."
         )
     if isinstance(metric, Mapping):
         named = names is not None and len(set(map(str, names))) == n_outputs
         return _by_key(metric, list(names) if names is not None and named else list(range(n_outputs)), named, who)
     if len(metric) != n_outputs:
         raise ValueError(
-            f"{who}: metric as a list must hold one for each of the {n_outputs} outputs, got {len(metric)}: "
+            f"{who}: metric as a list must hold one metric for each of the {n_outputs} outputs, got {len(metric)}: "
             f"{shown(list(metric))}."
         )
     return list(metric)
@@ -310,8 +313,8 @@ def _by_key(metric: Mapping[Any, Any], outputs: list[Any], named: bool, who: str
     missing = [name for m, name in enumerate(outputs) if m not in found]
     if missing:
         raise ValueError(
-            f"{who}: metric as a dict must have a metric for every output, and has none for {shown(missing)}; to leave "
-            "an output out of what is maximised, give it output_weight 0."
+            f"{who}: metric as a dict must have a metric for every output, but has none for {shown(missing)}; "
+            "to exclude an output from the objective, set its output_weight to 0."
         )
     return [found[m] for m in range(len(outputs))]
 
@@ -321,13 +324,13 @@ def _unknown_key(key: Any, outputs: list[Any], named: bool, who: str) -> ValueEr
 
     if not named:
         return ValueError(
-            f"{who}: metric as a dict must have the positions of the outputs for keys, 0 to {len(outputs) - 1}, for "
-            f"they have no distinct names here, got {shown(key)}; give y as a data frame to name them."
+            f"{who}: metric as a dict must have the positions of the outputs as keys, 0 to {len(outputs) - 1}, "
+            f"because the outputs have no distinct names, got {shown(key)}; pass y as a data frame to name "
+            "them."
         )
     lower = {str(name).lower(): name for name in outputs}
     near = difflib.get_close_matches(str(key).lower(), list(lower), n=1)
     hint = f" Did you mean {lower[near[0]]!r}?" if near else ""
     return ValueError(
-        f"{who}: metric as a dict must have the names of the outputs for keys, {shown(outputs)}, got "
-        f"{shown(key)}.{hint}"
+        f"{who}: metric as a dict must have the names of the outputs as keys, {shown(outputs)}, got {shown(key)}.{hint}"
     )

@@ -97,8 +97,8 @@ class FromLabels(Metric):
         # All pairs occur, so that nothing is 0/0.
         if len({bound._ask((0.7 * C + 0.3 / k) / k) for C in (right, wrong, first)}) == 1:
             raise ValueError(
-                f"metric: {function_name(self.function)} gives the same value whatever the predictions, with "
-                "sample_weight for how often each occurs; make it heed sample_weight, or leave the parameter out."
+                f"metric: {function_name(self.function)} returns the same value for all sample weights; make "
+                "it use sample_weight, or remove the parameter."
             )
 
     def of_rows(self, total: ArrayLike) -> FromLabels:
@@ -228,20 +228,20 @@ def check_whole_rows(
     if not metric.whole_rows:
         return
     metric = next(own for own in metric.each if own.whole_rows)
-    said = f"{who}: {metric.name} takes no sample_weight, so that it is asked about whole rows with labels"
-    remedy = "give the function a parameter sample_weight"
+    said = f"{who}: {metric.name} takes no sample_weight, so it can only be evaluated on whole rows with labels"
+    remedy = "add a parameter sample_weight to the function"
     if not labelled:
-        raise ValueError(f"{said}, and there is no y; {remedy}, or give y.")
+        raise ValueError(f"{said}, but there is no y; {remedy}, or pass y.")
     if prior is not None:
-        raise ValueError(f"{said}, and prior= makes parts of rows; {remedy}.")
+        raise ValueError(f"{said}, but prior= counts fractions of rows; {remedy}.")
     weight = np.zeros(1) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if not np.array_equal(weight, np.rint(weight)):
-        raise ValueError(f"{said}, and {_WEIGHT}= has fractions; {remedy}, or use whole weights.")
+        raise ValueError(f"{said}, but {_WEIGHT}= has fractions; {remedy}, or use whole weights.")
     alpha = np.ones(1) if output_weight is None else np.asarray(output_weight, dtype=np.float64)
     counted = alpha[alpha > 0]
     if average != "macro" and len(counted) and np.ptp(counted) > 0:
         raise ValueError(
-            f"{said}, and output_weight= makes parts of rows with average={average!r}; {remedy}, or use "
+            f"{said}, but output_weight= counts fractions of rows with average={average!r}; {remedy}, or use "
             "average='macro'."
         )
 
@@ -283,7 +283,7 @@ def from_callable(function: Any, parameters: Mapping[str, Any] | None = None, si
     """
     parameters = dict(parameters or {})
     if parameters.pop(_WEIGHT, None) is not None:
-        raise ValueError(f"metric: {function_name(function)} has a {_WEIGHT} of its own; give it to optimize instead.")
+        raise ValueError(f"metric: {function_name(function)} has a fixed {_WEIGHT}; pass it to optimize instead.")
     try:
         signature = inspect.signature(function)
     except ValueError:  # a builtin without a signature: it will speak for itself when called
@@ -291,17 +291,17 @@ def from_callable(function: Any, parameters: Mapping[str, Any] | None = None, si
     needed = _required(function, signature, parameters)
     if len(needed) > 2:
         raise TypeError(
-            f"metric: {function_name(function)} needs {', '.join(needed)}; a metric is f(C) of a confusion matrix, or "
-            "f(y_true, y_pred) of labels. A scorer that calls an estimator cannot be looked into: give the function "
-            "inside it."
+            f"metric: {function_name(function)} needs {', '.join(needed)}; a metric is f(C) of a confusion "
+            "matrix, or f(y_true, y_pred) of labels. A scorer that calls an estimator cannot be inspected: "
+            "pass the function that it uses."
         )
     if len(needed) < 2:
         own = function if not parameters else _with(function, parameters)
         return from_function(own if sign > 0 else lambda C: -own(C))
     if needed[1] in _NO_LABELS:
         raise ValueError(
-            f"metric: {function_name(function)} judges {_NO_LABELS[needed[1]]}, not decisions; choose what the "
-            "decisions are judged by, such as 'f1'."
+            f"metric: {function_name(function)} judges {_NO_LABELS[needed[1]]}, not decisions; choose a metric "
+            "of decisions, such as 'f1'."
         )
     weight = signature.parameters.get(_WEIGHT)
     weighted = weight is not None and weight.kind in (weight.POSITIONAL_OR_KEYWORD, weight.KEYWORD_ONLY)
@@ -315,7 +315,7 @@ def _required(function: Any, signature: inspect.Signature, given: Mapping[str, A
     words = [one.name for one in free if one.kind is one.KEYWORD_ONLY]
     if words:
         raise TypeError(
-            f"metric: {function_name(function)} needs {', '.join(words)}; give it by "
+            f"metric: {function_name(function)} needs {', '.join(words)}; set it with "
             f"functools.partial({function_name(function)}, {words[0]}=...)."
         )
     return [one.name for one in free if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]

@@ -80,7 +80,7 @@ class _HitsOnly(_LinearMetric):
 
 @dataclass(frozen=True, eq=False)
 class Accuracy(_HitsOnly):
-    """Accuracy, ``sum_i C[i, i]``; averaged over the outputs of a multilabel problem, Hamming accuracy.
+    """Accuracy, ``sum_i C[i, i]``; for a multilabel problem, averaged over outputs, it is the Hamming accuracy.
 
     Range [0, 1]. It has no 0/0.
 
@@ -106,7 +106,7 @@ class WeightedAccuracy(_HitsOnly):
     Parameters
     ----------
     class_weight : array-like of shape (K,) or dict
-        w by position, or by label (1 for a label that is not in the dict).
+        Weights w by position, or by label (1 for a label that is not in the dict).
 
     Examples
     --------
@@ -133,23 +133,24 @@ class WeightedAccuracy(_HitsOnly):
 
 @dataclass(frozen=True, eq=False)
 class WeightedExponential(_HitsOnly):
-    """Accuracy with weights that fall from class to class, ``sum_i e^(-gamma i) C[i, i]``, i = f..f + K - 1.
+    """Accuracy with weights that decay from class to class, ``sum_i e^(-gamma i) C[i, i]``, i = f..f + K - 1.
 
-    Range [0, e^(-gamma f)] for gamma >= 0. It has no 0/0. The first index f scales all values, and changes no rule.
+    Range [0, e^(-gamma f)] for gamma >= 0. It has no 0/0. The first index f scales all values and does not change the
+    best rule.
 
     Parameters
     ----------
     gamma : float, default=0.5
-        How fast the weights fall.
+        Rate at which the weights decay.
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other. None takes numbers and dates by their value and other labels
-        as `classes` gives them; words without either are refused.
+        The classes from one end of the scale to the other. None orders numbers and dates by value and other labels as
+        in `classes`; text labels without an order raise an error.
     first_index : int, default=1
-        f, the index of the first class: 1 as the paper writes it; with 0 the first class has weight 1.
+        The index f of the first class: 1 as in the paper; with 0, the first class has weight 1.
 
     See Also
     --------
-    WeightedAccuracy : Weights of your own.
+    WeightedAccuracy : Accuracy with arbitrary class weights.
 
     Notes
     -----
@@ -219,8 +220,8 @@ class Ordinal(_OnScale):
     Parameters
     ----------
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other. None takes numbers and dates by their value and other labels
-        as `classes` gives them; words without either are refused.
+        The classes from one end of the scale to the other. None orders numbers and dates by value and other labels as
+        in `classes`; text labels without an order raise an error.
 
     References
     ----------
@@ -258,8 +259,8 @@ class SquaredOrdinal(_OnScale):
     Parameters
     ----------
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other. None takes numbers and dates by their value and other labels
-        as `classes` gives them; words without either are refused.
+        The classes from one end of the scale to the other. None orders numbers and dates by value and other labels as
+        in `classes`; text labels without an order raise an error.
 
     References
     ----------
@@ -296,8 +297,8 @@ class Cost(_LinearMetric):
     Parameters
     ----------
     cost : array-like of shape (K, K) or (K, K + 1)
-        What it costs to predict class j (column) where class i (row) is true. Negative entries are gains. One more
-        column is what it costs to abstain, where ``abstain=True`` is given to :func:`metricwise.optimize`.
+        Cost of predicting class j (column) if class i (row) is true. Negative entries are gains. An additional last
+        column is the cost of abstaining, for ``abstain=True`` in :func:`metricwise.optimize`.
 
     References
     ----------
@@ -333,8 +334,8 @@ class Cost(_LinearMetric):
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         require(
             not self.priced,
-            "Cost: a cost of shape (K, K + 1) says what it costs to abstain, and nothing allows that; give "
-            "abstain=True, or a cost of shape (K, K).",
+            "Cost: a cost of shape (K, K + 1) includes the cost of abstaining, but the rule may not abstain; "
+            "set abstain=True, or use a cost of shape (K, K).",
         )
         _check_size(self.cost, priors.shape[-1], "Cost", "cost")
         return -self.cost
@@ -346,8 +347,8 @@ class Cost(_LinearMetric):
         priors = as_shares(priors)
         require(
             self.priced,
-            "Cost: the table does not say what it costs to abstain; give it one more column, shape (K, K + 1), or "
-            "abstain= the cost.",
+            "Cost: the table does not include the cost of abstaining; add a last column, for shape (K, K + "
+            "1), or set abstain= to the cost.",
         )
         _check_size(self.cost[:, :-1], priors.shape[-1] - 1, "Cost", "cost")
         matrix = with_column(-self.cost[:, :-1], -self.cost[:, -1])
@@ -364,7 +365,7 @@ class BalancedAccuracy(_HitsOnly):
     Parameters
     ----------
     adjusted : bool, default=False
-        Shift and scale so that guessing scores 0 and perfection 1.
+        Whether to shift and scale the value so that random guessing scores 0 and perfect predictions 1.
 
     References
     ----------
@@ -420,7 +421,8 @@ class Recall(ClassRatio):
     Parameters
     ----------
     index, pos_label : optional
-        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
+        The class, by position or by label; by default, class 1 of a binary output with the labels 0 and 1, -1 and 1, or
+        False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 
@@ -460,7 +462,8 @@ class Specificity(ClassRatio):
     Parameters
     ----------
     index, pos_label : optional
-        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
+        The class, by position or by label; by default, class 1 of a binary output with the labels 0 and 1, -1 and 1, or
+        False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 
@@ -494,13 +497,14 @@ class Specificity(ClassRatio):
 class FalsePositiveRate(ClassRatio):
     """Share of the rows of other classes that are predicted as the class, ``sum_(i != k) C[i, k] / (1 - pi_k)``.
 
-    One less :class:`Specificity`. Range [0, 1]; `zero_division` if there are no rows of other classes. It is there to
+    One minus :class:`Specificity`. Range [0, 1]; `zero_division` if there are no rows of other classes. It is meant to
     be bounded or recorded: as an aim it is highest if the class is always predicted.
 
     Parameters
     ----------
     index, pos_label : optional
-        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
+        The class, by position or by label; by default, class 1 of a binary output with the labels 0 and 1, -1 and 1, or
+        False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 
@@ -524,8 +528,8 @@ class FalsePositiveRate(ClassRatio):
     @property
     def degenerate(self) -> str:
         return (
-            f"The false positive rate of {self.describe_class()} alone is highest if that class is always predicted, "
-            f"which is hardly what is wanted; bound it, or aim at 'specificity' beside something else."
+            f"The false positive rate of {self.describe_class()} alone is highest if that class is always "
+            "predicted, which is rarely intended; bound it with subject_to instead, under another metric."
         )
 
 
@@ -533,14 +537,15 @@ class FalsePositiveRate(ClassRatio):
 class PredictedShare(ClassRatio):
     """Share of the rows that are predicted as the class, ``sum_i C[i, k]``.
 
-    Range [0, 1]. It is there to be bounded or recorded: as an aim it is highest if the class is always predicted.
+    Range [0, 1]. It is meant to be bounded or recorded: as an aim it is highest if the class is always predicted.
 
     Parameters
     ----------
     index, pos_label : optional
-        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
+        The class, by position or by label; by default, class 1 of a binary output with the labels 0 and 1, -1 and 1, or
+        False and True.
     zero_division : float, default=0.0
-        The value at 0/0, where there are no rows.
+        The value at 0/0, if there are no rows.
 
     References
     ----------
@@ -563,6 +568,6 @@ class PredictedShare(ClassRatio):
     @property
     def degenerate(self) -> str:
         return (
-            f"The predicted share of {self.describe_class()} alone is highest if that class is always predicted, which "
-            f"is hardly what is wanted; bound it beside another aim."
+            f"The predicted share of {self.describe_class()} alone is highest if that class is always "
+            "predicted, which is rarely intended; bound it with subject_to instead, under another metric."
         )

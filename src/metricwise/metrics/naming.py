@@ -111,7 +111,7 @@ class PerOutput(Metric):
         return metrics[0] if all(metric is metrics[0] for metric in metrics) else PerOutput(metrics)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
-        raise TypeError("PerOutput: each output has a metric of its own; bind of_output(m).")
+        raise TypeError("PerOutput: each output has its own metric; bind of_output(m).")
 
 
 def _few(names: Sequence[str]) -> str:
@@ -148,7 +148,8 @@ def with_positive(metric: Metric, pos_label: Any, several: bool) -> Metric:
     good = len(labels) > 0 and (several or not isinstance(given, (list, tuple)))
     if not good or not all(isinstance(label, Hashable) and label == label for label in labels):
         raise ValueError(
-            f"metric: pos_label must be one label, or for a 2-D y a list of one for each output, got {shown(given)}."
+            "metric: pos_label must be one label or, for a 2-D y, a list with one label for each output, got "
+            f"{shown(given)}."
         )
     made = {label: metric.with_positive(label) for label in labels}
     return made[labels[0]] if len(made) == 1 else PerOutput(tuple(made[label] for label in labels))
@@ -186,9 +187,9 @@ def check_same_classes(classes: Classes, who: str, remedy: str = "") -> None:
     m = next(m for m, labels in enumerate(classes) if python_labels(np.asarray(labels)) != first)
     other = python_labels(np.asarray(classes[m]))
     raise ValueError(
-        f"{who}: average must be given where outputs have different classes, as output 0 with {first} and output {m} "
-        f"with {other}; 'macro', the mean over outputs, is usually meant, for 'micro' pools their classes by "
-        f"position.{remedy}"
+        f"{who}: average must be given if outputs have different classes, such as output 0 with {first} and "
+        f"output {m} with {other}; usually 'macro', the mean over outputs, is intended, because 'micro' pools "
+        f"their classes by position.{remedy}"
     )
 
 
@@ -228,16 +229,17 @@ def pooled(metric: Metric, classes: Classes) -> tuple[Metric, tuple[Any, ...]]:
     groups = list(_by_labels(metric, classes))
     if groups[0][1].reads_labels and not same_classes(classes):
         raise ValueError(
-            f"metric: {metric.name} is a function of labels, and outputs with other labels cannot be pooled by 'micro' "
-            "or 'instance'; use average='macro'."
+            f"metric: {metric.name} is a function of labels, so outputs with different labels cannot be pooled "
+            "by 'micro' or 'instance'; use average='macro'."
         )
     found = {own.places(labels): m for m, own, labels in groups}
     if len(found) > 1:
         (here, first), (there, second) = list(found.items())[:2]
         raise ValueError(
-            f"{type(groups[0][1]).__name__}: a class given by label must stand at the same position in all outputs "
-            f"that are pooled by 'micro' or 'instance', and it is at {_words(here)} in output {first} and at "
-            f"{_words(there)} in output {second}; use average='macro', or put the classes of all outputs in one order."
+            f"{type(groups[0][1]).__name__}: a class given by label must have the same position in all outputs "
+            f"that are pooled by 'micro' or 'instance', but it is at {_words(here)} in output {first} and at "
+            f"{_words(there)} in output {second}; use average='macro', or put the classes of all outputs in "
+            "one order."
         )
     _, own, labels = max(groups, key=lambda group: len(group[2]))
     return own, labels

@@ -54,23 +54,25 @@ def score(
     ----------
     metric : Metric
     y_true, y_pred : array-like of shape (N,) or (N, M)
-        Missing true labels add nothing.
+        True and predicted labels; missing true labels are ignored.
     sample_weight : array-like of shape (N,), optional
+        Sample weights.
     average : {"micro", "macro", "instance"}, optional
-        Over outputs. None means micro, and must be given where outputs have different classes.
+        Average over outputs. None means "micro"; `average` is required if the outputs have different classes.
     output_weight : array-like of shape (M,), optional
+        Weights of the outputs in the average.
     classes : array-like, or list of M array-likes, optional
-        Labels in order; None takes the sorted labels seen, under micro and instance those of all outputs. Ordinal
-        metrics go by the order of an ordered categorical `y_true`, unless they have an `order` of their own.
+        Class labels in order; None uses the sorted labels that occur, for "micro" and "instance" those of all outputs.
+        Ordinal metrics use the order of an ordered categorical `y_true` unless they are given an `order`.
     pos_label : object, or list of M objects, optional
         The positive class of a metric of one class that does not name it, for all outputs or for each.
     missing : scalar, optional
-        A code for a missing label.
+        A code that marks missing labels, in addition to NaN, None, NA and masked entries.
     abstain_label : text, number or boolean, optional
-        What stands in `y_pred` where a rule has abstained. None: every prediction is a class.
+        Label in `y_pred` that marks abstentions. None: every prediction is a class.
     abstain : True or float, default=True
-        What an abstention counts for, as in :func:`metricwise.optimize`: a cost, for linear metrics, or nothing; where
-        the metric is no ratio of counts, it is a miss.
+        How an abstention counts, as in :func:`metricwise.optimize`: a number is its cost, for linear metrics; True
+        leaves abstentions out, or counts them as misses if the metric is not a ratio of counts.
 
     Returns
     -------
@@ -89,7 +91,7 @@ def score(
     if classes is None:
         names = _with_named(metric, names)
     if average is None:
-        seen = "" if classes is not None else " If all outputs have the same classes, give them once as classes=."
+        seen = "" if classes is not None else " If all outputs have the same classes, pass them once as classes=."
         check_same_classes(names, who, seen)
         average = "micro"
     if average != "macro" and _pools_by_label(metric, names, given=classes is not None):
@@ -107,7 +109,7 @@ def score(
     width = int(n_classes.max())
     C, mass = normalize(from_predictions(true, predicted, width, weight))
     if not (mass * alpha > 0).any():
-        raise ValueError(f"{who}: y_true must have an observed label of positive weight, got none.")
+        raise ValueError(f"{who}: y_true must have at least one observed label of positive weight, got none.")
     if average == "instance":
         return row_values(metric, true, predicted, width, alpha, weight, names).mean.value
     return Aim(metric, average, alpha).bind(C.sum(axis=-1), mass, n_classes, names).value(C)

@@ -107,8 +107,8 @@ class OneVsRest(Metric):
     def __post_init__(self, label: Any) -> None:
         who = type(self).__name__
         if label is not None:
-            require(self.pos_label is None, f"{who}: label= is the former name of pos_label=; give only the latter.")
-            warnings.warn(f"{who}: label= is now called pos_label=.", FutureWarning, stacklevel=3)
+            require(self.pos_label is None, f"{who}: label= is the former name of pos_label=; use only pos_label=.")
+            warnings.warn(f"{who}: label= is deprecated; use pos_label= instead.", FutureWarning, stacklevel=3)
             object.__setattr__(self, "pos_label", label)
         check_zero_division(self.zero_division, who)
         self.check_parameters()
@@ -135,7 +135,7 @@ class OneVsRest(Metric):
     def with_positive(self, label: Any) -> OneVsRest:
         require(
             not self.names_class,
-            f"{type(self).__name__}: the metric is of {self.describe_class()} already; leave pos_label={label!r} out.",
+            f"{type(self).__name__}: the metric already names {self.describe_class()}; leave pos_label={label!r} out.",
         )
         return replace(self, pos_label=label)
 
@@ -177,8 +177,8 @@ class OneVsRest(Metric):
     def pool(self, n_classes: int) -> Metric:
         """Return the metric of the shares summed over classes (the micro-average over classes)."""
         raise ValueError(
-            f"ClassAverage: average='micro' needs a ratio of linear functions, and {self.name} is none; its hits, true "
-            f"and predicted shares summed over classes give 'accuracy'."
+            f"ClassAverage: average='micro' needs a ratio of linear functions, which {self.name} is not; "
+            "pooled over classes it would be 'accuracy', so use that."
         )
 
 

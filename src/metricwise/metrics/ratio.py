@@ -46,9 +46,10 @@ class FBeta(ClassRatio):
     Parameters
     ----------
     beta : float, default=1.0
-        How much more recall weighs than precision.
+        Weight of recall relative to precision.
     index, pos_label : optional
-        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
+        The class, by position or by label; by default, class 1 of a binary output with the labels 0 and 1, -1 and 1, or
+        False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 
@@ -92,7 +93,8 @@ class Jaccard(ClassRatio):
     Parameters
     ----------
     index, pos_label : optional
-        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
+        The class, by position or by label; by default, class 1 of a binary output with the labels 0 and 1, -1 and 1, or
+        False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 
@@ -117,13 +119,14 @@ class Jaccard(ClassRatio):
 class Precision(ClassRatio):
     """Precision of a class, ``C[k, k] / q_k`` with q_k its predicted share.
 
-    Range [0, 1]; `zero_division` if the class is not predicted. Alone it is a degenerate aim: predicting the class for
-    the surest row only is optimal.
+    Range [0, 1]; `zero_division` if the class is not predicted. Alone it is a degenerate aim: predicting the class only
+    for the most certain row is optimal.
 
     Parameters
     ----------
     index, pos_label : optional
-        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
+        The class, by position or by label; by default, class 1 of a binary output with the labels 0 and 1, -1 and 1, or
+        False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 
@@ -146,8 +149,8 @@ class Precision(ClassRatio):
     @property
     def degenerate(self) -> str:
         return (
-            f"Precision of {self.describe_class()} alone is highest if that class is predicted for the surest rows "
-            f"only; aim at 'f1' or FBeta(beta=0.5) instead."
+            f"Precision of {self.describe_class()} alone is highest if that class is predicted only for the "
+            "most certain rows; aim at 'f1' or FBeta(beta=0.5) instead."
         )
 
 
@@ -207,7 +210,7 @@ class MicroF1(Metric):
         known = list(classes)
         require(
             not self._takes_first or self_ordered(known),
-            f"MicroF1: nothing says which of the classes {known} is the negative one; name it, "
+            f"MicroF1: it is ambiguous which of the classes {known} is the negative one; set it, as in "
             f"MicroF1(negative_label={known[0]!r}).",
         )
 
@@ -235,17 +238,17 @@ class Kappa(Metric):
 
     With pi fixed the chance disagreement ``<W, pi q^T> = <E, C>``, ``E[i, j] = sum_k W[k, j] pi_k``, is linear in C.
 
-    Range [-1, 1], (-inf, 1] for weights of one's own (finite once bound). At 0/0 (one class occurs, and only it is
+    Range [-1, 1], or (-inf, 1] for user-defined weights (finite once bound). At 0/0 (one class occurs, and only it is
     predicted) the value is 0: no agreement beyond chance.
 
     Parameters
     ----------
     weights : {"linear", "quadratic"} or array-like of shape (K, K), optional
-        W, what disagreement weighs: None for 1, "linear" for ``|i - j|``, "quadratic" for ``(i - j)^2``, or a
+        Weights W of disagreements: None for 1, "linear" for ``|i - j|``, "quadratic" for ``(i - j)^2``, or a
         non-negative matrix with zero diagonal.
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other, for "linear" and "quadratic". None takes numbers and dates
-        by their value and other labels as `classes` gives them; words without either are refused.
+        The classes from one end of the scale to the other, for "linear" and "quadratic". None orders numbers and dates
+        by value and other labels as in `classes`; text labels without an order raise an error.
 
     References
     ----------
@@ -277,7 +280,7 @@ class Kappa(Metric):
         matrix = _check_matrix(self.weights, "Kappa", "weights")
         require(
             bool((matrix >= 0).all() and not np.diagonal(matrix, axis1=-2, axis2=-1).any()),
-            f"Kappa: weights must not be negative, and zero on the diagonal, got {matrix.tolist()}.",
+            f"Kappa: weights must be non-negative, with zeros on the diagonal, got {matrix.tolist()}.",
         )
         object.__setattr__(self, "weights", matrix)
 
@@ -323,8 +326,8 @@ class Kappa(Metric):
     def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
         require(
             self.weights is None,
-            f"Kappa: {self.name} goes by how far a decision is from the truth, and a row that is left undecided is at "
-            "no distance; use 'kappa', by which it disagrees with every class.",
+            f"Kappa: {self.name} depends on the distance between decision and truth, which is undefined for an "
+            "abstention; use 'kappa', where an abstention disagrees with every class.",
         )
         return self.bind(priors)  # one more label, which no row has
 

@@ -188,8 +188,8 @@ class HMean(RecallMean):
 class QMean(RecallMean):
     """One minus the quadratic mean of the misses, ``1 - sqrt(mean_i (1 - r_i)^2)`` with ``r_i = C[i, i] / pi_i``.
 
-    Range [0, 1]. Classes without rows are left out. At perfect recall, the one point where it has no gradient, 0 is
-    given (a supergradient: it is the maximum).
+    Range [0, 1]. Classes without rows are left out. At perfect recall, the only point without a gradient, 0 is returned
+    (a supergradient, as this is the maximum).
 
     References
     ----------
@@ -347,10 +347,10 @@ class MinRecall(Metric):
 
 @dataclass(frozen=True, eq=False)
 class Minimum(Metric):
-    """The smallest of several linear metrics, ``min_p psi_p(C)``: what must be good in every respect.
+    """The smallest of several linear metrics, ``min_p psi_p(C)``, for decisions that must be good in every respect.
 
-    Range: from the smallest lower to the smallest upper end of theirs. Not smooth: the gradient is that of the
-    smallest (the first of equals).
+    Range: from the smallest of their lower ends to the smallest of their upper ends. Not smooth: the gradient is that
+    of the smallest metric (the first of equals).
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ class Minimum(Metric):
         return any(metric.wants_positive for metric in self.metrics)
 
     def with_positive(self, label: Any) -> Minimum:
-        require(self.wants_positive, "Minimum: none of the metrics wants for a positive class; leave pos_label out.")
+        require(self.wants_positive, "Minimum: none of the metrics needs a positive class; leave pos_label out.")
         return Minimum([metric.with_positive(label) if metric.wants_positive else metric for metric in self.metrics])
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
@@ -408,7 +408,10 @@ class Minimum(Metric):
         """Return the smallest of bound metrics."""
         linear = [metric for metric in bound if isinstance(metric, Linear)]
         bad = [f"{m.name} ({b.family})" for m, b in zip(self.metrics, bound, strict=True) if not isinstance(b, Linear)]
-        require(not bad, f"Minimum: every metric must be linear once the priors are known, and these are not: {bad}.")
+        require(
+            not bad,
+            f"Minimum: every metric must be linear once the class priors are known, got metrics that are not: {bad}.",
+        )
         parts = np.stack(np.broadcast_arrays(*(metric.A for metric in linear)), axis=-3)
         return MinimumOfLinear(parts, _smallest([metric.range for metric in linear]))
 

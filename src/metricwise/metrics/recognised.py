@@ -130,7 +130,7 @@ def _check_response(scorer: Any) -> None:
 
 
 def _refusal(name: str, reason: str) -> ValueError:
-    return ValueError(f"metric: {name} {reason}, not decisions; choose what the decisions are judged by, such as 'f1'.")
+    return ValueError(f"metric: {name} {reason}, not decisions; choose a metric of decisions, such as 'f1'.")
 
 
 def known_function(function: Any, parameters: Mapping[str, Any], zero_division: float) -> Known | None:
@@ -180,7 +180,10 @@ def _of_one_class(name: str, given: dict[str, Any], zero_division: float) -> Kno
 
 def _accuracy(given: dict[str, Any]) -> Known | None:
     if not given.pop("normalize", True):
-        raise ValueError("metric: normalize=False counts rows, and a metric is a share of them; leave it out.")
+        raise ValueError(
+            "metric: normalize must not be False, because a metric is a share of rows rather than a count; leave "
+            "it out."
+        )
     return None if given else Known(Accuracy())
 
 

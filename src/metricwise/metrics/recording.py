@@ -72,6 +72,6 @@ def _add(found: dict[str, Resolved], name: Any, one: Resolved, who: str) -> None
     if not isinstance(name, str):
         raise ValueError(f"{who}: record must name metrics by strings, got {name!r}.")
     if name in found or name in _TAKEN:
-        said = "names two metrics" if name in found else "is a column of the table of candidates"
-        raise ValueError(f"{who}: record: {name!r} {said}; give a dict of names to metrics.")
+        said = "is the name of two metrics" if name in found else "is a column of the table of candidates"
+        raise ValueError(f"{who}: record: {name!r} {said}; pass a dict of distinct names to metrics.")
     found[name] = one

@@ -128,9 +128,9 @@ _REFUSED_SYNONYMS = {
 
 
 def metric_names() -> list[str]:
-    """Return our names of metrics.
+    """Return the names of all metrics.
 
-    Besides, "qwk" is "quadratic_kappa", and "f2", "f0.5", "macro_f2" are F-measures, whatever the number.
+    In addition, "qwk" means "quadratic_kappa", and "f2", "f0.5" or "macro_f2" are F-measures with any number for beta.
 
     Returns
     -------
@@ -195,14 +195,14 @@ def _parameters(factory: Callable[..., Metric]) -> frozenset[str]:
 
 
 def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> Metric:
-    """Return the metric with one of our names.
+    """Return a metric by name.
 
     Parameters
     ----------
     name : str
         One of :func:`metric_names`, "qwk", or "f" and a number for an F-measure: "f3", "macro_f0.3".
     zero_division : float, default=0.0
-        The value at 0/0, for metrics that have one of their own choice.
+        The value at 0/0, for metrics that have this parameter.
     **parameters
         Further parameters of the metric.
 
@@ -222,7 +222,7 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
     known = _parameters(factory)
     needed, example = _NEEDS.get(name, (None, ""))
     if needed is not None and needed not in parameters:
-        raise ValueError(f"metric: {name!r} needs {needed}; give the metric instead of its name: metrics.{example}.")
+        raise ValueError(f"metric: {name!r} needs {needed}; pass the metric instead of its name: metrics.{example}.")
     unexpected = sorted(parameters.keys() - known)
     if unexpected:
         raise TypeError(f"metric: {name!r} has the parameters {sorted(known)}, got {unexpected}.")

@@ -43,10 +43,8 @@ SUFFIXES = tuple(_OVER_OUTPUTS)
 _ALIASES = {"matthews_corrcoef": "mcc"}
 _WHOLE_ROWS = ("accuracy", "accuracy_score", "zero_one_loss")
 
-_RANKING = "judges the order of the scores, not decisions; choose what the decisions are judged by, such as 'f1'"
-_PROBABILITY = (
-    "judges the probabilities themselves, not decisions; choose what the decisions are judged by, such as 'f1'"
-)
+_RANKING = "judges the order of the scores, not decisions; choose a metric of decisions, such as 'f1'"
+_PROBABILITY = "judges the probabilities themselves, not decisions; choose a metric of decisions, such as 'f1'"
 _CLUSTERING = "compares clusterings, whatever their labels; for agreement of labels use 'kappa' or 'mcc'"
 _REGRESSION = "is for numbers, not classes; for ordered classes use 'ordinal', 'squared_ordinal' or 'quadratic_kappa'"
 
@@ -55,13 +53,13 @@ _REFUSED = {
         ("average_precision", "roc_auc", "roc_auc_ovo", "roc_auc_ovo_weighted", "roc_auc_ovr", "roc_auc_ovr_weighted"),
         _RANKING,
     ),
-    "top_k_accuracy": "judges the k best classes of a row, not one decision; use 'accuracy'",
+    "top_k_accuracy": "judges the k most probable classes of a row, not one decision; use 'accuracy'",
     **dict.fromkeys(("d2_brier_score", "d2_log_loss_score", "neg_brier_score", "neg_log_loss"), _PROBABILITY),
     "positive_likelihood_ratio": (
         "has no maximum: it grows without bound as false positives vanish; use 'f1' or 'precision'"
     ),
     "neg_negative_likelihood_ratio": (
-        "is undefined where every row is predicted positive, right beside its maximum; use 'balanced_accuracy'"
+        "is undefined if every row is predicted positive, close to its maximum; use 'balanced_accuracy'"
     ),
     **dict.fromkeys(
         (
@@ -103,22 +101,23 @@ _REFUSED = {
 
 @dataclass(frozen=True, eq=False)
 class Resolved:
-    """What to maximise, and how it is averaged over outputs.
+    """A metric that has been identified, and how it is averaged over outputs.
 
     Parameters
     ----------
     metric : Metric
         The metric of one confusion matrix.
     average : {"micro", "macro", "instance"}
-        Over outputs.
+        The average over outputs.
     support_weighted : bool
-        Whether macro weighs each output by the rows of its positive class (scikit-learn's "weighted" on multilabel).
+        Whether "macro" weights each output by the rows of its positive class (scikit-learn's "weighted" for
+        multilabel).
     name : str
-        What the user called it.
+        The name that the user gave.
     fixed : bool
-        Whether what the user called it says the average, so that no other will do.
+        Whether this name fixes the average.
     average_given : bool
-        Whether the user, or the name, said how to average; else it is micro where outputs have the same classes.
+        Whether the user or the name gave the average; otherwise it is "micro" if outputs have the same classes.
     """
 
     metric: Metric
@@ -144,7 +143,7 @@ def target_kind(n_classes: int, several: bool) -> str:
 
 
 def scorer_names() -> list[str]:
-    """Return the scikit-learn scorer names that mean a metric here, for at least one kind of target."""
+    """Return the scikit-learn scorer names that are accepted, for at least one kind of target."""
     suffixed = [f"{base}_{suffix}" for base in _OF_ONE_CLASS for suffix in _OVER_OUTPUTS]
     return sorted(["accuracy", "balanced_accuracy", *_OF_ONE_CLASS, *suffixed, *_ALIASES])
 
@@ -158,24 +157,24 @@ def resolve(
     *,
     wanted_only: bool = False,
 ) -> Resolved:
-    """Find the metric and the average over outputs that a user means.
+    """Find the metric and the average over outputs for a name or another specification.
 
     Parameters
     ----------
     metric : str, Metric or callable
-        One of our names, one of scikit-learn's scorer names, either with a class in it (``recall[urgent]``), a metric,
-        a scorer object of scikit-learn, or a function: of one required argument, f(C); of two, f(y_true, y_pred).
-        Functions of scikit-learn that are metrics of ours become these.
+        A metricwise or scikit-learn scorer name, either with a class in brackets (``recall[urgent]``), a metric object,
+        a scorer object of scikit-learn, or a function: f(C) with one required argument, f(y_true, y_pred) with two.
+        Functions of scikit-learn that are metricwise metrics are recognised.
     kind : {"binary", "multiclass", "multilabel", "multioutput"}
-        Of the target.
+        Kind of the target.
     average : {"micro", "macro", "instance"}, optional
-        Over outputs; micro unless a scikit-learn name fixes it.
+        Average over outputs; "micro" unless a scikit-learn name fixes it.
     zero_division : float, default=0.0
         The value at 0/0, for metrics given by name.
     pos_label : object, or list of M objects, optional
         The positive class of a metric of one class, for all outputs or for each.
     wanted_only : bool, default=False
-        Whether metrics that have no positive class, or name it, may be given one: it is not for them.
+        Whether `pos_label` is ignored, rather than an error, for metrics that have no positive class or name it.
 
     Returns
     -------
@@ -184,7 +183,7 @@ def resolve(
     Raises
     ------
     ValueError
-        If the name is not known, is no function of the confusion matrix, or does not fit kind or average.
+        If the name is unknown, is not a function of the confusion matrix, or does not fit the kind or the average.
 
     Examples
     --------
@@ -221,7 +220,7 @@ def _or_micro(average: str | None) -> AverageName:
 
 def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division: float, class_named: bool) -> Resolved:
     if isinstance(metric, type):
-        raise TypeError(f"metric: give a metric, not its class: {metric.__name__}(...).")
+        raise TypeError(f"metric: must be a metric object, got its class; use {metric.__name__}(...).")
     if not callable(metric):
         raise TypeError(
             "metric: must be a name, a Metric, a scorer, a function f(y_true, y_pred) of labels or f(C) of the "
@@ -243,7 +242,7 @@ def _resolve_known(name: str, known: Known, kind: str, average: str | None, clas
     """Read a function of scikit-learn as its scorer names are read."""
     metric = known.metric
     if known.suffix is None:
-        _check_kind(name, metric, kind, "give it average='macro', say by functools.partial", class_named)
+        _check_kind(name, metric, kind, "set average='macro', for example with functools.partial", class_named)
         resolved = Resolved(metric, _or_micro(average), False, name, average_given=average is not None)
     elif kind != "multilabel":
         assert isinstance(metric, OneVsRest)
@@ -251,7 +250,8 @@ def _resolve_known(name: str, known: Known, kind: str, average: str | None, clas
         resolved = replace(resolved, metric=known.over_classes())
     elif known.labels is not None:
         raise ValueError(
-            f"metric: on multilabel labels= of {name} choose outputs; give output_weight to optimize instead."
+            f"metric: for multilabel targets, labels= of {name} selects outputs; pass output_weight to "
+            "optimize instead."
         )
     else:
         assert isinstance(metric, OneVsRest)
@@ -261,7 +261,9 @@ def _resolve_known(name: str, known: Known, kind: str, average: str | None, clas
 
 def _resolve_name(name: str, kind: str, average: str | None, zero_division: float, class_named: bool) -> Resolved:
     if name in _REFUSED:
-        raise ValueError(f"metric: {name!r} is no function of the confusion matrix to maximise: it {_REFUSED[name]}.")
+        raise ValueError(
+            f"metric: {name!r} is not a function of the confusion matrix that can be maximised: it {_REFUSED[name]}."
+        )
     about = read_name(name)
     if about is not None:
         return _resolve_about(name, about, kind, average, zero_division)
@@ -284,8 +286,8 @@ def _resolve_about(name: str, about: NamedClass, kind: str, average: str | None,
     plain = _resolve_name(about.name, kind, average, zero_division, class_named=True)
     if not plain.metric.wants_positive:
         raise ValueError(
-            f"metric: {name!r} names a class, and {about.name!r} is not about one class; leave the bracket out, or use "
-            f"a metric of one class, such as 'recall', 'precision' or 'f1'."
+            f"metric: {name!r} names a class, but {about.name!r} is not about one class; leave the brackets "
+            "out, or use a metric of one class, such as 'recall', 'precision' or 'f1'."
         )
     several = kind in ("multilabel", "multioutput")
     return replace(plain, metric=with_positive(plain.metric, about.label, several=several), name=name)
@@ -312,8 +314,8 @@ def _over_outputs(name: str, suffix: str, one: OneVsRest, kind: str, average: st
     fixed, support_weighted = _OVER_OUTPUTS[suffix]
     if average not in (None, fixed):
         raise ValueError(
-            f"metric: on {kind} {name!r} fixes average={fixed!r}, got average={average!r}; leave it out, or use "
-            f"{one.name!r} with the average you want."
+            f"metric: for {kind} targets, {name!r} fixes average={fixed!r}, got average={average!r}; leave it "
+            f"out, or use {one.name!r} with the average you want."
         )
     return Resolved(one, fixed, support_weighted, name, fixed=True)
 
@@ -321,7 +323,7 @@ def _over_outputs(name: str, suffix: str, one: OneVsRest, kind: str, average: st
 def _over_classes(name: str, suffix: str, one: OneVsRest, kind: str, average: str | None) -> Resolved:
     if suffix == "samples":
         raise ValueError(
-            f"metric: {name!r} is for multilabel targets, and this one is {kind}; use '{one.name}_macro', "
+            f"metric: {name!r} is for multilabel targets, but this target is {kind}; use '{one.name}_macro', "
             f"'{one.name}_weighted' or '{one.name}_micro'."
         )
     return Resolved(ClassAverage(one, suffix), _or_micro(average), False, name, average_given=average is not None)
@@ -331,21 +333,21 @@ def _check_kind(name: str, metric: Metric, kind: str, remedy: str, class_named: 
     """Refuse names and functions where their plain reading is not what the user will have meant."""
     if kind == "multiclass" and isinstance(metric, OneVsRest) and not (class_named or metric.names_class):
         raise ValueError(
-            f"metric: {name!r} is about one class, and a multiclass target has no positive one; {remedy}, or name the "
-            f"class: pos_label=..."
+            f"metric: {name!r} is about one class, but a multiclass target has no positive one; {remedy}, or "
+            "name the class: pos_label=..."
         )
     if kind != "multilabel":
         return
     if name in _WHOLE_ROWS:
         raise ValueError(
-            f"metric: on multilabel scikit-learn's {name!r} is that of whole rows, which is no function of the "
-            "confusion matrices; use 'hamming_accuracy', the share of right decisions."
+            f"metric: for multilabel targets, scikit-learn's {name!r} is that of whole rows, which is not a "
+            "function of the confusion matrices; use 'hamming_accuracy', the share of right decisions."
         )
     if isinstance(metric, ClassAverage):
         raise ValueError(
-            f"metric: {name!r} averages over the classes of one output, which on multilabel are 0 and 1; use "
-            f"'{metric.base.name}_{metric.average}' for the average over labels, or give metrics.ClassAverage(...) if "
-            f"you mean both classes."
+            f"metric: {name!r} averages over the classes of one output, which for multilabel targets are 0 and "
+            f"1; use '{metric.base.name}_{metric.average}' for the average over labels, or pass "
+            "metrics.ClassAverage(...) if you mean both classes."
         )
 
 

@@ -44,8 +44,8 @@ def in_order(metric: Metric, scales: tuple[Scale | None, ...] | None) -> Metric:
     known = tuple(dict.fromkeys(scale for scale in scales if scale is not None))
     if len({frozenset(scale) for scale in known}) < len(known):
         raise ValueError(
-            f"{type(metric).__name__}: outputs of the same labels must have the same order, got {known}; give the "
-            "metric an order= of its own."
+            f"{type(metric).__name__}: outputs with the same labels must have the same order, got {known}; "
+            "pass order= to the metric."
         )
     same = len(known) == 1 and None not in scales
     ordered: Metric = replace(unordered, order=known[0] if same else known)

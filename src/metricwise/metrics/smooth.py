@@ -108,14 +108,15 @@ def _spread(share: FloatArray) -> FloatArray:
 class FowlkesMallows(OneVsRest):
     """Geometric mean of precision and recall of a class, ``C[k, k] / sqrt(pi_k q_k)`` with q_k its predicted share.
 
-    Range [0, 1]; 0 if the class occurs but is not predicted or the reverse, `zero_division` if neither. The gradient
-    at a predicted share below 1e-12 is that at 1e-12. (scikit-learn's `fowlkes_mallows_score` compares clusterings by
-    pairs of rows: another thing.)
+    Range [0, 1]; 0 if the class occurs but is not predicted or vice versa, `zero_division` if it neither occurs nor is
+    predicted. The gradient at a predicted share below 1e-12 is that at 1e-12. (scikit-learn's `fowlkes_mallows_score`
+    is a different measure, which compares clusterings by pairs of rows.)
 
     Parameters
     ----------
     index, pos_label : optional
-        The class, by position or by label; without, class 1 of a binary output of 0 and 1, -1 and 1, False and True.
+        The class, by position or by label; by default, class 1 of a binary output with the labels 0 and 1, -1 and 1, or
+        False and True.
     zero_division : float, default=0.0
         The value at 0/0.
 

@@ -16,7 +16,7 @@ _WRITTEN = re.compile(r"\s*worst_group\s*\((.*)\)\s*", re.DOTALL)
 
 @dataclass(frozen=True, eq=False)
 class WorstGroup:
-    """A metric of the group that has least of it; made by :func:`metricwise.worst_group`."""
+    """The smallest value of a metric over sensitive groups; made by :func:`metricwise.worst_group`."""
 
     metric: Any
 
@@ -30,22 +30,22 @@ class WorstGroup:
 
 
 def worst_group(metric: Any) -> WorstGroup:
-    """Return the aim of making the worst sensitive group's value of a metric as large as possible.
+    """Return the metric of the worst sensitive group, as an aim to maximise.
 
     Parameters
     ----------
     metric : str or object
-        As :func:`metricwise.optimize` takes it: linear, a ratio of linear metrics, or concave.
+        A metric as in :func:`metricwise.optimize` that is linear, a ratio of linear metrics, or concave.
 
     Returns
     -------
     WorstGroup
-        For `metric` of :func:`metricwise.optimize`, with `sensitive_features`; ``"worst_group(accuracy)"`` means the
-        same.
+        To be passed as `metric` to :func:`metricwise.optimize`, with `sensitive_features`; the text
+        ``"worst_group(accuracy)"`` is equivalent.
 
     See Also
     --------
-    metricwise.in_every_group : A floor for all groups, under another aim.
+    metricwise.in_every_group : A bound for all groups, under another metric.
 
     Examples
     --------
