@@ -501,7 +501,7 @@ def test_estimators_predict_the_label_and_score_by_it():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"abstain": True}, r"needs a bound on how often the rule abstains, subject_to='abstained <= 0.05'"),
+        ({"abstain": True}, r"needs a bound on how often the rule abstains, such as subject_to='abstained <= 0.05'"),
         ({"abstain": True, "subject_to": "abstained <= 1"}, "needs a bound on how often"),
         ({"abstain": True, "subject_to": "abstained >= 0.1"}, "needs a bound on how often"),
         ({"subject_to": "abstained <= 0.1"}, "only for rules that may abstain; set abstain=True"),

@@ -143,6 +143,8 @@ def test_a_cluster_that_is_lost():
     with start(1) as lost, Client(lost) as client:
         closing = threading.Timer(1.0, client.shutdown)
         closing.start()
-        with pytest.raises(RuntimeError, match=r"The Dask cluster was lost in the middle of a pass .*call again"):
+        with pytest.raises(
+            RuntimeError, match=r"The connection to the Dask cluster was lost during a pass .*call again"
+        ):
             mw.optimize(*chunks(eta, y, slow), "macro_f1")
         closing.join()

@@ -241,7 +241,7 @@ def test_a_row_that_is_no_distribution_is_named_by_its_place_in_the_whole():
         (
             {"y": dd.from_pandas(pd.Series(range(100)), 2)},
             ValueError,
-            r"y must be cut into chunks like proba, 4, got 2",
+            r"y must have the same chunks as proba, 4, got 2",
         ),
         (
             {"y": dd.from_pandas(pd.Series(range(80)), 4)},

@@ -73,7 +73,7 @@ def test_broken_constraints_are_shaded():
     solution = mw.optimize(*binary(2000), "recall", pos_label="yes", subject_to="precision >= 0.6")
     display = drawn(displays.MetricCurveDisplay.from_solution(solution))
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert "a constraint is broken" in texts
+    assert "a constraint is violated" in texts
     (shade,) = [own for own in display.ax_.collections if own.get_hatch()]
     broken = display.curve.bounded["precision >= 0.6"] < 0.6
     x = np.maximum(display.curve.position, 0)
@@ -117,7 +117,7 @@ def test_from_estimator_and_from_predictions_agree():
     assert one.curve.values["f1"][one.curve.chosen] == pytest.approx(model.score(new, truth))
     fixed = mw.FixedRuleClassifier(LogisticRegression(), model.rule_).fit(X[:300], y[:300])
     drawn(displays.ConfusionChangeDisplay.from_estimator(fixed, new, truth, metrics="accuracy"))
-    with pytest.raises(TypeError, match="estimator must be a fitted one with a rule"):
+    with pytest.raises(TypeError, match="estimator must be a fitted estimator with a rule"):
         displays.MovesDisplay.from_estimator(LogisticRegression().fit(X, y), new, truth)
     with pytest.raises(TypeError, match="solution must be a Solution"):
         displays.MovesDisplay.from_solution(model.rule_)
@@ -187,7 +187,7 @@ def test_regions_need_three_classes(solution, of_three):
     assert "2 (never)" in [text.get_text() for text in display.ax_.texts]
     mixture = mw.MixtureRule((never, mw.WeightedRule.from_weights([1, 2, 3])), np.array([0.3, 0.7]))
     drawn(displays.DecisionRegionsDisplay.from_rule(mixture))
-    with pytest.raises(ValueError, match="rule must be of one output of three classes, got 1 of up to 2"):
+    with pytest.raises(ValueError, match="rule must have one output with three classes, got 1 with up to 2"):
         displays.DecisionRegionsDisplay.from_solution(solution)
 
 
@@ -228,7 +228,7 @@ def test_frontiers_and_bounds():
     np.testing.assert_allclose(np.sort(line.get_xdata()), np.sort(one.others))
     point = one.choose(0.6)
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert f"best that keeps it ({point.against:.3f}, {point.value:.3f})" in texts
+    assert f"best within the bound ({point.against:.3f}, {point.value:.3f})" in texts
     drawn(displays.FrontierDisplay.from_trade_off({"old": one, "new": one}, bound=2.0))
     drawn(displays.FrontierDisplay.from_predictions(y, p, "recall", "precision", pos_label="yes", n_points=3))
     half = np.arange(len(p)) % 2
@@ -239,7 +239,7 @@ def test_frontiers_and_bounds():
     alone = mw.trade_off(p[half == 1], y[half == 1], "recall", "precision", pos_label="yes", n_points=3)
     np.testing.assert_array_equal(display.frontiers["1"].values, alone.values)
     other = mw.trade_off(p, y, "f1", "precision", pos_label="yes", n_points=2)
-    with pytest.raises(ValueError, match="frontiers must be of the same two metrics"):
+    with pytest.raises(ValueError, match="frontiers must all be of the same two metrics"):
         displays.FrontierDisplay({"a": one, "b": other})
     with pytest.raises(ValueError, match="frontiers must hold at least one"):
         displays.FrontierDisplay({})

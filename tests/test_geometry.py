@@ -282,7 +282,7 @@ def test_a_vertex_of_many_rows_is_found_without_a_hint():
     answer = does_weighting_suffice(C, feasible, tol=1e-9)
     assert answer
     np.testing.assert_allclose(feasible.vertex(answer.loss), C, atol=1e-9)
-    assert str(answer) == "One weighted rule reaches it."
+    assert str(answer) == "One weighted rule reaches the tensor."
 
 
 def test_columns_that_coincide_make_a_face():
@@ -380,7 +380,7 @@ def test_bad_input_is_refused():
         feasible.contains([[np.nan, 0.5], [0.2, 0.3]])
     with pytest.raises(ValueError, match="start must be in the set"):
         feasible.exit([[0.6, 0.0], [0.0, 0.4]], [[1, -1], [0, 0]])
-    with pytest.raises(ValueError, match="direction must not vanish"):
+    with pytest.raises(ValueError, match="direction must have a component within"):
         feasible.exit(feasible.vertex(-np.eye(2)), [[1, 1], [0, 0]])
     with pytest.raises(ValueError, match="x and y must be linear"):
         feasible.boundary_2d("f1", "accuracy")

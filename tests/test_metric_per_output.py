@@ -285,7 +285,7 @@ def test_outputs_that_keep_argmax_count_as_they_are():
     decided = solution.rule.predict(proba)
     for m in (1, 3):
         np.testing.assert_array_equal(decided[:, m], proba[m].argmax(axis=1))
-    assert "keep argmax: 1, 3." in solution.status
+    assert "keep plain argmax: 1, 3." in solution.status
     assert solution.upper_bound is None
 
 
@@ -489,7 +489,7 @@ def test_regret_takes_a_metric_for_each_output():
 @pytest.mark.parametrize(
     ("metric", "options", "words"),
     [
-        ({"grade": "qwk", "spam": "f1"}, {}, r"optimize: metric as a dict .* none for \['topic'\].*output_weight 0"),
+        ({"grade": "qwk", "spam": "f1"}, {}, r"optimize: metric as a dict .* none for \['topic'\].*output_weight to 0"),
         (
             {"grade": "qwk", "spm": "f1", "topic": "qwk"},
             {},
@@ -534,7 +534,7 @@ def test_an_entry_that_is_no_metric_is_refused(entry):
 @pytest.mark.parametrize("name", ["f1_micro", "f1_macro", "recall_weighted", "f2_samples"])
 def test_names_of_averages_over_outputs_are_refused_on_multilabel(name):
     proba, y = drawn(29, (2, 2))
-    with pytest.raises(ValueError, match=rf"on multilabel '{name}' is an average over outputs.*\(b\)"):
+    with pytest.raises(ValueError, match=rf"for multilabel targets, '{name}' is an average over outputs.*\(b\)"):
         mw.optimize(proba, y, {"a": "accuracy", "b": name})
 
 

@@ -134,7 +134,7 @@ def test_frames_of_an_estimator_are_read_by_name():
 def test_ratings_from_one_on_are_asked_for(kind):
     proba = RNG.dirichlet(np.ones(4), size=30)
     ratings = (np.arange(30) % 3 + 1).astype(kind)
-    words = r"y has 3 distinct labels .* where proba has 4 classes; pass classes= .* classes=range\(1, 5\)"
+    words = r"y has 3 distinct labels .*, but proba has 4 classes; pass classes= .* classes=range\(1, 5\)"
     with pytest.raises(ValueError, match=words):
         solve(proba, ratings)
     assert solve(proba, ratings, classes=range(1, 5)).rule.classes[0].tolist() == [1, 2, 3, 4]
@@ -185,7 +185,7 @@ def test_an_indicator_column_of_ones_is_still_an_indicator():
     read = read_proba(PROBA[:, :2], multioutput=True)
     assert [labels.tolist() for labels in read_labels(ones, read, None, None).classes] == [[0, 1], [0, 1]]
     both = read_proba(np.full((200, 2, 2), 0.5), multioutput=True)
-    with pytest.raises(ValueError, match=r"output 0 of y has 1 distinct labels \[1\] .* pass classes="):
+    with pytest.raises(ValueError, match=r"output 0 of y has 1 distinct labels \[1\], .* pass classes="):
         read_labels(ones, both, None, None)  # ones and zeros, or ones and twos?
 
 
@@ -197,7 +197,7 @@ def test_a_single_output_of_ones_has_one_class(proba):
 
 def test_booleans_are_no_codes_of_three_classes():
     for y in (CODES > 0, (CODES > 0).astype(object)):
-        with pytest.raises(ValueError, match=r"y has 2 distinct labels \[False, True\] where proba has 3 classes"):
+        with pytest.raises(ValueError, match=r"y has 2 distinct labels \[False, True\], but proba has 3 classes"):
             solve(PROBA, y)
     gaps = np.array([None, *(CODES[1:] > 0).tolist()], dtype=object)
     assert solve(PROBA[:, 0], gaps, "f1").rule.predict(PROBA[:, 0]).dtype == bool

@@ -181,7 +181,7 @@ def test_without_labels(tmp_path):
     whole = mw.optimize(eta, None, "macro_f1", classes=list(CLASSES))
     table = mw.Table(write(table_of(eta, y), tmp_path, "parquet"), proba_prefix="p_")
     assert mw.optimize(table, None, "macro_f1", classes=list(CLASSES)).value == pytest.approx(whole.value, abs=1e-9)
-    with pytest.raises(ValueError, match=r"without y, classes must say which columns"):
+    with pytest.raises(ValueError, match=r"classes must be given without y"):
         mw.optimize(table, None, "macro_f1")
 
 
@@ -195,7 +195,7 @@ def test_arrays_in_files_are_mapped(tmp_path):
     mapped[:] = eta
     assert mw.optimize(mapped, y, "accuracy", **RECIPE).value == mw.optimize(eta, y, "accuracy", **RECIPE).value
     (tmp_path / "y.npy").write_bytes(b"\x93NUMPY")
-    with pytest.raises(ValueError, match=r"y.npy: this is no array"):
+    with pytest.raises(ValueError, match=r"y.npy: this is not a NumPy array"):
         mw.optimize(tmp_path / "proba.npy", tmp_path / "y.npy", "macro_f1")
 
 
@@ -281,7 +281,7 @@ def test_a_truncated_file(tmp_path):
     path = write(table_of(*draw()), tmp_path, "parquet")
     broken = tmp_path / "part1.parquet"
     broken.write_bytes(broken.read_bytes()[:-100])
-    with pytest.raises(ValueError, match=r"part1.parquet: this is no whole Parquet file"):
+    with pytest.raises(ValueError, match=r"part1.parquet: this is not a complete Parquet file"):
         call(path)
 
 
@@ -293,7 +293,7 @@ def test_a_page_that_is_broken_is_noticed_in_the_middle_of_a_pass(tmp_path):
     at = column.data_page_offset
     content[at : at + 200] = bytes(200)
     (tmp_path / "a.parquet").write_bytes(content)
-    with pytest.raises(ValueError, match=r"a.parquet: this is no whole Parquet file"):
+    with pytest.raises(ValueError, match=r"a.parquet: this is not a complete Parquet file"):
         call(tmp_path / "a.parquet")
 
 
@@ -303,7 +303,7 @@ def test_a_missing_column(tmp_path):
     with pytest.raises(ValueError, match=r"there is no column 'stars'; the columns are 'id', 'p_high'"):
         mw.optimize(path, "stars", "macro_f1")
     pq.write_table(table_of(eta, y).drop_columns(["p_low"]), tmp_path / "part1.parquet")
-    with pytest.raises(ValueError, match=r"part1.parquet: there is no column 'p_low', as other files have"):
+    with pytest.raises(ValueError, match=r"part1.parquet: there is no column 'p_low', which other files have"):
         call(path)
     with pytest.raises(ValueError, match=r"part1.parquet: there is no column for the class 'low'"):
         call(tmp_path / "part1.parquet")
@@ -320,10 +320,15 @@ def test_a_schema_that_differs_between_files(tmp_path):
     pq.write_table(narrow, tmp_path / "part1.parquet")
     assert call(path).value == pytest.approx(whole.value, abs=0.01)  # numbers are numbers, in whatever order
     pq.write_table(other.set_column(4, "grade", pa.array(np.arange(other.num_rows))), tmp_path / "part1.parquet")
-    with pytest.raises(ValueError, match=r"part1.parquet: the column 'grade' is of int64, where it is of string in"):
+    with pytest.raises(
+        ValueError,
+        match=r"part1.parquet: the column 'grade' must have the same type in all files, got int64, but string in",
+    ):
         call(path)
     pq.write_table(other.set_column(1, "p_high", pa.array(["x"] * other.num_rows)), tmp_path / "part1.parquet")
-    with pytest.raises(ValueError, match=r"part1.parquet: the column 'p_high' is of string"):
+    with pytest.raises(
+        ValueError, match=r"part1.parquet: the column 'p_high' must have the same type in all files, got string"
+    ):
         call(path)
 
 
@@ -388,7 +393,7 @@ def test_rows_that_come_in_another_order_every_time(monkeypatch):
     monkeypatch.setattr(streams._Frames, "_read", shuffled)
     monkeypatch.setattr(streams, "_FEWEST", 1 << 14)
     monkeypatch.setattr(streams, "_MOST", 1 << 14)
-    with pytest.raises(RuntimeError, match=r"another order in every pass.*put the query in order"):
+    with pytest.raises(RuntimeError, match=r"a different order in every pass.*sort the query"):
         mw.optimize(mw.Table(table, proba_prefix="p_"), "grade", "macro_f1")
 
 
@@ -396,7 +401,7 @@ def test_rows_that_come_in_another_order_every_time(monkeypatch):
     ("change", "error", "match"),
     [
         ({"y": np.zeros(5)}, TypeError, r"y must be the name of the column of labels, or a list of names"),
-        ({"y": ["grade", "grade"]}, ValueError, r"y must name every column once"),
+        ({"y": ["grade", "grade"]}, ValueError, r"y must name each column only once"),
         ({"sample_weight": np.ones(5)}, TypeError, r"sample_weight must be the name of a column"),
         ({"time": "id"}, ValueError, r"time needs all rows in memory"),
         ({"y": "id"}, ValueError, r"no columns hold the probabilities|there is no column for the class"),
@@ -409,10 +414,10 @@ def test_refusals(change, error, match):
 
 
 def test_what_is_no_table(tmp_path):
-    with pytest.raises(ValueError, match=r"memory_limit must be a number of bytes, 1048576 at least, got 10"):
+    with pytest.raises(ValueError, match=r"memory_limit must be a number of bytes of at least 1048576, got 10"):
         mw.Table("a.parquet", memory_limit=10)
     reader = pa.RecordBatchReader.from_batches(pa.schema([]), [])
-    with pytest.raises(TypeError, match=r"which is gone after one pass"):
+    with pytest.raises(TypeError, match=r"which is exhausted after one pass"):
         open_stream(mw.Table(reader))
     with pytest.raises(TypeError, match=r"data must be a path, a dataset, a query or a data frame"):
         open_stream(mw.Table(7))

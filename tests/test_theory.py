@@ -289,7 +289,7 @@ def test_a_rule_by_the_true_probabilities_has_no_regret_and_one_by_worse_ones_ha
 
 def test_regret_refuses_bad_input():
     rule = anonymous_rule(Loss.argmax(2), np.array([2]))
-    with pytest.raises(ValueError, match="eta must have the rows of proba, 2, got 3"):
+    with pytest.raises(ValueError, match="eta must have as many rows as proba, 2, got 3"):
         regret(rule, [0.1, 0.2], [0.1, 0.2, 0.3], "f1")
     with pytest.raises(ValueError, match="2 classes"):
         regret(rule, [0.1, 0.2], [[0.1, 0.2, 0.7], [0.1, 0.2, 0.7]], "f1")

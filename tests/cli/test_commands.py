@@ -200,7 +200,7 @@ def test_a_metric_for_each_target(tmp_path, fitted):
     judged = mw.evaluate(expected.rule, proba, y, [aims]).to_dict()
     assert document("evaluate", tmp_path / "rule.json", tmp_path / "rows.csv", *words)["metrics"] == judged
     said = run("evaluate", tmp_path / "rule.json", tmp_path / "rows.csv")
-    assert (said.code, "give --metric TARGET=METRIC for each output" in said.err) == (2, True)
+    assert (said.code, "pass --metric TARGET=METRIC for each output" in said.err) == (2, True)
 
 
 def test_a_rule_is_judged_as_it_was_fitted(tmp_path, fitted):
@@ -224,7 +224,7 @@ def test_classes_say_the_order_of_words_and_classes_that_no_label_shows(tmp_path
     rule.to_json(tmp_path / "python.json")  # which does not know the order
     words = ["evaluate", tmp_path / "python.json", tmp_path / "rows.csv", "--target", "truth", "-m", "quadratic_kappa"]
     assert document(*words, "--ordered")["metrics"] == expected
-    assert "give --ordered if they are" in run(*words).err
+    assert "pass --ordered if they are" in run(*words).err
     seen = frame[frame["truth"] != "mid"].rename(columns={"low": "p1", "mid": "p2", "urgent": "p3"})
     seen["truth"] = np.where(seen["truth"] == "low", 1, 3)
     said = done(

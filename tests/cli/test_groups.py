@@ -60,7 +60,7 @@ def test_columns_by_another_name(rows, fitted):
     frame.rename(columns={"sex": "gender"}).to_csv(folder / "other.csv", index=False)
     asked = run("apply", folder / "rule.json", folder / "other.csv", "-o", "-")
     assert asked.code != 0
-    assert "say which column that is: --sensitive-features" in asked.err
+    assert "name its column: --sensitive-features" in asked.err
     words = ["apply", folder / "rule.json", folder / "other.csv", "--sensitive-features", "gender"]
     decided = mw.load_rule(folder / "rule.json").predict(frame["p_yes"].to_numpy(), frame["sex"]).tolist()
     assert done(*words, "-o", "-").out.split()[1:] == decided
@@ -74,10 +74,10 @@ def test_refusals(rows, fitted):
     absent = run(*fitted, "--sensitive-features", "age", "-o", folder / "no.json")
     page = run("report", folder / "rule.json", table, "-o", folder / "page.html")
     for asked, words in (
-        (blind, "--group-blind is for --sensitive-features"),
-        (named, "is for a rule by group"),
+        (blind, "--group-blind needs --sensitive-features"),
+        (named, "is only for a rule by group"),
         (absent, "age"),
-        (page, "reported on where it is fitted"),
+        (page, "can only be reported in Python"),
     ):
         assert asked.code != 0
         assert words in " ".join(asked.err.split())

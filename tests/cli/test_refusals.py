@@ -44,7 +44,7 @@ WRONG = {
     "fit nowhere.csv " + FIT: "nowhere.csv: no such file or directory",
     "fit . " + FIT: "the name of a table must end in .csv",
     "fit binary.xlsx " + FIT: "the name of a table must end in .csv",
-    "fit binary.csv --metric f1 -o new.json": "say which column holds the labels: --target",
+    "fit binary.csv --metric f1 -o new.json": "name the column of labels: --target",
     "fit binary.csv --metric f1 --target fraud -o new.json": "no columns hold the probabilities of 'fraud': .* --proba",
     "fit binary.csv --metric f1 --target Fraud -o new.json": "no column 'Fraud'; the columns are 'id'",
     "fit binary.csv --metric f1 --target fraud --proba p -o new.json": "no column 'p'",
@@ -52,9 +52,9 @@ WRONG = {
     "fit binary.csv --metric f1 --target fraud --proba-prefix p_ -o new.json": "named like 'p_1'",
     "fit binary.csv --metric fone --target fraud --proba score -o new.json": "--metric: 'fone' is not known; see",
     "fit binary.csv --metric roc_auc --target fraud --proba score -o new.json": "judges the order of the scores",
-    "fit binary.csv --metric f1 --metric recall --target fraud --proba score -o new.json": "give --record METRIC",
+    "fit binary.csv --metric f1 --metric recall --target fraud --proba score -o new.json": "use --record METRIC",
     "fit binary.csv " + FIT + " --weight nothing": "there is no column 'nothing'",
-    "fit binary.csv " + FIT + " --weight-kind frequency": "--weight-kind is for --weight",
+    "fit binary.csv " + FIT + " --weight-kind frequency": "--weight-kind needs --weight",
     "fit binary.csv " + FIT + " --time id --groups id": "groups and time cannot both be given",
     "fit binary.csv " + FIT + " --confidence 2": r"--confidence must be a number in \[0.5, 1\)",
     "fit binary.csv " + FIT + " --confidence often": "--confidence must be a number from 0.5 up to 1",
@@ -65,11 +65,11 @@ WRONG = {
     "fit binary.csv " + FIT + " --pos-label 7": r"--pos-label must be one of \[0, 1\], got 7",
     "fit binary.csv "
     + FIT
-    + " --pos-label 0 --pos-label 1": "--pos-label must be given once, or for each of 1 targets",
-    "fit binary.csv " + FIT + " --separator ;": "one column only|no column",
+    + " --pos-label 0 --pos-label 1": "--pos-label must be given once, or for each of the 1 targets",
+    "fit binary.csv " + FIT + " --separator ;": "only one column|no column",
     "fit three.csv --metric f1 --target truth -o new.json": "name the class: --pos-label CLASS",
     "fit three.csv --metric ordinal --target truth -o new.json": "depends on the order of the classes.*--classes",
-    "fit three.csv --metric accuracy --target truth --classes low,mid -o new.json": "of 'truth', and lacks 'urgent'",
+    "fit three.csv --metric accuracy --target truth --classes low,mid -o new.json": "of 'truth', but lacks 'urgent'",
     "fit three.csv --metric accuracy --target truth --target id -o new.json": "named like 'truth=urgent'",
     "fit three.csv --metric accuracy --target low -o new.json": "no columns hold the probabilities of 'low'",
     "fit three.csv --metric accuracy --target truth -o nowhere/new.json": "there is no folder .*nowhere",
@@ -78,27 +78,27 @@ WRONG = {
     "fit three.csv --metric accuracy --target truth -o .": "this is a folder",
     "fit three.csv --metric accuracy --target truth --subject-to recall>0.5 -o new.json": "--subject-to: .*'>=' or",
     "apply nowhere.json three.csv": "nowhere.json: there is no such file",
-    "apply three.csv three.csv": "three.csv: this is no rule of metricwise: the rule must be JSON",
-    "apply three.json binary.csv": "they must be named like the classes, 'low', 'mid', 'urgent',",
+    "apply three.csv three.csv": "three.csv: this is not a metricwise rule: the rule must be JSON",
+    "apply three.json binary.csv": "they must be named like the classes, 'low', 'mid', 'urgent', or",
     "apply binary.json three.csv": "no columns hold the probabilities",
     "apply three.json three.csv --keep nothing": "there is no column 'nothing'",
     "apply three.json three.csv -o three.csv": "three.csv: the file exists",
     "apply three.json three.csv -o new.doc": "the name of a table must end in",
     "apply three.json three.csv -o new.npy --keep id": "a .npy file has no names for the columns 'id'",
-    "apply three.json three.csv --keep id --column id": "give them another name by --column",
-    "apply three.json three.csv --column a --column b": "--column must name each of 1 outputs once",
+    "apply three.json three.csv --keep id --column id": "give them another name with --column",
+    "apply three.json three.csv --column a --column b": "--column must be given once for each of the 1 outputs",
     "evaluate three.json three.csv --metric accuracy": "--target",
-    "evaluate three.json three.csv --target truth": "does not say which metric it is for; give --metric",
+    "evaluate three.json three.csv --target truth": "does not name the metric that it was fitted for; pass --metric",
     "evaluate three.json three.csv --target id --metric accuracy": "must hold only the classes",
-    "evaluate three.json three.csv --target truth --target id --metric accuracy": "each output of the rule, 1, got 2",
-    "compare three.json three.csv --target truth --metric accuracy": "give one thing to compare the rule with",
-    "compare three.json three.csv --target truth -m accuracy --threshold 0.5": "--threshold is for two classes",
+    "evaluate three.json three.csv --target truth --target id --metric accuracy": "each of the 1 outputs of the rule, got 2",
+    "compare three.json three.csv --target truth --metric accuracy": "give exactly one thing to compare the rule with",
+    "compare three.json three.csv --target truth -m accuracy --threshold 0.5": "--threshold is only for two classes",
     "compare three.json three.csv --target truth -m accuracy --against binary.json": "--against must be a rule for",
     "compare three.json three.csv --target truth -m accuracy --class-weights low=x": "must hold numbers, got 'x'",
     "compare binary.json binary.csv --target fraud --proba score -m f1 --threshold 1.5": r"lie in \[0, 1\]",
-    "explain binary.csv": "binary.csv: this is no rule",
+    "explain binary.csv": "binary.csv: this is not a metricwise rule",
     "export three.json -o new.doc": "must end in .onnx, .sql or .py",
-    "export three.json -o new.py --dialect sqlite": "--dialect is for sql, not for python",
+    "export three.json -o new.py --dialect sqlite": "--dialect is only for sql, not for python",
     "export three.json -o new.sql --column a": "--column must be given for each class, 3 times, got 1",
     "export three.json -o new.sql --dialect cobol": "dialect must be",
     "metrics fone": "'fone' is not known",
@@ -117,22 +117,22 @@ def test_one_sentence_exit_code_2_and_nothing_written(folder, line):
 FILES = {
     "empty.csv": (b"", "the file is empty"),
     "rowless.csv": (b"score,fraud\n", "there are no rows"),
-    "ragged.csv": (b"score,fraud\n0.1,0\n0.2\n", "this is no CSV: Expected 2 columns, got 1"),
-    "semicolons.csv": (b"score;fraud\n0.1;0\n0.9;1\n", "separated by ';', give --separator"),
+    "ragged.csv": (b"score,fraud\n0.1,0\n0.2\n", "this is not valid CSV: Expected 2 columns, got 1"),
+    "semicolons.csv": (b"score;fraud\n0.1;0\n0.9;1\n", "separated by ';', set --separator"),
     "twice.csv": (b"score,score,fraud\n0.1,0.1,1\n", "must be distinct, got 'score' twice"),
     "latin.csv": ("score,fraud\n0.1,è\n".encode("latin-1"), "must be in UTF-8"),
     "words.csv": (b"score,fraud\n0.1,0\nhigh,1\n", "the column 'score' must hold numbers, got 'high' in row 1"),
     "comma.csv": (b'score,fraud\n"0,1",0\n0.5,1\n', "the column 'score' must hold numbers, got '0,1' in row 0"),
-    "gap.csv": (b"score,fraud\n0.1,0\n,1\n", "must hold a number in every row, and there is none in row 1"),
+    "gap.csv": (b"score,fraud\n0.1,0\n,1\n", "must hold a number in every row, got none in row 1"),
     "nan.csv": (b"score,fraud\n0.1,0\nnan,1\n", "the probabilities must be finite"),
-    "one.csv": (b"score,fraud\n0.1,1\n0.2,1\n", "'fraud' has one class only, 1"),
+    "one.csv": (b"score,fraud\n0.1,1\n0.2,1\n", "'fraud' has only one class, 1"),
     "none.csv": (b"score,fraud\n0.1,\n0.2,\n", "'fraud' has no label"),
-    "letters.csv": (b"score,fraud\n0.1,a\n0.2,b\n", "which of 'a' and 'b' the single column .* give --pos-label"),
+    "letters.csv": (b"score,fraud\n0.1,a\n0.2,b\n", "which of 'a' and 'b' the single column .* set --pos-label"),
     "three.csv": (b"score,fraud\n0.1,1\n0.2,2\n0.1,3\n", "a single column of probabilities is for two classes"),
-    "text.parquet": (b"PAR1 or not PAR1", "this is no Parquet file"),
-    "text.feather": (b"ARROW1 or not ARROW1", "this is no Feather file"),
-    "text.npy": (b"no array at all", "this is no array file of NumPy's"),
-    "text.npz": (b"PK no archive at all", "this is no array file of NumPy's"),
+    "text.parquet": (b"PAR1 or not PAR1", "this is not a Parquet file"),
+    "text.feather": (b"ARROW1 or not ARROW1", "this is not a Feather file"),
+    "text.npy": (b"no array at all", "this is not a NumPy array file"),
+    "text.npz": (b"PK no archive at all", "this is not a NumPy array file"),
 }
 
 
@@ -150,12 +150,12 @@ def test_objects_are_not_unpickled(folder):
 
 def test_columns_of_a_parquet_file_that_are_no_numbers(folder):
     pd.DataFrame({"score": ["a", "b"], "fraud": [0, 1]}).to_parquet(folder / "text.parquet")
-    assert "'score' must hold numbers, its type is" in refused(folder, "fit text.parquet " + FIT)
+    assert "'score' must hold numbers, got type" in refused(folder, "fit text.parquet " + FIT)
 
 
 def test_a_rule_that_takes_more_than_probabilities(folder):
     mw.CostRule(np.array([0, 1])).to_json(folder / "costs.json")
-    assert "takes more than probabilities; apply it in Python" in refused(folder, "apply costs.json binary.csv")
+    assert "needs more than probabilities; apply it in Python" in refused(folder, "apply costs.json binary.csv")
     assert done("explain", "costs.json").out
 
 
@@ -181,7 +181,7 @@ def test_a_fault_of_ours_has_code_1_and_asks_for_a_report(folder, monkeypatch):
         raise KeyError("nobody expects this")
 
     monkeypatch.setattr(mw, "load_rule", broken)
-    assert "fault of metricwise: please report it" in refused(folder, "explain binary.json", code=1)
+    assert "bug in metricwise: please report it" in refused(folder, "explain binary.json", code=1)
 
 
 def test_an_error_of_another_library_is_no_bad_input(folder, monkeypatch):
@@ -210,7 +210,7 @@ def test_warnings_are_sentences_too(folder):
         ("optimize: pass missing=-1.", "pass --missing -1."),
         ("subject_to: give randomized=True to have it.", "--subject-to: give --randomized to have it."),
         ("optimize: sample_weight must be finite.", "--weight must be finite."),
-        ("evaluate: y must hold labels.", "the column of the labels must hold labels."),
+        ("evaluate: y must hold labels.", "the column of labels must hold labels."),
         ("FBeta: name it, pos_label='a b' or pos_label='c'.", "name it, --pos-label 'a b' or --pos-label c."),
     ],
 )

@@ -136,7 +136,7 @@ def test_standard_streams(monkeypatch, capsysbinary):
 
 def test_where_files_may_go(tmp_path):
     (tmp_path / "old.csv").write_text("old")
-    with pytest.raises(FileExistsError, match="the file exists; give another name, or force=True"):
+    with pytest.raises(FileExistsError, match="the file exists; choose another name, or use force=True"):
         check_target(str(tmp_path / "old.csv"))
     check_target(str(tmp_path / "old.csv"), force=True)
     check_target("-")

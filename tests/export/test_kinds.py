@@ -52,18 +52,18 @@ def test_groups_that_are_not_known():
 
 def test_columns_of_groups_must_be_named():
     nameless = GroupedRule((STRICT, LENIENT), ("a", "b"))
-    with pytest.raises(ValueError, match="to_sql: group must name the 1 column that make the groups"):
+    with pytest.raises(ValueError, match="to_sql: group must name the 1 column that define the groups"):
         mw.export.to_sql(nameless, ["p"])
     with pytest.raises(ValueError, match="to_sql: group must name the 2 columns"):
         mw.export.to_sql(BY_TWO, ["p"], group="sex")
-    with pytest.raises(ValueError, match="to_sql: group is for a GroupedRule, got 'g' with a WeightedRule"):
+    with pytest.raises(ValueError, match="to_sql: group is only for a GroupedRule, got 'g' with a WeightedRule"):
         mw.export.to_sql(STRICT, ["p"], group="g")
-    with pytest.raises(ValueError, match="the labels of a column of groups must be of one type in SQL"):
+    with pytest.raises(ValueError, match="the labels of a column of groups must have a single type in SQL"):
         mw.export.to_sql(GroupedRule((STRICT, LENIENT), ("a", 1)), ["p"], group="g")
 
 
 def test_onnx_refuses_rules_by_group():
-    with pytest.raises(TypeError, match=r"to_onnx: a GroupedRule decides by the group .*rule.by_group\[name\]"):
+    with pytest.raises(TypeError, match=r"to_onnx: rule must not be a GroupedRule, .*rule.by_group\[name\]"):
         mw.export.to_onnx(BY_TWO)
     assert mw.export.to_onnx(BY_TWO.by_group["m", 2]).graph.input[0].name == "probabilities"
 
@@ -71,14 +71,14 @@ def test_onnx_refuses_rules_by_group():
 @pytest.mark.parametrize("export", [mw.export.to_sql, mw.export.to_python, mw.export.to_onnx])
 @pytest.mark.parametrize("rule", [COSTS, COSTS.to_json(), COSTS.to_dict()], ids=["rule", "text", "document"])
 def test_costs_per_row_are_refused_by_name(export, rule):
-    with pytest.raises(TypeError, match=r": a CostRule decides by costs that come with every row.*rule.predict"):
+    with pytest.raises(TypeError, match=r": rule must not be a CostRule.*rule.predict"):
         export(rule)
 
 
 def test_labels_of_one_type_where_the_format_has_types():
     rule = WeightedRule(Loss.argmax(3), (np.array([0, 1]),), abstain_label="ask")
     for export, name in ((mw.export.to_sql, "SQL"), (mw.export.to_onnx, "ONNX")):
-        with pytest.raises(ValueError, match=f"the labels of an output must be of one type in {name}"):
+        with pytest.raises(ValueError, match=f"the labels of an output must have a single type in {name}"):
             export(rule)
     price = Loss(full=np.array([[[0.0, 1.0, 0.2], [1.0, 0.0, 0.2], [0.0, 0.0, 0.0]]]))
     rule = WeightedRule(price, rule.classes, abstain_label="ask")

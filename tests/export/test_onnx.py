@@ -103,14 +103,14 @@ def test_the_positive_class_alone():
     p = np.random.default_rng(0).random(200).round(2)
     (found,) = run(mw.export.to_onnx(rule, positive=True), probabilities=p[:, None])
     assert (found == rule.predict(p)).all()
-    with pytest.raises(ValueError, match="positive must be False where an output has more than two classes"):
+    with pytest.raises(ValueError, match="positive must be False if an output has more than two classes"):
         mw.export.to_onnx(WeightedRule.from_weights([1, 2, 3]), positive=True)
 
 
 def test_what_onnx_has_no_word_for():
     mixed = np.empty(2, dtype=object)
     mixed[:] = ["a", 1]
-    with pytest.raises(ValueError, match=r"labels of an output must be of one type in ONNX, got \['a', 1\]"):
+    with pytest.raises(ValueError, match=r"labels of an output must have a single type in ONNX, got \['a', 1\]"):
         mw.export.to_onnx(WeightedRule(Loss.argmax(2), (mixed,)))
     mixed[:] = [1, 2**63]
     with pytest.raises(ValueError, match="labels must be integers of 64 bits"):
@@ -166,7 +166,7 @@ def test_behind_another_rule(iris):
     X, y = iris
     rule = WeightedRule.from_weights([1.0, 3.0, 2.0])
     once = mw.export.to_onnx(rule, append_to=convert(LogisticRegression(max_iter=1000).fit(X, y), X))
-    with pytest.raises(ValueError, match="append_to must not have a tensor that is called 'decisions'"):
+    with pytest.raises(ValueError, match="append_to must not have a tensor named 'decisions'"):
         mw.export.to_onnx(rule, append_to=once)
 
 
@@ -207,14 +207,14 @@ def test_an_opset_that_cannot_be_raised():
     upsample = onnx.helper.make_node("Scan", ["p"], ["q"])  # changed for good in opset 9
     graph = onnx.helper.make_graph([upsample], "g", [value], [onnx.helper.make_tensor_value_info("q", 1, ["N", 3])])
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 8)], ir_version=4)
-    with pytest.raises(ValueError, match=r"append_to must be of opset 13 or later .*got 8, which cannot be converted"):
+    with pytest.raises(ValueError, match=r"append_to must have opset 13 or later .*got 8, which cannot be converted"):
         mw.export.to_onnx(WeightedRule.from_weights([1, 2, 3]), append_to=model)
 
 
 def test_classifiers_that_do_not_fit(iris):
     X, y = iris
     given = convert(LogisticRegression(max_iter=1000).fit(X, y), X)
-    with pytest.raises(ValueError, match=r"append_to must give probabilities of shape \['N', 4\].*got \['N', 3\]"):
+    with pytest.raises(ValueError, match=r"append_to must return probabilities of shape \['N', 4\].*got \['N', 3\]"):
         mw.export.to_onnx(WeightedRule.from_weights([1, 2, 3, 4]), append_to=given)
     named = convert(LogisticRegression(max_iter=1000).fit(X, np.array(["a", "b", "c"])[y]), X, True, FloatTensorType)
     with pytest.raises(
@@ -225,7 +225,9 @@ def test_classifiers_that_do_not_fit(iris):
         mw.export.to_onnx(WeightedRule.from_weights([1, 2, 3]), append_to=3)
     with pytest.raises(ValueError, match=r"probability_output must be one of \['label', 'probabilities'\], got 'p'"):
         mw.export.to_onnx(WeightedRule.from_weights([1, 2, 3]), append_to=given, probability_output="p")
-    with pytest.raises(ValueError, match="must give probabilities as a tensor of floats, and output 'label' is none"):
+    with pytest.raises(
+        ValueError, match="must return probabilities as a tensor of floats, which output 'label' is not"
+    ):
         mw.export.to_onnx(WeightedRule.from_weights([1, 2, 3]), append_to=given, probability_output="label")
 
 

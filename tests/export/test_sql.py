@@ -262,7 +262,7 @@ def test_mixtures_by_a_number(weights):
 def test_mixtures_need_a_number():
     with pytest.raises(ValueError, match=r"to_sql: draw must name the column of numbers in \[0, 1\).*got None; a hash"):
         mw.export.to_sql(mixture([0.5, 0.3, 0.2]), ["p"])
-    with pytest.raises(ValueError, match="to_sql: draw is for a MixtureRule, got 'u' with a WeightedRule"):
+    with pytest.raises(ValueError, match="to_sql: draw is only for a MixtureRule, got 'u' with a WeightedRule"):
         mw.export.to_sql(yes_no(), ["p"], draw="u")
 
 
@@ -277,7 +277,7 @@ def test_dialects_are_named():
 def test_labels_that_sql_has_not():
     mixed = np.empty(2, dtype=object)
     mixed[:] = ["a", 1]
-    with pytest.raises(ValueError, match=r"labels of an output must be of one type in SQL, got \['a', 1\]"):
+    with pytest.raises(ValueError, match=r"labels of an output must have a single type in SQL, got \['a', 1\]"):
         mw.export.to_sql(WeightedRule(Loss.argmax(2), (mixed,)))
     mixed[:] = ["a", "b\0"]
     with pytest.raises(ValueError, match="labels must not hold the character NUL"):

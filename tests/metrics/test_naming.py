@@ -312,7 +312,7 @@ def test_words_have_no_order_until_someone_gives_it(name):
     metric = records.make(name, 3)
     (proba,), y, predicted = draw(sorted(SCALE))
     y, predicted = y[:, 0], predicted[:, 0]
-    question = r"depends on the order of the classes, but the order of \['high', 'low', 'mid'\] have"
+    question = r"depends on the order of the classes, but the order of \['high', 'low', 'mid'\] is not known"
     for ask in (
         lambda: mw.optimize(proba, y, name, **FIXED),
         lambda: metric.score(y, predicted),
@@ -430,7 +430,7 @@ def test_functions_and_scorers_take_the_positive_class():
             mw.optimize(proba, y, metric, **FIXED)
     for metric in (sk.make_scorer(sk.f1_score, pos_label="fraud"), mw.make_scorer("f1", pos_label="fraud")):
         assert mw.optimize(proba, y, metric, **FIXED).rule == expected
-        with pytest.raises(ValueError, match="of class 'fraud' already"):
+        with pytest.raises(ValueError, match="already names class 'fraud'"):
             mw.optimize(proba, y, metric, pos_label="ok", **FIXED)
     loss = sk.make_scorer(sk.f1_score, greater_is_better=False)
     assert mw.optimize(proba, y, loss, pos_label="fraud", **FIXED).value <= 0

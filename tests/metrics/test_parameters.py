@@ -146,7 +146,7 @@ def test_stated_values_at_zero_over_zero():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: metrics.FBeta(-1.0), "FBeta: beta must be a finite number not below 0, got -1.0"),
+        (lambda: metrics.FBeta(-1.0), "FBeta: beta must be a finite number of at least 0, got -1.0"),
         (lambda: metrics.FBeta(float("inf")), "beta must be a finite number"),
         (lambda: metrics.WeightedExponential(float("nan")), "WeightedExponential: gamma must be a finite number, got"),
         (
@@ -173,7 +173,7 @@ def test_stated_values_at_zero_over_zero():
         (lambda: metrics.ClassAverage(metrics.FBeta(index=1)), "without index or pos_label"),
         (lambda: metrics.ClassAverage(metrics.FBeta(), "samples"), "average must be 'macro', 'weighted' or 'micro'"),
         (lambda: metrics.ClassAverage(metrics.FBeta(), "micro", [1, 2, 3]), "class_weight must be None with"),
-        (lambda: metrics.ClassAverage(metrics.FowlkesMallows(), "micro").value(CONFUSION), "give 'accuracy'"),
+        (lambda: metrics.ClassAverage(metrics.FowlkesMallows(), "micro").value(CONFUSION), "would be 'accuracy'"),
         (lambda: metrics.Minimum([]), "Minimum: metrics must be a sequence of at least one Metric"),
         (lambda: metrics.Minimum(["accuracy"]), "Minimum: metrics must be a sequence"),
         (

@@ -125,7 +125,12 @@ def test_zero_division_reaches_metrics_given_by_name():
 @pytest.mark.parametrize(
     ("name", "kind", "average", "message"),
     [
-        ("f1_macro", "multilabel", "micro", "on multilabel 'f1_macro' fixes average='macro', got average='micro'"),
+        (
+            "f1_macro",
+            "multilabel",
+            "micro",
+            "for multilabel targets, 'f1_macro' fixes average='macro', got average='micro'",
+        ),
         ("f1_samples", "multilabel", "macro", "fixes average='instance'"),
         ("f1_samples", "multiclass", None, "'f1_samples' is for multilabel targets.*'f1_macro'"),
         ("jaccard_samples", "multioutput", None, "is for multilabel targets"),

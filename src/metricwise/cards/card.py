@@ -32,7 +32,7 @@ def solution_card(solution: Solution) -> Html:
     Returns
     -------
     str
-        HTML that stands by itself; nothing in it runs.
+        Self-contained HTML without scripts.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def curve_chart(curve: Curve, solution: Solution | None = None, width: int = 410
             band = (float(ends[0]), float(ends[1]))
     else:
         ticks = [(0.0, "argmax"), (1.0, "rule"), (float(x[-1]), "twice as far")]
-    where = "thresholds" if curve.kind == "threshold" else "the way from argmax to the rule and beyond"
+    where = "thresholds" if curve.kind == "threshold" else "the path from argmax to the rule and beyond"
     title = f"{name} along {where}: {number(along[curve.plain])} at argmax, {number(along[curve.chosen])} at the rule."
     return line_chart(
         x, {name: along}, marks, ticks=ticks, title=title, band=band, label=label, width=width, height=height

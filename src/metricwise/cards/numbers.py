@@ -39,12 +39,12 @@ def promise_words(promise: Promise) -> tuple[bool, str]:
     """Return whether a constraint is kept on the rows given, and what may be said of new rows."""
     kept = promise.low - 1e-9 <= promise.value <= promise.high + 1e-9
     if promise.confidence is not None:
-        return kept, f"all rows like these keep it with {promise.confidence:.0%} confidence"
-    return kept, "nothing is promised of new rows"
+        return kept, f"holds on new rows with {promise.confidence:.0%} confidence"
+    return kept, "no promise for new rows"
 
 
 def advice(solution: Solution) -> tuple[str, str]:
-    """Say in a sentence whether the rule is worth having.
+    """Say in a sentence whether the rule is worth using.
 
     Parameters
     ----------
@@ -64,18 +64,18 @@ def advice(solution: Solution) -> tuple[str, str]:
     >>> p = rng.beta(1, 3, 2000)
     >>> y = (rng.random(2000) < p).astype(int)
     >>> print(advice(mw.optimize(p, y, "f1"))[1])
-    Use the rule: on new rows it adds about 0.141 to f1, 0.092 at least by a 95 % interval.
+    Use the rule: on new rows it adds about 0.141 to f1 (at least 0.092 by the 95 % interval).
     """
     name = metric_name(solution)
     gain = solution.gain
     if solution.constraints:
         return _advice_within(solution, name)
     if solution.outcome is Outcome.ARGMAX:
-        return "no", "Keep plain argmax: no rule that was tried promises more on new rows."
+        return "no", "Keep plain argmax: no rule that was tried is expected to do better on new rows."
     if gain is not None:
         about = f"on new rows it adds about {number(gain.estimate)} to {name}"
         if gain.low > 0:
-            return "yes", f"Use the rule: {about}, {number(gain.low)} at least by a 95 % interval."
+            return "yes", f"Use the rule: {about} (at least {number(gain.low)} by the 95 % interval)."
         if gain.estimate > 0:
             return "maybe", f"The rule is likely to help: {about}, but the 95 % interval includes no gain at all."
         return "no", f"Keep plain argmax: on new rows the rule changes {name} by about {number(gain.estimate, True)}."
@@ -83,15 +83,15 @@ def advice(solution: Solution) -> tuple[str, str]:
     if solution.counted == "expected":
         said = "if the probabilities are right" if difference > 0 else "as far as the probabilities can tell"
         verb = f"adds {number(difference)} to {name}" if difference > 0 else "adds nothing"
-        return ("maybe" if difference > 0 else "no"), f"The rule {verb}, {said}; labels would tell."
-    said = f"On the rows given the rule adds {number(difference)} to {name}"
-    return "maybe", f"{said}; on new rows it will add less, and how much has not been estimated."
+        return ("maybe" if difference > 0 else "no"), f"The rule {verb}, {said}; pass labels to check."
+    said = f"On the given rows, the rule adds {number(difference)} to {name}"
+    return "maybe", f"{said}; on new rows it will add less, by an amount that has not been estimated."
 
 
 def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
     broken = [one.name for one in solution.constraints if not promise_words(one)[0]]
     if broken:
-        return "no", f"Do not rely on the rule: it breaks {', '.join(broken)} on the rows given."
+        return "no", f"Do not rely on the rule: it violates {', '.join(broken)} on the given rows."
     n, new = len(solution.constraints), solution.value_on_new_rows
     what = "the constraint" if n == 1 else "both constraints" if n == 2 else f"all {n} constraints"
     value = (
@@ -99,8 +99,11 @@ def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
     )
     sure = [one.confidence for one in solution.constraints if one.confidence is not None]
     if len(sure) == n:
-        return "yes", f"Use the rule to keep {what}: new rows do so with {min(sure):.0%} confidence, and {value}."
-    return "maybe", f"The rule keeps {what} on the rows given, not necessarily on others; {value}."
+        return (
+            "yes",
+            f"Use the rule to satisfy {what}: this holds on new rows with {min(sure):.0%} confidence, and {value}.",
+        )
+    return "maybe", f"The rule satisfies {what} on the given rows, but not necessarily on others; {value}."
 
 
 def metric_name(solution: Solution) -> str:

@@ -18,12 +18,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Parameters
     ----------
     arguments : sequence of str, optional
-        What was typed behind ``metricwise``; None takes it from the process.
+        Command-line arguments after ``metricwise``; None uses those of the process.
 
     Raises
     ------
     SystemExit
-        With the exit code, where that is not 0.
+        With the exit code, if it is not 0.
 
     Examples
     --------

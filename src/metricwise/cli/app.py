@@ -26,8 +26,8 @@ From a table of out-of-fold probabilities to decisions:
 
   metricwise apply rule.json new.csv -o decisions.csv
 
-Exit codes: 0 done; 1 a fault of metricwise; 2 the command or what it reads is wrong, or it was stopped; 3 no rule keeps
-the constraints.
+Exit codes: 0 success; 1 a bug in metricwise; 2 a wrong command or bad input, or the command was stopped; 3 no rule
+satisfies the constraints.
 """
 
 

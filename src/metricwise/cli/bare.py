@@ -23,7 +23,7 @@ def run(words: Sequence[str]) -> int:
         _COMMANDS[words[0]]()
         return 0
     sys.stderr.write(
-        "metricwise: the commands need Typer, Rich and pyarrow: pip install 'metricwise[cli]'. (Without them there are "
-        "metricwise demo, versions and --version.)\n"
+        "metricwise: this command needs Typer, Rich and pyarrow: pip install 'metricwise[cli]'. (Without "
+        "them, only metricwise demo, versions and --version are available.)\n"
     )
     return BAD_INPUT

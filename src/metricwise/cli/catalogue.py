@@ -25,7 +25,7 @@ _OPTIMUM = {
     "ratio": "a ratio: exact, along a path of rules",
     "concave": "concave: the best mixture of rules, with a certificate, and the best single one found",
     "minimum": "a minimum: the best mixture of rules, by linear programmes, and the best single one found",
-    "any": "no such form: local search from several starts",
+    "any": "no special form: local search from several starts",
 }
 
 
@@ -64,7 +64,7 @@ def entry(name: str) -> Entry:
     solver = choose_solver(oracle, objective)
     about, details = _words(metric)
     if needed is not None:
-        about += f" Needs {needed}, and so Python."
+        about += f" Needs {needed}, so it is available in Python only."
     return Entry(name, about, details, solver, _OPTIMUM[SOLVERS[solver].needs.form])
 
 
@@ -72,7 +72,7 @@ def _words(metric: Metric) -> tuple[str, str]:
     """Return the first paragraph of the docstring of a metric, with the settings that make it, and the others."""
     if isinstance(metric, ClassAverage):
         about, details = _words(cast(Metric, metric.base))
-        how = {"macro": "Mean over the classes", "weighted": "Mean over the classes, by their rows"}
+        how = {"macro": "Mean over the classes", "weighted": "Mean over the classes, weighted by their rows"}
         return f"{how[metric.average]}: {about}", details
     text = (type(metric).__doc__ or "").split("Parameters\n")[0].split("References\n")[0].split("Examples\n")[0]
     about, *rest = [_plain(paragraph) for paragraph in text.split("\n\n") if paragraph.strip()]

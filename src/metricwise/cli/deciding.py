@@ -23,22 +23,23 @@ def apply(
     output: Output = "-",
     keep: Annotated[
         list[str] | None,
-        typer.Option("--keep", "-k", metavar="COLUMN", help="A column to write besides. Several times for more."),
+        typer.Option("--keep", "-k", metavar="COLUMN", help="A further column to write. May be repeated."),
     ] = None,
-    keep_all: Annotated[bool, typer.Option("--keep-all", help="Write all columns of the table besides.")] = False,
+    keep_all: Annotated[bool, typer.Option("--keep-all", help="Also write all columns of the table.")] = False,
     column: Annotated[
         list[str] | None,
         typer.Option(
             "--column",
             metavar="NAME",
-            help="What the column of decisions is called, by default like the target; one for each of several outputs.",
+            help="Name of the column of decisions, by default that of the target; once for each output.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Decide about every row of a table by a rule.
+    """Apply a rule to every row of a table.
 
-    Decisions go to the standard output as CSV, or to a file by its ending; columns of the table go with them by --keep.
+    Decisions are written to the standard output as CSV, or to a file in the format of its extension; --keep adds
+    columns of the table.
     """
     from .. import GroupedRule
     from ..table_files import check_target, open_table, write_table
@@ -54,7 +55,7 @@ def apply(
         opened = open_table(table, separator=columns.separator, tick=progress.tick)
         kept = _kept(opened, keep or [], keep_all)
         if columns.sensitive_features and not isinstance(loaded, GroupedRule):
-            raise ValueError("--sensitive-features is for a rule by group, and this one is none; leave it out.")
+            raise ValueError("--sensitive-features is only for a rule by group, which this rule is not; leave it out.")
         groups = sensitive_for_rule(loaded, opened, columns)
         proba = read_for_rule(loaded, opened, columns, columns.sensitive_features or ())
         progress.stage("deciding")
@@ -118,12 +119,14 @@ def _named(rule: Any, decided: Any, column: list[str] | None, kept: list[str]) -
 
     names = column or target_names(rule)
     if len(names) != rule.schema.n_outputs or len(set(names)) < len(names):
-        raise ValueError(f"--column must name each of {rule.schema.n_outputs} outputs once, got {len(names)}.")
+        raise ValueError(
+            f"--column must be given once for each of the {rule.schema.n_outputs} outputs, got {len(names)}."
+        )
     taken = [name for name in names if name in kept]
     if taken:
         raise ValueError(
-            f"the decisions would be in the column {shown(taken[0])}, which is kept from the table; give them another "
-            "name by --column."
+            f"the decisions would be in the column {shown(taken[0])}, which is also written from the table; "
+            "give them another name with --column."
         )
     if not rule.multioutput:
         return {names[0]: decided}

@@ -53,7 +53,7 @@ _NAMES = (
     "zero_division",
 )
 _LEADING = re.compile(rf"^(y|{'|'.join(_WORDS)})\b(?= (?:must|has|is|are|and)\b)")
-_LED_BY = {"y": "the column of the labels", "proba": "the probabilities"}
+_LED_BY = {"y": "the column of labels", "proba": "the probabilities"}
 _VALUE = r"""\.\.\.|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|range\([\d, ]+\)|[+-]?\w+(?:\.\w+)?"""
 _PARAMETER = re.compile(rf"\b(?:({'|'.join(_NAMES)})\b(?:=({_VALUE})?)?|({'|'.join(_WORDS)})=({_VALUE})?)")
 _WHO = re.compile(r"^(?:optimize|evaluate|trade_off|load_rule|to_\w+|[A-Z]\w+(?:\.\w+)?): ")
@@ -116,8 +116,8 @@ def _sentence(error: Exception) -> tuple[str, int]:
     if isinstance(error, (OSError, ValueError, TypeError)) and _is_ours(error):
         return in_options(str(error)), BAD_INPUT
     return (
-        f"unexpected {type(error).__name__}: {' '.join(str(error).split())} This is a fault of metricwise: please "
-        f"report it, with what {_TRACEBACK}=1 before the command adds.",
+        f"unexpected {type(error).__name__}: {' '.join(str(error).split())} This is a bug in metricwise: "
+        f"please report it, with the output of the command run with {_TRACEBACK}=1.",
         UNEXPECTED,
     )
 

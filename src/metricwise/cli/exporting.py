@@ -24,15 +24,15 @@ def export(
     output: Output,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT", help="onnx, sql or python; by default by the ending of FILE."),
+        typer.Option("--to", metavar="FORMAT", help="onnx, sql or python; by default, by the extension of FILE."),
     ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
             "--column",
             metavar="NAME",
-            help="SQL: a column of probabilities, in the order of outputs and classes; several times for all of them. "
-            "By default those that the rule was fitted to.",
+            help="SQL: a column of probabilities; repeat for all, in the order of outputs and classes. By default, "
+            "the columns that the rule was fitted to.",
         ),
     ] = None,
     dialect: Annotated[
@@ -41,16 +41,18 @@ def export(
     ] = None,
     draw: Annotated[
         list[str] | None,
-        typer.Option("--draw", metavar="NAME", help="SQL: the column of numbers in [0, 1) that a mixture is drawn by."),
+        typer.Option(
+            "--draw", metavar="NAME", help="SQL: the column of random numbers in [0, 1) by which a mixture is drawn."
+        ),
     ] = None,
     append_to: Annotated[
         str | None,
-        typer.Option("--append-to", metavar="MODEL", help="ONNX: the classifier that the rule is put behind."),
+        typer.Option("--append-to", metavar="MODEL", help="ONNX: the classifier to which the rule is appended."),
     ] = None,
 ) -> None:
     """Write a rule for other systems.
 
-    As an ONNX model, an SQL expression, or Python source that needs nothing: .onnx, .sql or .py.
+    As an ONNX model, an SQL expression, or Python source without dependencies: .onnx, .sql or .py.
     """
     from .. import export as exports
     from .rule_rows import read_rule
@@ -60,7 +62,7 @@ def export(
     for needed, given in (("sql", of_sql), ("onnx", {"--append-to": append_to})):
         odd = [option for option, value in given.items() if value and kind != needed]
         if odd:
-            raise ValueError(f"{odd[0]} is for {needed}, not for {kind}; leave it out.")
+            raise ValueError(f"{odd[0]} is only for {needed}, not for {kind}; leave it out.")
     with saved(output, written.force, False, "export", 1) as progress:
         progress.stage("writing")
         loaded = read_rule(rule)
@@ -87,7 +89,7 @@ def _format(output: str, to: str | None) -> str:
         raise ValueError(
             f"{output}: the name must end in .onnx, .sql or .py, or --to must be onnx, sql or python, got {to!r}."
             if to
-            else f"{output}: the name must end in .onnx, .sql or .py, or --to say the format."
+            else f"{output}: the name must end in .onnx, .sql or .py, or --to must give the format."
         )
     return str(kind)
 

@@ -32,19 +32,20 @@ def fit(
         typer.Option(
             "--confidence",
             metavar="NUMBER",
-            help="With what probability new rows keep the promises, from 0.5 up to 1; none: these rows alone do.",
+            help="Confidence with which the constraints hold on new rows, from 0.5 up to 1; none: they hold on "
+            "these rows only.",
         ),
     ] = "0.95",
     group_blind: Annotated[
         bool,
-        typer.Option("--group-blind", help="One rule for all, that does not see the group, keeps promises about them."),
+        typer.Option("--group-blind", help="Use one rule for all groups, which does not see the group of a row."),
     ] = False,
     json: Json = False,
 ) -> None:
     """Find the best rule for a metric.
 
-    The table has probabilities and labels. Give probabilities of rows that the model was not trained on: of a held-out
-    set, or out of fold.
+    The table has probabilities and labels. Use probabilities of rows that the model was not trained on: held-out or
+    out-of-fold rows.
     """
     from .. import optimize
     from .large import is_large, read_large
@@ -57,7 +58,7 @@ def fit(
         else:
             rows = read_labelled(table, columns, labels, aim.classes, progress.tick)
     if group_blind and not columns.sensitive_features:
-        raise ValueError("--group-blind is for --sensitive-features, which is not given; leave it out.")
+        raise ValueError("--group-blind needs --sensitive-features, which is not given; leave it out.")
     arguments = {**_arguments(aim, rows), "group_aware": not group_blind}
     _say_positive(arguments["metric"], rows)
     solution = optimize(rows.proba, rows.y, confidence=_confidence(confidence), **arguments)
@@ -94,12 +95,12 @@ def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
         lacking = [target for target in targets if target not in [name for name, _, _ in named]]
         if lacking:
             raise ValueError(
-                f"--metric must be given for each target where it is for one; there is none for {lacking[0]!r}."
+                f"--metric must be given for each target if it is given for one; there is none for {lacking[0]!r}."
             )
         return {name: metric for name, _, metric in named}
     if len(given) > 1:
         raise ValueError(
-            f"--metric must be given once, got {len(given)}; give --record METRIC for what is to be printed besides, "
+            f"--metric must be given once, got {len(given)}; use --record METRIC for further metrics to print, "
             "or TARGET=METRIC for each of several targets."
         )
     return given[0]
@@ -191,7 +192,7 @@ def _print_solution(solution: Any) -> None:
         over = "" if solution.gain is None else f", {interval(solution.gain, difference=True)} over argmax"
         say(f"On new rows, with 95 % intervals: {interval(solution.value_on_new_rows)}{over}.")
     for one in solution.constraints:
-        sure = "" if one.confidence is None else f", kept by new rows with a confidence of {one.confidence:.3g}"
+        sure = "" if one.confidence is None else f", satisfied on new rows with a confidence of {one.confidence:.3g}"
         say(f"{one.name}: {one.value:.4f} on these rows{sure}.")
     say(f"\n{solution.rule.describe()}")
     if solution.status:
@@ -206,26 +207,26 @@ def trade_off(
     table: Table,
     against: Annotated[str, typer.Option("--against", metavar="METRIC", help="The metric that is bounded.")],
     ceiling: Annotated[bool, typer.Option("--ceiling", help="Bound it from above.")] = False,
-    points: Annotated[int, typer.Option("--points", metavar="NUMBER", help="How many bounds are tried.")] = 10,
+    points: Annotated[int, typer.Option("--points", metavar="NUMBER", help="Number of bounds to try.")] = 10,
     json: Json = False,
 ) -> None:
-    """Trace the best of one metric beside another.
+    """Trace the best of one metric against another.
 
-    Prints the best of --metric at every bound on --against: how much of the one must be given up for the other.
+    Prints the best value of --metric at every bound on --against: how much of one must be given up for the other.
     """
     from .. import trade_off as trace
     from ..progress import Progress
     from .rows import read_labelled
 
     if columns.sensitive_features:
-        raise ValueError("--sensitive-features changes no value of a trade-off; leave it out.")
+        raise ValueError("--sensitive-features does not affect a trade-off; leave it out.")
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
         rows = read_labelled(table, columns, labels, aim.classes, progress.tick)
         arguments = _arguments(aim, rows)
         for name in ("weight_kind", "groups", "time"):
             if arguments.pop(name, "importance") not in (None, "importance"):
-                raise ValueError(f"--{name.replace('_', '-')} changes no value of a trade-off; leave it out.")
+                raise ValueError(f"--{name.replace('_', '-')} does not affect a trade-off; leave it out.")
         progress.stage("tracing")
         found = trace(rows.proba, rows.y, against=against, ceiling=ceiling, n_points=points, **arguments)
     if json:

@@ -23,9 +23,9 @@ def evaluate(
     table: Table,
     json: Json = False,
 ) -> None:
-    """Judge a rule by metrics, beside argmax.
+    """Evaluate a rule by metrics, against argmax.
 
-    Values have 95 % intervals. Give rows that neither the model nor the rule has seen.
+    Values have 95 % intervals. Use rows that neither the model nor the rule was fitted to.
     """
     from .rule_rows import read_rule
 
@@ -45,8 +45,8 @@ def compare(
         typer.Option(
             "--threshold",
             metavar="NUMBER",
-            help="Instead of another rule: a threshold on the probability of the positive class; of several outputs "
-            "OUTPUT=NUMBER for each.",
+            help="Instead of another rule: a threshold on the probability of the positive class; for several "
+            "outputs, OUTPUT=NUMBER for each.",
         ),
     ] = None,
     weights: Annotated[
@@ -54,22 +54,24 @@ def compare(
         typer.Option(
             "--class-weights",
             metavar="CLASS=NUMBER,...",
-            help="Instead of another rule: weights that the probabilities are multiplied by.",
+            help="Instead of another rule: weights by which the probabilities are multiplied.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
     """Compare two rules on the same rows.
 
-    The other rule may be made by hand: a threshold, or class weights. The interval of the difference is narrower than
-    those of the two would suggest, for the rows are the same.
+    The other rule may be given by a threshold or class weights. The interval of the difference is narrower than those
+    of the two rules would suggest, because both decide the same rows.
     """
     from .rule_rows import read_rule
 
     loaded = read_rule(rule)
     given = [name for name in (against, threshold, weights) if name]
     if len(given) != 1:
-        raise ValueError("give one thing to compare the rule with: --against RULE, --threshold or --class-weights.")
+        raise ValueError(
+            "give exactly one thing to compare the rule with: --against RULE, --threshold or --class-weights."
+        )
     if against is not None:
         other, title = read_rule(against), against
     elif threshold:
@@ -89,8 +91,8 @@ def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> 
     classes = [python_labels(labels) for labels in rule.classes]
     if max(map(len, classes)) > 2:
         raise ValueError(
-            f"--threshold is for two classes, and the rule has {max(map(len, classes))}; give --class-weights or "
-            "--against."
+            f"--threshold is only for two classes, but the rule has {max(map(len, classes))}; use "
+            "--class-weights or --against."
         )
     positive = (
         None if not pos_label else [match_label(text, own) for text, own in zip(pos_label, classes, strict=False)]
@@ -115,7 +117,7 @@ def _by_weights(rule: Any, given: str) -> Any:
     from ..inputs import match_label, python_labels
 
     if rule.multioutput:
-        raise ValueError("--class-weights are for rules of a single output.")
+        raise ValueError("--class-weights is only for rules with a single output; use --against.")
     classes = python_labels(rule.classes[0])
     pairs = [text.rpartition("=") for text in given.split(",")]
     found = {match_label(name, classes): _number(text, "--class-weights") for name, _, text in pairs}
@@ -161,8 +163,8 @@ def _judge(
             if "depends on the order of the classes" not in str(error):
                 raise
             raise ValueError(
-                f"nothing says whether the classes {few(python_labels(rules[0].classes[0]))} are in their order; give "
-                "--ordered if they are."
+                f"it is not known whether the classes {few(python_labels(rules[0].classes[0]))} are in order; "
+                "pass --ordered if they are."
             ) from None
     if json:
         print_json({"rows": found.n_rows, "against": title, "metrics": found.to_dict()})
@@ -188,9 +190,9 @@ def metrics_for(given: list[str] | None, rule: Any) -> list[Any]:
         return list(given)
     name = rule.facts.get("metric")
     if not isinstance(name, str):
-        raise ValueError("the rule does not say which metric it is for; give --metric.")
+        raise ValueError("the rule does not name the metric that it was fitted for; pass --metric.")
     if " (" in name:
-        raise ValueError(f"the rule was fitted for {name}; give --metric TARGET=METRIC for each output.")
+        raise ValueError(f"the rule was fitted for {name}; pass --metric TARGET=METRIC for each output.")
     note(f"metric: {name}, which the rule was fitted for.")
     return [name]
 

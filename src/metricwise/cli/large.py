@@ -51,10 +51,10 @@ def read_large(path: str, columns: ColumnOptions, labels: LabelOptions, classes:
     Labelled
         With names of columns in the place of what they hold.
     """
-    note(f"{path} is larger than {MEMORY_LIMIT >> 20} MB, and read in batches.")
+    note(f"{path} is larger than {MEMORY_LIMIT >> 20} MB and is read in batches.")
     names = labels.target or []
     if not names:
-        raise ValueError(f"{path}: say which column holds the labels: --target COLUMN.")
+        raise ValueError(f"{path}: name the column of labels: --target COLUMN.")
     stream = open_stream(table_for(path, columns))
     seen = survey_labels(stream, names)
     missing = None if labels.missing is None else match_label(labels.missing, [one for own in seen for one in own])

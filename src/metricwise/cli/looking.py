@@ -13,7 +13,7 @@ __all__ = ["explain", "metrics"]
 
 
 def explain(rule: Rule, json: Json = False) -> None:
-    """Say in words what a rule decides.
+    """Describe a rule in plain English.
 
     And what it was fitted to, as far as its file says.
     """
@@ -43,7 +43,7 @@ def _facts(rule: Any) -> list[str]:
     facts, lines = rule.facts, []
     if isinstance(facts.get("rows"), int):
         value = facts.get("value")
-        worth = f", worth {value:.4f} on them" if isinstance(value, float) else ""
+        worth = f", with a value of {value:.4f} on them" if isinstance(value, float) else ""
         lines.append(f"Fitted to {facts['rows']:,} rows{worth} ({facts.get('recipe', 'no recipe')}).")
     columns = facts.get("columns")
     if isinstance(columns, list):
@@ -52,14 +52,12 @@ def _facts(rule: Any) -> list[str]:
         ]
         lines.append(f"Columns of probabilities of {'; '.join(names)}.")
     if isinstance(facts.get("metricwise"), str):
-        lines.append(f"Made by metricwise {facts['metricwise']}.")
+        lines.append(f"Made with metricwise {facts['metricwise']}.")
     return lines
 
 
 def metrics(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One metric, with all that is known of it.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One metric, in detail.")] = None,
     json: Json = False,
 ) -> None:
     """List the metrics there are.
@@ -76,9 +74,9 @@ def metrics(
             ["metric", "what it is", "how it is maximised"], [[one.name, one.about, one.optimum] for one in found]
         )
         say(
-            "Two classes with labels: exact over all thresholds, whatever the metric. Besides these names, f2, f0.5 "
-            "and so on are F-measures, scikit-learn's names of scorers mean what they mean there, and a metric of one "
-            "class may name it: recall[urgent]."
+            "With two classes and labels, every metric is maximised exactly over all thresholds. In addition "
+            "to these names, f2, f0.5 and so on are F-measures, scikit-learn's scorer names have the same "
+            "meaning as there, and a metric of one class may name the class: recall[urgent]."
         )
     else:
         say(f"{found[0].name}: {found[0].about}\n{found[0].details}\nIts best rule: {found[0].optimum}.")

@@ -25,8 +25,8 @@ __all__ = [
     "takes",
 ]
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead of words.")]
-Rule = Annotated[str, typer.Argument(metavar="RULE", help="A rule: a JSON file that fit or Python has written.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Rule = Annotated[str, typer.Argument(metavar="RULE", help="A rule: a JSON file written by fit or from Python.")]
 Table = Annotated[
     str,
     typer.Argument(
@@ -52,7 +52,7 @@ class ColumnOptions:
         typer.Option(
             "--proba",
             metavar="COLUMN",
-            help="The column with the probability of the positive class of a binary target; one for each of several.",
+            help="The column with the probability of the positive class of a binary target; once for each target.",
         ),
     ] = None
     proba_prefix: Annotated[
@@ -60,7 +60,7 @@ class ColumnOptions:
         typer.Option(
             "--proba-prefix",
             metavar="TEXT",
-            help="What the names of the columns of probabilities begin with; the class follows.",
+            help="Prefix of the names of the columns of probabilities, before the class.",
         ),
     ] = None
     sensitive_features: Annotated[
@@ -68,11 +68,11 @@ class ColumnOptions:
         typer.Option(
             "--sensitive-features",
             metavar="COLUMN",
-            help="The column that says which sensitive group rows are in. Several times: groups are the combinations.",
+            help="The column with the sensitive group of each row. If repeated, groups are the combinations.",
         ),
     ] = None
     separator: Annotated[
-        str | None, typer.Option("--separator", metavar="CHARACTER", help="Of CSV, if it is not a comma.")
+        str | None, typer.Option("--separator", metavar="CHARACTER", help="Separator of CSV, if it is not a comma.")
     ] = None
 
 
@@ -86,7 +86,7 @@ class LabelOptions:
             "--target",
             "-t",
             metavar="COLUMN",
-            help="The column of the labels, or an .npy file of them. Several times for several outputs.",
+            help="The column of labels, or an .npy file of them. Repeat for several outputs.",
         ),
     ] = None
     pos_label: Annotated[
@@ -94,28 +94,28 @@ class LabelOptions:
         typer.Option(
             "--pos-label",
             metavar="CLASS",
-            help="The positive class of metrics of one class. Several times: one for each target, in their order.",
+            help="The positive class of metrics of one class. Repeat for several targets, in their order.",
         ),
     ] = None
     missing: Annotated[
         str | None,
-        typer.Option("--missing", metavar="TEXT", help="What stands for a missing label besides an empty cell."),
+        typer.Option(
+            "--missing", metavar="TEXT", help="A value that marks missing labels, in addition to an empty cell."
+        ),
     ] = None
-    weight: Annotated[
-        str | None, typer.Option("--weight", metavar="COLUMN", help="The column of the weights of rows.")
-    ] = None
+    weight: Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="The column of row weights.")] = None
     weight_kind: Annotated[
         str,
-        typer.Option("--weight-kind", metavar="KIND", help="What weights mean: importance, or frequency of the row."),
+        typer.Option("--weight-kind", metavar="KIND", help="What the weights mean: importance, or frequency."),
     ] = "importance"
     groups: Annotated[
         str | None,
-        typer.Option("--groups", metavar="COLUMN", help="The column that says which rows belong together."),
+        typer.Option("--groups", metavar="COLUMN", help="The column that marks rows that belong together."),
     ] = None
     time: Annotated[
         str | None,
         typer.Option(
-            "--time", metavar="COLUMN", help="The column that says when rows were observed: numbers or dates."
+            "--time", metavar="COLUMN", help="The column with the time at which rows were observed: numbers or dates."
         ),
     ] = None
 
@@ -125,7 +125,7 @@ class LabelOptions:
         return [name for name in (*(self.target or ()), self.weight, self.groups, self.time) if name is not None]
 
 
-_AVERAGE = typer.Option("--average", metavar="NAME", help="Over several targets: micro, macro or instance.")
+_AVERAGE = typer.Option("--average", metavar="NAME", help="Average over several targets: micro, macro or instance.")
 _ZERO_DIVISION = typer.Option("--zero-division", metavar="NUMBER", help="Value of metrics at 0/0.")
 
 
@@ -140,16 +140,13 @@ class AimOptions:
             "-m",
             metavar="METRIC",
             autocompletion=_metric_names,
-            help="What decisions are judged by: see metricwise metrics. With several targets one for each, "
-            "TARGET=METRIC.",
+            help="The metric: see metricwise metrics. With several targets, optionally one for each, TARGET=METRIC.",
         ),
     ]
     average: Annotated[str | None, _AVERAGE] = None
     classes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--classes", metavar="A,B,...", help="All classes, in their order; of several targets TARGET=A,B,..."
-        ),
+        typer.Option("--classes", metavar="A,B,...", help="All classes, in order; for several targets, TARGET=A,B,..."),
     ] = None
     record: Annotated[
         list[str] | None,
@@ -157,7 +154,7 @@ class AimOptions:
             "--record",
             metavar="METRIC",
             autocompletion=_metric_names,
-            help="A metric to print besides. Several times for more.",
+            help="A further metric to print. May be repeated.",
         ),
     ] = None
     subject_to: Annotated[
@@ -165,7 +162,7 @@ class AimOptions:
         typer.Option(
             "--subject-to",
             metavar="BOUND",
-            help="A promise to keep, such as 'precision >= 0.9' or 'recall[urgent] >= 80 %'. Several times for more.",
+            help="A constraint, such as 'precision >= 0.9' or 'recall[urgent] >= 80 %'. May be repeated.",
         ),
     ] = None
     abstain: Annotated[
@@ -173,23 +170,25 @@ class AimOptions:
         typer.Option(
             "--abstain",
             metavar="COST",
-            help="Let the rule decide nothing about a row: what that costs; or yes, for the metric of the rows that "
-            "are decided, with --subject-to 'abstained <= 0.05' to bound the others.",
+            help="Let the rule abstain: the cost of an abstention; or yes, for the metric of the decided rows, "
+            "with --subject-to 'abstained <= 0.05' to bound the others.",
         ),
     ] = None
     abstain_label: Annotated[
         str | None,
         typer.Option(
-            "--abstain-label", metavar="LABEL", help="What is decided then: by default abstain, or -1 beside numbers."
+            "--abstain-label",
+            metavar="LABEL",
+            help="The label of an abstention; by default abstain, or -1 if classes are numbers.",
         ),
     ] = None
     normalize: Annotated[
-        bool, typer.Option("--normalize", help="Take scores that are not negative, and divide each row by its sum.")
+        bool, typer.Option("--normalize", help="Accept non-negative scores, and divide each row by its sum.")
     ] = False
-    randomized: Annotated[bool, typer.Option("--randomized", help="Allow a mixture of rules where that is better.")] = (
+    randomized: Annotated[bool, typer.Option("--randomized", help="Allow a mixture of rules if that is better.")] = (
         False
     )
-    seed: Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Of resamples and draws.")] = 0
+    seed: Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Seed of resamples and draws.")] = 0
     zero_division: Annotated[float, _ZERO_DIVISION] = 0.0
 
 
@@ -204,7 +203,7 @@ class JudgeOptions:
             "-m",
             metavar="METRIC",
             autocompletion=_metric_names,
-            help="A metric: see metricwise metrics. Several times for more; by default that of the rule.",
+            help="A metric: see metricwise metrics. May be repeated; by default, that of the rule.",
         ),
     ] = None
     average: Annotated[str | None, _AVERAGE] = None
@@ -213,13 +212,15 @@ class JudgeOptions:
         typer.Option(
             "--abstain",
             metavar="COST",
-            help="What an abstention counts for, or yes for the metric of the rows that are decided; by default as the "
-            "rule was fitted.",
+            help="The cost of an abstention, or yes for the metric of the decided rows; by default, as the rule "
+            "was fitted.",
         ),
     ] = None
     ordered: Annotated[
         bool,
-        typer.Option("--ordered", help="The classes of the rule are in their order, if the rule does not know."),
+        typer.Option(
+            "--ordered", help="State that the classes of the rule are in order, if the rule does not record it."
+        ),
     ] = False
     zero_division: Annotated[float, _ZERO_DIVISION] = 0.0
 
@@ -228,7 +229,7 @@ class JudgeOptions:
 class OutputOptions:
     """What becomes of the result."""
 
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file if it is there.")] = False
+    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")] = False
 
 
 def takes(*records: type) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -6,7 +6,7 @@ __all__ = ["demo", "versions"]
 
 
 def demo() -> None:
-    """Show what changes, on data of scikit-learn's.
+    """Compare argmax with the optimal rule on scikit-learn's example data.
 
     Argmax against the optimal rule on three problems; takes some ten seconds.
     """

@@ -23,10 +23,10 @@ def report(
     table: Table,
     output: Output,
 ) -> None:
-    """Write a page about a rule.
+    """Write an HTML report about a rule.
 
-    What it is worth on rows with labels, what it decides, what changes for whom, and how to apply it: one HTML file
-    that fetches nothing. Give rows that neither the model nor the rule has seen.
+    Its value on labelled rows, what it decides, what changes for whom, and how to apply it, in one self-contained file.
+    Use rows that neither the model nor the rule was fitted to.
     """
     from .. import GroupedRule
     from ..report import render, summarize, write
@@ -36,8 +36,8 @@ def report(
     loaded = read_rule(rule)
     if isinstance(loaded, GroupedRule):
         raise ValueError(
-            "a rule by group is reported on where it is fitted, by solution.report(path) in Python; evaluate says what "
-            "it is worth here."
+            "a rule by group can only be reported in Python, with solution.report(path) after fitting; use "
+            "metricwise evaluate for its values on these rows."
         )
     metrics = metrics_for(judged.metric, loaded)
     average = judged.average or (None if judged.metric else own_average(loaded))

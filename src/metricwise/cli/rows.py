@@ -152,9 +152,9 @@ def _column(table: Columns | Arrays, name: str, read: Any) -> Any:
 def read_targets(table: Columns | Arrays, given: Sequence[str], missing: str | None) -> list[Target]:
     """Read the columns of labels, and say which are missing."""
     if not given:
-        raise ValueError(f"{table.path}: say which column holds the labels: --target COLUMN.")
+        raise ValueError(f"{table.path}: name the column of labels: --target COLUMN.")
     if len(set(given)) < len(given):
-        raise ValueError(f"{table.path}: a target must be given once, got {few(list(given))}.")
+        raise ValueError(f"{table.path}: every target must be given once, got {few(list(given))}.")
     targets = [Target.read(table, name, missing) for name in given]
     for one in targets:
         if one.n_missing:
@@ -179,7 +179,7 @@ def row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]
         column = _column(table, name, lambda columns: columns.numbers([name]).column(0))
         options |= {"sample_weight": np.asarray(column), "weight_kind": labels.weight_kind}
     elif labels.weight_kind != "importance":
-        raise ValueError("--weight-kind is for --weight, which is not given; leave it out.")
+        raise ValueError("--weight-kind needs --weight, which is not given; leave it out.")
     if labels.groups is not None:
         group = labels.groups
         options["groups"] = _column(table, group, lambda columns: columns.values([group]).column(0))
@@ -196,7 +196,7 @@ def sensitive_of(table: Columns | Arrays, names: Sequence[str] | None) -> dict[s
     import pyarrow as pa
 
     if isinstance(table, Arrays):
-        raise ValueError(f"{table.path}: --sensitive-features is for tables whose columns have names; leave it out.")
+        raise ValueError(f"{table.path}: --sensitive-features needs a table whose columns have names; leave it out.")
     return {"sensitive_features": pa.table({name: table.labels(name) for name in dict.fromkeys(names)})}
 
 
@@ -205,7 +205,7 @@ def positive_of(given: Sequence[str] | None, known: Sequence[list[Any]]) -> Any:
     if not given:
         return None
     if len(given) not in (1, len(known)):
-        raise ValueError(f"--pos-label must be given once, or for each of {len(known)} targets, got {len(given)}.")
+        raise ValueError(f"--pos-label must be given once, or for each of the {len(known)} targets, got {len(given)}.")
     each = list(given) if len(given) == len(known) else list(given) * len(known)
     found = [match_label(text, labels) for text, labels in zip(each, known, strict=True)]
     return found if len(given) > 1 else found[0]
@@ -220,7 +220,7 @@ def given_classes(given: Sequence[str] | None, targets: Sequence[Target]) -> lis
             name, sign, listed = text.partition("=")
             if not sign or name not in [one.name for one in targets]:
                 raise ValueError(
-                    f"--classes of several targets must say which they are of, such as {targets[0].name}=a,b,c, got "
+                    f"--classes must name the target if there are several, as in {targets[0].name}=a,b,c, got "
                     f"{shown(text)}."
                 )
             at = [one.name for one in targets].index(name)
@@ -228,7 +228,7 @@ def given_classes(given: Sequence[str] | None, targets: Sequence[Target]) -> lis
         lacking = [label for label in targets[at].labels if label not in own]
         if lacking:
             raise ValueError(
-                f"--classes must name all labels of {shown(targets[at].name)}, and lacks {shown(lacking[0])}."
+                f"--classes must contain all labels of {shown(targets[at].name)}, but lacks {shown(lacking[0])}."
             )
     return found
 
@@ -296,15 +296,15 @@ def read_labelled(
 def check_two_classes(targets: Sequence[Target]) -> None:
     """Refuse a single target of one class."""
     if len(targets) == 1 and len(targets[0].labels) < 2:
-        seen = f"one class only, {shown(targets[0].labels[0])}" if targets[0].labels else "no label"
-        raise ValueError(f"the target {shown(targets[0].name)} has {seen}; a rule needs rows of two classes or more.")
+        seen = f"only one class, {shown(targets[0].labels[0])}" if targets[0].labels else "no label"
+        raise ValueError(f"the target {shown(targets[0].name)} has {seen}; a rule needs rows of at least two classes.")
 
 
 def refuse_columns(columns: ColumnOptions, path: str) -> None:
     """Refuse options about names of columns, where columns have none."""
     for option, value in (("--proba", columns.proba), ("--proba-prefix", columns.proba_prefix)):
         if value is not None:
-            raise ValueError(f"{path}: {option} is for tables whose columns have names; leave it out.")
+            raise ValueError(f"{path}: {option} needs a table whose columns have names; leave it out.")
 
 
 def proba_array(table: Arrays) -> Any:
@@ -352,7 +352,7 @@ def single_columns(given: Sequence[str] | None, n_outputs: int) -> list[str | No
     if not given:
         return [None] * n_outputs
     if len(given) != n_outputs:
-        raise ValueError(f"--proba must be given for each target, {n_outputs}, got {len(given)}.")
+        raise ValueError(f"--proba must be given for each of the {n_outputs} targets, got {len(given)}.")
     return list(given)
 
 

@@ -41,14 +41,14 @@ def read_rule(path: str, *, any_kind: bool = False) -> Any:
     from .. import CostRule, load_rule
 
     if not Path(path).is_file():
-        raise ValueError(f"{path}: there is no such file; give the JSON file of a rule.")
+        raise ValueError(f"{path}: there is no such file; pass the JSON file of a rule.")
     try:
         rule = load_rule(Path(path))
     except (ValueError, TypeError, UnicodeDecodeError) as error:
         said = str(error).split(": ", 1)[-1]
-        raise ValueError(f"{path}: this is no rule of metricwise: {said}") from None
+        raise ValueError(f"{path}: this is not a metricwise rule: {said}") from None
     if not any_kind and isinstance(rule, CostRule):
-        raise ValueError(f"{path}: a {type(rule).__name__} takes more than probabilities; apply it in Python.")
+        raise ValueError(f"{path}: a {type(rule).__name__} needs more than probabilities; apply it in Python.")
     return rule
 
 
@@ -61,7 +61,7 @@ def sensitive_for_rule(rule: Any, table: Columns | Arrays, columns: ColumnOption
         return sensitive_of(table, names)
     if not names and not (rule.features and all(name in table.names for name in rule.features)):
         raise ValueError(
-            f"{table.path}: the rule decides by the group of a row; say which column that is: --sensitive-features."
+            f"{table.path}: the rule decides by the group of a row; name its column: --sensitive-features."
         )
     read = sensitive_of(table, names or rule.features)
     if rule.features and names:
@@ -135,7 +135,7 @@ def _columns_of_rule(
         if found[-1].single and found[-1].classes[1] != labels[1]:
             raise ValueError(
                 f"{table.path}: the column {shown(found[-1].columns[0])} has the probability of "
-                f"{shown(found[-1].classes[1])}, and the rule needs that of {shown(labels[1])}."
+                f"{shown(found[-1].classes[1])}, but the rule needs that of {shown(labels[1])}."
             )
     for one, target in zip(found, targets, strict=True):
         say_columns(one, target if len(found) > 1 else None)
@@ -199,10 +199,10 @@ def read_labels_for_rule(
     table = open_table(path, separator=columns.separator, tick=tick)
     names = labels.target or [name for name in target_names(rule) if name in table.names]
     if not labels.target and names:
-        note(f"labels: column{'s' if len(names) > 1 else ''} {few(names)}, after the rule's own.")
+        note(f"labels: column{'s' if len(names) > 1 else ''} {few(names)}, named like the rule's outputs.")
     if labels.target and len(names) != rule.schema.n_outputs and not isinstance(table, Arrays):
         raise ValueError(
-            f"--target must be given for each output of the rule, {rule.schema.n_outputs}, got {len(names)}."
+            f"--target must be given for each of the {rule.schema.n_outputs} outputs of the rule, got {len(names)}."
         )
     targets = read_targets(table, names, labels.missing)
     options = row_options(table, labels)

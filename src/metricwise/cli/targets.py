@@ -36,7 +36,7 @@ def saved(output: str, force: bool, json: bool, title: str, n_stages: int) -> It
     from ..table_files import check_target
 
     if json and output == "-":
-        raise ValueError("--json and --output - both write to the standard output; give --output a file.")
+        raise ValueError("--json and --output - both write to the standard output; pass a file to --output.")
     check_target(output, force=force)
     with Progress(title, n_stages) as progress:
         yield progress

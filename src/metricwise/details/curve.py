@@ -39,30 +39,31 @@ _BELOW = -1e-9  # a threshold that every probability exceeds
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Rules from plain argmax to the one found, and beyond it, with what is counted of each.
+    """The path of rules from plain argmax to the one found and beyond, with the confusion and metrics of each.
 
     Parameters
     ----------
     kind : {"threshold", "step"}
-        What positions are. For one binary output, thresholds on the probability that the model gives to class 1. Else
-        steps: argmax is at 0, the rule at 1, and what lies beyond goes further the same way; class weights are
-        multiplied, other losses go along a straight line.
+        Meaning of the positions. For one binary output, they are thresholds on the model's probability of class 1.
+        Otherwise they are steps: argmax is at 0, the rule at 1, and larger steps go further in the same direction;
+        class weights are interpolated geometrically, other losses linearly.
     position : ndarray of shape (T,)
-        Ascending.
+        Positions in ascending order.
     confusion : ndarray of shape (T, M, K, K)
-        Counted with labels where there are any, else expected; (T, M, K, K + 1) of a rule that may abstain.
+        Confusion tensors, counted with labels if there are any, otherwise expected; (T, M, K, K + 1) if the rule may
+        abstain.
     values : dict of str to ndarray of shape (T,)
         The metric that was maximised, and those that were recorded.
     bounded : dict of str to ndarray of shape (T,)
-        The metrics that constraints are about, by the names of these.
+        The metrics that constraints bound, by the names of the constraints.
     plain, chosen : int
         Positions of argmax and of the rule.
     n_rows : int
-        Rows that were counted; of very many, a sample.
+        Number of rows that were counted; a sample if there are very many.
 
     See Also
     --------
-    metricwise.displays.MetricCurveDisplay : Draws it.
+    metricwise.displays.MetricCurveDisplay : Draw the curve.
     """
 
     kind: Literal["threshold", "step"]

@@ -32,18 +32,18 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """What rows say of a rule beside plain argmax; every part is counted when it is asked for, and kept.
+    """Details of a rule on rows, compared with plain argmax; every part is computed on first access and cached.
 
     Parameters
     ----------
     rule : WeightedRule or MixtureRule
-        A rule by sensitive group is one whose outputs are groups.
+        The rule; for a rule by sensitive group, its outputs are groups.
     problem : Problem or None
-        Rows, and what the rule is judged by. None in what was pickled, which holds what had been counted before.
+        The rows and the aim. None in a pickle, which contains only the parts that were computed before.
 
     See Also
     --------
-    metricwise.displays : Draws the parts.
+    metricwise.displays : Draw the parts.
 
     Examples
     --------
@@ -65,13 +65,14 @@ class Details:
         """Return the details of a solution whose rows are known."""
         if not isinstance(solution.rule, (WeightedRule, MixtureRule, GroupedRule)):
             raise ValueError(
-                f"Solution: what is counted by confusions cannot be told of a {type(solution.rule).__name__}, which "
-                "decides every row by its own costs; solution.report says what is known."
+                "Solution: details based on confusion matrices are not available for a "
+                f"{type(solution.rule).__name__}, which decides every row by its own costs; use "
+                "solution.report instead."
             )
         if solution.problem is None:
             raise ValueError(
-                "Solution: its rows are not known here, for files do not hold them; give them to "
-                "displays.MetricCurveDisplay.from_predictions and its like, or call optimize again."
+                "Solution: its rows are not available, because files do not contain them; pass them to "
+                "from_predictions of a display such as displays.MetricCurveDisplay, or call optimize again."
             )
         rule, problem = solution.rule, solution.problem
         if isinstance(rule, GroupedRule):
@@ -82,8 +83,9 @@ class Details:
             found = pool_groups(found, details.weight, len(found) // len(solution.confusion))
         if not np.allclose(found, solution.confusion, rtol=0, atol=_ROUNDING):
             raise ValueError(
-                "Solution: the rows have changed since optimize was called with them: the rule decides them otherwise. "
-                "Do not change arrays in place before the solution is drawn, or call optimize again."
+                "Solution: the rows have changed since optimize was called: the rule now decides them "
+                "differently. Do not modify arrays in place before drawing the solution, or call optimize "
+                "again."
             )
         return details
 
@@ -103,11 +105,11 @@ class Details:
         Parameters
         ----------
         rule : WeightedRule, MixtureRule, Solution, path, str or dict
-            As :func:`metricwise.evaluate` takes it.
+            As in :func:`metricwise.evaluate`.
         proba, y
-            Likewise.
+            As in :func:`metricwise.evaluate`.
         metrics : str, Metric, callable, list or dict, optional
-            What the rule is judged by first, and others. None: the metric that it was made for, by its name.
+            The metric to judge the rule by, and others. None: the metric that it was optimised for, by its name.
         **options
             As :func:`metricwise.evaluate` takes them: `sample_weight`, `pos_label`, `average` and so on.
 
@@ -117,11 +119,17 @@ class Details:
         """
         rule = read_rule(rule, who)
         if isinstance(rule, GroupedRule):
-            raise ValueError(f"{who}: rule must be one for all groups; draw what optimize returned, from_solution.")
+            raise ValueError(
+                f"{who}: rule must be one rule for all groups, got a rule by group; use from_solution with the "
+                "result of optimize."
+            )
         if metrics is None:
             metrics = rule.facts.get("metric")
             if not isinstance(metrics, str):
-                raise ValueError(f"{who}: metrics must be given, for the rule does not say what it was made for.")
+                raise ValueError(
+                    f"{who}: metrics must be given, because the rule does not name the metric that it was "
+                    "optimised for."
+                )
             if options.get("average") is None and rule.multioutput:
                 options["average"] = rule.facts.get("average")
         allowed = allowed_for(options.pop("abstain", None), rule)
@@ -135,50 +143,50 @@ class Details:
 
     @cached_property
     def before(self) -> FloatArray:
-        """Confusion tensor of plain argmax, (M, K, K), or (M, K, K + 1) of a rule that may abstain."""
+        """Confusion tensor of plain argmax, (M, K, K), or (M, K, K + 1) if the rule may abstain."""
         problem = self._rows
         plain = [Loss.argmax(problem.schema.decision_width)]
         return np.asarray(self._judge.confusions(plain, linked=False)[0, :, : problem.schema.width])
 
     @cached_property
     def after(self) -> FloatArray:
-        """Confusion tensor of the rule, likewise."""
+        """Confusion tensor of the rule, of the same shape."""
         problem = self._rows
         return problem.confusion_of_rule(self.rule, self._judge)[:, : problem.schema.width]
 
     @cached_property
     def weight(self) -> FloatArray:
-        """Weight (M,) of the labels of each output, which shares are of."""
+        """Weight (M,) of the labels of each output, of which confusions are shares."""
         return self._judge.weight
 
     @cached_property
     def labelled(self) -> bool:
-        """Whether labels were counted, not probabilities in their place."""
+        """Whether labels were counted, rather than probabilities in their place."""
         return self._rows.labelled
 
     @cached_property
     def curve(self) -> Curve | None:
-        """The way from argmax to the rule, and beyond; None where confusions are too large to be kept along it."""
+        """The path from argmax to the rule and beyond; None if the confusions along it are too large."""
         return count_curve(self._rows, self.rule)
 
     @cached_property
     def moves(self) -> Moves:
-        """Rows that the rule decides otherwise than argmax."""
+        """Rows that the rule decides differently from argmax."""
         return count_moves(self._rows, self.rule)
 
     @cached_property
     def reliability(self) -> Reliability | None:
-        """Probabilities against what happened, before and after the link; None without labels."""
+        """Predicted probabilities against observed frequencies, before and after the link; None without labels."""
         return count_reliability(judging_rows(self._rows)[0], self.link) if self._rows.labelled else None
 
     @cached_property
     def output_gains(self) -> Gains | None:
-        """What the rule adds in each output, by the metric that was maximised; None without labels."""
+        """Gain of the rule in each output, by the metric that was maximised; None without labels."""
         return count_output_gains(judging_rows(self._rows)[0], self.rule) if self._rows.labelled else None
 
     @cached_property
     def class_gains(self) -> Gains | None:
-        """What the rule adds for each class, by F1; None without labels, or for several outputs."""
+        """Gain of the rule for each class, by F1; None without labels, or for several outputs."""
         problem = self._rows
         if not problem.labelled or problem.schema.n_outputs > 1:
             return None
@@ -186,20 +194,21 @@ class Details:
 
     @property
     def gains(self) -> Gains | None:
-        """What the rule adds in each output, or for each class of a single one."""
+        """Gain of the rule in each output, or for each class of a single output."""
         return self.class_gains if self.rule.n_outputs == 1 else self.output_gains
 
     # ---------------------------------------------------------------------------------------------------- plumbing
 
     def with_metrics(self, metrics: Any, **options: Any) -> Details:
-        """Return the details with these metrics beside the first one, along the curve.
+        """Return the details with these metrics in addition to the first one, along the curve.
 
         Parameters
         ----------
         metrics : str, Metric, callable, list or dict
-            As :func:`metricwise.evaluate` takes them.
+            As in :func:`metricwise.evaluate`.
         **options
-            `average`, `pos_label` and `zero_division`, as there; by default those of the first metric.
+            `average`, `pos_label` and `zero_division`, as in :func:`metricwise.evaluate`; by default those of the first
+            metric.
         """
         problem = self._rows
         aim = problem.aim
@@ -227,8 +236,9 @@ class Details:
     def _rows(self) -> Problem:
         if self.problem is None:
             raise ValueError(
-                "Details: this part was not counted before the pickle was made, and files do not hold rows; give "
-                "them to displays.MetricCurveDisplay.from_predictions and its like, or call optimize again."
+                "Details: this part was not computed before the solution was saved, and files do not contain "
+                "rows; pass them to from_predictions of a display such as displays.MetricCurveDisplay, or "
+                "call optimize again."
             )
         return self.problem
 

@@ -27,19 +27,21 @@ _MOST = 1_000  # outputs or classes that get an interval: those that change most
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """What a rule adds to argmax in each part.
+    """Gain of a rule over argmax in each part: output, group or class.
 
     Parameters
     ----------
     by : {"output", "group", "class"}
+        What the parts are.
     metric : str
-        That of each part.
+        Name of the metric of each part.
     names : tuple of P str
+        Names of the parts.
     value, baseline, difference : ndarray of shape (P, 3)
-        Estimate, and a 95 % interval for rows like these: of the rule, of argmax, of the rule less argmax. The rule has
-        been fitted to these rows, which intervals do not allow for.
+        Estimate and ends of a 95 % interval: for the rule, for argmax, and for their difference. If the rule was fitted
+        to these rows, the intervals do not account for that.
     n_parts : int
-        How many parts there are: of very many, those are listed that change most.
+        Number of all parts: if there are very many, only those that change most are listed.
     """
 
     by: str

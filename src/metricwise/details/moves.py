@@ -20,19 +20,19 @@ IntArray = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """What a rule moves, in weight of rows: from the class that argmax gives to the one that the rule gives.
+    """Decisions that a rule changes, in weight of rows: from the class of argmax to that of the rule.
 
     Parameters
     ----------
     gained : ndarray of shape (M, K, K)
-        ``gained[m, a, b]``: rows of output m that argmax calls a and the rule b, which is true. On the diagonal are the
-        rows that stay as they are: those that are right.
+        ``gained[m, a, b]``: rows of output m that argmax decides as a and the rule as b, where b is true. On the
+        diagonal are unchanged rows whose decision is right.
     lost : ndarray of shape (M, K, K)
-        Those of which a is true.
+        Such rows where a is true.
     neither : ndarray of shape (M, K, K)
-        Those of which neither is; on the diagonal those that stay wrong.
+        Such rows where neither is true; on the diagonal are unchanged rows whose decision is wrong.
     expected : bool
-        Whether probabilities were counted in the place of labels.
+        Whether probabilities were counted in place of labels.
     """
 
     gained: FloatArray
@@ -42,13 +42,13 @@ class Moves:
 
     @property
     def total(self) -> FloatArray:
-        """All rows, (M, K, K); those that stay are on the diagonal."""
+        """All rows, (M, K, K); unchanged ones are on the diagonal."""
         both = np.eye(self.gained.shape[-1]) * self.lost  # right before and after: counted once
         return self.gained + self.lost - both + self.neither
 
     @property
     def moved(self) -> float:
-        """Share of the entries that the rule decides otherwise."""
+        """Share of the decisions that the rule changes."""
         total = self.total
         stay = np.trace(total, axis1=1, axis2=2).sum()
         return float((total.sum() - stay) / max(total.sum(), np.finfo(float).tiny))

@@ -18,12 +18,12 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Rows by their probability.
+    """Rows binned by their predicted probability.
 
     Parameters
     ----------
     predicted, observed, weight : ndarray of shape (B,)
-        Mean probability, share of what happened, and weight of the rows of each bin that has any.
+        Mean predicted probability, observed frequency, and weight of the rows of each non-empty bin.
     """
 
     predicted: FloatArray
@@ -32,21 +32,20 @@ class Bins:
 
     @property
     def error(self) -> float:
-        """Mean distance of what is predicted from what is observed (the expected calibration error)."""
+        """Mean distance between predicted and observed (the expected calibration error)."""
         return float(np.abs(self.predicted - self.observed) @ self.weight / self.weight.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Probabilities held against what happened, before and after the link.
+    """Predicted probabilities against observed frequencies, before and after the link.
 
     Parameters
     ----------
     before : Bins
-        Of the probabilities as they are: of class 1 of binary outputs, else of every class against the rest, all
-        together.
+        Bins of the raw probabilities: of class 1 for binary outputs, otherwise of every class against the rest, pooled.
     after : Bins or None
-        Behind the link; None where the rule has none.
+        Bins of the probabilities after the link; None if the rule has no link.
     """
 
     before: Bins
@@ -66,16 +65,23 @@ def calibration_bins(
     Parameters
     ----------
     p : array-like of shape (N,)
+        Predicted probabilities.
     happened : array-like of shape (N,)
-        0 or 1.
+        Whether the event occurred, 0 or 1.
     sample_weight : array-like of shape (N,), optional
+        Sample weights.
     n_bins : int, default=10
+        Number of bins.
     strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of as many rows each, or of the same width, as in :func:`sklearn.calibration.calibration_curve`.
+        Whether bins have equal numbers of rows or equal widths, as in :func:`sklearn.calibration.calibration_curve`.
 
     Returns
     -------
     Bins
+
+    See Also
+    --------
+    metricwise.displays.ReliabilityDisplay : Draw the bins.
 
     Examples
     --------

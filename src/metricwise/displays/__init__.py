@@ -37,10 +37,31 @@ __all__ = [
 
 
 def display_of(solution: Solution) -> Any:
-    """Return the display that says most about a solution, not drawn yet.
+    """Return the most informative display of a solution, without drawing it.
 
-    The gain of every output where several have confusions of their own, else metrics along the way from argmax to the
-    rule, or, where classes are too many for that, the gain of each.
+    This is the gain of every output if several outputs have their own confusions, otherwise the metrics along the path
+    from argmax to the rule or, if there are too many classes for that, the gain of each class.
+
+    Parameters
+    ----------
+    solution : Solution
+        Returned by :func:`metricwise.optimize`.
+
+    Returns
+    -------
+    display
+        To be drawn with its `plot` method.
+
+    See Also
+    --------
+    metricwise.Solution.plot : Draw this display.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1")
+    >>> type(mw.displays.display_of(solution)).__name__
+    'MetricCurveDisplay'
     """
     details: Details = solution.details
     alone = details.rule.n_outputs == 1

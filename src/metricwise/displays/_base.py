@@ -12,11 +12,11 @@ __all__ = ["RowsDisplay"]
 
 
 class RowsDisplay(ABC):
-    """A display of what rows say of a rule: the three ways into it, each of which draws.
+    """Base class of displays of a rule on rows, with three constructors, each of which draws.
 
     See Also
     --------
-    metricwise.details.Details : What is drawn.
+    metricwise.details.Details : The data that is drawn.
     """
 
     figure_: Any
@@ -25,7 +25,7 @@ class RowsDisplay(ABC):
     @classmethod
     @abstractmethod
     def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
-        """Return the display, not drawn yet; a solution adds what is known of new rows."""
+        """Return the display without drawing it; a solution adds estimates for new rows."""
 
     @abstractmethod
     def plot(self, ax: Any = None) -> Self:
@@ -33,18 +33,19 @@ class RowsDisplay(ABC):
 
     @classmethod
     def from_solution(cls, solution: Solution, *, metrics: Any = None, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw what is known of a solution, on the rows that it was fitted to.
+        """Draw the display of a solution, on the rows that it was fitted to.
 
         Parameters
         ----------
         solution : Solution
-            What :func:`metricwise.optimize` returns, or ``estimator.solution_``.
+            Returned by :func:`metricwise.optimize`, or ``estimator.solution_``.
         metrics : str, Metric, callable, list or dict, optional
-            Others beside the one that was maximised, as :func:`metricwise.evaluate` takes them. None: those recorded.
+            Metrics in addition to the one that was maximised, as in :func:`metricwise.evaluate`. None: the recorded
+            ones.
         ax : matplotlib Axes, optional
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **kwargs
-            For `plot`.
+            Passed to `plot`.
 
         Returns
         -------
@@ -67,22 +68,22 @@ class RowsDisplay(ABC):
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw what a fitted estimator's rule does on rows, which should be new to it.
+        """Draw the display of a fitted estimator's rule on rows, which should be new to it.
 
         Parameters
         ----------
         estimator : estimator
-            Fitted, with a rule: :class:`~metricwise.MetricOptimalClassifierCV`,
+            A fitted estimator with a rule: :class:`~metricwise.MetricOptimalClassifierCV` or
             :class:`~metricwise.FixedRuleClassifier`.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         metrics : str, Metric, callable, list or dict, optional
-            What the rule is judged by, and others, as :func:`metricwise.evaluate` takes them. None: what the estimator
-            was fitted for.
+            The metric to judge the rule by, and others, as in :func:`metricwise.evaluate`. None: the metric of the
+            estimator.
         sample_weight : array-like of shape (n_samples,), optional
         ax : matplotlib Axes, optional
         **kwargs
-            For `plot`.
+            Passed to `plot`.
 
         Returns
         -------
@@ -92,7 +93,7 @@ class RowsDisplay(ABC):
         rule = getattr(estimator, "rule_", None)
         if rule is None:
             raise TypeError(
-                f"{who}: estimator must be a fitted one with a rule, such as MetricOptimalClassifierCV, got "
+                f"{who}: estimator must be a fitted estimator with a rule, such as MetricOptimalClassifierCV, got "
                 f"{type(estimator).__name__}."
             )
         options = {"sample_weight": sample_weight, "pos_label": getattr(estimator, "pos_label", None)}
@@ -116,7 +117,7 @@ class RowsDisplay(ABC):
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw what a rule does on rows with labels.
+        """Draw the display of a rule on labelled rows.
 
         Parameters
         ----------
@@ -124,18 +125,18 @@ class RowsDisplay(ABC):
         proba : array-like
             Class probabilities, as ``rule.predict`` takes them.
         rule : WeightedRule, MixtureRule, Solution, path, str or dict
-            As :func:`metricwise.evaluate` takes it.
+            As in :func:`metricwise.evaluate`.
         metrics : str, Metric, callable, list or dict, optional
-            What the rule is judged by, and others, as :func:`metricwise.evaluate` takes them. None: the metric that the
-            rule was made for, by its name.
+            The metric to judge the rule by, and others, as in :func:`metricwise.evaluate`. None: the metric that the
+            rule was optimised for, by its name.
         average : {"micro", "macro", "instance"}, optional
-            Over outputs, for metrics whose names do not say.
+            Average over outputs, for metrics whose names do not fix it.
         pos_label : object, or list of M objects, optional
             The positive class of metrics of one class.
         sample_weight : array-like of shape (N,), optional
         ax : matplotlib Axes, optional
         **kwargs
-            For `plot`.
+            Passed to `plot`.
 
         Returns
         -------
@@ -157,6 +158,6 @@ class RowsDisplay(ABC):
 def details_of(solution: Any, who: str) -> Details:
     """Return the details of a solution, and nothing else."""
     if not isinstance(solution, Solution):
-        raise TypeError(f"{who}: solution must be a Solution, as optimize returns it, got {type(solution).__name__}.")
+        raise TypeError(f"{who}: solution must be a Solution returned by optimize, got {type(solution).__name__}.")
     details: Details = solution.details
     return details

@@ -27,18 +27,18 @@ _MORE = 40  # classes, beyond which they carry no names
 
 @dataclass(eq=False)
 class ConfusionChangeDisplay(RowsDisplay):
-    """The confusion of argmax, that of the rule, and their difference.
+    """Confusion matrices of argmax and of the rule, and their difference.
 
     Parameters
     ----------
     before, after : ndarray of shape (K, K) or (K, D)
-        Shares of the rows, or weights of rows; of several outputs with the same classes, of all together.
+        Confusion matrices as shares or weights of rows, pooled over outputs with the same classes.
     labels : sequence of K str
-        Of the classes.
+        Names of the classes.
     decisions : sequence of D str, optional
-        Of the columns, where a rule may decide more than these: to abstain.
+        Names of the columns, if the rule may also abstain.
     normalize : {"true", "all", "counts"}, default="true"
-        Shares of the rows of each true class, of all rows, or weights of rows.
+        Whether to show shares of each true class, shares of all rows, or weights of rows.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class ConfusionChangeDisplay(RowsDisplay):
 
     See Also
     --------
-    sklearn.metrics.ConfusionMatrixDisplay : One confusion matrix.
-    MovesDisplay : Which rows moved.
+    sklearn.metrics.ConfusionMatrixDisplay : Display of one confusion matrix.
+    MovesDisplay : Rows whose decision changed.
 
     Examples
     --------
@@ -71,12 +71,12 @@ class ConfusionChangeDisplay(RowsDisplay):
 
     @classmethod
     def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
-        """Return the display, not drawn yet."""
+        """Return the display without drawing it."""
         return cls(*pooled(details))
 
     @property
     def matrices(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What is drawn: before, after and their difference, (K, K) each."""
+        """The matrices that are drawn: before, after and their difference, (K, K) each."""
         before, after = (self._normalized(one) for one in (self.before, self.after))
         return before, after, after - before
 
@@ -96,9 +96,9 @@ class ConfusionChangeDisplay(RowsDisplay):
         ax : sequence of 3 matplotlib Axes, optional
         normalize : {"true", "all", "counts"}, optional
         cmap : str, default="Greys"
-            Of the first two.
+            Colormap of the first two matrices.
         diverging : str, default="PuOr_r"
-            Of the difference.
+            Colormap of the difference.
 
         Returns
         -------
@@ -179,8 +179,9 @@ def pooled(details: Details) -> tuple[FloatArray, FloatArray, list[str], list[st
     classes = details.rule.classes
     if not same_classes(classes):
         raise ValueError(
-            "ConfusionChangeDisplay: outputs must have the same classes to be shown together; draw one of them: "
-            "ConfusionChangeDisplay(before, after, labels), with solution.details.before[m] and .after[m]."
+            "ConfusionChangeDisplay: outputs must have the same classes to be shown together, got different "
+            "ones; draw one of them: ConfusionChangeDisplay(before, after, labels), with "
+            "solution.details.before[m] and .after[m]."
         )
     k = len(classes[0])
     before, after = (np.einsum("m,mij->ij", details.weight, own)[:k] for own in (details.before, details.after))

@@ -16,23 +16,29 @@ __all__ = ["ConvergenceDisplay"]
 
 @dataclass(eq=False)
 class ConvergenceDisplay:
-    """The optimised value after each step of a solver, argmax, and the upper bound that it proves.
+    """The optimised value after each step of a solver, with that of argmax and the upper bound.
 
     Parameters
     ----------
     history : ndarray of shape (S,)
+        The optimised value after each step.
     baseline : float or None
-        What argmax has, where that is counted alike.
+        Value of argmax, if it is counted in the same way.
     upper_bound : float or None
+        Upper bound on the optimised value.
     gap : float or None
-        What the final value may lack of it.
+        Difference between the upper bound and the final value.
     status : str
-        In words.
+        Status of the solution.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
+
+    See Also
+    --------
+    metricwise.Solution : Has the history, the bound and the status.
 
     Examples
     --------
@@ -59,15 +65,15 @@ class ConvergenceDisplay:
         Parameters
         ----------
         solution : Solution
-            By default a rule comes from many small fits and has no history of its own: give `confusion` and
-            `recalibrate` to :func:`metricwise.optimize`, or call it without labels.
+            A solution with a history. By default, a rule is the average of many small fits and has none: fix
+            `confusion` and `recalibrate` in :func:`metricwise.optimize`, or call it without labels.
         ax : matplotlib Axes, optional
         **kwargs
-            For the line.
+            Passed to the line.
         """
         if not isinstance(solution, Solution):
             raise TypeError(
-                f"{cls.__name__}.from_solution: solution must be a Solution, as optimize returns it, got "
+                f"{cls.__name__}.from_solution: solution must be a Solution returned by optimize, got "
                 f"{type(solution).__name__}."
             )
         alike = abs(solution.optimized_value - solution.value) < 1e-9
@@ -82,7 +88,7 @@ class ConvergenceDisplay:
         ----------
         ax : matplotlib Axes, optional
         **kwargs
-            For the line.
+            Passed to the line.
 
         Returns
         -------

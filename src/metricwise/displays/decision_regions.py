@@ -73,19 +73,23 @@ def _mesh(at: FloatArray) -> Any:
 
 @dataclass(eq=False)
 class DecisionRegionsDisplay:
-    """What a rule decides about every distribution of three classes, beside plain argmax.
+    """Decisions of a rule for every distribution of three classes, compared with plain argmax.
 
-    Every point of the triangle is a distribution: near a corner that class is likely. Dashed lines are argmax.
+    Every point of the triangle is a distribution: near a corner, that class is likely. Dashed lines are the boundaries
+    of argmax.
 
     Parameters
     ----------
     proba : ndarray of shape (G, 3)
+        A grid of distributions.
     decided : ndarray of shape (G,), int
+        Decision at each point of the grid.
     labels : sequence of 3 str
+        Names of the classes.
     rows : ndarray of shape (N, 3), optional
-        Rows to show as dots.
+        Probabilities of rows to show as dots.
     right : ndarray of shape (N,), bool, optional
-        Whether the rule decides them rightly.
+        Whether the decision about each row is right.
 
     Attributes
     ----------
@@ -94,7 +98,7 @@ class DecisionRegionsDisplay:
 
     See Also
     --------
-    sklearn.inspection.DecisionBoundaryDisplay : Regions in the space of features.
+    sklearn.inspection.DecisionBoundaryDisplay : Decision regions in the space of features.
 
     Examples
     --------
@@ -121,7 +125,7 @@ class DecisionRegionsDisplay:
             Of one output of three classes.
         ax : matplotlib Axes, optional
         **kwargs
-            For `plot`.
+            Passed to `plot`.
         """
         return cls._of(rule, f"{cls.__name__}.from_rule").plot(ax=ax, **kwargs)
 
@@ -132,10 +136,10 @@ class DecisionRegionsDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the regions of a fitted estimator's rule, and rows as dots where it puts them."""
+        """Draw the regions of a fitted estimator's rule, with rows as dots at their probabilities."""
         who = f"{cls.__name__}.from_estimator"
         if not hasattr(estimator, "rule_"):
-            raise TypeError(f"{who}: estimator must be a fitted one with a rule, got {type(estimator).__name__}.")
+            raise TypeError(f"{who}: estimator must be a fitted estimator with a rule, got {type(estimator).__name__}.")
         return cls._of(estimator.rule_, who, estimator.predict_proba(X), y).plot(ax=ax, **kwargs)
 
     @classmethod
@@ -145,12 +149,12 @@ class DecisionRegionsDisplay:
         Parameters
         ----------
         y_true : array-like of shape (N,) or None
-            Dots of rows that the rule decides wrongly are crosses.
+            True labels; rows with a wrong decision are shown as crosses.
         proba : array-like of shape (N, 3)
         rule : WeightedRule, MixtureRule, Solution, path, str or dict
         ax : matplotlib Axes, optional
         **kwargs
-            For `plot`.
+            Passed to `plot`.
         """
         return cls._of(rule, f"{cls.__name__}.from_predictions", proba, y_true).plot(ax=ax, **kwargs)
 
@@ -159,8 +163,8 @@ class DecisionRegionsDisplay:
         rule = read_rule(rule, who)
         if rule.n_outputs != 1 or rule.width != 3:
             raise ValueError(
-                f"{who}: rule must be of one output of three classes, got {rule.n_outputs} of up to {rule.width}; "
-                "ConfusionChangeDisplay and MetricCurveDisplay draw any."
+                f"{who}: rule must have one output with three classes, got {rule.n_outputs} with up to "
+                f"{rule.width}; use ConfusionChangeDisplay or MetricCurveDisplay instead."
             )
         labels = [str(label) for label in python_labels(rule.classes[0])]
         right = None
@@ -179,7 +183,7 @@ class DecisionRegionsDisplay:
         ----------
         ax : matplotlib Axes, optional
         max_rows : int, default=500
-            Rows that are drawn; of more, some.
+            Maximum number of rows that are drawn.
 
         Returns
         -------

@@ -30,22 +30,22 @@ _SPANNED = 1e-9
 
 @dataclass(eq=False)
 class FeasibleSetDisplay:
-    """All pairs of two linear metrics that any rule can reach, with argmax, the rule and its supporting line.
+    """All pairs of values of two linear metrics that any rule can reach, with argmax, the rule and its supporting line.
 
-    The set of reachable confusions is convex, and what is drawn is its shadow on two metrics. A rule of least expected
-    loss lies where a line touches the set: the line on which that loss is constant, as far as it is one of these two
-    metrics.
+    The set of reachable confusions is convex, and its projection onto two metrics is drawn. A rule of least expected
+    loss lies where a line touches the set: the line on which that loss is constant, to the extent that it depends on
+    these two metrics.
 
     Parameters
     ----------
     outline : ndarray of shape (n, 2)
         Corners of the set, counterclockwise.
     points : dict of str to tuple of float
-        What is marked: "argmax" and "rule".
+        Points to mark: "argmax" and "rule".
     names : tuple of str
-        Of both metrics.
+        Names of both metrics.
     normal : ndarray of shape (2,), optional
-        What the supporting line of the rule is at right angles to.
+        Normal vector of the supporting line of the rule.
 
     Attributes
     ----------
@@ -78,25 +78,29 @@ class FeasibleSetDisplay:
     def from_solution(
         cls, solution: Solution, *, x: Any = None, y: Any = None, n: int = 360, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Draw the set of the rows that a solution was fitted to, as their probabilities (behind the link) have it.
+        """Draw the set for the rows that a solution was fitted to, under their recalibrated probabilities.
 
         Parameters
         ----------
         solution : Solution
-            Of one output.
+            A solution with one output.
         x, y : metric or array-like of shape (K, K), optional
-            Linear metrics, as in :meth:`metricwise.geometry.FeasibleSet.boundary_2d`. By default the recalls of two
-            classes; of more classes accuracy, which argmax is best at, and the losses of the rule, which it is best at.
+            Linear metrics, as in :meth:`metricwise.geometry.FeasibleSet.boundary_2d`. By default, the recalls of two
+            classes; with more classes, accuracy, which argmax maximises, and the negative loss of the rule, which the
+            rule maximises.
         n : int, default=360
-            Directions in which the outline is found.
+            Number of directions in which the outline is computed.
         ax : matplotlib Axes, optional
         **kwargs
-            For `plot`.
+            Passed to `plot`.
         """
         who = f"{cls.__name__}.from_solution"
         details = details_of(solution, who)
         if details.problem is None or solution.rule.n_outputs != 1:
-            raise ValueError(f"{who}: solution must be of one output, and not from a pickle, which holds no rows.")
+            raise ValueError(
+                f"{who}: solution must have one output and its rows, which a pickle does not contain; call "
+                "optimize again, or use from_predictions."
+            )
         link = details.link
         feasible = FeasibleSet(Counts(details.problem.source, "expected", link))
         return cls._of(feasible, solution.rule, x, y, n, who).plot(ax=ax, **kwargs)
@@ -114,18 +118,18 @@ class FeasibleSetDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the set of given probabilities; labels play no part in it.
+        """Draw the set for given probabilities; labels are not needed.
 
         Parameters
         ----------
         proba : array-like of shape (N,), (N, 2) or (N, K)
         rule : WeightedRule or MixtureRule, optional
-            To be marked beside argmax.
+            A rule to mark in addition to argmax.
         x, y, n, ax
             As in :meth:`from_solution`.
         sample_weight : array-like of shape (N,), optional
         **kwargs
-            For `plot`.
+            Passed to `plot`.
         """
         who = f"{cls.__name__}.from_predictions"
         link = None if rule is None else _first(rule).link
@@ -133,7 +137,7 @@ class FeasibleSetDisplay:
         weight = inputs.read_sample_weight(sample_weight, read.n_rows, who)
         schema = inputs.Schema.of_codes(read.n_classes) if rule is None else rule.schema
         if schema.n_outputs != 1:
-            raise ValueError(f"{who}: proba must be of one output, got {schema.n_outputs}.")
+            raise ValueError(f"{who}: proba must have one output, got {schema.n_outputs}.")
         source = MemorySource(inputs.make_rows(read, None, weight), schema)
         return cls._of(FeasibleSet(Counts(source, "expected", link)), rule, x, y, n, who).plot(ax=ax, **kwargs)
 
@@ -145,7 +149,7 @@ class FeasibleSetDisplay:
         named: tuple[str, str]
         if k > 2 and isinstance(rule, WeightedRule) and x is None and y is None:
             axes = ["accuracy", _score(rule)]
-            named = ("accuracy", "value by the losses of the rule, −⟨L, C⟩")
+            named = ("accuracy", "negative loss of the rule, −⟨L, C⟩")
         else:
             axes = [Recall(index=index) if axis is None else axis for axis, index in ((x, 0), (y, k - 1))]
             named = (_name(axes[0], labels), _name(axes[1], labels))
@@ -169,7 +173,7 @@ class FeasibleSetDisplay:
         ----------
         ax : matplotlib Axes, optional
         **kwargs
-            For the polygon.
+            Passed to the polygon.
 
         Returns
         -------

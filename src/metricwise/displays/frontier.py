@@ -21,14 +21,14 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(eq=False)
 class FrontierDisplay:
-    """The best of one metric at every bound on another, beside argmax; of several groups of rows, of each.
+    """The best value of one metric at every bound on another, with argmax, for all rows or for each group of rows.
 
     Parameters
     ----------
     frontiers : dict of str to TradeOff
-        What is drawn, by name; a single one needs none.
+        The frontiers to draw, by name; a single one needs no name.
     bound : float, optional
-        A bound on the second metric, with the best point that keeps it.
+        A bound on the second metric, which is drawn with the best point that satisfies it.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class FrontierDisplay:
 
     See Also
     --------
-    metricwise.trade_off : Makes a frontier.
-    sklearn.metrics.PrecisionRecallDisplay : Precision and recall of all thresholds.
+    metricwise.trade_off : Compute a frontier.
+    sklearn.metrics.PrecisionRecallDisplay : Precision and recall at all thresholds.
 
     Examples
     --------
@@ -60,27 +60,29 @@ class FrontierDisplay:
 
     def __post_init__(self) -> None:
         if not self.frontiers:
-            raise ValueError(f"{type(self).__name__}: frontiers must hold at least one, got none.")
+            raise ValueError(f"{type(self).__name__}: frontiers must hold at least one frontier, got none.")
         first = next(iter(self.frontiers.values()))
         if any((one.metric, one.against) != (first.metric, first.against) for one in self.frontiers.values()):
-            raise ValueError(f"{type(self).__name__}: frontiers must be of the same two metrics.")
+            raise ValueError(
+                f"{type(self).__name__}: frontiers must all be of the same two metrics, got different ones."
+            )
         self.names = (first.against, first.metric)
 
     @classmethod
     def from_trade_off(
         cls, frontier: TradeOff | Mapping[str, TradeOff], *, bound: float | None = None, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Draw what :func:`metricwise.trade_off` returns.
+        """Draw the result of :func:`metricwise.trade_off`.
 
         Parameters
         ----------
         frontier : TradeOff, or dict of str to TradeOff
-            A dict, such as of one frontier for each group of rows, is drawn as several lines.
+            The frontier; a dict, for example with one frontier per group of rows, is drawn as several lines.
         bound : float, optional
-            On the second metric: it is drawn, and so is the best point that keeps it.
+            Bound on the second metric, which is drawn with the best point that satisfies it.
         ax : matplotlib Axes, optional
         **kwargs
-            For the lines.
+            Passed to the lines.
         """
         named = {"": frontier} if isinstance(frontier, TradeOff) else dict(frontier)
         return cls(named, bound).plot(ax=ax, **kwargs)
@@ -99,7 +101,7 @@ class FrontierDisplay:
         plot_kwargs: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Find the frontier, and draw it; of several groups of rows, that of each.
+        """Compute and draw the frontier, for all rows or for each group of rows.
 
         Parameters
         ----------
@@ -107,14 +109,14 @@ class FrontierDisplay:
         proba, metric, against
             As in :func:`metricwise.trade_off`.
         sensitive_features : array-like of shape (N,) or (N, F), optional
-            The group of every row: each group has a frontier of its own, by its rows alone. `proba` and `y_true` must
-            be arrays then.
+            The group of every row: a frontier is computed for the rows of each group. `proba` and `y_true` must then be
+            arrays.
         bound, ax
             As in :meth:`from_trade_off`.
         plot_kwargs : dict, optional
-            For the lines.
+            Passed to the lines.
         **options
-            For :func:`metricwise.trade_off`.
+            Passed to :func:`metricwise.trade_off`.
         """
         if sensitive_features is None:
             found = {"": trade_off(proba, y_true, metric, against, **options)}
@@ -135,7 +137,7 @@ class FrontierDisplay:
         ----------
         ax : matplotlib Axes, optional
         **kwargs
-            For the lines.
+            Passed to the lines.
 
         Returns
         -------
@@ -169,5 +171,5 @@ class FrontierDisplay:
                 point = one.choose(bound)
             except ValueError:  # no point keeps it
                 continue
-            said = f"best that keeps it ({number(point.against)}, {number(point.value)})"
+            said = f"best within the bound ({number(point.against)}, {number(point.value)})"
             mark_rule(self.ax_, point.against, point.value, said if len(frontiers) == 1 else None, color)

@@ -20,12 +20,12 @@ _NAMED = 6  # of very many, at either end
 
 @dataclass(eq=False)
 class GainsDisplay(RowsDisplay):
-    """What the rule adds to argmax in each output, or for each class of a single one, with 95 % intervals.
+    """Gain of the rule over argmax in each output, or for each class of a single output, with 95 % intervals.
 
     Parameters
     ----------
     gains : Gains
-        What is drawn.
+        The gains to draw.
 
     Attributes
     ----------
@@ -53,20 +53,20 @@ class GainsDisplay(RowsDisplay):
 
     @classmethod
     def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
-        """Return the display, not drawn yet."""
+        """Return the display without drawing it."""
         gains = details.gains
         if gains is None:
-            raise ValueError(f"{cls.__name__}: rows must have labels to judge a rule by.")
+            raise ValueError(f"{cls.__name__}: rows must have labels, by which the rule is judged, got none.")
         return cls(gains)
 
     def plot(self, ax: Any = None, *, sort: bool = True) -> Self:
-        """Draw a line for each part; of more than 40, names are given at the ends only.
+        """Draw a line for each part; with more than 40, only the ends are named.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
         sort : bool, default=True
-            By the difference, the largest first; else in their order.
+            Whether to sort by the difference, the largest first.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class GainsDisplay(RowsDisplay):
         ax.axvline(0, color=INK, linewidth=1.0, zorder=1)
         kinds = (
             (low > 0, "better", RULE, "o", RULE),
-            ((low <= 0) & (high >= 0), "not to be told apart", GREY, "o", "white"),
+            ((low <= 0) & (high >= 0), "no clear difference", GREY, "o", "white"),
             (high < 0, "worse", WORSE, "X", WORSE),
         )
         many = n > _MANY
@@ -101,7 +101,7 @@ class GainsDisplay(RowsDisplay):
         self._name(names, middle)
         ax.invert_yaxis()
         ax.set_ylim(n - 0.3, -0.7)
-        ax.set_xlabel(f"{short(self.gains.metric, 40)} of the rule less that of argmax, with 95 % intervals")
+        ax.set_xlabel(f"{short(self.gains.metric, 40)} of the rule minus that of argmax, with 95 % intervals")
         bare(ax)
         legend(ax, loc="lower right" if sort and n > 3 else "best")
         return self

@@ -33,24 +33,24 @@ __all__ = ["MetricCurveDisplay"]
 
 @dataclass(eq=False)
 class MetricCurveDisplay(RowsDisplay):
-    """Metrics along thresholds, or along the rules from argmax to the one chosen, and beyond.
+    """Metrics as a function of the threshold, or along the path of rules from argmax to the chosen one and beyond.
 
     Parameters
     ----------
     curve : Curve
-        What is drawn.
+        The curve to draw.
     positive : str, optional
-        The class whose probability thresholds are on.
+        The class to whose probability thresholds apply.
     on_new_rows : Estimate, optional
-        The first metric on unseen rows, with its interval.
+        Estimate of the first metric on new rows, with its interval.
     threshold_range : tuple of float, optional
         Thresholds that are as good on these rows.
     bounds : dict of str to tuple of float
         Lower and upper bounds of constraints, by their names.
     n_rows : int, optional
-        Of all rows, where the curve was counted on a sample.
+        Number of all rows, if the curve was counted on a sample.
     expected : bool, default=False
-        Whether probabilities were counted in the place of labels.
+        Whether probabilities were counted in place of labels.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ class MetricCurveDisplay(RowsDisplay):
 
     See Also
     --------
-    ConfusionChangeDisplay : What it means for each class.
-    sklearn.metrics.PrecisionRecallDisplay : Two metrics against one another.
+    ConfusionChangeDisplay : The confusion matrices before and after.
+    sklearn.metrics.PrecisionRecallDisplay : Two metrics against each other.
 
     Examples
     --------
@@ -88,10 +88,10 @@ class MetricCurveDisplay(RowsDisplay):
 
     @classmethod
     def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
-        """Return the display, not drawn yet; a solution adds what is known of new rows."""
+        """Return the display without drawing it; a solution adds estimates for new rows."""
         curve = details.curve
         if curve is None:
-            raise ValueError(f"{cls.__name__}: the classes are too many for a curve; use GainsDisplay.")
+            raise ValueError(f"{cls.__name__}: there are too many classes for a curve; use GainsDisplay instead.")
         known: dict[str, Any] = {}
         if solution is not None:
             ends = solution.threshold_range
@@ -111,9 +111,9 @@ class MetricCurveDisplay(RowsDisplay):
         ----------
         ax : matplotlib Axes, optional
         show_interval : bool, default=True
-            Show what is to be expected on new rows, and the thresholds that are as good.
+            Whether to show the estimate for new rows, and the range of thresholds that are as good.
         **kwargs
-            For the line of the first metric.
+            Passed to the line of the first metric.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class MetricCurveDisplay(RowsDisplay):
         if not kept.all():
             options = {"facecolor": BAND, "edgecolor": "#bdbdbd", "hatch": "////", "linewidth": 0, "zorder": 0}
             between = ax.get_xaxis_transform()
-            ax.fill_between(x, 0, 1, where=~kept, transform=between, label="a constraint is broken", **options)
+            ax.fill_between(x, 0, 1, where=~kept, transform=between, label="a constraint is violated", **options)
         if self.threshold_range is not None and show_interval and kept.all():
             ax.axvspan(*self.threshold_range, color=BAND, linewidth=0, zorder=0, label="as good on these rows")
 
@@ -189,7 +189,7 @@ class MetricCurveDisplay(RowsDisplay):
         if curve.kind == "threshold":
             ax.set_xlabel(f"threshold on the probability of {short(self.positive)}")
         else:
-            ax.set_xlabel("from argmax to the rule, and as far again")
+            ax.set_xlabel("from argmax to the rule, and the same distance beyond")
             ax.set_xticks([0, 1, 2], ["argmax", "rule", "twice as far"])
         if self.n_rows is not None:
             ax.set_title(plain_text(f"{curve.n_rows:,} of {self.n_rows:,} rows"), fontsize="small", color=GREY)

@@ -20,14 +20,14 @@ _MOST = 12  # bars
 
 @dataclass(eq=False)
 class MovesDisplay(RowsDisplay):
-    """Rows that the rule decides otherwise than argmax: from which class to which, and whether that is right.
+    """Rows that the rule decides differently from argmax: from which class to which, and whether the decision is right.
 
     Parameters
     ----------
     moves : Moves
-        What is drawn; of several outputs, all moves of each.
+        The moves to draw, of all outputs.
     labels : tuple of M tuples of str
-        Decisions about each output: its classes, and to abstain where the rule may.
+        Names of the decisions about each output: its classes, and the abstention if the rule may abstain.
     outputs : tuple of M str
         Names of the outputs.
 
@@ -59,7 +59,7 @@ class MovesDisplay(RowsDisplay):
 
     @classmethod
     def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
-        """Return the display, not drawn yet."""
+        """Return the display without drawing it."""
         rule = details.rule
         labels = tuple(tuple(map(str, python_labels(own))) for own in rule.schema.decisions)
         names = rule.schema.output_names or [f"output {m}" for m in range(rule.n_outputs)]
@@ -100,7 +100,7 @@ class MovesDisplay(RowsDisplay):
         ----------
         ax : matplotlib Axes, optional
         max_bars : int, default=12
-            Of more moves, the others are named together.
+            Maximum number of bars; the other moves are summed up.
 
         Returns
         -------

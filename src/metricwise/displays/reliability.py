@@ -16,14 +16,14 @@ __all__ = ["ReliabilityDisplay"]
 
 @dataclass(eq=False)
 class ReliabilityDisplay(RowsDisplay):
-    """How often what is said to happen with probability p does happen, before and after recalibration.
+    """Reliability diagram: observed frequency against predicted probability, before and after recalibration.
 
     Parameters
     ----------
     reliability : Reliability
-        What is drawn: bins of as many rows each.
+        The data to draw: bins with equal numbers of rows.
     of : str
-        What the probability is of.
+        The class that the probability is of.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class ReliabilityDisplay(RowsDisplay):
 
     See Also
     --------
-    sklearn.calibration.CalibrationDisplay : One set of probabilities.
+    sklearn.calibration.CalibrationDisplay : Reliability diagram of one set of probabilities.
 
     Examples
     --------
@@ -52,9 +52,9 @@ class ReliabilityDisplay(RowsDisplay):
 
     @classmethod
     def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
-        """Return the display, not drawn yet."""
+        """Return the display without drawing it."""
         if details.reliability is None:
-            raise ValueError(f"{cls.__name__}: rows must have labels to hold probabilities against.")
+            raise ValueError(f"{cls.__name__}: rows must have labels, with which probabilities are compared, got none.")
         rule = details.rule
         binary = rule.n_outputs == 1 and rule.width == 2
         return cls(details.reliability, str(python_labels(rule.classes[0])[1]) if binary else "a class")
@@ -66,7 +66,7 @@ class ReliabilityDisplay(RowsDisplay):
         ----------
         ax : matplotlib Axes, optional
         **kwargs
-            For both lines.
+            Passed to both lines.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class ReliabilityDisplay(RowsDisplay):
         ax.set_ylim(-0.02 * end, end)
         ax.set_aspect("equal")
         ax.set_xlabel(f"predicted probability of {short(self.of)}")
-        ax.set_ylabel("how often it was")
+        ax.set_ylabel("observed frequency")
         bare(ax)
         legend(ax, loc="upper left")
         return self

@@ -87,7 +87,7 @@ def _of_opset(onnx: Any, model: Any, rule: Rule) -> Any:
         return onnx.version_converter.convert_version(model, least)
     except RuntimeError as error:  # an operator that it has no adapter for
         raise ValueError(
-            f"{_WHO}: append_to must be of opset {least} or later for a {type(rule).__name__}, got {found}, which "
+            f"{_WHO}: append_to must have opset {least} or later for a {type(rule).__name__}, got {found}, which "
             f"cannot be converted ({error}); convert the classifier with target_opset={least}."
         ) from None
 
@@ -178,8 +178,9 @@ def _tensor(onnx: Any, model: Any, name: str, output: Any) -> tuple[Any, list[An
     tensor = known.type.tensor_type
     if tensor.elem_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE):
         raise ValueError(
-            f"{_WHO}: append_to must give probabilities as a tensor of floats, and output {output.name!r} is none; "
-            "name another one with probability_output, or convert the classifier with options={'zipmap': False}."
+            f"{_WHO}: append_to must return probabilities as a tensor of floats, which output {output.name!r} "
+            "is not; name another one with probability_output, or convert the classifier with "
+            "options={'zipmap': False}."
         )
     dims = [dim.dim_value or dim.dim_param or None for dim in tensor.shape.dim] if tensor.HasField("shape") else []
     return (np.float32 if tensor.elem_type == onnx.TensorProto.FLOAT else np.float64), dims
@@ -198,7 +199,7 @@ def _check_shape(shape: list[Any], rule: Rule, positive: bool | None, output: An
     found = shape[1:]
     if len(found) != len(wanted) or any(isinstance(a, int) and a != b for a, b in zip(found, wanted, strict=True)):
         raise ValueError(
-            f"{_WHO}: append_to must give probabilities of shape {['N', *wanted]}, as the rule takes them, got "
+            f"{_WHO}: append_to must return probabilities of shape {['N', *wanted]}, as the rule needs, got "
             f"{['N', *found]} from output {output.name!r}."
         )
     return positive
@@ -218,5 +219,5 @@ def _check_names(model: Any, added: list[Any]) -> None:
     for one in added:
         if one.name in taken:
             raise ValueError(
-                f"{_WHO}: append_to must not have a tensor that is called {one.name!r}, as the rule has; rename it."
+                f"{_WHO}: append_to must not have a tensor named {one.name!r}, which the rule uses; rename it."
             )

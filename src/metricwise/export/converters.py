@@ -21,16 +21,16 @@ _WHO = "register_converters"
 
 
 def register_converters() -> None:
-    """Teach skl2onnx the classifiers of metricwise that decide by a rule.
+    """Register converters for metricwise's classifiers with skl2onnx.
 
-    After this call `skl2onnx.to_onnx` and `skl2onnx.convert_sklearn` take MetricOptimalClassifierCV and
-    FixedRuleClassifier, alone or at the end of a pipeline, as any other classifier: the label that comes out is what
-    the rule decides. Estimators of several outputs are converted if they are fitted output by output; their
-    probabilities come out as one tensor (N, M, K).
+    After this call, `skl2onnx.to_onnx` and `skl2onnx.convert_sklearn` accept MetricOptimalClassifierCV and
+    FixedRuleClassifier, alone or at the end of a pipeline, like any other classifier: the label that is returned is the
+    decision of the rule. Estimators with several outputs are converted if they are fitted output by output; their
+    probabilities are returned as one tensor (N, M, K).
 
     See Also
     --------
-    to_onnx : A rule alone, or behind a classifier that is in ONNX already.
+    to_onnx : Convert a rule alone, or append it to a classifier that is already in ONNX.
 
     Examples
     --------
@@ -112,8 +112,8 @@ def _fitted(model: Any) -> tuple[Any, Rule]:
     estimator, rule = model._fitted()
     if type(rule).__name__ == "MixtureRule":
         raise ValueError(
-            f"{_WHO}: a {type(model).__name__} that draws rules cannot be converted, for skl2onnx has no keys of rows; "
-            "use to_onnx with append_to, or fit with randomized=False."
+            f"{_WHO}: a {type(model).__name__} that draws rules cannot be converted, because skl2onnx has no "
+            "row keys; use to_onnx with append_to, or fit with randomized=False."
         )
     return estimator, rule
 

@@ -95,8 +95,8 @@ class Builder:
                 return result
             case GroupedRule():
                 raise TypeError(
-                    "to_onnx: a GroupedRule decides by the group of a row too, which the graph has no input for; write "
-                    "the rule of each group, rule.by_group[name], or use to_sql or to_python."
+                    "to_onnx: rule must not be a GroupedRule, because the graph has no input for the group of "
+                    "a row; export the rule of each group, rule.by_group[name], or use to_sql or to_python."
                 )
             case _:
                 raise unknown_kind(rule, "to_onnx")

@@ -36,42 +36,44 @@ def to_onnx(
     positive: bool | None = None,
     probability_output: str | None = None,
 ) -> Any:
-    """Write a rule as an ONNX model.
+    """Export a rule as an ONNX model.
 
-    Scores are computed in double precision, in the one order in which ``rule.predict`` computes them, so decisions are
-    the same to the last tie; behind a link they may differ where two scores are within 1e-9 of one another, for
-    runtimes differ in the last bit of exp and log. The model checks nothing: probabilities that ``rule.predict``
-    refuses, NaN among them, must not reach it.
+    Scores are computed in double precision and in the same order as in ``rule.predict``, so that decisions are the
+    same, even at ties; after recalibration they may differ if two scores are within 1e-9 of each other, because
+    runtimes differ in the last bit of exp and log. The model does not check its input: probabilities that
+    ``rule.predict`` rejects, such as NaN, must not be passed to it.
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, Solution, path, JSON text, or document
+    rule : WeightedRule, MixtureRule, Solution, path, JSON text, or dict
+        The rule, or a Solution, file, JSON text or dict that contains it.
     path : path, optional
-        Where to write the model too, whole or not at all.
+        If given, the model is also written to this file, completely or not at all.
     append_to : onnx.ModelProto or path, optional
-        A classifier that the rule is put behind. Its classes must be those of the rule, in the same order; where the
-        model names them, as scikit-learn's do, that is checked. A ZipMap at its end is taken off.
+        A classifier to which the rule is appended. Its classes must be those of the rule, in the same order; this is
+        checked if the model names them, as those from scikit-learn do. A ZipMap at its end is removed.
     dtype : {"float64", "float32"}, default="float64"
-        Of the probabilities that the model takes; with `append_to` that of the classifier's.
+        Type of the input probabilities; with `append_to`, that of the classifier is used.
     positive : bool, optional
-        Whether the input has the probability of the second of two classes alone. By default so for several outputs
-        of two classes each.
+        Whether the input has only the probability of the second of two classes. The default is True for several outputs
+        with two classes each.
     probability_output : str, optional
-        Name of the classifier's output that holds probabilities, where that is not clear.
+        Name of the classifier's output that holds probabilities, if it is ambiguous.
 
     Returns
     -------
     onnx.ModelProto
-        Its input is "probabilities": (N, K) of one output, (N, 1) if `positive`; of several outputs (N, M, K) with 0
-        beyond the classes of an output, or (N, M) if `positive`. A mixture takes "keys" besides, integers (N,): rows
-        whose keys are their positions get what ``rule.predict`` gives them. The first output is "decisions", labels of
-        shape (N,) or (N, M). Where the labels of outputs are of several types, each has a tensor of its own, named
-        like the output. Behind a classifier the inputs are the classifier's and its probabilities come out too.
+        The input is "probabilities": (N, K) for one output, or (N, 1) if `positive`; for several outputs (N, M, K),
+        with 0 beyond the classes of an output, or (N, M) if `positive`. A mixture has a second input, "keys", integers
+        of shape (N,): with row positions as keys, decisions are those of ``rule.predict``. The first output is
+        "decisions", labels of shape (N,) or (N, M). If the labels of outputs have different types, each output has a
+        tensor named like it. With `append_to`, the inputs are those of the classifier, and its probabilities are also
+        returned.
 
     See Also
     --------
-    register_converters : Teaches skl2onnx the estimators of metricwise.
-    to_sql : The same as an SQL expression.
+    register_converters : Register converters for metricwise's estimators with skl2onnx.
+    to_sql : Export a rule as an SQL expression.
 
     Examples
     --------
@@ -138,7 +140,7 @@ def read_positive(rule: Rule, positive: bool | None) -> bool:
         return possible and rule.multioutput
     if positive and not possible:
         raise ValueError(
-            f"{_WHO}: positive must be False where an output has more than two classes or normalize is True, got True."
+            f"{_WHO}: positive must be False if an output has more than two classes or normalize is True, got True."
         )
     return bool(positive)
 
@@ -185,7 +187,7 @@ def _label_array(labels: Sequence[Label]) -> NDArray[Any]:
     check_text(labels, _WHO)
     kinds = {type(label) for label in labels}
     if len(kinds) > 1:
-        raise ValueError(f"{_WHO}: the labels of an output must be of one type in ONNX, got {shown(list(labels))}.")
+        raise ValueError(f"{_WHO}: the labels of an output must have a single type in ONNX, got {shown(list(labels))}.")
     (kind,) = kinds
     if kind is int and max(map(abs, labels)) >= 2**63:  # type: ignore[arg-type]
         raise ValueError(f"{_WHO}: labels must be integers of 64 bits, got {shown(list(labels))}.")

@@ -118,8 +118,9 @@ def read_rule(rule: Any, who: str) -> Rule:
         return rule
     if isinstance(rule, CostRule):
         raise TypeError(
-            f"{who}: a CostRule decides by costs that come with every row, which no export takes; use "
-            "rule.predict(proba, cost=), or export a rule of one loss for all rows, optimize(..., metrics.Cost(costs))."
+            f"{who}: rule must not be a CostRule, because exports cannot take the costs of every row; use "
+            "rule.predict(proba, cost=), or export a rule with one loss for all rows, from optimize(..., "
+            "metrics.Cost(costs))."
         )
     if isinstance(rule, type) or not (isinstance(rule, (str, dict)) or hasattr(rule, "__fspath__")):
         raise unknown_kind(rule, who)

@@ -25,29 +25,31 @@ _DRAWING = (standalone.mixed, standalone.drawn)
 
 
 def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
-    """Write a rule as Python source text that needs nothing but Python.
+    """Export a rule as Python source code without dependencies.
 
-    The text defines ``decide(probabilities)`` for one row and ``decide_all(rows)`` for many. Decisions are those of
-    ``rule.predict``, to the last tie; behind a link they may differ where two scores are within 1e-9 of one another,
-    for libraries differ in the last bit of exp and log.
+    The code defines ``decide(probabilities)`` for one row and ``decide_all(rows)`` for many. Decisions are those of
+    ``rule.predict``, even at ties; after recalibration they may differ if two scores are within 1e-9 of each other,
+    because libraries differ in the last bit of exp and log.
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, GroupedRule, Solution, path, JSON text, or document
-        A mixture decides by a key besides, ``decide(probabilities, key)``: an integer from 0. Rows whose keys are their
-        positions get what ``rule.predict`` gives them. A rule by group takes the group of the row,
-        ``decide(probabilities, group)`` and ``decide_all(rows, groups)``, and refuses those that it does not know.
+    rule : WeightedRule, MixtureRule, GroupedRule, Solution, path, JSON text, or dict
+        The rule, or a Solution, file, JSON text or dict that contains it. A mixture also takes a key,
+        ``decide(probabilities, key)``, a non-negative integer: with row positions as keys, decisions are those of
+        ``rule.predict``. A rule by group also takes the group of the row, ``decide(probabilities, group)`` and
+        ``decide_all(rows, groups)``, and raises an error for an unknown group.
     path : path, optional
-        Where to write the text too, whole or not at all.
+        If given, the code is also written to this file, completely or not at all.
 
     Returns
     -------
     str
+        The source code.
 
     See Also
     --------
-    to_sql : The same as an SQL expression.
-    to_onnx : The same as an ONNX graph.
+    to_sql : Export a rule as an SQL expression.
+    to_onnx : Export a rule as an ONNX model.
 
     Examples
     --------
@@ -163,9 +165,9 @@ def _closing(rule: Rule) -> str:
     lines = [f"def decide(probabilities{argument}):", '    """Return the decision about one row.', ""]
     lines += [f"    probabilities: {shape}."]
     if grouped:
-        lines += ["    group: that of the row, a name; a tuple of names where GROUPS has several."]
+        lines += ["    group: the name of the group of the row; a tuple of names if GROUPS has several."]
     if drawn:
-        lines += ["    key: an integer from 0 by which a rule is drawn, such as the position of the row."]
+        lines += ["    key: a non-negative integer by which a rule is drawn, such as the position of the row."]
     lines += ['    """', *(["    own = GROUPS[known_group(group, GROUPS)]"] if grouped else [])]
     if rule.multioutput:
         lines += [
@@ -178,7 +180,7 @@ def _closing(rule: Rule) -> str:
     each, item = ("zip(rows, groups)", "row, group") if grouped else ("rows", "row")
     counted = f"key, {f'({item})' if grouped else item} in enumerate({each}, start)" if drawn else f"{item} in {each}"
     lines += ["", "", f"def decide_all(rows{', groups' * grouped}{', start=0' * drawn}):"]
-    lines += ['    """Return the decisions about rows, one after the other."""']
+    lines += ['    """Return the decisions about several rows as a list."""']
     if grouped:
         lines += ["    if len(rows) != len(groups):"]
         lines += ['        raise ValueError(f"there must be a group for each row, got {len(groups)} of {len(rows)}.")']

@@ -51,43 +51,45 @@ def to_sql(
     draw: str | Sequence[str] | None = None,
     group: str | Sequence[str] | None = None,
 ) -> str:
-    """Write a rule as an SQL expression over columns of probabilities.
+    """Export a rule as an SQL expression over columns of probabilities.
 
-    Decisions are those of ``rule.predict`` on the same doubles (single-precision columns are widened first), to the
-    last tie. Behind a link they may differ where two scores are within 1e-9 of one another, for databases differ in the
-    last bit of powers. Rows that ``rule.predict`` refuses have no decision: the expression is NULL where a probability
-    is missing, NaN or negative, where those of a row do not sum to 1, or where a rule by group knows no such group.
+    Decisions are those of ``rule.predict`` on the same doubles (single-precision columns are widened first), even at
+    ties. After recalibration they may differ if two scores are within 1e-9 of each other, because databases differ in
+    the last bit of powers. Rows that ``rule.predict`` rejects have no decision: the expression is NULL if a probability
+    is missing, NaN or negative, if those of a row do not sum to 1, or if the group of the row is unknown.
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, GroupedRule, Solution, path, JSON text, or document
+    rule : WeightedRule, MixtureRule, GroupedRule, Solution, path, JSON text, or dict
+        The rule, or a Solution, file, JSON text or dict that contains it.
     columns : sequence, optional
-        Names of the columns, in the order of the classes. For one output a name per class; for two classes, also that
-        of the second class alone. For several outputs one such list each, or a name where the probability of the second
-        of two classes is given alone. By default columns are named like the classes; for several outputs like the
-        outputs if all have two classes, else ``<output>=<class>``. Names are quoted: their case matters.
+        Names of the columns, in the order of the classes. For one output, one name per class or, for two classes, only
+        that of the second class. For several outputs, one such list per output, or a single name if only the
+        probability of the second of two classes is given. By default, columns are named like the classes; for several
+        outputs, like the outputs if all have two classes, otherwise ``<output>=<class>``. Names are quoted, so that
+        case matters.
     dialect : {"duckdb", "postgres", "sqlite", "bigquery", "snowflake", "spark"}, default="duckdb"
-        SQLite needs its mathematical functions (``SQLITE_ENABLE_MATH_FUNCTIONS``, which most builds have) for links
-        with a temperature, unless the probability of the second of two classes is given alone.
+        SQL dialect. SQLite needs its mathematical functions (``SQLITE_ENABLE_MATH_FUNCTIONS``, which most builds have)
+        for links with a temperature, unless only the probability of the second of two classes is given.
     path : path, optional
-        Where to write the text too, whole or not at all.
+        If given, the expression is also written to this file, completely or not at all.
     draw : str, or sequence of M str, optional
-        For a mixture, alone or of a group, and only there: the column with the number in [0, 1) by which one of its
-        rules is drawn, of each output where there are several. A hash of the row's key over its range serves; the
-        numbers that ``rule.predict`` draws are those of ``metricwise.rules.mixture.uniforms``.
+        Only for a mixture, alone or within a rule by group: the column with the number in [0, 1) by which one of its
+        rules is drawn, one per output. A hash of the row's key, divided by its range, is suitable; the numbers that
+        ``rule.predict`` uses are those of ``metricwise.rules.mixture.uniforms``.
     group : str, or sequence of str, optional
-        For a rule by group, and only there: the columns that make the groups, by default those of `rule.features`.
+        Only for a rule by group: the columns that define the groups, by default those of `rule.features`.
 
     Returns
     -------
     str
-        An expression for one output. For several, ``expression AS "name"`` of each, separated by commas, as they stand
-        in a SELECT.
+        An expression for one output. For several outputs, ``expression AS "name"`` for each, separated by commas, for
+        use in a SELECT.
 
     See Also
     --------
-    to_python : The same as Python source.
-    to_onnx : The same as an ONNX graph.
+    to_python : Export a rule as Python source.
+    to_onnx : Export a rule as an ONNX model.
 
     Examples
     --------
@@ -139,7 +141,7 @@ def _read_columns(columns: Sequence[Any] | None, rule: Rule, who: str) -> list[l
         raise TypeError(f"{who}: columns must be a list of names, got {shown(columns)}.")
     each = list(columns) if rule.multioutput else [list(columns)]
     if len(each) != rule.n_outputs:
-        raise ValueError(f"{who}: columns must be given for each of {rule.n_outputs} outputs, got {len(each)}.")
+        raise ValueError(f"{who}: columns must be given for each of the {rule.n_outputs} outputs, got {len(each)}.")
     result = []
     for m, names in enumerate(each):
         names = [names] if isinstance(names, str) else list(names)
@@ -173,13 +175,14 @@ def _default_columns(rule: Rule, who: str) -> list[list[str]]:
 def _read_draws(draw: str | Sequence[str] | None, rule: Rule, who: str) -> list[str | None]:
     if not is_drawn(rule):
         if draw is not None:
-            raise ValueError(f"{who}: draw is for a MixtureRule, got {shown(draw)} with a {type(rule).__name__}.")
+            raise ValueError(f"{who}: draw is only for a MixtureRule, got {shown(draw)} with a {type(rule).__name__}.")
         return [None] * rule.n_outputs
     names = [draw] if isinstance(draw, str) else list(draw or ())
     if len(names) != rule.n_outputs or not _are_names(names):
         raise ValueError(
-            f"{who}: draw must name the column of numbers in [0, 1) by which a MixtureRule is drawn, one for each of "
-            f"{rule.n_outputs} outputs, got {shown(draw)}; a hash of the row's key over its range serves."
+            f"{who}: draw must name the column of numbers in [0, 1) by which a MixtureRule is drawn, one for "
+            f"each of {rule.n_outputs} outputs, got {shown(draw)}; a hash of the row's key, divided by its "
+            "range, is suitable."
         )
     return list(names)
 
@@ -188,13 +191,15 @@ def _read_groups(group: str | Sequence[str] | None, rule: Rule, who: str) -> lis
     """Return the columns that make groups."""
     if not isinstance(rule, GroupedRule):
         if group is not None:
-            raise ValueError(f"{who}: group is for a GroupedRule, got {shown(group)} with a {type(rule).__name__}.")
+            raise ValueError(
+                f"{who}: group is only for a GroupedRule, got {shown(group)} with a {type(rule).__name__}."
+            )
         return []
     names = [group] if isinstance(group, str) else list(group or rule.features or ())
     if len(names) != rule.known.n_features or not _are_names(names):
         raise ValueError(
-            f"{who}: group must name the {rule.known.n_features} column{'s' * (rule.known.n_features > 1)} that make "
-            f"the groups of a GroupedRule, such as {shown(rule.groups[0])}, got {shown(group)}."
+            f"{who}: group must name the {rule.known.n_features} column{'s' * (rule.known.n_features > 1)} "
+            f"that define the groups of a GroupedRule, such as {shown(rule.groups[0])}, got {shown(group)}."
         )
     for labels in zip(*group_labels(rule, who), strict=True):
         _check_labels(labels, who, "a column of groups")
@@ -205,10 +210,12 @@ def _check_labels(labels: Sequence[Label], who: str, where: str = "an output") -
     check_text(labels, who)
     kinds = {type(label) for label in labels}
     if len(kinds) > 1:
-        raise ValueError(f"{who}: the labels of {where} must be of one type in SQL, got {shown(list(labels))}.")
+        raise ValueError(f"{who}: the labels of {where} must have a single type in SQL, got {shown(list(labels))}.")
     for label in labels:
         if isinstance(label, str) and "\0" in label:
-            raise ValueError(f"{who}: labels must not hold the character NUL, which databases refuse, got {label!r}.")
+            raise ValueError(
+                f"{who}: labels must not hold the character NUL, which databases do not accept, got {label!r}."
+            )
         if isinstance(label, int) and abs(label) > _LARGEST_INTEGER:
             raise ValueError(f"{who}: labels must be integers of 64 bits, got {shown(label)}.")
 

@@ -37,7 +37,7 @@ MetricLike = str | Metric | Callable[[FloatArray], float]
 
 @dataclass(frozen=True, eq=False)
 class FeasibleSet:
-    """All confusion tensors that any rule can reach, rules that toss coins included.
+    """The set of all confusion tensors that any rule can reach, including randomised rules.
 
     It is convex and compact; its vertices are the confusions of weighted rules. The class priors fix the row sums, so
     that for each output it has at most ``K * (K - 1)`` dimensions: fewer if a class has prior 0, or if the rows'
@@ -46,7 +46,13 @@ class FeasibleSet:
     Parameters
     ----------
     oracle : Oracle
-        It must count probabilities (``certified``): with labels the rule that minimises ``<L, C>`` is not known.
+        An oracle that counts probabilities (``certified``): with labels, the rule that minimises ``<L, C>`` is not
+        known.
+
+    See Also
+    --------
+    does_weighting_suffice : Whether one weighted rule reaches a tensor.
+    metricwise.displays.FeasibleSetDisplay : Draw the set.
 
     Examples
     --------
@@ -92,7 +98,7 @@ class FeasibleSet:
             (N,) binary, (N, K), (N, M, K), a list of M arrays (N, K_m), or (N, M) multilabel with `multioutput`.
         sample_weight : array-like of shape (N,), optional
         multioutput : bool, optional
-            True: a 2-D array is (N, M), the probability of class 1 of each output.
+            Whether a 2-D array is (N, M), with the probability of class 1 of each output.
         classes, normalize
             As in :func:`metricwise.optimize`.
         """
@@ -129,7 +135,7 @@ class FeasibleSet:
     # ------------------------------------------------------------------------------------- oracle and support
 
     def vertex(self, loss: Loss | ArrayLike) -> FloatArray:
-        """Return the confusion tensor of the rule of a loss: where ``<L, C>`` is least.
+        """Return the confusion tensor of the rule of a loss, which minimises ``<L, C>``.
 
         Parameters
         ----------
@@ -178,15 +184,15 @@ class FeasibleSet:
     def contains(self, C: ArrayLike, *, tol: float = 1e-8, max_passes: int = 2000) -> Membership:
         """Decide whether a confusion tensor can be reached, with a proof either way.
 
-        Follows the ray from the confusion of a fair coin, which is inside whatever the data, through C.
+        The ray from the confusion of uniform random guessing, which is always inside, through C is followed.
 
         Parameters
         ----------
         C : array-like of shape (K, K) or (M, K, K)
         tol : float, default=1e-8
-            What is outside by less than this along the ray counts as inside.
+            A tensor that is outside by less than this along the ray counts as inside.
         max_passes : int, default=2000
-            Passes over the rows at most.
+            Maximum number of passes over the rows.
 
         Returns
         -------
@@ -212,10 +218,11 @@ class FeasibleSet:
         ----------
         start : array-like of shape (K, K) or (M, K, K)
         direction : array-like of the same shape
-            What of it leaves the affine hull of the set (a change of row sums) is left out.
+            The direction; the component that leaves the affine hull of the set (a change of row sums) is ignored.
         tol : float, default=1e-10
-            How well the length is known.
+            Tolerance of the length.
         max_passes : int, default=2000
+            Maximum number of passes over the rows.
 
         Returns
         -------
@@ -228,7 +235,10 @@ class FeasibleSet:
         """Follow rays from one point in several directions (R, M, K, K) side by side."""
         steps = [[f.along(self.cut(D, m)) for m, f in enumerate(self.frames)] for D in directions]
         if any(max((np.abs(s).max(initial=0.0) for s in step), default=0.0) <= tol for step in steps):
-            raise ValueError("FeasibleSet.exit: direction must not vanish within the affine hull of the set.")
+            raise ValueError(
+                "FeasibleSet.exit: direction must have a component within the affine hull of the set, got one "
+                "that only changes row sums."
+            )
         pools: list[Pool] = self.run([(m, start_pool(frame)) for m, frame in enumerate(self.frames)])
         origins = self.run(
             [(m, _placed(f, pools[m], self.cut(start, m), max_passes)) for m, f in enumerate(self.frames)]
@@ -257,7 +267,7 @@ class FeasibleSet:
     def boundary_2d(self, x: MetricLike | ArrayLike, y: MetricLike | ArrayLike, *, n: int = 180) -> FloatArray:
         """Project the set onto two linear functionals, such as the recalls of two classes.
 
-        One pass over the rows, whatever n.
+        This takes one pass over the rows, whatever n.
 
         Parameters
         ----------
@@ -289,12 +299,12 @@ class FeasibleSet:
     ) -> FloatArray:
         """Cut the set with the plane ``center + s * x + t * y``.
 
-        Follows n rays side by side, some tens of passes for three classes, hundreds for five.
+        The n rays are followed together, which takes tens of passes for three classes and hundreds for five.
 
         Parameters
         ----------
         center, x, y : array-like of shape (K, K) or (M, K, K)
-            A point of the set, and two directions; what of them leaves its affine hull is left out.
+            A point of the set, and two directions, whose components outside its affine hull are ignored.
         n : int, default=72
             Number of rays.
         tol : float, default=1e-8
@@ -417,7 +427,9 @@ def _placed(frame: Frame, pool: Pool, C: FloatArray, max_passes: int) -> Search[
         upper = ray.upper
     which, weights, error = decompose(pool.matrix, target)
     if max(beside, error) > 1e-6 or upper < 1 - 1e-6:
-        raise ValueError(f"FeasibleSet.exit: start must be in the set, got a tensor {max(beside, error):.3g} outside.")
+        raise ValueError(
+            f"FeasibleSet.exit: start must be in the set, got a tensor that is {max(beside, error):.3g} outside."
+        )
     return np.asarray(weights @ pool.matrix[which])
 
 

@@ -31,12 +31,17 @@ class Decomposition:
     Parameters
     ----------
     losses : tuple of R Loss
-        Each with a loss for every output.
+        The losses of the rules, each with a loss for every output.
     weights : ndarray of shape (M, R)
-        Of each output, heaviest first; 0 for a rule that an output does not need.
+        Weights of the rules for each output, in descending order; 0 for a rule that an output does not need.
     confusion : ndarray of shape (M, K, K)
-        What the mixture reaches.
+        The confusion of the mixture.
     n_classes : ndarray of shape (M,), int
+        Number of classes of each output.
+
+    See Also
+    --------
+    FeasibleSet.contains : Finds a decomposition.
     """
 
     losses: tuple[Loss, ...]
@@ -59,19 +64,23 @@ class Decomposition:
 
 @dataclass(frozen=True, eq=False)
 class Membership:
-    """Whether a confusion tensor can be reached; ``bool()`` of it is the answer.
+    """Whether a confusion tensor can be reached; ``bool()`` returns the answer.
 
     Parameters
     ----------
     inside : bool
-        In the set or on its boundary, to the tolerance asked for.
+        Whether the tensor is in the set or on its boundary, within the tolerance.
     decomposition : Decomposition or None
-        The proof if inside: a mixture of weighted rules that reaches the tensor, of each output at most the dimension
-        of its set plus one.
+        The proof if inside: a mixture of weighted rules that reaches the tensor, with at most one rule more than the
+        dimension of the set of each output.
     loss : Loss or None
-        The proof if outside, of Frobenius norm 1: ``<loss, C>`` is less than all that rules reach.
+        The proof if outside, with Frobenius norm 1: ``<loss, C>`` is less than its value for any rule.
     margin : float
-        By how much, a lower bound of the distance to the set; 0 if inside.
+        Lower bound of the distance to the set; 0 if inside.
+
+    See Also
+    --------
+    FeasibleSet.contains : Decides membership.
     """
 
     inside: bool
@@ -90,16 +99,21 @@ class Membership:
 
 @dataclass(frozen=True, eq=False)
 class Exit:
-    """Where a ray leaves the set.
+    """The point where a ray leaves the set.
 
     Parameters
     ----------
     length : float
         The largest t for which ``start + t * direction`` can be reached.
     confusion : ndarray of shape (M, K, K)
-        The point there.
+        The point on the boundary.
     loss : Loss
-        It supports the set there, modulo row constants; 0 for outputs that the ray has not stopped in.
+        A loss that supports the set at this point, modulo row constants; 0 for outputs in which the ray has not
+        stopped.
+
+    See Also
+    --------
+    FeasibleSet.exit : Follows a ray.
     """
 
     length: float

@@ -250,8 +250,8 @@ def shoot(
             break
         if passes >= max_passes:
             raise RuntimeError(
-                f"after {passes} passes a ray is known to end between {lower:.9g} and {upper:.9g} times its length, "
-                "which does not decide it: raise max_passes or tol."
+                f"after {passes} passes a ray is only known to end between {lower:.9g} and {upper:.9g} times "
+                "its length, which is not precise enough; raise max_passes or tol."
             )
         pull = None if passes % 3 == 2 else center
         query = frame.loss(direction if pull is None else direction + pull)

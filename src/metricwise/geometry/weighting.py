@@ -32,31 +32,36 @@ _STARTS = 4  # vertices from which two rules are looked for
 
 @dataclass(frozen=True, eq=False)
 class Weighting:
-    """The answer to whether one weighted rule suffices, with its evidence.
+    """Whether one weighted rule suffices to reach a confusion tensor, with evidence.
 
     Parameters
     ----------
     verdict : {"weighted", "face", "interior"}
         "weighted": the rule of `loss` reaches the tensor. "face": the tensor is on the relative boundary, where `loss`
-        supports the set, but rows tie under that loss, and it takes a mixture of rules that are all optimal for it.
-        "interior": no loss, unless constant within rows, supports the set there; it takes a mixture.
+        supports the set, but rows tie under that loss, so that a mixture of rules that are all optimal for it is
+        needed. "interior": no loss, unless constant within rows, supports the set at the tensor, so that a mixture is
+        needed.
     loss : Loss
-        All 0 if "interior", and for outputs whose own verdict is that.
+        The loss; all 0 if "interior", and for outputs whose verdict is "interior".
     decomposition : Decomposition
         The rule or the mixture that reaches the tensor.
     outputs : tuple of M str
-        The verdict for each output by itself. Several outputs are "weighted" if all are, "interior" if all are, else
-        on a "face".
+        The verdict for each output. Several outputs are "weighted" if all are, "interior" if all are, and otherwise
+        "face".
     slack : float
-        ``<loss, C>`` less the smallest value of any rule, for a loss of norm 1: what the boundary is missed by, at most
-        the tolerance.
+        ``<loss, C>`` minus its smallest value over all rules, for a loss of norm 1: the distance to the boundary, at
+        most the tolerance.
     room : float
-        How far the set goes on behind C, at least, as seen from the confusion of a fair coin (for that itself, towards
-        the nearest vertex found); 0 unless "interior".
+        Lower bound of how far the set extends beyond C, as seen from the confusion of uniform random guessing (for that
+        point itself, towards the nearest vertex found); 0 unless "interior".
     error : float
-        Distance of what the decomposition reaches from the tensor asked about.
+        Distance between the confusion of the decomposition and the tensor.
     solution : Solution or None
         The optimum that was found, if a metric was given.
+
+    See Also
+    --------
+    does_weighting_suffice : Answers the question.
     """
 
     verdict: Verdict
@@ -74,13 +79,14 @@ class Weighting:
     def __str__(self) -> str:
         n = self.decomposition.n_rules
         words = {
-            "weighted": "One weighted rule reaches it.",
-            "face": f"It is on a face of the boundary where rows tie: a mixture of {n} rules of that face reaches it.",
-            "interior": f"It is inside, at least {self.room:.3g} from the boundary as seen from a fair coin: a mixture "
-            f"of {n} weighted rules reaches it.",
+            "weighted": "One weighted rule reaches the tensor.",
+            "face": f"The tensor is on a face of the boundary where rows tie: a mixture of {n} rules of that face "
+            "reaches it.",
+            "interior": f"The tensor is inside, at least {self.room:.3g} from the boundary as seen from random "
+            f"guessing: a mixture of {n} weighted rules reaches it.",
         }[self.verdict]
         if self.solution is not None and self.solution.gap is None:
-            words += " It is the best tensor found; that no other is better is not proved."
+            words += " It is the best tensor found, without a proof that no other is better."
         return words
 
     def __repr__(self) -> str:
@@ -98,31 +104,36 @@ def does_weighting_suffice(
     tol: float = 1e-5,
     max_passes: int = 2000,
 ) -> Weighting:
-    """Tell whether one weighted rule reaches a confusion tensor, or the optimum of a metric.
+    """Decide whether one weighted rule reaches a confusion tensor, or the optimum of a metric.
 
     Parameters
     ----------
     target : array-like of shape (K, K) or (M, K, K), Solution, or metric
         A tensor of the set; a Solution that counted expected confusion with the same probabilities; or a metric, which
-        is then maximised over the set, randomised rules included.
+        is then maximised over the set, including randomised rules.
     feasible : FeasibleSet
+        The set of reachable tensors.
     losses : sequence of Loss or array-like, optional
-        Where to look first: losses that are known to be near.
+        Losses to try first, if some are known to be close.
     average, output_weight, zero_division
-        Of a metric, as in :func:`metricwise.optimize`.
+        For a metric, as in :func:`metricwise.optimize`.
     tol : float, default=1e-5
-        Distance that counts as none: from a vertex, from the boundary, from the tensor. Solvers find an optimum to
-        about 1e-6.
+        Distance from a vertex, the boundary or the tensor that counts as zero. Solvers find an optimum up to about
+        1e-6.
     max_passes : int, default=2000
-        Passes over the rows at most, for each ray followed.
+        Maximum number of passes over the rows, for each ray.
 
     Returns
     -------
     Weighting
 
+    See Also
+    --------
+    FeasibleSet.contains : Whether any rule reaches a tensor.
+
     Examples
     --------
-    Three rows that nothing tells apart: recalls can only be balanced by a coin.
+    Three rows with equal probabilities: only random guessing can balance the recalls.
 
     >>> import metricwise as mw
     >>> feasible = mw.geometry.FeasibleSet.from_proba([[0.5, 0.3, 0.2]] * 3)

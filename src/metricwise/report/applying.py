@@ -16,19 +16,19 @@ _LONGEST_FILE = 400_000  # and of one that can be saved from the page
 _PYTHON = """import metricwise as mw
 
 rule = mw.load_rule("rule.json")
-labels = rule.predict(proba)  # class probabilities of the model, as it was fitted on
+labels = rule.predict(proba)  # class probabilities of the model, as passed to optimize
 """
 _COMMAND = "metricwise apply rule.json new.csv -o decisions.csv\n"
 _ONNX = """import metricwise as mw
 
 rule = mw.load_rule("rule.json")
 mw.export.to_onnx(rule, "rule.onnx")                       # probabilities in, decisions out
-mw.export.to_onnx(rule, "model.onnx", append_to=pipeline)  # behind a classifier that skl2onnx converts
+mw.export.to_onnx(rule, "model.onnx", append_to=pipeline)  # after a classifier that skl2onnx converts
 """
 
 
 def ways_to_apply(rule: Any) -> dict[str, str | None]:
-    """Return the rule as a file, and how it is applied, by Python, the command line, SQL and ONNX.
+    """Return the rule as a file, and how to apply it with Python, the command line, SQL and ONNX.
 
     Parameters
     ----------

@@ -23,19 +23,21 @@ __all__ = ["render", "write"]
 def write(
     path: str | os.PathLike[str], found: Any, proba: Any = None, y: Any = None, metrics: Any = None, **options: Any
 ) -> None:
-    """Write the report on a solution or a rule; see :func:`summarize` for the arguments.
+    """Write an HTML report about a solution or a rule.
 
-    The file is written whole or not at all; it is one page that fetches nothing.
+    The report is one self-contained file, which is written completely or not at all.
 
     Parameters
     ----------
     path : path
+        Where to write the file.
     found, proba, y, metrics, **options
         As in :func:`summarize`.
 
     See Also
     --------
-    metricwise.Solution.report : The same of a solution.
+    metricwise.Solution.report : Write the report of a solution.
+    summarize : The content of the report as a dict.
 
     Examples
     --------
@@ -56,16 +58,28 @@ def write(
 
 
 def render(summary: dict[str, Any]) -> str:
-    """Return the page of a summary.
+    """Return the HTML page of a summary.
 
     Parameters
     ----------
     summary : dict
-        What :func:`summarize` returns.
+        Returned by :func:`summarize`.
 
     Returns
     -------
     str
+        The page.
+
+    See Also
+    --------
+    write : Write the page to a file.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1")
+    >>> mw.report.render(mw.report.summarize(solution))[:15]
+    '<!doctype html>'
     """
     script = _text("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
@@ -88,7 +102,7 @@ def _template() -> Any:
     try:
         import jinja2
     except ImportError:
-        raise ImportError("report needs Jinja: pip install metricwise[report].") from None
+        raise ImportError("report needs Jinja2: pip install metricwise[report].") from None
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the first metric is the one that matters
     environment.filters |= {"number": number, "rows": _rows}
@@ -144,7 +158,7 @@ def _reliability_chart(found: dict[str, Any] | None) -> str | None:
     if found is None:
         return None
     lines = {name: (own["predicted"], own["observed"]) for name, own in found.items() if own is not None}
-    return str(scatter_lines(lines, title="How often what was predicted with a probability was true"))
+    return str(scatter_lines(lines, title="Observed frequency against predicted probability"))
 
 
 def _gains_ends(gains: dict[str, Any] | None) -> list[float]:

@@ -64,7 +64,7 @@ class Subject:
         if proba is None:
             if isinstance(found, Solution):
                 return cls(found.rule, found, _known(lambda: found.details))
-            raise ValueError("report: proba and y must be given for a rule, which knows no rows.")
+            raise ValueError("report: proba and y must be given for a rule, which does not contain rows, got None.")
         rule = read_rule(found, "report")
         if metrics is None and rule.schema.multioutput and options.get("average") is None:
             options["average"] = rule.facts.get("average")
@@ -76,23 +76,28 @@ class Subject:
 
 
 def summarize(found: Any, proba: Any = None, y: Any = None, metrics: Any = None, **options: Any) -> dict[str, Any]:
-    """Return all that a report says, in types that JSON has.
+    """Return the content of a report as a dict of JSON types.
 
     Parameters
     ----------
     found : Solution, WeightedRule, MixtureRule, path, str or dict
-        A solution is reported on by itself, on the rows that it was fitted to. A rule, or a solution with other rows,
-        is judged on the rows given.
+        A solution alone is reported on the rows that it was fitted to. A rule, or a solution with other rows, is
+        evaluated on those rows.
     proba, y : array-like, optional
-        Rows with labels, as :func:`metricwise.evaluate` takes them.
+        Labelled rows, as in :func:`metricwise.evaluate`.
     metrics : str, Metric, callable, list or dict, optional
-        What the rule is judged by there, and others; None: what it was made for.
+        The metric to judge the rule by, and others; None: the metric that it was optimised for.
     **options
-        As :func:`metricwise.evaluate` takes them: `sample_weight`, `pos_label`, `average` and so on.
+        As in :func:`metricwise.evaluate`: `sample_weight`, `pos_label`, `average` and so on.
 
     Returns
     -------
     dict
+
+    See Also
+    --------
+    write : Write the report.
+    render : The report as HTML.
 
     Examples
     --------
@@ -177,10 +182,11 @@ def _advice(subject: Subject) -> dict[str, str]:
             "sentence": f"Use the rule: on these rows it adds {number(gain.estimate)} to {name}, {ends}.",
         }
     if gain.high < 0:
-        said = f"Do not use the rule: on these rows it takes {number(-gain.estimate)} from {name}, {ends}."
+        said = f"Do not use the rule: on these rows it reduces {name} by {number(-gain.estimate)}, {ends}."
         return {"kind": "no", "sentence": said}
     said = (
-        f"These rows cannot tell the rule from plain argmax: {name} changes by {number(gain.estimate, True)}, {ends}."
+        f"These rows do not distinguish the rule from plain argmax: {name} changes by "
+        f"{number(gain.estimate, True)}, {ends}."
     )
     return {"kind": "maybe", "sentence": said}
 
@@ -204,7 +210,7 @@ def _figures(subject: Subject) -> dict[str, Any]:
         "value_on_new_rows": _interval(solution.value_on_new_rows),
         "gain": _interval(solution.gain),
         "expected": solution.counted == "expected",
-        "given": "the rows given",
+        "given": "the given rows",
     }
 
 
@@ -451,7 +457,7 @@ def _solver_facts(solution: Solution) -> list[tuple[str, Any]]:
     ]
     if solution.upper_bound is not None:
         pairs.append(("Upper bound", number(solution.upper_bound)))
-        pairs.append(("Gap to it", f"{solution.gap:.1e}"))
+        pairs.append(("Gap to the upper bound", f"{solution.gap:.1e}"))
     if solution.alternative is not None:
-        pairs.append(("The other kind of rule would reach", number(solution.alternative)))
+        pairs.append(("Value of the other kind of rule", number(solution.alternative)))
     return pairs

@@ -216,8 +216,8 @@ class SourceBase(ABC):
         taken = self.take(drawn.rows)
         if not np.array_equal(_stratum(strata, taken), drawn.stratum):  # type: ignore[arg-type]  # known of what is drawn
             raise RuntimeError(
-                "The rows come in another order in every pass, so that a sample of them cannot be drawn: put the query "
-                "in order, or write its result to a file."
+                "The rows are in a different order in every pass, so a sample cannot be drawn: sort the "
+                "query, or write its result to a file."
             )
         return taken.sampled(slice(None), drawn.frequency)
 

@@ -198,7 +198,7 @@ def compute(task: Any) -> Any:
         said = _lost(error)
         if said is None:
             raise
-        raise RuntimeError(f"{said} Nothing has been written; what was given is as it was.") from error
+        raise RuntimeError(f"{said} Nothing has been written, and the input is unchanged.") from error
     return value
 
 
@@ -207,12 +207,13 @@ def _lost(error: BaseException) -> str | None:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if "KilledWorker" in kinds:
         return (
-            f"The Dask cluster has given up a chunk, whose workers died time and again, most often for lack of memory "
-            f"({error}). Cut the collection into smaller chunks, or give workers more memory."
+            "The Dask cluster gave up on a chunk whose workers died repeatedly, usually for lack of memory "
+            f"({error}). Use smaller chunks, or give the workers more memory."
         )
     if kinds & {"CancelledError", "CommClosedError", "ClosedClientError"}:
         return (
-            f"The Dask cluster was lost in the middle of a pass ({type(error).__name__}). Connect to a cluster and "
-            "call again; collections that were persisted on the lost one must be made anew."
+            f"The connection to the Dask cluster was lost during a pass ({type(error).__name__}). Connect to a "
+            "cluster and call again; collections that were persisted on the lost cluster must be created "
+            "again."
         )
     return None

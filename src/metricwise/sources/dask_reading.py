@@ -49,7 +49,7 @@ def read_collection(
     DaskSource
     """
     if time is not None:
-        raise ValueError(f"{who}: time needs all rows in memory, to put them in order; pass groups, such as the month.")
+        raise ValueError(f"{who}: time needs all rows in memory, to sort them; pass groups instead, such as the month.")
     given = {"proba": proba, "y": y, "sample_weight": sample_weight, "groups": groups}
     parts = _Parts(proba, who)
     columns = [parts.cut(value, name) for name, value in given.items()]
@@ -123,16 +123,17 @@ class _Parts:
             blocks = list(values.to_delayed(optimize_graph=False))
         if len(blocks) != self._n_chunks:
             raise ValueError(
-                f"{self._who}: {name} must be cut into chunks like proba, {self._n_chunks}, got {len(blocks)}; "
-                "repartition or rechunk the one like the other."
+                f"{self._who}: {name} must have the same chunks as proba, {self._n_chunks}, got {len(blocks)}; "
+                "repartition or rechunk one like the other."
             )
         return blocks
 
     def _cut_in_memory(self, values: Any, name: str) -> list[Any]:
         if self._sizes is None:
             raise ValueError(
-                f"{self._who}: {name} must be a Dask collection cut like proba, whose chunks do not tell their number "
-                f"of rows, got {shown(values)}; for a Dask array, compute_chunk_sizes() finds it out."
+                f"{self._who}: {name} must be a Dask collection with the same chunks as proba, whose chunks do "
+                f"not know their number of rows, got {shown(values)}; for a Dask array, call "
+                "compute_chunk_sizes() first."
             )
         total = sum(self._sizes)
         values = values if is_frame(values) or hasattr(values, "iloc") else np.asarray(values)
@@ -230,12 +231,12 @@ def _checked_sizes(sizes: list[tuple[int, ...]], names: list[str], who: str) -> 
         for name, n_rows in zip(names, size, strict=True):
             if n_rows == _UNEQUAL:
                 raise ValueError(
-                    f"{who}: the arrays of proba must have equally many rows, and have not in chunk {chunk}."
+                    f"{who}: the arrays of proba must have the same number of rows, which they do not in chunk {chunk}."
                 )
             if n_rows not in (_ABSENT, size[0]):
                 raise ValueError(
-                    f"{who}: {name} must have as many rows as proba in every chunk, got {n_rows} where proba has "
-                    f"{size[0]} in chunk {chunk}; repartition or rechunk the one like the other."
+                    f"{who}: {name} must have as many rows as proba in every chunk, got {n_rows} where proba "
+                    f"has {size[0]} in chunk {chunk}; repartition or rechunk one like the other."
                 )
     found = np.array([size[0] for size in sizes], dtype=np.intp)
     if found.sum() == 0:

@@ -75,7 +75,7 @@ def read_table_source(
         if value is not None and not isinstance(value, str):
             raise TypeError(f"{who}: {parameter} must be the name of a column of the table, got {shown(value)}.")
     if time is not None:
-        raise ValueError(f"{who}: time needs all rows in memory, to put them in order; pass groups, such as the month.")
+        raise ValueError(f"{who}: time needs all rows in memory, to sort them; pass groups instead, such as the month.")
     stream = open_stream(table)
     n_rows, targets = _survey(stream, names, missing, table.memory_limit)
     beside = [name for name in (*names, sample_weight, groups) if name is not None]
@@ -99,11 +99,11 @@ def _target_names(y: Any, who: str) -> list[str]:
     names = [y] if isinstance(y, str) else y
     if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
         raise TypeError(
-            f"{who}: y must be the name of the column of labels, or a list of names, where proba is a table, got "
+            f"{who}: y must be the name of the column of labels, or a list of names, if proba is a table, got "
             f"{shown(y)}."
         )
     if len(set(names)) < len(names):
-        raise ValueError(f"{who}: y must name every column once, got {shown(list(names))}.")
+        raise ValueError(f"{who}: y must name each column only once, got {shown(list(names))}.")
     return list(names)
 
 
@@ -151,7 +151,7 @@ def _survey(stream: Stream, names: Sequence[str], missing: Any, memory_limit: in
         for one in distinct:
             one.add(batch.column(one.name))
     if n_rows == 0:
-        raise ValueError(f"{stream.title}: there are no rows.")
+        raise ValueError(f"{stream.title}: the table must have at least one row, got none.")
     return n_rows, [one.target(stream.texts, missing) for one in distinct]
 
 
@@ -174,8 +174,8 @@ class _Distinct:
         self._seen.update(dict.fromkeys(None if label != label else label for label in found))
         if len(self._seen) > _MOST_LABELS:
             raise ValueError(
-                f"{self._title}: the column {shown(self.name)} holds more than {_MOST_LABELS} distinct values, and is "
-                "no column of labels."
+                f"{self._title}: the column {shown(self.name)} must hold labels, got more than {_MOST_LABELS} "
+                "distinct values; name another column."
             )
 
     def target(self, texts: bool, missing: Any) -> _Target:
@@ -244,7 +244,7 @@ def _find(
 ) -> tuple[list[ProbabilityColumns], list[Any]]:
     """Find the columns of probabilities of each output, and say which were guessed."""
     if not targets and classes is None:
-        raise ValueError(f"{who}: without y, classes must say which columns of the table are probabilities.")
+        raise ValueError(f"{who}: classes must be given without y, to identify the columns of probabilities, got None.")
     n_outputs = max(len(targets), 1)
     nested = classes is not None and n_outputs > 1
     given = list(classes) if nested else [None if classes is None else list(classes)] * n_outputs
@@ -289,7 +289,7 @@ def proba_columns(
     named: Any = [None] * n_outputs if table.proba is None else table.proba
     singles = [named] if isinstance(named, str) else list(named)
     if len(singles) != n_outputs:
-        raise ValueError(f"Table: proba must name a column for each output, {n_outputs}, got {len(singles)}.")
+        raise ValueError(f"Table: proba must name a column for each of the {n_outputs} outputs, got {len(singles)}.")
     free = [name for name in stream.names if name not in beside]
     found = [
         probability_columns(
@@ -309,8 +309,8 @@ def proba_columns(
     for one in found:
         if one.guessed_prefix is not None:
             sys.stderr.write(
-                f"{stream.title}: probabilities are taken from the columns {few(one.columns)}, by the prefix "
-                f"{shown(one.guessed_prefix)}: a guess; Table(..., proba_prefix=) says so.\n"
+                f"{stream.title}: probabilities are read from the columns {few(one.columns)}, guessed by the "
+                f"prefix {shown(one.guessed_prefix)}; set Table(..., proba_prefix=) to choose.\n"
             )
     return found
 
@@ -319,7 +319,7 @@ def _numbers_only(table: Any, title: str) -> Any:
     """Refuse columns that hold something else than numbers."""
     for field in table.schema:
         if not str(field.type).startswith(("float", "double", "halffloat", "int", "uint", "decimal")):
-            raise ValueError(f"{title}: the column {shown(field.name)} must hold numbers, its type is {field.type}.")
+            raise ValueError(f"{title}: the column {shown(field.name)} must hold numbers, got type {field.type}.")
     return table
 
 
@@ -384,8 +384,8 @@ class _Layout:
                 known.append(place[label])
             else:
                 raise ValueError(
-                    f"{self.title}: the column {shown(target.name)} must hold only the labels that it held when it was "
-                    f"first read, got {shown(label)}."
+                    f"{self.title}: the column {shown(target.name)} must hold the same labels in every pass, "
+                    f"got the new label {shown(label)}."
                 )
         table = np.array([*known, -1], dtype=np.intp)  # -1, the last, is where a missing label looks
         return np.asarray(table[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
@@ -474,7 +474,8 @@ class TableChunks:
             start += batch.num_rows
         if start != self.n_rows:
             raise RuntimeError(
-                f"{self.stream.title}: there were {self.n_rows} rows at first, and {start} in a later pass."
+                f"{self.stream.title}: the number of rows must not change, got {self.n_rows} at first and "
+                f"{start} in a later pass."
             )
         if self.stream.lasting:
             vars(self)["_checked"] = True

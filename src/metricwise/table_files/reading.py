@@ -118,7 +118,7 @@ def open_table(path: str, *, separator: str | None = None, tick: Callable[[], No
     """
     kind = format_of(path)
     if separator is not None and kind != "csv":
-        raise ValueError(f"{path}: separator= is for CSV; leave it out.")
+        raise ValueError(f"{path}: separator= is only for CSV; leave it out.")
     if kind in ("npy", "npz"):
         return _read_arrays(path)
     arrow()
@@ -156,8 +156,8 @@ class _Csv(Columns):
             found = [said for sign, said in _OTHER_SEPARATORS.items() if sign != separator and sign in self.names[0]]
             if found:
                 raise ValueError(
-                    f"{self.path}: there is one column only, {shown(self.names[0])}; if columns are separated by "
-                    f"{found[0]}, give separator=."
+                    f"{self.path}: there is only one column, {shown(self.names[0])}; if columns are separated "
+                    f"by {found[0]}, set separator=."
                 )
 
     def _opened(self, types: dict[str, Any] | None = None) -> Any:
@@ -204,7 +204,7 @@ class _Csv(Columns):
             return ValueError(f"{self.path}: the file is empty.")
         if "UTF8" in said.upper().replace("-", ""):
             return ValueError(f"{self.path}: text must be in UTF-8.")
-        return ValueError(f"{self.path}: this is no CSV: {said.removeprefix('CSV parse error: ')}.")
+        return ValueError(f"{self.path}: this is not valid CSV: {said.removeprefix('CSV parse error: ')}.")
 
     @property
     def n_rows(self) -> int:
@@ -287,7 +287,7 @@ class _Columnar(Columns):
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             kind = self._kind.capitalize()
-            raise ValueError(f"{self.path}: this is no {kind} file: {_sentence(error)}.") from None
+            raise ValueError(f"{self.path}: this is not a {kind} file: {_sentence(error)}.") from None
 
     def _schema(self) -> Any:
         import pyarrow as pa
@@ -323,7 +323,7 @@ class _Columnar(Columns):
         for field in table.schema:
             if not (types.is_floating(field.type) or types.is_integer(field.type) or types.is_decimal(field.type)):
                 raise ValueError(
-                    f"{self.path}: the column {shown(field.name)} must hold numbers, its type is {field.type}."
+                    f"{self.path}: the column {shown(field.name)} must hold numbers, got type {field.type}."
                 )
         _refuse_nulls(table, self.path)
         return table
@@ -340,7 +340,7 @@ def _refuse_nulls(table: Any, path: str) -> None:
         if column.null_count:
             row = column.is_null().to_pylist().index(True)
             raise ValueError(
-                f"{path}: the column {shown(name)} must hold a number in every row, and there is none in row {row}."
+                f"{path}: the column {shown(name)} must hold a number in every row, got none in row {row}."
             )
 
 
@@ -358,6 +358,6 @@ def _read_arrays(path: str) -> Arrays:
             found = dict(read) if hasattr(read, "files") else {"": read}
     except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
         objects = "Object arrays" in str(error)
-        said = "it holds Python objects, which are not read" if objects else "it is broken, or something else"
-        raise ValueError(f"{path}: this is no array file of NumPy's: {said}.") from None
+        said = "it holds Python objects, which are not read" if objects else "it is damaged, or of another kind"
+        raise ValueError(f"{path}: this is not a NumPy array file: {said}.") from None
     return Arrays(path, found)

@@ -27,27 +27,28 @@ _FEWEST, _MOST = 1 << 12, 1 << 20  # rows of a batch
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table that is read in batches, in every pass anew.
+    """A table that is read in batches, once in every pass over the rows.
 
     Parameters
     ----------
-    data : str, path, list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, or what has Arrow's C stream interface
+    data : str, path, list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, or object with Arrow's C stream
+    interface
         A file, a folder, or a pattern such as ``"oof/*.parquet"``, of Parquet, Feather or CSV files; a dataset or a
-        query; a data frame of any library.
+        query; or a data frame of any library.
     proba_prefix : str, optional
-        What the names of the columns of probabilities begin with. Without it, these are named like the classes, by any
-        one prefix, or ``<output>=<class>``.
+        Prefix of the names of the columns of probabilities. By default, these must be named like the classes, with any
+        common prefix, or ``<output>=<class>``.
     proba : str or list of str, optional
-        The column with the probability of the positive class of a binary output, of each of several.
+        The column with the probability of the positive class of a binary output, one per output.
     separator : str, optional
-        Of CSV: a comma, and a tab for .tsv.
+        Separator of CSV files; by default a comma, or a tab for .tsv.
     memory_limit : int, default=268435456
-        Bytes that may be held of the table at a time.
+        Maximum number of bytes of the table to hold in memory at a time.
 
     See Also
     --------
-    metricwise.optimize : takes it with the name of the column of labels for y.
-    metricwise.predict_table : from a table to a table.
+    metricwise.optimize : Optimise a rule on the table, with the name of the column of labels as y.
+    metricwise.predict_table : Apply a rule to a table.
 
     Examples
     --------
@@ -69,7 +70,7 @@ class Table:
         limit: Any = self.memory_limit
         if not isinstance(limit, int) or limit < _LEAST_LIMIT:
             raise ValueError(
-                f"Table: memory_limit must be a number of bytes, {_LEAST_LIMIT} at least, got {shown(limit)}."
+                f"Table: memory_limit must be a number of bytes of at least {_LEAST_LIMIT}, got {shown(limit)}."
             )
 
 
@@ -140,8 +141,8 @@ def open_stream(table: Table) -> Stream:
     pa = arrow()
     if isinstance(data, pa.RecordBatchReader):
         raise TypeError(
-            "Table: data must be what can be read several times, got a RecordBatchReader, which is gone after one "
-            "pass; give what it reads, or its read_all() if that fits in memory."
+            "Table: data must be readable several times, got a RecordBatchReader, which is exhausted after "
+            "one pass; pass what it reads from, or its read_all() if that fits in memory."
         )
     if hasattr(data, "scanner"):
         return _Dataset(data)
@@ -185,9 +186,9 @@ class _Files(Stream):
             raise ValueError(f"{paths[0]} and other files: all must be of one format, got {few(sorted(kinds))}.")
         (self._kind,) = kinds
         if self._kind in ("npy", "npz"):
-            raise ValueError(f"{paths[0]}: an array has no names of columns; pass it without those, and y as an array.")
+            raise ValueError(f"{paths[0]}: an array has no column names; leave these out, and pass y as an array.")
         if separator is not None and self._kind != "csv":
-            raise ValueError(f"{paths[0]}: separator= is for CSV; leave it out.")
+            raise ValueError(f"{paths[0]}: separator= is only for CSV; leave it out.")
         self.texts = self._kind == "csv"
         self._separator = separator or ("\t" if paths[0].lower().endswith(".tsv") else ",")
         self._paths = paths
@@ -211,7 +212,7 @@ class _Files(Stream):
         if _stamp(path) != self._stamps[path]:
             return _changed(path)
         kind = "CSV" if self.texts else self._kind.capitalize()
-        return ValueError(f"{path}: this is no whole {kind} file: {said}.")
+        return ValueError(f"{path}: this is not a complete {kind} file: {said}.")
 
     def _schema(self, path: str) -> Any:
         pa = arrow()
@@ -235,7 +236,8 @@ class _Files(Stream):
             for path, schema in self._schemas.items():
                 if schema.get_field_index(name) < 0:
                     raise ValueError(
-                        f"{path}: there is no column {shown(name)}, as other files have; it has {few(schema.names)}."
+                        f"{path}: there is no column {shown(name)}, which other files have; the columns are "
+                        f"{few(schema.names)}."
                     )
             kinds = {schema.field(name).type: path for path, schema in self._schemas.items()}
             kind = next(iter(kinds))
@@ -245,7 +247,8 @@ class _Files(Stream):
                 if not all(pa.types.is_floating(one) or pa.types.is_integer(one) for one in kinds):
                     (first, one), (second, other) = list(kinds.items())[:2]
                     raise ValueError(
-                        f"{other}: the column {shown(name)} is of {second}, where it is of {first} in {one}."
+                        f"{other}: the column {shown(name)} must have the same type in all files, got "
+                        f"{second}, but {first} in {one}."
                     )
                 kind = pa.float64()
             fields.append((name, kind))
@@ -285,8 +288,8 @@ def _stamp(path: str) -> tuple[int, int]:
 
 def _changed(path: str) -> RuntimeError:
     return RuntimeError(
-        f"{path}: the file has changed since it was first read, so that what was counted of it no longer holds; call "
-        "again once it is written."
+        f"{path}: the file has changed since it was first read, so earlier counts are no longer valid; call "
+        "again once the file is complete."
     )
 
 

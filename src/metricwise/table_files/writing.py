@@ -41,11 +41,11 @@ def check_target(path: str, *, force: bool = False) -> None:
         return
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise ValueError(f"{path}: this is a folder; give the name of a file.")
+        raise ValueError(f"{path}: this is a folder; pass the name of a file.")
     if target.exists() and not target.is_file():
         return  # a pipe or a device, which has no old content
     if target.exists() and not force:
-        raise FileExistsError(f"{path}: the file exists; give another name, or force=True to replace it.")
+        raise FileExistsError(f"{path}: the file exists; choose another name, or use force=True to overwrite it.")
     if not target.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {target.parent}.")
     try:

@@ -73,8 +73,8 @@ def regret_bound(
         + 2^{-\kappa N},
         \qquad \tau = \frac{\lVert A \rVert_1 + \lVert B \rVert_1}{b} .
 
-    Macro-averaged, each output has a rule and a bound of its own, with one output in the place of M, and the regret is
-    at most their mean. All of them must hold at once: each is taken at :math:`\delta / M`, a union over the outputs.
+    With the macro-average, each output has its own rule and its own bound, with M = 1, and the regret is at most their
+    mean. All bounds must hold at once, so each is taken at :math:`\delta / M` (a union bound over the outputs).
 
     Parameters
     ----------
@@ -82,31 +82,36 @@ def regret_bound(
         Numerator and denominator of the metric, both non-negative; K is read off them. The theorem also needs psi to
         be at most 1 for every confusion that can be reached, which holds wherever A <= B.
     b : float, or array-like of shape (M,) where macro-averaged outputs have their own
-        Positive lower bound of the denominator <B, C> over all confusions that can be reached.
+        Positive lower bound of the denominator <B, C> over all reachable confusions.
     n_rows : int
-        N, all rows of both halves.
+        Number N of rows, in both halves together.
     n_outputs : int, default=1
-        M.
+        Number M of outputs.
     eta_error : float or array-like of shape (M,)
-        The expected L1 distance of estimated and true class probabilities: its mean over outputs, or each output's.
+        Expected L1 distance between estimated and true class probabilities: the mean over outputs, or one per output.
     delta : float, default=0.05
-        In (0, 1].
+        Probability that the bound fails, in (0, 1].
     kappa : float, default=1.0
         The algorithm halves its interval kappa N times.
     constant : float, default=1.0
-        c, which the theorem says exists and does not depend on the distribution. Nobody knows it; it scales the
-        sampling term.
+        The constant c, whose existence, independent of the distribution, is all that the theorem states. Its value is
+        unknown; it scales the sampling term.
     independent_outputs : bool, default=True
-        The paper counts M N independent observations. The M outputs of a row share one x and may depend on one
-        another as they like, so that only N are independent: False has N in the place of M N in the sampling term.
-        It changes nothing of the macro-average, whose bounds have N each.
+        Whether to count M N independent observations, as the paper does. The M outputs of a row share one x and may
+        depend on each other arbitrarily, so that only N are independent: False uses N in place of M N in the sampling
+        term. It does not affect the macro-average, whose bounds have N each.
     average : {"micro", "macro"}, default="micro"
         How psi is averaged over the outputs.
 
     Returns
     -------
     RegretBound
-        Each term, and their ``total``; of the macro-average, means over the outputs.
+        Each term, and their ``total``; for the macro-average, means over the outputs.
+
+    See Also
+    --------
+    regret : The regret of a rule, for known class probabilities.
+    metricwise.solvers.Bisection : The algorithm.
 
     Notes
     -----
@@ -141,8 +146,8 @@ def regret_bound(
     for name, part in (("A", top), ("B", bottom)):
         if (part < 0).any():
             raise ValueError(
-                f"{who}: {name} must be non-negative, as the theorem asks, got {part.min():.6g}; if <B, C> = 1 for "
-                "all C, adding a constant to A only shifts the metric."
+                f"{who}: {name} must be non-negative, as the theorem asks, got {part.min():.6g}; if <B, C> = 1 "
+                "for all C, add a constant to A, which only shifts the metric."
             )
     least = _one_number(b, bottom, who)
     check_whole(n_rows, 1, who, "n_rows")

@@ -16,18 +16,22 @@ __all__ = ["Counterexample", "Monotonicity", "check_monotonic"]
 
 @dataclass(frozen=True, eq=False)
 class Counterexample:
-    """A repair that lowers a metric.
+    """A corrected error that lowers a metric.
 
     Parameters
     ----------
     confusion : ndarray of shape (K, K)
-        Before the repair.
+        The confusion matrix before the correction.
     true, predicted : int
-        Rows of class `true` that were predicted as `predicted` are now predicted right.
+        Rows of class `true` that were predicted as `predicted` are predicted correctly instead.
     amount : float
-        Their share.
+        Share of these rows.
     before, after : float
-        The metric.
+        The metric before and after.
+
+    See Also
+    --------
+    check_monotonic : Searches for counterexamples.
     """
 
     confusion: FloatArray
@@ -40,16 +44,20 @@ class Counterexample:
 
 @dataclass(frozen=True, eq=False)
 class Monotonicity:
-    """What :func:`check_monotonic` found; true if no counterexample was.
+    """Result of :func:`check_monotonic`, which is true if no counterexample was found.
 
     Parameters
     ----------
     monotonic : bool
-        The verdict: False is a proof, True says that none of `n_moves` repairs lowered the metric.
+        False is a proof; True means that none of the `n_moves` corrections lowered the metric.
     n_moves : int
-        Repairs tried.
+        Number of corrections tried.
     counterexample : Counterexample or None
-        The repair that lowers the metric most.
+        The correction that lowers the metric most.
+
+    See Also
+    --------
+    check_monotonic : Runs the check.
     """
 
     monotonic: bool
@@ -69,33 +77,39 @@ def check_monotonic(
     random_state: int | np.random.Generator | None = 0,
     zero_division: float = 0.0,
 ) -> Monotonicity:
-    """Check with random matrices whether repairing errors never lowers a metric.
+    """Check with random confusion matrices whether correcting errors never lowers a metric.
 
     A metric is *monotonic* if moving mass within row i of C from any j != i to i never lowers it. Rules can move mass
     within rows only, since the row sums are the class priors. The micro- and the macro-average of a monotonic metric
     are monotonic, so that one matrix is enough.
 
     The paper asks for more: that the metric not decrease in any diagonal entry and not increase in any other, each by
-    itself. That would exclude the ordinal metric, which gives credit to near misses. It also says that all metrics
-    in common use are monotonic. With three classes or more, kappa and the Matthews coefficient are not, since a
-    repair changes the agreement expected by chance too. Optimal rules are weighted rules all the same.
+    itself. That would exclude the ordinal metric, which gives credit to near misses. It also says that all metrics in
+    common use are monotonic. With three classes or more, kappa and the Matthews coefficient are not, because a
+    correction also changes the agreement expected by chance. Optimal rules are weighted rules nevertheless.
 
     Parameters
     ----------
     metric : str, Metric or callable
+        The metric, as in :func:`metricwise.optimize`.
     n_classes : int
-        K.
+        Number K of classes.
     n_matrices : int, default=500
-        Random confusion matrices; half of them are those of few rows, with many zeros.
+        Number of random confusion matrices; half of them are those of few rows, with many zeros.
     tol : float, default=1e-9
-        A smaller loss of value, relative to 1 or the value, is rounding.
+        Tolerance: a smaller decrease, relative to the larger of 1 and the value, counts as rounding.
     random_state : int, Generator or None, default=0
+        Seed of the random matrices.
     zero_division : float, default=0.0
-        Value at 0/0 of a metric given by name.
+        Value at 0/0 of a metric that is given by name.
 
     Returns
     -------
     Monotonicity
+
+    See Also
+    --------
+    loss_from_gradient : The loss of an optimal rule.
 
     Examples
     --------

@@ -27,9 +27,9 @@ def loss_from_gradient(
 ) -> FloatArray:
     """Return the weighted loss ``-grad psi(C)``, scaled and shifted to [0, 1].
 
-    If C maximises psi over all confusions that can be reached, then it minimises <L, C> for this loss L, and the
-    weighted rule of L is optimal (up to rows that tie). For a fractional-linear metric this is the paper's
-    ``psi* B - A``, scaled and shifted.
+    If C maximises psi over all reachable confusions, then it minimises <L, C> for this loss L, and the weighted rule of
+    L is optimal (up to rows that tie). For a fractional-linear metric this is the paper's ``psi* B - A``, scaled and
+    shifted.
 
     The gradient is that at fixed class priors, which no rule changes; it is defined up to a constant per row, and so is
     the loss: such constants change no decision. Neither does the scale, which is one per output.
@@ -39,22 +39,28 @@ def loss_from_gradient(
     metric : str, Metric or callable; or array-like of shape (K, K) or (M, K, K)
         The metric psi, or its gradient.
     confusion : array-like of shape (K, K) or (M, K, K)
-        Where the gradient is taken: shares, or counts. With counts, outputs weigh by their sums under micro. May be
-        left out if `metric` is a gradient.
+        Confusion matrices, as shares or counts, at which the gradient is taken. With counts, the micro-average weights
+        outputs by their sums. May be left out if `metric` is a gradient.
     average : {"micro", "macro", "instance"}, optional
-        Over outputs; micro unless the name of the metric fixes it. Under micro all outputs share one loss, under macro
-        each has its own. Instance-averaging is taken as micro, its population value.
+        Average over outputs; "micro" unless the name of the metric fixes it. With "micro" all outputs share one loss,
+        with "macro" each has its own. "instance" is treated as "micro", its population value.
     output_weight : array-like of shape (M,), optional
+        Weights of the outputs in the average.
     n_classes : array-like of shape (M,), optional
-        K_m, if the outputs have different numbers of classes and `confusion` is padded. The loss of padding is 1.
+        Number K_m of classes of each output, if they differ and `confusion` is padded. The loss of padding is 1.
     zero_division : float, default=0.0
-        Value at 0/0 of a metric given by name.
+        Value at 0/0 of a metric that is given by name.
 
     Returns
     -------
     ndarray of the shape of `confusion`
-        Zero throughout where the gradient is flat, since every decision is then as good; the loss of argmax for an
-        output without a label under macro.
+        Zero everywhere if the gradient vanishes, since all decisions are then equally good; with "macro", the loss of
+        argmax for an output without labels.
+
+    See Also
+    --------
+    metricwise.WeightedRule : The rule of a loss.
+    metricwise.geometry.does_weighting_suffice : Whether one weighted rule is enough.
 
     Examples
     --------
@@ -86,7 +92,9 @@ def loss_from_gradient(
         losses = _unit_losses(slope, np.arange(len(slope)), sizes)
         return losses[0] if single else losses
     if confusion is None:
-        raise ValueError(f"{who}: confusion must be given with a metric; only a gradient goes without.")
+        raise ValueError(
+            f"{who}: confusion must be given with a metric, got None; it may be left out only with a gradient."
+        )
     tensor = read_tensor(confusion, who, "confusion")
     if (tensor < 0).any() or not tensor.any():
         raise ValueError(f"{who}: confusion must be non-negative and not all zero.")
@@ -102,7 +110,7 @@ def loss_from_gradient(
     grouping = objective.grouping
     slope = objective.gradient(grouping.pool(C))
     if not np.isfinite(slope).all():
-        raise ValueError(f"{who}: {resolved.name} has no finite gradient at this confusion; take it at another one.")
+        raise ValueError(f"{who}: {resolved.name} has no finite gradient at this confusion; use another one.")
     losses = _unit_losses(slope, grouping.group, grouping.n_classes)
     return losses[0] if single else losses
 

@@ -21,19 +21,23 @@ __all__ = ["Regret", "regret"]
 
 @dataclass(frozen=True, eq=False)
 class Regret:
-    """What a rule loses for want of the best one; ``float()`` of it is the regret.
+    """Regret of a rule with respect to the best one; ``float()`` returns the regret.
 
     Parameters
     ----------
     value : float
         The metric of the rule, under the true probabilities.
     best : float
-        The metric of the best rule found that knows the true probabilities.
+        The metric of the best rule found with the true probabilities.
     upper_bound : float or None
-        No rule is better than this, randomised ones included; None where nothing is known. Where the solver is exact
-        it equals `best`; else the true regret is between `regret` and ``upper_bound - value``.
+        Upper bound over all rules, including randomised ones; None if no bound is known. It equals `best` if the solver
+        is exact; otherwise the true regret is between `regret` and ``upper_bound - value``.
     best_rule : WeightedRule or MixtureRule
-        It takes the true probabilities.
+        The best rule, which takes the true probabilities.
+
+    See Also
+    --------
+    regret : Computes the regret.
     """
 
     value: float
@@ -68,31 +72,39 @@ def regret(
     """Compare a rule with the best one for known class probabilities.
 
     The rule decides by `proba`, which may be any estimate. Its confusion is the expected one under `eta`, the true
-    probabilities: nothing is drawn, and for a randomised rule its exact distribution counts. The best rule is found
-    with `eta` in the hand; for a concave metric it may be a mixture. This is the paper's psi-regret, with the rows
-    given as the distribution of x.
+    probabilities: nothing is drawn, and for a randomised rule its exact distribution is used. The best rule is
+    optimised with `eta`; for a concave metric it may be a mixture. This is the paper's psi-regret, with the given rows
+    as the distribution of x.
 
     Parameters
     ----------
     rule : WeightedRule or MixtureRule
+        The rule to compare.
     proba : array-like
-        What the rule decides by, in any shape that it predicts for.
+        Probabilities by which the rule decides, in any shape that its `predict` takes.
     eta : array-like
         True class probabilities of the same rows, in any such shape.
     metric : str, Metric or callable
+        The metric, as in :func:`metricwise.optimize`.
     average : {"micro", "macro", "instance"}, optional
-        Over outputs; micro unless the name of the metric fixes it or outputs have different classes. The population
-        value of instance-averaging is micro's.
+        Average over outputs; "micro" unless the name of the metric fixes it or the outputs have different classes. The
+        population value of "instance" is that of "micro".
     sample_weight : array-like of shape (N,), optional
+        Sample weights.
     output_weight : array-like of shape (M,), optional
+        Weights of the outputs in the average.
     zero_division : float, default=0.0
-        Value at 0/0 of a metric given by name.
+        Value at 0/0 of a metric that is given by name.
     pos_label : object, or list of M objects, optional
-        The positive class of a metric of one class, for all outputs or for each.
+        Label of the positive class of a metric of one class, for all outputs or for each.
 
     Returns
     -------
     Regret
+
+    See Also
+    --------
+    regret_bound : The paper's bound on the regret.
 
     Examples
     --------
@@ -115,7 +127,7 @@ def regret(
     reader = rule if isinstance(rule, WeightedRule) else rule.rules[0]
     estimate, truth = reader.read(proba, who), reader.read(eta, who)
     if estimate.n_rows != truth.n_rows:
-        raise ValueError(f"{who}: eta must have the rows of proba, {estimate.n_rows}, got {truth.n_rows}.")
+        raise ValueError(f"{who}: eta must have as many rows as proba, {estimate.n_rows}, got {truth.n_rows}.")
     resolved = resolve_for(
         metric,
         rule.classes,
