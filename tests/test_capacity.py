@@ -57,7 +57,7 @@ def test_without_room_dinkelbach_serves_and_says_so(monkeypatch, metric):
     whole = mw.optimize(eta, y, metric, confusion="expected", recalibrate=False)
     found = optimize_within(monkeypatch, 3, eta, y, metric, confusion="expected")
     assert found.optimized_value == pytest.approx(whole.optimized_value, abs=1e-9)  # both are optimal over all rules
-    assert "Not along all changes of decisions" in found.status
+    assert "Not exact: the best rule is among" in found.status
     assert "memory limit" in found.status
     if whole.upper_bound is not None:
         assert found.optimized_value - 1e-12 <= found.upper_bound <= whole.optimized_value + 1e-5
@@ -68,12 +68,12 @@ def test_any_metric_of_a_binary_output_without_room(monkeypatch):
     metric = mw.metrics.from_function(lambda C: C[0, 0] - C[1, 0] ** 2 + C[1, 1] * C[0, 1])
     found = optimize_within(monkeypatch, 3, eta[:, 1], y, metric, confusion="labels")
     assert found.value >= found.baseline
-    assert "Not along all changes of decisions" in found.status
+    assert "Not exact: the best rule is among" in found.status
 
 
 def test_a_solver_that_is_named_says_what_it_lacks(monkeypatch):
     eta, y = draw(9_000, 3, None, seed=3)
-    with pytest.raises(TooManyChangesError, match=r"3 can be held under the memory limit; raise it, or use a solver"):
+    with pytest.raises(TooManyChangesError, match=r"the memory limit allows only 3; raise it, or use a solver"):
         optimize_within(monkeypatch, 3, eta, y, "micro_f1", confusion="labels", solver="path")
 
 

@@ -28,7 +28,7 @@ def from_predictions(
     Parameters
     ----------
     true : integer ndarray of shape (N, M)
-        -1 where the label is missing.
+        True codes, -1 if the label is missing.
     predicted : integer ndarray of shape (N, M)
     n_classes : int
         K.
@@ -38,6 +38,11 @@ def from_predictions(
     -------
     ndarray of shape (M, K, K)
         Sums of weights.
+
+    See Also
+    --------
+    expected_confusion : Counts probabilities in place of labels.
+    normalize : Turn sums into shares.
 
     Examples
     --------
@@ -77,6 +82,18 @@ def expected_confusion(
     Returns
     -------
     ndarray of shape (M, K, D)
+
+    See Also
+    --------
+    from_predictions : Counts labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.confusion import expected_confusion
+    >>> from metricwise.inputs import read_proba
+    >>> expected_confusion(read_proba([[0.75, 0.25], [0.5, 0.5]]), np.array([[0], [1]])).tolist()
+    [[[0.75, 0.5], [0.25, 0.5]]]
     """
     n_decisions = proba.width if n_decisions is None else n_decisions
     out = np.zeros((proba.n_outputs, proba.width, n_decisions))
@@ -105,7 +122,7 @@ def from_distribution(
     Parameters
     ----------
     true : integer ndarray of shape (N, M)
-        -1 where the label is missing.
+        True codes, -1 if the label is missing.
     distribution : ndarray of shape (N, M, K)
         Probability with which a randomised rule predicts each class.
     sample_weight : ndarray of shape (N,), optional
@@ -113,6 +130,10 @@ def from_distribution(
     Returns
     -------
     ndarray of shape (M, K, K)
+
+    See Also
+    --------
+    from_predictions : For deterministic predictions.
 
     Examples
     --------
@@ -133,6 +154,19 @@ def from_distribution(
 
 def merge(*partial: FloatArray) -> FloatArray:
     """Add partial tensors of the same rule over disjoint rows.
+
+    Parameters
+    ----------
+    *partial : ndarray of shape (M, K, K)
+        Sums of weights.
+
+    Returns
+    -------
+    ndarray of shape (M, K, K)
+
+    See Also
+    --------
+    normalize : Turn sums into shares.
 
     Examples
     --------
@@ -159,6 +193,10 @@ def normalize(sums: ArrayLike) -> tuple[FloatArray, FloatArray]:
     weight : ndarray of shape (M,)
         n_m, the weight of the observed labels.
 
+    See Also
+    --------
+    pool : Micro-average of shares.
+
     Examples
     --------
     >>> from metricwise.confusion import normalize
@@ -172,20 +210,30 @@ def normalize(sums: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def pool(C: ArrayLike, weight: ArrayLike, output_weight: ArrayLike | None = None) -> FloatArray:
-    """Micro-average: one matrix for all outputs, each weighing by its observed labels.
+    """Pool the confusion matrices of all outputs (micro-average), weighted by their observed labels.
 
     Parameters
     ----------
     C : array-like of shape (M, K, K)
-        Shares.
+        Confusion matrices of shares.
     weight : array-like of shape (M,)
-        n_m.
+        Weight n_m of the observed labels of each output.
     output_weight : array-like of shape (M,), optional
-        alpha_m.
+        Weights alpha_m of the outputs.
 
     Returns
     -------
     ndarray of shape (K, K)
+
+    See Also
+    --------
+    normalize : Turn sums into shares.
+
+    Examples
+    --------
+    >>> from metricwise.confusion import pool
+    >>> pool([[[0.5, 0.0], [0.0, 0.5]], [[0.0, 0.5], [0.5, 0.0]]], [3, 1]).tolist()
+    [[0.375, 0.125], [0.125, 0.375]]
     """
     C, mass = np.asarray(C, dtype=np.float64), np.asarray(weight, dtype=np.float64)
     if output_weight is not None:

@@ -89,10 +89,10 @@ def _digits() -> Case:
     X, y = X[kept][:, ::5], y[kept].astype(str)
     counts = np.unique(y, return_counts=True)[1]
     return Case(
-        "Multiclass: handwritten digits, the higher the rarer",
-        f"{len(y)} images, {counts.max()} of the digit 0 down to {counts.min()} of the digit {counts.argmin()}, seen "
-        f"through {X.shape[1]} of their 64 pixels. Rare digits are easily sacrificed to accuracy; metrics that care "
-        "for each class alike do not forgive that.",
+        "Multiclass: handwritten digits, with higher digits rarer",
+        f"{len(y)} images, {counts.max()} of the digit 0 down to {counts.min()} of the digit "
+        f"{counts.argmin()}, with {X.shape[1]} of their 64 pixels. Accuracy easily sacrifices rare digits; "
+        "metrics that count every class equally penalise that.",
         X,
         y,
         _logistic(),
@@ -109,8 +109,8 @@ def _progression() -> Case:
     X, target = load_diabetes(return_X_y=True)
     return Case(
         "Ordinal: progression of diabetes in five grades",
-        f"{len(X)} patients; 35, 25, 20, 12 and 8 % of them have grade 0 to 4. Near misses cost less than far ones, so "
-        "that a grade in the middle can be the better guess though another one is more probable.",
+        f"{len(X)} patients; 35, 25, 20, 12 and 8 % of them have grade 0 to 4. Near misses cost less than far "
+        "ones, so a grade in the middle can be the better decision although another one is more probable.",
         X,
         np.digitize(target, np.quantile(target, [0.35, 0.6, 0.8, 0.92])),
         _logistic(),
@@ -126,9 +126,10 @@ def _blood() -> Case:
     labels = [grades[np.digitize(column, np.quantile(column, [0.2, 0.8]))] for column in serum.T]
     return Case(
         "Multioutput: six blood values, each low, normal or raised",
-        f"{len(X)} patients; age, sex, body mass, blood pressure and progression tell a little about each value. "
-        "Normal is nearly always most probable, so that argmax misses most of what one looks for. Here micro_f1 is "
-        "the F1 of finding the values that are not normal, pooled over the six; the others are means over the six.",
+        f"{len(X)} patients; age, sex, body mass, blood pressure and progression say a little about each "
+        "value. Normal is nearly always the most probable class, so argmax misses most abnormal values. Here "
+        "micro_f1 is the F1 of finding values that are not normal, pooled over the six; the other metrics are "
+        "means over the six.",
         np.column_stack([X[:, :4], target]),
         np.column_stack(labels),
         MultiOutputClassifier(_logistic()),
@@ -165,17 +166,17 @@ def main(n_splits: int = 10) -> None:
     start = time.perf_counter()
     print(f"metricwise {mw.__version__}: argmax against the rule that is optimal for the metric\n")
     _paragraph(
-        f"Each problem is split in half at random, {n_splits} times. One half fits a logistic regression and, on "
-        "out-of-fold probabilities, one rule per metric, by optimize(proba, y, metric) as it is: argmax where no gain "
-        "is in sight. The other half is held out. All scores are means over held-out halves. Accuracy is there for "
-        "comparison: argmax is its rule already."
+        f"Each problem is split in half at random, {n_splits} times. One half is used to fit a logistic "
+        "regression and, on out-of-fold probabilities, one rule per metric with optimize(proba, y, metric), "
+        "which keeps argmax if no gain is expected. The other half is held out. All scores are means over "
+        "held-out halves. Accuracy is shown for comparison: argmax is already its rule."
     )
     for number, case in enumerate(cases(), start=1):
         print(f"\n{number}. {case.title}\n{'-' * (len(case.title) + 3)}")
         _paragraph(case.about)
         results = compare(case, n_splits)
         print("\n" + table(results) + "\n")
-        print(f"The rule for {case.explain}, of the first split, in words:")
+        print(f"The rule for {case.explain} from the first split:")
         _quote(results[case.explain].rule.describe())
     print(f"\nDone in {time.perf_counter() - start:.0f} seconds.")
 
@@ -200,7 +201,7 @@ def _quote(text: str) -> None:
     for line in shown.splitlines():
         print(textwrap.fill(line, WIDTH, initial_indent="    | ", subsequent_indent="    |   "))
     if more:
-        print("    | ... and likewise for the other outputs.")
+        print("    | ... and similarly for the other outputs.")
 
 
 if __name__ == "__main__":

@@ -71,6 +71,14 @@ class Comparison:
     See Also
     --------
     metricwise.evaluate : Returns one for every metric.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> rule = mw.WeightedRule.from_thresholds(0.3)
+    >>> comparison = mw.evaluate(rule, [0.1, 0.2, 0.4, 0.6, 0.8], [0, 0, 1, 0, 1], "recall")["recall"]
+    >>> comparison.value.estimate, comparison.baseline.estimate
+    (1.0, 0.5)
     """
 
     value: Estimate

@@ -51,6 +51,18 @@ class TradeOffPoint:
         Value of the metric that is bounded.
     recorded : dict of str to float
         Values of the recorded metrics.
+
+    See Also
+    --------
+    TradeOff.choose : Return the best point within a bound.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> frontier = mw.trade_off([0.1, 0.3, 0.4, 0.8], [0, 1, 0, 1], "recall", "precision", n_points=5)
+    >>> point = frontier.choose(0.9)
+    >>> point.value, point.against
+    (0.5, 1.0)
     """
 
     rule: WeightedRule | MixtureRule

@@ -41,6 +41,10 @@ def diagonal_form(tensor: ArrayLike) -> tuple[FloatArray, FloatArray] | None:
     -------
     (diagonal, offset) : tuple of ndarray of shape (..., K), or None
 
+    See Also
+    --------
+    Loss : A loss with its structure.
+
     Examples
     --------
     >>> from metricwise.losses import diagonal_form
@@ -71,7 +75,7 @@ def diagonal_form(tensor: ArrayLike) -> tuple[FloatArray, FloatArray] | None:
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """The loss of a weighted rule, for one output or shared by all (leading size 1), or one per output (M).
+    """Loss of a weighted rule: for one output or shared by all (leading size 1), or one per output (M).
 
     Parameters
     ----------
@@ -79,6 +83,11 @@ class Loss:
         ``L[m, i, j]``; give this or `diagonal` and `offset`.
     diagonal, offset : ndarray of shape (1 or M, K), optional
         ``d_j`` and ``v_j``.
+
+    See Also
+    --------
+    diagonal_form : Find the diagonal form.
+    metricwise.WeightedRule : The rule of a loss.
 
     Examples
     --------

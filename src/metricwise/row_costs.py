@@ -39,6 +39,20 @@ class CostSolution(Solution):
     """A Solution whose rule takes the costs of the rows to decide: ``rule.predict(proba, cost=...)``.
 
     `value` and `baseline` are minus the mean cost.
+
+    See Also
+    --------
+    metricwise.CostRule : The rule.
+    metricwise.optimize : Returns it, with ``cost=``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> cost = np.array([[1.0, 10.0], [5.0, 1.0]])
+    >>> solution = mw.optimize([0.3, 0.3], [0, 1], "cost", cost=cost, recalibrate=False)
+    >>> solution.rule.predict([0.3, 0.3], cost=cost).tolist()
+    [1, 0]
     """
 
     rule: CostRule  # instead of a rule of one loss for all rows

@@ -41,8 +41,19 @@ class Probabilities:
     n_classes : ndarray of shape (M,), int
         K_m of each output.
     link : LinkArrays, optional
-        What is meant are the probabilities behind this link. Row passes apply it on the way, so that no recalibrated
-        copy of the blocks exists; :meth:`recalibrated` makes one, of as many rows as have been taken.
+        Recalibration that is applied to the blocks in every pass, so that no recalibrated copy exists;
+        :meth:`recalibrated` makes one.
+
+    See Also
+    --------
+    metricwise.inputs.read_proba : Read probabilities in any accepted shape.
+
+    Examples
+    --------
+    >>> from metricwise.inputs import read_proba
+    >>> proba = read_proba([[0.7, 0.3], [0.2, 0.8]])
+    >>> proba.n_rows, proba.n_outputs, proba.width
+    (2, 1, 2)
     """
 
     blocks: tuple[NDArray[Any], ...]
@@ -65,19 +76,19 @@ class Probabilities:
         return int(self.n_classes[0] if len(self.n_classes) == 1 else self.n_classes.max())
 
     def spans(self) -> Iterator[tuple[NDArray[Any], slice]]:
-        """Yield each array with the slice of outputs that it holds; not behind the link."""
+        """Yield each array with the slice of outputs that it holds, without the link."""
         start = 0
         for block in self.blocks:
             yield block, slice(start, start + block.shape[1])
             start += block.shape[1]
 
     def outputs(self, n_decisions: IntArray | None = None) -> Iterator[tuple[kernels.Block, slice]]:
-        """Yield each array as row passes take it, behind the link, with the slice of outputs that it holds.
+        """Yield each array as kernels take it, with the link, and the slice of outputs that it holds.
 
         Parameters
         ----------
         n_decisions : ndarray of shape (M,), int, optional
-            Decisions about each output, where there are more than classes.
+            Number of decisions about each output, if there are more than classes.
         """
         for array, span in self.spans():
             decisions = None if n_decisions is None else n_decisions[span]
@@ -87,7 +98,7 @@ class Probabilities:
             yield block, span
 
     def output(self, m: int) -> NDArray[Any]:
-        """Return output m alone, of shape (N, 1, K_b) or (N, 1); a recalibrated copy where there is a link."""
+        """Return output m alone, of shape (N, 1, K_b) or (N, 1); a recalibrated copy if there is a link."""
         for block, span in self.outputs():
             if m < span.stop:
                 one = block.part(slice(m - span.start, m - span.start + 1), block.width)
@@ -99,7 +110,7 @@ class Probabilities:
         return Probabilities(tuple(block[rows] for block in self.blocks), self.n_classes, self.link)
 
     def compact(self) -> Probabilities:
-        """Return all outputs in one array, a copy, where they have one shape; itself where they have not."""
+        """Return a copy with all outputs in one array if they have the same shape; otherwise itself."""
         if len(self.blocks) == 1 or len({block.shape[2:] for block in self.blocks}) > 1:
             return self
         return replace(self, blocks=(np.concatenate(self.blocks, axis=1),))
@@ -110,7 +121,7 @@ class Probabilities:
         return sum(block.size for block in self.blocks)
 
     def tiled(self, times: int, link: kernels.LinkArrays | None = None) -> Probabilities:
-        """Return all outputs so many times over, as copies, behind a link of all of them if there is one."""
+        """Return copies of all outputs, repeated a number of times, with a link for all of them if there is one."""
         plain = self.recalibrated()
         n_classes, m = np.tile(self.n_classes, times), self.n_outputs
         outputs = [slice(t * m, (t + 1) * m) for t in range(times)]
@@ -143,25 +154,25 @@ class Probabilities:
         return self.n_rows * self.n_outputs * self.width <= _CHUNK
 
     def chunks(self) -> Iterator[slice]:
-        """Yield slices of rows, few enough that a copy of what is in them is no second copy of the big array."""
+        """Yield slices of rows, short enough that copies of them are small."""
         step = max(1, _CHUNK // (self.n_outputs * self.width))
         for start in range(0, max(self.n_rows, 1), step):
             yield slice(start, start + step)
 
     def recalibrated(self) -> Probabilities:
-        """Return the probabilities behind the link as arrays of float64: what row passes see; itself without link."""
+        """Return the probabilities after the link as float64 arrays, as kernels see them; itself without a link."""
         if self.link is None:
             return self
         return Probabilities(tuple(kernels.recalibrate(block) for block, _ in self.outputs()), self.n_classes)
 
     def linked(self, link: kernels.LinkArrays) -> Probabilities:
-        """Return the probabilities behind a link without making them: row passes recalibrate them on the way."""
+        """Return a view of the probabilities after a link, which is applied in every pass."""
         return replace(self.recalibrated(), link=link)  # of two links one is applied here
 
     def behind(self, link: kernels.LinkArrays) -> Probabilities:
-        """Return the probabilities behind a link: of many rows a view, see :meth:`linked`.
+        """Return the probabilities after a link: a view if there are many rows, see :meth:`linked`.
 
-        Of fewer a copy is small, has the same bits, and serves every pass that comes.
+        For fewer rows, a copy is small, has the same bits, and serves all later passes.
         """
         linked = self.linked(link)
         return linked.recalibrated() if self.n_rows * self.n_outputs * self.width <= _COPIED else linked
@@ -169,29 +180,33 @@ class Probabilities:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows, in memory, with all that is known of each.
+    """Rows in memory, with all that is known about each.
 
     Parameters
     ----------
     proba : Probabilities
     codes : integer ndarray of shape (N, M), optional
-        True classes, -1 where the label is missing. None: nothing is known but the probabilities.
+        True classes, -1 if the label is missing. None: only the probabilities are known.
     weight : ndarray of shape (N,) or (R, N), optional
-        What a row counts for; of shape (R, N) in each of R resamples. Times `frequency`, where that is given.
+        Weight of each row, with shape (R, N) for R resamples; multiplied by `frequency` if given.
     mass : bool or float ndarray of shape (N, M), optional
-        What an entry counts for where probabilities are counted in the place of labels; None means all alike.
+        Weight of each entry if probabilities are counted in place of labels; None means equal weights.
     frequency : ndarray of shape (N,), optional
-        How many rows a row stands for, where the rows are a sample.
+        Number of rows that a row stands for, if the rows are a sample.
     group : integer ndarray of shape (N,), optional
         Code of the sensitive group that a row belongs to.
     cluster : integer ndarray of shape (N,), optional
-        Code of the rows that a row belongs together with: a resample keeps them all, or none. None: each by itself.
+        Code of the rows that belong together: a resample keeps all or none of them. None: every row is independent.
     repeats : ndarray of shape (N,), optional
-        How many independent rows a row is, where weights are frequencies; `frequency` counts it.
+        Number of independent rows that a row represents, if weights are frequencies; included in `frequency`.
     cost : ndarray of shape (N, K) or (N, K, D), optional
         Cost of each decision about a row.
     start : int, default=0
-        Position of the first row in its source; of rows that were picked out it means nothing.
+        Position of the first row in its source; meaningless for selected rows.
+
+    See Also
+    --------
+    Probabilities : The probabilities of the rows.
 
     Examples
     --------
@@ -248,7 +263,7 @@ class Rows:
         kept : bool ndarray of shape (R, N)
             Rows whose labels are there each time; the others are missing.
         link : LinkArrays, optional
-            Of R * M outputs, behind which the probabilities are put.
+            Link of R * M outputs, which is applied to the probabilities.
 
         Returns
         -------
@@ -302,7 +317,7 @@ class Rows:
         return entries, None if self.codes is None else self.codes[:, 0]
 
     def alike(self) -> bool:
-        """Whether any two of the rows are alike in what they begin and end with."""
+        """Whether any two rows agree in their first and last values."""
         return len(np.unique(kernels.row_keys(*self._ends))) < self.n_rows
 
     def low(self, stratum: NDArray[Any], below: KeyArray, seed: int) -> tuple[IntArray, KeyArray]:
@@ -329,7 +344,8 @@ class Rows:
         return number_copies(self.hashes(), None if self.weight is None or self.weight.ndim > 1 else self.weight)
 
     def copies(self) -> IntArray | None:
-        """Return codes (N,) of rows that are copies of one another; None where there are none, or it cannot be told.
+        """Return codes (N,) of rows that are copies of each other; None if there are none, or if it cannot be
+        determined.
 
         Rows of equal probabilities are copies if they all have equal labels as well, though as many rows that chance
         had given equal probabilities, as those of a tree's leaf, would have had different ones: ten in all, at least.
@@ -360,7 +376,7 @@ class Rows:
         return replace(self, proba=self.proba.of_outputs(outputs), codes=codes, mass=mass)
 
     def sampled(self, rows: IntArray | slice, frequency: FloatArray) -> Rows:
-        """Return some of the rows, each of which stands for so many of these."""
+        """Return some of the rows, each of which represents a number of these."""
         some = self.take(rows)
 
         def scaled(values: FloatArray | None) -> FloatArray:
@@ -369,7 +385,7 @@ class Rows:
         return replace(some, weight=scaled(some.weight), frequency=scaled(some.frequency))
 
     def behind(self, link: kernels.LinkArrays) -> Rows:
-        """Return the rows behind a link; see :meth:`Probabilities.behind`."""
+        """Return the rows after a link; see :meth:`Probabilities.behind`."""
         return replace(self, proba=self.proba.behind(link))
 
     def chunks(self) -> Iterator[Rows]:

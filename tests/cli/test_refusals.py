@@ -90,7 +90,7 @@ WRONG = {
     "evaluate three.json three.csv --metric accuracy": "--target",
     "evaluate three.json three.csv --target truth": "does not name the metric that it was fitted for; pass --metric",
     "evaluate three.json three.csv --target id --metric accuracy": "must hold only the classes",
-    "evaluate three.json three.csv --target truth --target id --metric accuracy": "each of the 1 outputs of the rule, got 2",
+    "evaluate three.json three.csv --target truth --target id --metric accuracy": "each of the 1 outputs of the rule",
     "compare three.json three.csv --target truth --metric accuracy": "give exactly one thing to compare the rule with",
     "compare three.json three.csv --target truth -m accuracy --threshold 0.5": "--threshold is only for two classes",
     "compare three.json three.csv --target truth -m accuracy --against binary.json": "--against must be a rule for",

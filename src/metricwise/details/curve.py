@@ -64,6 +64,15 @@ class Curve:
     See Also
     --------
     metricwise.displays.MetricCurveDisplay : Draw the curve.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
+    ...     recalibrate=False)
+    >>> curve = solution.details.curve
+    >>> curve.kind, curve.n_rows
+    ('threshold', 4)
     """
 
     kind: Literal["threshold", "step"]

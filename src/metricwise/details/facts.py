@@ -220,7 +220,7 @@ class Details:
         return self.recording({name: one for name, one in aims.items() if name != aim.name})
 
     def recording(self, aims: Mapping[str, Aim]) -> Details:
-        """Return the details with these aims, and no others, beside the first one."""
+        """Return the details with exactly these aims in addition to the first one."""
         return replace(self, problem=replace(self._rows, record=dict(aims)))
 
     @property

@@ -42,6 +42,19 @@ class Gains:
         to these rows, the intervals do not account for that.
     n_parts : int
         Number of all parts: if there are very many, only those that change most are listed.
+
+    See Also
+    --------
+    metricwise.displays.GainsDisplay : Draw the gains.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
+    ...     recalibrate=False)
+    >>> gains = solution.details.gains
+    >>> gains.by, gains.names
+    ('class', ('0', '1'))
     """
 
     by: str

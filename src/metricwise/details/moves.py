@@ -33,6 +33,18 @@ class Moves:
         Such rows where neither is true; on the diagonal are unchanged rows whose decision is wrong.
     expected : bool
         Whether probabilities were counted in place of labels.
+
+    See Also
+    --------
+    metricwise.displays.MovesDisplay : Draw the moves.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
+    ...     recalibrate=False)
+    >>> solution.details.moves.moved
+    0.25
     """
 
     gained: FloatArray

@@ -24,6 +24,17 @@ class Bins:
     ----------
     predicted, observed, weight : ndarray of shape (B,)
         Mean predicted probability, observed frequency, and weight of the rows of each non-empty bin.
+
+    See Also
+    --------
+    calibration_bins : Computes the bins.
+
+    Examples
+    --------
+    >>> from metricwise.details import calibration_bins
+    >>> bins = calibration_bins([0.1, 0.2, 0.7, 0.9], [0, 1, 1, 1], n_bins=2)
+    >>> round(bins.error, 3)
+    0.275
     """
 
     predicted: FloatArray
@@ -46,6 +57,18 @@ class Reliability:
         Bins of the raw probabilities: of class 1 for binary outputs, otherwise of every class against the rest, pooled.
     after : Bins or None
         Bins of the probabilities after the link; None if the rule has no link.
+
+    See Also
+    --------
+    metricwise.displays.ReliabilityDisplay : Draw the reliability diagram.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
+    ...     recalibrate=False)
+    >>> round(solution.details.reliability.before.error, 2)
+    0.3
     """
 
     before: Bins

@@ -17,6 +17,15 @@ class RowsDisplay(ABC):
     See Also
     --------
     metricwise.details.Details : The data that is drawn.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
+    ...     recalibrate=False)
+    >>> display = mw.displays.MetricCurveDisplay.from_solution(solution)
+    >>> isinstance(display, mw.displays.RowsDisplay)
+    True
     """
 
     figure_: Any

@@ -42,6 +42,14 @@ class Decomposition:
     See Also
     --------
     FeasibleSet.contains : Finds a decomposition.
+
+    Examples
+    --------
+    >>> from metricwise.geometry import FeasibleSet
+    >>> feasible = FeasibleSet.from_proba([[0.9, 0.1], [0.4, 0.6]])
+    >>> mixture = feasible.contains([[0.4, 0.25], [0.1, 0.25]]).decomposition
+    >>> mixture.weights.shape, mixture.n_rules
+    ((1, 3), 3)
     """
 
     losses: tuple[Loss, ...]
@@ -81,6 +89,13 @@ class Membership:
     See Also
     --------
     FeasibleSet.contains : Decides membership.
+
+    Examples
+    --------
+    >>> from metricwise.geometry import FeasibleSet
+    >>> feasible = FeasibleSet.from_proba([[0.9, 0.1], [0.4, 0.6]])
+    >>> bool(feasible.contains([[0.65, 0.0], [0.0, 0.35]]))
+    False
     """
 
     inside: bool
@@ -114,6 +129,14 @@ class Exit:
     See Also
     --------
     FeasibleSet.exit : Follows a ray.
+
+    Examples
+    --------
+    >>> from metricwise.geometry import FeasibleSet
+    >>> feasible = FeasibleSet.from_proba([[0.9, 0.1], [0.4, 0.6]])
+    >>> end = feasible.exit([[0.325, 0.325], [0.175, 0.175]], [[1.0, -1.0], [-1.0, 1.0]])
+    >>> round(end.length, 6)
+    0.125
     """
 
     length: float

@@ -62,6 +62,14 @@ class Weighting:
     See Also
     --------
     does_weighting_suffice : Answers the question.
+
+    Examples
+    --------
+    >>> from metricwise.geometry import FeasibleSet, does_weighting_suffice
+    >>> feasible = FeasibleSet.from_proba([[0.9, 0.1], [0.4, 0.6]])
+    >>> answer = does_weighting_suffice("accuracy", feasible)
+    >>> answer.verdict, bool(answer)
+    ('weighted', True)
     """
 
     verdict: Verdict

@@ -89,6 +89,17 @@ def read_proba(
     Returns
     -------
     Probabilities
+
+    See Also
+    --------
+    metricwise.rows.Probabilities : The result.
+
+    Examples
+    --------
+    >>> from metricwise.inputs import read_proba
+    >>> proba = read_proba([[0.7, 0.2, 0.1], [0.2, 0.2, 0.6]])
+    >>> proba.n_rows, proba.n_classes.tolist()
+    (2, [3])
     """
     refuse_lazy(proba, "proba", who)
     if hasattr(proba, "tocsr"):

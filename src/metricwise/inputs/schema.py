@@ -40,6 +40,10 @@ class Schema:
         Number of sensitive groups, if the rows of each are treated as separate outputs: all outputs then occur once per
         group.
 
+    See Also
+    --------
+    metricwise.WeightedRule : A rule for such outputs and classes.
+
     Examples
     --------
     >>> from metricwise.inputs import Schema
@@ -98,7 +102,7 @@ class Schema:
 
     @property
     def decisions(self) -> tuple[NDArray[Any], ...]:
-        """Label of each decision about each output: its classes, and that of an abstention behind them."""
+        """Label of each decision about each output: its classes, followed by that of an abstention."""
         if self.abstain_label is None:
             return self.classes
         made = {id(own): with_label(own, self.abstain_label) for own in self.classes}

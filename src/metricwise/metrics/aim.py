@@ -27,27 +27,32 @@ Classes = Sequence[Sequence[Any] | NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """A metric, how it is averaged over outputs, and what the outputs weigh.
+    """A metric, its average over outputs, and the weights of the outputs.
 
     Parameters
     ----------
     metric : Metric
-        Of one confusion matrix; not bound.
+        The metric of one confusion matrix, not bound.
     average : {"micro", "macro", "instance"}
+        The average over outputs.
     output_weight : ndarray of shape (M,)
-        alpha_m.
+        Weights alpha_m of the outputs.
     support_weighted : bool, default=False
-        Whether outputs weigh by their share of positives too, as scikit-learn's "weighted" does on multilabel targets.
+        Whether outputs are also weighted by their share of positives, as by scikit-learn's "weighted" for multilabel
+        targets.
     positive : ndarray of shape (M,), optional
-        Where they weigh so, the positive class of each output, for metrics that have none of their own; the last of
-        two by default.
+        If so, the positive class of each output, for metrics that do not name one; by default, the last of two.
     name : str, default=""
-        What the user called it.
+        The name that the user gave.
     parts, loss : ndarray of shape (M,), int, optional
         Which outputs are parts of one, and which follow one loss; see
         :func:`metricwise.metrics.averages.group_outputs`.
     least : bool, default=False
         Whether the value is the least of those that are averaged, instead of their mean.
+
+    See Also
+    --------
+    metricwise.metrics.resolve : Find the metric and the average of a name.
 
     Examples
     --------
@@ -84,9 +89,10 @@ class Aim:
         )
 
     def tiled(self, n_outputs: int, times: int) -> Aim:
-        """Return the aim for all of M outputs, so many times over: what each M of them have in common is their own.
+        """Return the aim for all of M outputs, repeated a number of times; outputs are pooled within each repetition
+        only.
 
-        Every time counts alike, and for itself: the value is the mean over the times.
+        Every repetition counts equally: the value is the mean over them.
         """
         outputs = np.tile(np.arange(n_outputs), times)
         if self.average == "macro":
@@ -152,7 +158,7 @@ class Aim:
         frozen : ndarray of shape (M,), bool, optional
             Outputs that keep argmax.
         pad : callable, optional
-            From the grouping to the confusion (G, K, K) that every rule has beside its own.
+            Function from the grouping to the confusion (G, K, K) that is added to that of every rule.
 
         Returns
         -------

@@ -79,6 +79,19 @@ class Metric:
         Whether a value requires a call of a user's function, so that solvers should evaluate few.
     whole_rows : bool
         Whether it is a function of whole rows, and so can be evaluated with labels only.
+
+    See Also
+    --------
+    from_function : Make a metric from a function of the confusion matrix.
+    Linear : A linear metric.
+    FractionalLinear : A ratio of linear functions.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> metric = mw.metrics.FBeta(beta=2.0)
+    >>> metric.score([0, 1, 1, 0], [0, 1, 0, 0]), metric.range
+    (0.5555555555555556, (0.0, 1.0))
     """
 
     name: ClassVar[str] = "metric"
@@ -152,43 +165,44 @@ class Metric:
         )
 
     def price(self, A: FloatArray, cost: float) -> FloatArray:
-        """Return what an undecided row of each class is worth, (..., K), at a cost, for a linear metric <A, C>.
+        """Return the value of an undecided row of each class, (..., K), at a cost, for a linear metric <A, C>.
 
-        As good as the best decision about it at 0, as bad as the worst one at 1.
+        A cost of 0 is as good as the best decision about the row, a cost of 1 as bad as the worst one.
         """
         best, worst = A.max(axis=-1), A.min(axis=-1)
         return np.asarray(best - cost * (best - worst))
 
     @property
     def priced(self) -> bool:
-        """Whether the metric itself says what an undecided row is worth."""
+        """Whether the metric itself defines the value of an undecided row."""
         return False
 
     def of_rows(self, total: ArrayLike) -> Metric:
-        """Return the metric of confusions that stand for so many rows, one number or one for each matrix of a stack."""
+        """Return the metric of confusions of a given number of rows, one number or one for each matrix of a stack."""
         return self
 
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        """Return where the classes that the metric names stand among these labels; pooled outputs must agree on them.
+        """Return the positions of the classes that the metric names among these labels; pooled outputs must agree on
+        them.
 
-        A class that is not there, and one that nobody has named, is refused.
+        A class that is missing, or that has not been named, raises an error.
         """
         return ()
 
     def check_order(self, classes: Sequence[Any]) -> None:
-        """Refuse labels in an order that nobody has given, where the metric goes by it."""
+        """Raise an error if the metric depends on the order of the labels and no order is known."""
 
     @property
     def wants_positive(self) -> bool:
-        """Whether the metric is of one class, and does not say which."""
+        """Whether the metric is that of one class, without naming it."""
         return False
 
     def with_positive(self, label: Any) -> Metric:
-        """Return the metric of this positive class; one that has none, or names one already, refuses."""
+        """Return the metric with this positive class; an error if it has none, or already names one."""
         raise ValueError(f"{type(self).__name__}: {self.name!r} has no positive class; leave pos_label out.")
 
     def of_output(self, output: int) -> Metric:
-        """Return the metric of one of several outputs: the same, unless they were given one each."""
+        """Return the metric of one of several outputs: the same, unless each output has its own."""
         return self
 
     def of_outputs(self, outputs: Sequence[int]) -> Metric:
@@ -197,7 +211,7 @@ class Metric:
 
     @property
     def each(self) -> tuple[Metric, ...]:
-        """The metrics of several outputs, each once: itself alone, unless they were given one each."""
+        """The distinct metrics of several outputs: only itself, unless each output has its own."""
         return (self,)
 
     def value(self, confusion: ArrayLike) -> FloatArray:
@@ -211,7 +225,8 @@ class Metric:
         return self.bind(confusion.sum(axis=-1)).gradient(confusion)
 
     def summary(self, confusion: FloatArray) -> FloatArray:
-        """Return what a bound metric looks at, linear functions of C, of shape (..., D); every cell, if need be."""
+        """Return the linear functions of C on which a bound metric depends, of shape (..., D); by default, all
+        cells."""
         return confusion.reshape(*confusion.shape[:-2], -1)
 
     def value_at(self, summary: FloatArray) -> FloatArray:
@@ -296,6 +311,11 @@ class Linear(Metric):
     limits : (float, float), optional
         The range, if it is known to be narrower than that of the entries of A.
 
+    See Also
+    --------
+    Cost : Minus the mean cost.
+    FractionalLinear : A ratio of linear functions.
+
     Examples
     --------
     >>> import metricwise as mw
@@ -358,6 +378,11 @@ class FractionalLinear(Metric):
         is checked when the class priors are known.
     limits : (float, float), optional
         The range, if it is known.
+
+    See Also
+    --------
+    Linear : A linear metric.
+    from_function : Any function of the confusion matrix.
 
     Examples
     --------
@@ -426,12 +451,12 @@ class FractionalLinear(Metric):
         return self
 
     def ratio(self, numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-        """Return numerator / denominator, and the stated value where the denominator is empty."""
+        """Return numerator / denominator, or the value at 0/0 if the denominator vanishes."""
         return quotient(numerator, denominator, self.scale, self.zero_division)
 
     @cached_property
     def scale(self) -> float:
-        """The largest entry of B in absolute value, beside which a denominator is empty or not."""
+        """The largest absolute entry of B, relative to which a denominator counts as zero."""
         return float(np.abs(self.B).max())
 
     def value(self, confusion: ArrayLike) -> FloatArray:
@@ -462,6 +487,19 @@ class Increasing(Metric):
         Applied to arrays of values of `base`.
     limits : (float, float)
         The range of the transformed value.
+
+    See Also
+    --------
+    Polynomial : An increasing transform of accuracy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> accuracy = mw.metrics.Accuracy().bind([0.5, 0.5])
+    >>> cubed = mw.metrics.Increasing(accuracy, lambda a: a**3, lambda a: 3 * a**2, (0.0, 1.0))
+    >>> float(cubed.value(np.array([[0.25, 0.25], [0.25, 0.25]])))
+    0.125
     """
 
     base: Metric
@@ -486,7 +524,25 @@ class Increasing(Metric):
 
 @dataclass(frozen=True, eq=False)
 class FromFunction(Metric):
-    """A metric given as a callable f(C) of one (K, K) matrix; see :func:`from_function`."""
+    """A metric given as a callable f(C) of one (K, K) matrix; made by :func:`from_function`.
+
+    Parameters
+    ----------
+    function, derivative, is_concave, limits
+        The `function`, `gradient`, `concave` and `range` of :func:`from_function`.
+    step : float, default=1e-6
+        Step of finite differences.
+
+    See Also
+    --------
+    from_function : Make a metric from a function.
+
+    Examples
+    --------
+    >>> from metricwise.metrics import from_function
+    >>> from_function(lambda C: C[0, 0] * C[1, 1], range=(0.0, 0.25)).name
+    'function'
+    """
 
     function: Callable[[FloatArray], float]
     derivative: Callable[[FloatArray], ArrayLike] | None = None
@@ -588,6 +644,11 @@ def from_function(
     Returns
     -------
     FromFunction
+
+    See Also
+    --------
+    Linear : For a linear function of the confusion matrix, which is maximised exactly.
+    FractionalLinear : For a ratio of linear functions, which is maximised exactly.
 
     Examples
     --------

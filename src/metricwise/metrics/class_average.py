@@ -42,6 +42,11 @@ class ClassAverage(Metric):
     class_weight : array-like of shape (K,) or dict, optional
         Further weights by position, or by label (1 for a label that is not in the dict). Not for "micro".
 
+    See Also
+    --------
+    FBeta : F-measure of one class.
+    metric_names : Names such as "macro_f1" for common averages.
+
     References
     ----------
     .. [1] Lewis (1991), "Evaluating Text Categorization", HLT.

@@ -84,6 +84,12 @@ class Accuracy(_HitsOnly):
 
     Range [0, 1]. It has no 0/0.
 
+    See Also
+    --------
+    BalancedAccuracy : Mean recall of the classes.
+    WeightedAccuracy : Accuracy with a weight per class.
+    sklearn.metrics.accuracy_score : The metric of labels.
+
     Examples
     --------
     >>> import metricwise as mw
@@ -107,6 +113,11 @@ class WeightedAccuracy(_HitsOnly):
     ----------
     class_weight : array-like of shape (K,) or dict
         Weights w by position, or by label (1 for a label that is not in the dict).
+
+    See Also
+    --------
+    Accuracy : All classes with weight 1.
+    Cost : A cost for each pair of true and predicted class.
 
     Examples
     --------
@@ -223,6 +234,11 @@ class Ordinal(_OnScale):
         The classes from one end of the scale to the other. None orders numbers and dates by value and other labels as
         in `classes`; text labels without an order raise an error.
 
+    See Also
+    --------
+    SquaredOrdinal : Closeness by squared distances.
+    Kappa : Agreement corrected for chance, with linear or quadratic weights.
+
     References
     ----------
     .. [1] Narasimhan, Ramaswamy, Saha, Agarwal (2015), "Consistent Multiclass Algorithms for Complex Performance
@@ -262,6 +278,11 @@ class SquaredOrdinal(_OnScale):
         The classes from one end of the scale to the other. None orders numbers and dates by value and other labels as
         in `classes`; text labels without an order raise an error.
 
+    See Also
+    --------
+    Ordinal : Closeness by absolute distances.
+    Kappa : Agreement corrected for chance, with linear or quadratic weights.
+
     References
     ----------
     .. [1] Baccianella, Esuli, Sebastiani (2009), "Evaluation Measures for Ordinal Regression", ISDA.
@@ -299,6 +320,11 @@ class Cost(_LinearMetric):
     cost : array-like of shape (K, K) or (K, K + 1)
         Cost of predicting class j (column) if class i (row) is true. Negative entries are gains. An additional last
         column is the cost of abstaining, for ``abstain=True`` in :func:`metricwise.optimize`.
+
+    See Also
+    --------
+    Linear : Values instead of costs.
+    metricwise.optimize : Takes ``cost=`` for costs per row.
 
     References
     ----------
@@ -367,6 +393,12 @@ class BalancedAccuracy(_HitsOnly):
     adjusted : bool, default=False
         Whether to shift and scale the value so that random guessing scores 0 and perfect predictions 1.
 
+    See Also
+    --------
+    GMean : Geometric mean of the recalls.
+    MinRecall : The smallest recall.
+    sklearn.metrics.balanced_accuracy_score : The metric of labels.
+
     References
     ----------
     .. [1] Brodersen, Ong, Stephan, Buhmann (2010), "The Balanced Accuracy and Its Posterior Distribution", ICPR.
@@ -426,6 +458,12 @@ class Recall(ClassRatio):
     zero_division : float, default=0.0
         The value at 0/0.
 
+    See Also
+    --------
+    Precision : Share of right decisions among predictions of the class.
+    FBeta : Combines precision and recall.
+    sklearn.metrics.recall_score : The metric of labels.
+
     References
     ----------
     .. [1] van Rijsbergen (1979), "Information Retrieval".
@@ -466,6 +504,11 @@ class Specificity(ClassRatio):
         False and True.
     zero_division : float, default=0.0
         The value at 0/0.
+
+    See Also
+    --------
+    Recall : The same for rows of the class.
+    FalsePositiveRate : One minus the specificity.
 
     References
     ----------
@@ -508,6 +551,10 @@ class FalsePositiveRate(ClassRatio):
     zero_division : float, default=0.0
         The value at 0/0.
 
+    See Also
+    --------
+    Specificity : One minus the false positive rate.
+
     References
     ----------
     .. [1] Fawcett (2006), "An introduction to ROC analysis", Pattern Recognition Letters.
@@ -546,6 +593,10 @@ class PredictedShare(ClassRatio):
         False and True.
     zero_division : float, default=0.0
         The value at 0/0, if there are no rows.
+
+    See Also
+    --------
+    metricwise.near_prior : Keep the predicted share near the class prior.
 
     References
     ----------

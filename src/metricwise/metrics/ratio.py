@@ -53,6 +53,13 @@ class FBeta(ClassRatio):
     zero_division : float, default=0.0
         The value at 0/0.
 
+    See Also
+    --------
+    Precision : Precision alone.
+    Recall : Recall alone.
+    ClassAverage : Average over classes, such as macro-F1.
+    sklearn.metrics.fbeta_score : The metric of labels.
+
     References
     ----------
     .. [1] van Rijsbergen (1979), "Information Retrieval".
@@ -98,6 +105,11 @@ class Jaccard(ClassRatio):
     zero_division : float, default=0.0
         The value at 0/0.
 
+    See Also
+    --------
+    FBeta : F-measure of a class.
+    sklearn.metrics.jaccard_score : The metric of labels.
+
     References
     ----------
     .. [1] Jaccard (1901), "Étude comparative de la distribution florale dans une portion des Alpes et du Jura".
@@ -129,6 +141,12 @@ class Precision(ClassRatio):
         False and True.
     zero_division : float, default=0.0
         The value at 0/0.
+
+    See Also
+    --------
+    Recall : Share of the rows of the class that are found.
+    FBeta : Combines precision and recall.
+    sklearn.metrics.precision_score : The metric of labels.
 
     References
     ----------
@@ -171,6 +189,11 @@ class MicroF1(Metric):
         The negative class by label.
     zero_division : float, default=0.0
         The value at 0/0.
+
+    See Also
+    --------
+    FBeta : F-measure of one class.
+    sklearn.metrics.f1_score : The metric of labels.
 
     References
     ----------
@@ -249,6 +272,11 @@ class Kappa(Metric):
     order : sequence of K labels, optional
         The classes from one end of the scale to the other, for "linear" and "quadratic". None orders numbers and dates
         by value and other labels as in `classes`; text labels without an order raise an error.
+
+    See Also
+    --------
+    SquaredOrdinal : Closeness on an ordered scale.
+    sklearn.metrics.cohen_kappa_score : The metric of labels.
 
     References
     ----------

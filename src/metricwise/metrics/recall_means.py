@@ -129,6 +129,11 @@ class GMean(RecallMean):
     Range [0, 1]. Classes without rows are left out. The gradient at a recall below 1e-9 is that at 1e-9: finite, and
     pointing towards the class that is never hit.
 
+    See Also
+    --------
+    HMean : Harmonic mean of the recalls.
+    BalancedAccuracy : Arithmetic mean of the recalls.
+
     References
     ----------
     .. [1] Kubat, Matwin (1997), "Addressing the Curse of Imbalanced Training Sets: One-Sided Selection", ICML.
@@ -160,6 +165,11 @@ class HMean(RecallMean):
     Range [0, 1]; 0 if a recall is 0. Classes without rows are left out. The gradient at a recall below 1e-9 is that at
     1e-9.
 
+    See Also
+    --------
+    GMean : Geometric mean of the recalls.
+    BalancedAccuracy : Arithmetic mean of the recalls.
+
     References
     ----------
     .. [1] Kennedy, Mac Namee, Delany (2009), "Learning without Default: A Study of One-Class Classification and the
@@ -190,6 +200,11 @@ class QMean(RecallMean):
 
     Range [0, 1]. Classes without rows are left out. At perfect recall, the only point without a gradient, 0 is returned
     (a supergradient, as this is the maximum).
+
+    See Also
+    --------
+    GMean : Geometric mean of the recalls.
+    BalancedAccuracy : Arithmetic mean of the recalls.
 
     References
     ----------
@@ -247,6 +262,19 @@ class MinimumOfLinear(LeastPart):
         The linear functions; leading axes are those of stacked priors.
     limits : (float, float)
         The range.
+
+    See Also
+    --------
+    Minimum : The smallest of several linear metrics.
+    MinRecall : The smallest recall.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.metrics import MinimumOfLinear
+    >>> recalls = np.array([[[2.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 2.0]]])  # with equal class priors
+    >>> float(MinimumOfLinear(recalls, (0.0, 1.0)).value(np.array([[0.5, 0.0], [0.2, 0.3]])))
+    0.6
     """
 
     parts: FloatArray
@@ -307,6 +335,11 @@ class MinRecall(Metric):
 
     Range [0, 1]. Classes without rows are left out. Not smooth: the gradient is that of the worst class.
 
+    See Also
+    --------
+    Minimum : The smallest of any linear metrics.
+    GMean : Geometric mean of the recalls.
+
     References
     ----------
     .. [1] Poor (1994), "An Introduction to Signal Detection and Estimation".
@@ -356,6 +389,11 @@ class Minimum(Metric):
     ----------
     metrics : sequence of Metric
         Each must be linear once bound to the priors.
+
+    See Also
+    --------
+    MinRecall : The smallest recall.
+    metricwise.worst_group : The smallest value over sensitive groups.
 
     Examples
     --------

@@ -136,6 +136,11 @@ def metric_names() -> list[str]:
     -------
     list of str
 
+    See Also
+    --------
+    scorer_names : Names of scikit-learn that are accepted.
+    get_metric : Return the metric of a name.
+
     Examples
     --------
     >>> import metricwise as mw
@@ -209,6 +214,11 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
     Returns
     -------
     Metric
+
+    See Also
+    --------
+    metric_names : All names.
+    resolve : Also accepts scikit-learn's names, scorers and functions.
 
     Examples
     --------

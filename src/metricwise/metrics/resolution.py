@@ -118,6 +118,17 @@ class Resolved:
         Whether this name fixes the average.
     average_given : bool
         Whether the user or the name gave the average; otherwise it is "micro" if outputs have the same classes.
+
+    See Also
+    --------
+    resolve : Returns it.
+
+    Examples
+    --------
+    >>> from metricwise.metrics import resolve
+    >>> resolved = resolve("f1_macro", "multilabel")
+    >>> resolved.name, resolved.average, resolved.fixed
+    ('f1_macro', 'macro', True)
     """
 
     metric: Metric
@@ -143,7 +154,23 @@ def target_kind(n_classes: int, several: bool) -> str:
 
 
 def scorer_names() -> list[str]:
-    """Return the scikit-learn scorer names that are accepted, for at least one kind of target."""
+    """Return the scikit-learn scorer names that are accepted, for at least one kind of target.
+
+    Returns
+    -------
+    list of str
+
+    See Also
+    --------
+    metric_names : Names of all metrics.
+    resolve : Find what a name means.
+
+    Examples
+    --------
+    >>> from metricwise.metrics import scorer_names
+    >>> "f1_macro" in scorer_names(), "roc_auc" in scorer_names()
+    (True, False)
+    """
     suffixed = [f"{base}_{suffix}" for base in _OF_ONE_CLASS for suffix in _OVER_OUTPUTS]
     return sorted(["accuracy", "balanced_accuracy", *_OF_ONE_CLASS, *suffixed, *_ALIASES])
 
@@ -184,6 +211,11 @@ def resolve(
     ------
     ValueError
         If the name is unknown, is not a function of the confusion matrix, or does not fit the kind or the average.
+
+    See Also
+    --------
+    get_metric : Return the metric of a name.
+    scorer_names : Names of scikit-learn that are accepted.
 
     Examples
     --------

@@ -30,6 +30,11 @@ class MCC(Metric):
     Range [-1, 1]. At 0/0 (one class occurs, or one is predicted) the value is 0; the gradient there is that of nearly
     constant predictions, so that a solver can leave.
 
+    See Also
+    --------
+    Kappa : Agreement corrected for chance.
+    sklearn.metrics.matthews_corrcoef : The metric of labels.
+
     References
     ----------
     .. [1] Matthews (1975), "Comparison of the Predicted and Observed Secondary Structure of T4 Phage Lysozyme".
@@ -119,6 +124,11 @@ class FowlkesMallows(OneVsRest):
         False and True.
     zero_division : float, default=0.0
         The value at 0/0.
+
+    See Also
+    --------
+    FBeta : Harmonic instead of geometric mean.
+    GMean : Geometric mean of the recalls.
 
     References
     ----------

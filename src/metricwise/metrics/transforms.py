@@ -20,7 +20,7 @@ _FLOOR = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Polynomial(Metric):
-    """Power of the headroom below an error, ``max(0, max_error - E)^gamma`` with ``E = 1 - sum_i C[i, i]``.
+    """Power of the distance to a maximal error, ``max(0, max_error - E)^gamma`` with ``E = 1 - sum_i C[i, i]``.
 
     Range [max(0, max_error - 1)^gamma, max_error^gamma]. It has no 0/0. (The paper prints ``(1 - diag C)^gamma``,
     which is the error itself.)
@@ -28,9 +28,14 @@ class Polynomial(Metric):
     Parameters
     ----------
     gamma : float, default=2.0
-        The power, above 0.
+        The exponent, which must be positive.
     max_error : float, default=1.0
-        The error at which the score reaches 0, above 0.
+        The error at which the score reaches 0, which must be positive.
+
+    See Also
+    --------
+    Decathlon : The same with gamma = 2.
+    Increasing : Any increasing transform.
 
     References
     ----------
@@ -86,8 +91,19 @@ class Polynomial(Metric):
 class Decathlon(Polynomial):
     """Score of one domain of the Visual Decathlon, up to its scale: :class:`Polynomial` with gamma = 2.
 
-    The challenge gives 1000 points for no error, ``1000 / max_error**2`` times this, and sums over domains: here, the
-    macro-average over outputs. Range and 0/0 as for :class:`Polynomial`.
+    The challenge awards 1000 points for no error, ``1000 / max_error**2`` times this score, and sums over domains,
+    which corresponds to the macro-average over outputs. Range and 0/0 as for :class:`Polynomial`.
+
+    Parameters
+    ----------
+    gamma : float, default=2.0
+        The exponent.
+    max_error : float, default=1.0
+        As in :class:`Polynomial`.
+
+    See Also
+    --------
+    Polynomial : Any power.
 
     References
     ----------

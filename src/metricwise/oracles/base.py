@@ -31,11 +31,15 @@ class Line:
     share : ndarray of shape (M,)
         Weight of each output within its group.
     constant, slope : Loss
-        Of one structure, with the losses of all G groups.
+        Losses of one structure, for all G groups.
     functionals : ndarray of shape (G, 2, K, K)
         Two linear functionals F: ``sum_m share_m <F, C[m]>`` over the outputs of each group is followed.
     vanishing : ndarray of shape (G, 2), bool, optional
-        Functionals that are 0 once g is large enough, and must be so exactly for a 0/0 to be one.
+        Functionals that vanish for large g, and must be exactly 0 there so that 0/0 is recognised.
+
+    See Also
+    --------
+    Walk : The result of following a line.
     """
 
     group: IntArray
@@ -85,8 +89,9 @@ class TooManyChangesError(RuntimeError):
     def __init__(self, n_changes: int, capacity: int) -> None:
         self.n_changes, self.capacity = n_changes, capacity
         super().__init__(
-            f"{n_changes:,} changes of decisions may hold the best rule, and {capacity:,} can be held under the memory "
-            "limit; raise it, or use a solver that walks along no line, such as 'dinkelbach' for ratios."
+            f"the best rule is among {n_changes:,} changes of decisions, and the memory limit allows only "
+            f"{capacity:,}; raise it, or use a solver that does not follow a line of losses, such as "
+            "'dinkelbach' for ratios."
         )
 
     def __reduce__(self) -> tuple[type[TooManyChangesError], tuple[int, int]]:
@@ -96,8 +101,8 @@ class TooManyChangesError(RuntimeError):
     def words(self) -> str:
         """What became of it, for a status."""
         return (
-            f"Not along all changes of decisions: {self.n_changes:,} may hold the best rule, and {self.capacity:,} can "
-            "be held under the memory limit."
+            f"Not exact: the best rule is among {self.n_changes:,} changes of decisions, and the memory limit "
+            f"allows only {self.capacity:,}; raise it for an exact search."
         )
 
 
@@ -165,18 +170,22 @@ class Score(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """The two functionals of a line wherever they may be best.
+    """The two functionals along a line, wherever they may be best.
 
-    Between changes nothing changes, so a walk is a list of open intervals of g with the values on each.
+    They are piecewise constant, so a walk is a list of open intervals of g with the values on each.
 
     Parameters
     ----------
     group : ndarray of shape (T,), int
-        The group that an interval is of; every group has one at least.
+        The group of each interval; every group has at least one.
     lower, upper : ndarray of shape (T,)
-        Ends of the intervals, -inf and inf among them.
+        Ends of the intervals, including -inf and inf.
     values : ndarray of shape (T, 2)
         The functionals on each interval.
+
+    See Also
+    --------
+    Line : The line that is followed.
     """
 
     group: IntArray
@@ -250,24 +259,28 @@ def highest(values: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
 
 
 class Oracle(Protocol):
-    """What solvers may ask of the data.
+    """The interface of an oracle: everything that solvers may ask of the data.
 
     Attributes
     ----------
     n_rows : int
         N.
     n_classes : ndarray of shape (M,), int
-        K_m of each output; decisions that are no class, such as to abstain, are classes here that no row is of.
+        K_m of each output; decisions that are not classes, such as abstaining, count as classes without rows.
     weight : ndarray of shape (M,)
         n_m, the weight of the observed labels of each output.
     priors : ndarray of shape (M, K)
         Class priors as this oracle counts them.
     certified : bool
-        Whether ``confusions`` truly minimises <L, C> over all rules, so that bounds made with it are certificates.
-        True where probabilities are counted, False where labels are.
+        Whether ``confusions`` truly minimises <L, C> over all rules, so that bounds made with it are certificates. True
+        if probabilities are counted, False if labels are.
     entries_read : int
         Entries (a row and an output each) that have been read so far, for this oracle or a sample of it; N * M of them
         are one pass.
+
+    See Also
+    --------
+    Counts : The oracle over any source.
     """
 
     @property
@@ -295,14 +308,14 @@ class Oracle(Protocol):
         ----------
         losses : sequence of R Loss
         linked : bool, default=True
-            False: decided by the probabilities before any link, as plain argmax is.
+            Whether decisions are based on the probabilities after the link; False for plain argmax.
         """
         ...
 
     def shares(self, losses: Sequence[Loss]) -> FloatArray:
-        """Return hits (the diagonals) and predicted shares (the column sums) of those tensors alone, (R, M, 2, K).
+        """Return only the hits (diagonals) and predicted shares (column sums) of these tensors, (R, M, 2, K).
 
-        With very many classes that is far less to count, and to hold.
+        With very many classes, this is far less to count and to store.
         """
         ...
 
@@ -313,7 +326,7 @@ class Oracle(Protocol):
         ----------
         line : Line
         tol : float
-            Changes closer than this, relative to 1 or their size, count as one.
+            Changes closer than this, relative to the larger of 1 and their size, count as one.
         score : Score, optional
             What is to be as large as possible: intervals that provably do not have the largest value of their group
             may be left out, which saves the sorting of all changes. None: all intervals are listed.
@@ -325,8 +338,9 @@ class Oracle(Protocol):
         ...
 
     def sample(self, n_rows: int) -> Oracle:
-        """Return the oracle of about so many of the rows, stratified by class and weighted back, always the same ones.
+        """Return the oracle of a sample of about `n_rows` rows, stratified by class and reweighted, always the same
+        rows.
 
-        Itself if it has no more.
+        The oracle itself is returned if it has no more rows.
         """
         ...

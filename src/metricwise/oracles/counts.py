@@ -43,24 +43,25 @@ _KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Counts the rows of a source: loss in, confusion out.
+    """The oracle that counts the rows of a source: a loss in, a confusion out.
 
     Parameters
     ----------
     source : Source
     confusion : {"labels", "expected", "blended"}, default="labels"
-        Count labels, the probabilities of the true class in their place (over the entries whose label is observed), or
-        half of each.
+        What is counted: labels, the probabilities of the true class in their place (over the entries whose label is
+        observed), or half of each.
     link : Link, optional
-        Decisions are taken, and probabilities counted, behind it.
+        Recalibration that is applied before deciding and counting.
     prior : ndarray of shape (M, K), optional
-        Count as if the classes had these shares, where labels say what shares the rows have: labelled rows weigh by
-        true class; where probabilities are counted, rows weigh by how much more frequent they are, and `link` has
-        shifted them.
+        Class priors to count for, if they differ from those of the rows: labelled rows are reweighted by true class; if
+        probabilities are counted, rows are reweighted by how much more frequent they become, and `link` includes the
+        shift.
 
     See Also
     --------
-    metricwise.sources.MemorySource, metricwise.sources.ChunkedSource : where the rows are.
+    metricwise.sources.MemorySource : Rows in memory.
+    metricwise.sources.ChunkedSource : Rows in chunks.
 
     Examples
     --------
@@ -132,7 +133,7 @@ class Counts:
         return any(kind.expected for kind in self._kinds)
 
     def counting(self, confusion: Literal["labels", "expected", "blended"]) -> Counts:
-        """Return the oracle that counts something else of the same rows behind the same link."""
+        """Return the oracle that counts something else for the same rows and the same link."""
         other = replace(self, confusion=confusion)
         vars(other)["_linked"] = self._linked
         return other
@@ -218,7 +219,7 @@ class Counts:
 
     @cached_property
     def priors(self) -> FloatArray:
-        """Class priors (M, D), 0 for decisions that are no class."""
+        """Class priors (M, D), 0 for decisions that are not classes."""
         shares = self._mixed(self._row_sums * self._factor)
         return np.pad(shares, [(0, 0), (0, self.source.schema.n_extra)])
 
@@ -422,7 +423,7 @@ class Counts:
     # --------------------------------------------------------------------------------------------------- samples
 
     def sample(self, n_rows: int) -> Counts:
-        """Return the oracle of about so many of the rows, always the same ones; itself if it has no more."""
+        """Return the oracle of a sample of about `n_rows` rows, always the same ones; itself if it has no more."""
         if self.n_rows <= n_rows:
             return self
         drawn: dict[int, Counts] = vars(self).setdefault("_drawn", {})
@@ -431,7 +432,7 @@ class Counts:
         return drawn[n_rows]
 
     def glance(self, n_rows: int) -> Counts:
-        """Return the oracle of so many rows that are quick to read."""
+        """Return the oracle of `n_rows` rows that are quick to read."""
         return self if self.n_rows <= n_rows else self._of(self.source.glance(n_rows))
 
     def __getstate__(self) -> dict[str, Any]:

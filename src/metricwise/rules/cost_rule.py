@@ -163,7 +163,7 @@ class CostRule:
         return -float(self.paid(costs, true, self.decide(read, costs)[:, 0]) @ weight / weight.sum())
 
     def read_cost(self, cost: Any, n_rows: int, who: str) -> FloatArray:
-        """Read what decisions about so many rows cost."""
+        """Read the costs of decisions about `n_rows` rows."""
         may, k = self.abstain_label is not None, len(self.classes)
         return read_row_costs(cost, n_rows, k, who, abstain=may, abstain_cost=self.abstain_cost)
 
@@ -172,7 +172,7 @@ class CostRule:
         return decide_costs(proba if self.link is None else self.link.view(proba), cost, self.abstain_cost)
 
     def paid(self, cost: FloatArray, true: NDArray[Any], decided: NDArray[Any]) -> FloatArray:
-        """Return what decisions (N,) about rows of true classes (N,) cost, (N,); 0 where the class is not known."""
+        """Return the costs (N,) of decisions (N,) about rows of true classes (N,); 0 if the class is not known."""
         own = np.maximum(true, 0).astype(np.intp)
         rows = np.arange(len(own))
         if cost.ndim == 2:

@@ -62,6 +62,17 @@ class Estimate:
         The estimate.
     low, high : float
         Ends of the 95 % interval.
+
+    See Also
+    --------
+    metricwise.evaluate : Returns estimates of metrics.
+    Gain : Estimate of the gain over argmax.
+
+    Examples
+    --------
+    >>> from metricwise.solvers import Estimate
+    >>> Estimate(0.6, low=0.55, high=0.65).estimate
+    0.6
     """
 
     estimate: float
@@ -79,6 +90,17 @@ class Gain(Estimate):
         Mean difference in the metric.
     low, high : float
         Ends of the 95 % interval.
+
+    See Also
+    --------
+    metricwise.Solution : Has the gain of its rule.
+
+    Examples
+    --------
+    >>> from metricwise.solvers import Gain
+    >>> gain = Gain(0.02, low=-0.01, high=0.05)
+    >>> gain.low > 0  # not a clear gain
+    False
     """
 
 
@@ -92,6 +114,18 @@ class Recorded:
         Value for the rule, counted with the labels, or in expectation without labels.
     baseline : float
         Value for plain argmax, counted in the same way.
+
+    See Also
+    --------
+    metricwise.optimize : Takes metrics to record.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", record=["recall"],
+    ...     confusion="labels", recalibrate=False)
+    >>> solution.recorded["recall"].value, solution.recorded["recall"].baseline
+    (1.0, 0.5)
     """
 
     value: float
@@ -121,6 +155,11 @@ class Promise:
     price : float or None
         Gain in the optimised value per unit by which the bound is loosened (its shadow price); 0 if the constraint does
         not bind, None if the solver does not provide it.
+
+    See Also
+    --------
+    metricwise.optimize : Takes constraints as `subject_to`.
+    metricwise.Solution : Has a promise for each constraint.
 
     Examples
     --------
@@ -161,6 +200,16 @@ class Candidate:
         Standard error of the gain.
     recorded : dict of str to float
         The recorded metrics on the same rows.
+
+    See Also
+    --------
+    metricwise.Solution : Has the candidates that were compared.
+
+    Examples
+    --------
+    >>> from metricwise.solvers import Candidate
+    >>> Candidate("recalibrated + labels", value=0.61, gain=0.02, std_error=0.01).gain
+    0.02
     """
 
     recipe: str
@@ -171,7 +220,20 @@ class Candidate:
 
 
 class Outcome(Enum):
-    """Kind of a solution; `Solution.status` explains it in plain sentences."""
+    """Kind of a solution; `Solution.status` explains it in plain sentences.
+
+    See Also
+    --------
+    metricwise.Solution : Has an outcome.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
+    ...     recalibrate=False)
+    >>> solution.outcome is mw.solvers.Outcome.OPTIMAL
+    True
+    """
 
     OPTIMAL = "optimal"
     """Optimal by the guarantee of the solver, up to its tolerance."""
@@ -255,6 +317,18 @@ class Solution:
     metricwise.optimize : Returns a solution.
     metricwise.load_solution : Read a solution that was saved.
     metricwise.evaluate : Evaluate the rule on other rows.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
+    ...     recalibrate=False)
+    >>> solution.value, solution.baseline
+    (1.0, 0.6666666666666666)
+    >>> solution.status
+    'Optimal over all thresholds.'
+    >>> solution.rule.predict([0.35]).tolist()
+    [0]
     """
 
     rule: Any  # one of three kinds, of which solvers make two: a union would have everybody say which it is not
@@ -386,7 +460,18 @@ class Solution:
 
 
 class Solver(Protocol):
-    """Anything that maximises an objective with the help of an oracle."""
+    """Anything that maximises an objective with the help of an oracle.
+
+    See Also
+    --------
+    BaseSolver : Base class of the solvers.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> isinstance(mw.solvers.Path(), mw.solvers.BaseSolver)
+    True
+    """
 
     def solve(self, oracle: Oracle, objective: Objective) -> Solution:
         """Return the best rule found."""
@@ -398,6 +483,17 @@ class BaseSolver(ABC):
 
     Subclasses are frozen dataclasses: `needs` declares the objectives that they can handle, their fields are their
     settings, and ``search`` does the work.
+
+    See Also
+    --------
+    Needs : What a solver needs.
+    Solver : The protocol.
+
+    Examples
+    --------
+    >>> from metricwise.solvers import Bisection
+    >>> Bisection.needs.form, sorted(Bisection.settings())
+    ('ratio', ['max_iter', 'tol'])
     """
 
     needs: ClassVar[Needs] = Needs()

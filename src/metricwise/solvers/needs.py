@@ -81,6 +81,10 @@ class Needs:
     finite_range : bool, default=False
         Whether the ratios must have known bounds to start from.
 
+    See Also
+    --------
+    BaseSolver : Declares its needs.
+
     Examples
     --------
     >>> from metricwise.solvers import SOLVERS
@@ -99,7 +103,7 @@ class Needs:
         ----------
         objective : Objective
         title : str, optional
-            What to call the metric where it is one of several, each of outputs of its own, that one solver is to serve.
+            Name of the metric, if it is one of several metrics of different outputs.
         """
         served_by = next(_SERVED_BY[form] for form in _HAS if has_form(objective, form))
         remedy = (

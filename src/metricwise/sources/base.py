@@ -32,7 +32,7 @@ _RUN = 16  # neighbours, which cost less to read than rows one by one
 
 
 class Source(Protocol):
-    """Rows, wherever they lie.
+    """The interface of a source of rows, wherever they are stored.
 
     Attributes
     ----------
@@ -46,9 +46,13 @@ class Source(Protocol):
     class_rows : ndarray of shape (M, K)
         Rows of positive weight that show each class of each output; of a sample, what they stand for.
     passes : Passes
-        What has been read, for this source or what was made of it.
+        Counter of what has been read from this source or sources derived from it.
     capacity : int or None
-        Items, of some tens of bytes each, that an answer may hold; None: as many as there are.
+        Maximum number of items, of some tens of bytes each, that an answer may hold; None: no limit.
+
+    See Also
+    --------
+    SourceBase : Base class of sources.
     """
 
     @property
@@ -75,23 +79,23 @@ class Source(Protocol):
     def reduce(
         self, ask: Callable[[Rows], T], add: Callable[[T, T], T] = operator.add, n_outputs: int | None = None
     ) -> T:
-        """Ask all rows, some of them at a time, and add up what they say, in order: one pass.
+        """Apply a function to all rows, chunk by chunk, and add up the results in order: one pass.
 
         Parameters
         ----------
         ask : callable
-            From some rows, with their position in `start`, to something small.
+            Function from some rows, with their position in `start`, to a small result.
         add : callable
-            Of two such things. Counts add up unnormalised, and are equal however the rows are cut.
+            Function that adds two results. Counts are added unnormalised, and are equal for any chunking.
         n_outputs : int, optional
-            How many outputs are read, M by default: what the pass counts for.
+            Number of outputs that are read, M by default, which determines what the pass counts for.
         """
         ...
 
     def map(self, change: Callable[[Rows], Rows]) -> Source:
-        """Return the source of changed rows: changed at once where they are in memory, else whenever they are read.
+        """Return the source of changed rows: changed at once if they are in memory, otherwise whenever they are read.
 
-        Labels and weights stay what they are.
+        Labels and weights remain unchanged.
         """
         ...
 
@@ -104,23 +108,30 @@ class Source(Protocol):
         ...
 
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
-        """Return about so many rows in memory, stratified by class and weighted back; all if there are no more."""
+        """Return a sample of about `n_rows` rows in memory, stratified by class and reweighted; all rows if there are
+        no more."""
         ...
 
     def glance(self, n_rows: int) -> Rows:
-        """Return so many rows that are quick to read: for what costs time at the most if they mislead."""
+        """Return `n_rows` rows that are quick to read, for uses in which an unrepresentative sample only costs time."""
         ...
 
 
 class SourceBase(ABC):
-    """What follows from a pass and from the rows at given positions; who derives from it is a dataclass."""
+    """Base class of sources: what follows from a pass and from rows at given positions. Subclasses are dataclasses.
+
+    See Also
+    --------
+    MemorySource : Rows in memory.
+    ChunkedSource : Rows in chunks.
+    """
 
     schema: Schema
     passes: Passes
 
     @property
     def capacity(self) -> int | None:
-        """Items that an answer may hold; None: as many as there are."""
+        """Maximum number of items that an answer may hold; None: no limit."""
         return None
 
     @property
@@ -186,7 +197,8 @@ class SourceBase(ABC):
         return self.ask_all(_present, operator.add)
 
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
-        """Return about so many rows in memory, stratified by class and weighted back; all if there are no more."""
+        """Return a sample of about `n_rows` rows in memory, stratified by class and reweighted; all rows if there are
+        no more."""
         return self._kept("sample", n_rows, seed, lambda: self._sample(n_rows, seed))
 
     def _kept(self, name: str, n_rows: int, seed: int, draw: Callable[[], Rows]) -> Rows:
@@ -256,7 +268,7 @@ class SourceBase(ABC):
         return find
 
     def glance(self, n_rows: int) -> Rows:
-        """Return so many rows in short runs of neighbours."""
+        """Return `n_rows` rows in short runs of neighbours."""
         return self._kept("glance", n_rows, 0, lambda: self._glance(n_rows))
 
     def _glance(self, n_rows: int) -> Rows:

@@ -57,7 +57,7 @@ class Chunks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ChunkedSource(LazySource):
-    """Rows that are read a chunk at a time, as they are wherever they do not fit into memory.
+    """Source of rows that are read chunk by chunk, for rows that do not fit into memory.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ class ChunkedSource(LazySource):
     schema : Schema
     passes : Passes, optional
     changes : tuple of callables
-        What becomes of a chunk when it has been read.
+        Functions that are applied to every chunk after reading.
     most : int, optional
-        Items that an answer may hold; as many as there are, by default.
+        Maximum number of items that an answer may hold; by default, no limit.
 
     See Also
     --------
-    ChunkedSource.of : cut rows that are in memory.
+    ChunkedSource.of : Split rows in memory into chunks.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class ChunkedSource(LazySource):
 
     @classmethod
     def of(cls, source: MemorySource, n_rows: int) -> ChunkedSource:
-        """Cut the rows of a source into chunks of so many."""
+        """Split the rows of a source into chunks of `n_rows`."""
         if n_rows < 1:
             raise ValueError(f"ChunkedSource.of: n_rows must be at least 1, got {n_rows!r}.")
         starts = range(0, max(source.n_rows, 1), n_rows)
@@ -126,7 +126,7 @@ class ChunkedSource(LazySource):
 
     @property
     def capacity(self) -> int | None:
-        """Items that an answer may hold; None: as many as there are."""
+        """Maximum number of items that an answer may hold; None: no limit."""
         return self.most
 
     def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:

@@ -25,14 +25,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class MemorySource(SourceBase):
-    """All rows in memory, asked at once: passes use all cores within.
+    """Source of rows in memory, which are processed at once, on all cores.
 
     Parameters
     ----------
     rows : Rows
     schema : Schema
     passes : Passes, optional
-        Where reading of the rows is counted.
+        Counter of passes.
+
+    See Also
+    --------
+    ChunkedSource : Rows in chunks.
 
     Examples
     --------
@@ -98,9 +102,9 @@ class MemorySource(SourceBase):
         return number_copies(self.rows.hashes(), self.rows.weight)
 
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
-        """Return about so many rows, stratified by class and weighted back; all if there are no more."""
+        """Return a sample of about `n_rows` rows, stratified by class and reweighted; all rows if there are no more."""
         return self.rows if self.n_rows <= n_rows else super().sample(n_rows, seed)
 
     def glance(self, n_rows: int) -> Rows:
-        """Return so many rows in short runs of neighbours."""
+        """Return `n_rows` rows in short runs of neighbours."""
         return self.rows if self.n_rows <= n_rows else self._glance(n_rows)

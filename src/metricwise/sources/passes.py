@@ -10,18 +10,23 @@ __all__ = ["Passes", "in_passes"]
 
 @dataclass(eq=False)
 class Passes:
-    """Entries, of a row and an output each, that have been read so far.
+    """Counter of entries, one per row and output, that have been read so far.
 
-    Rows times outputs of them are one pass. Counted in entries, a pass over a sample or over some of the outputs is the
-    share of a pass that it is.
+    Rows times outputs entries make one pass, so that a pass over a sample or over some of the outputs counts as a
+    fraction.
 
     Parameters
     ----------
     whole : Passes, optional
-        Where all that is counted here is counted too: an oracle's belong to those of the fit that it serves.
+        A counter to which all entries are also added, for example that of the fit that an oracle serves.
     entries : int
+        Number of entries so far.
     listener : callable, optional
-        Called whenever something is read.
+        Function that is called at every read.
+
+    See Also
+    --------
+    SourceBase : Counts its passes.
 
     Examples
     --------

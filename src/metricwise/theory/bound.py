@@ -28,6 +28,17 @@ class RegretBound:
         From counting confusions on finitely many rows.
     bisection : float
         From stopping after finitely many halvings.
+
+    See Also
+    --------
+    regret_bound : Computes the bound.
+
+    Examples
+    --------
+    >>> from metricwise.theory import RegretBound
+    >>> bound = RegretBound(tau=12.0, estimation=0.5, sampling=0.75, bisection=0.0)
+    >>> bound.total, bound.vacuous
+    (1.25, True)
     """
 
     tau: float

@@ -32,6 +32,13 @@ class Counterexample:
     See Also
     --------
     check_monotonic : Searches for counterexamples.
+
+    Examples
+    --------
+    >>> from metricwise.theory import check_monotonic
+    >>> found = check_monotonic("kappa", 3).counterexample
+    >>> found.after < found.before
+    True
     """
 
     confusion: FloatArray
@@ -58,6 +65,12 @@ class Monotonicity:
     See Also
     --------
     check_monotonic : Runs the check.
+
+    Examples
+    --------
+    >>> from metricwise.theory import check_monotonic
+    >>> bool(check_monotonic("accuracy", 3, n_matrices=20))
+    True
     """
 
     monotonic: bool

@@ -38,6 +38,14 @@ class Regret:
     See Also
     --------
     regret : Computes the regret.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> p = [[0.9, 0.1], [0.7, 0.3], [0.4, 0.6]]
+    >>> found = mw.theory.regret(mw.WeightedRule.from_thresholds(0.5), p, p, "accuracy")
+    >>> float(found)
+    0.0
     """
 
     value: float
