@@ -46,5 +46,5 @@ def test_what_is_there_is_kept(tmp_path):
     assert page.read_text().startswith("<!doctype html>")
     nameless = run("report", tmp_path / "rule.json", tmp_path / "oof.csv", *options, "-o", tmp_path / "other.html")
     assert nameless.code == 2
-    assert "give --metric" in nameless.err
+    assert "pass --metric" in nameless.err
     assert not (tmp_path / "other.html").exists()

@@ -190,7 +190,7 @@ def test_columns_that_do_not_fit(columns, message):
 
 def test_several_outputs_need_as_many_columns():
     rule = WeightedRule.from_thresholds([0.3, 0.6])
-    with pytest.raises(ValueError, match="columns must be given for each of 2 outputs, got 1"):
+    with pytest.raises(ValueError, match="columns must be given for each of the 2 outputs, got 1"):
         mw.export.to_sql(rule, ["a"])
     assert run(mw.export.to_sql(rule, ["a", ["b0", "b1"]]), [(0.5, 0.3, 0.7)], ["a", "b0", "b1"]) == [(1, 1)]
 

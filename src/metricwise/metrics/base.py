@@ -182,8 +182,7 @@ class Metric:
         return self
 
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        """Return the positions of the classes that the metric names among these labels; pooled outputs must agree on
-        them.
+        """Return the positions of the classes that the metric names; pooled outputs must agree on them.
 
         A class that is missing, or that has not been named, raises an error.
         """
@@ -225,8 +224,7 @@ class Metric:
         return self.bind(confusion.sum(axis=-1)).gradient(confusion)
 
     def summary(self, confusion: FloatArray) -> FloatArray:
-        """Return the linear functions of C on which a bound metric depends, of shape (..., D); by default, all
-        cells."""
+        """Return the linear functions of C that a bound metric depends on, (..., D); by default, all cells."""
         return confusion.reshape(*confusion.shape[:-2], -1)
 
     def value_at(self, summary: FloatArray) -> FloatArray:

@@ -108,8 +108,7 @@ class Source(Protocol):
         ...
 
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
-        """Return a sample of about `n_rows` rows in memory, stratified by class and reweighted; all rows if there are
-        no more."""
+        """Return about `n_rows` rows in memory, stratified by class and reweighted; all rows if there are no more."""
         ...
 
     def glance(self, n_rows: int) -> Rows:
@@ -197,8 +196,7 @@ class SourceBase(ABC):
         return self.ask_all(_present, operator.add)
 
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
-        """Return a sample of about `n_rows` rows in memory, stratified by class and reweighted; all rows if there are
-        no more."""
+        """Return about `n_rows` rows in memory, stratified by class and reweighted; all rows if there are no more."""
         return self._kept("sample", n_rows, seed, lambda: self._sample(n_rows, seed))
 
     def _kept(self, name: str, n_rows: int, seed: int, draw: Callable[[], Rows]) -> Rows:
