@@ -52,6 +52,31 @@ class Tensor:
         return self.array.__dlpack__(**kwargs)
 
 
+class Eager:
+    """What TensorFlow's can do: no method of NumPy's but one that makes an array, of any type."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype, self.ndim = array, array.shape, f"<dtype: {array.dtype}>", array.ndim
+
+    def __len__(self):
+        return len(self.array)
+
+    def __getitem__(self, rows):
+        return Eager(self.array[rows])
+
+    def numpy(self):
+        return self.array
+
+    def cpu(self):
+        raise AssertionError("deprecated")
+
+    def __dlpack__(self, **kwargs):
+        raise BufferError("cannot be exported")
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
 def draw(n=400, seed=0):
     rng = np.random.default_rng(seed)
     eta = rng.dirichlet([0.4, 0.7, 1.0], n)
@@ -66,6 +91,16 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(tensors, "_ENTRIES", 150)
     monkeypatch.setattr(lazy, "_ENTRIES", 150)
     monkeypatch.setattr(Tensor, "largest", 0)
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_tensors_without_methods_of_arrays(kind):
+    eta, y = draw()
+    eta = eta.astype(ml_dtypes.bfloat16) if kind == "bfloat16" else eta
+    whole = mw.optimize(eta.astype(np.float32), y, "macro_f1", **RECIPE)
+    found = mw.optimize(Eager(eta), Eager(y), "macro_f1", **RECIPE)
+    assert found.value == whole.value
+    np.testing.assert_array_equal(found.rule.predict(Eager(eta)), whole.rule.predict(eta.astype(np.float32)))
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])

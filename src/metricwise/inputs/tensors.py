@@ -40,13 +40,14 @@ def host_array(values: Any) -> NDArray[Any]:
     array = shared_array(values)
     if array is not None:
         return array
-    values = _detached(values)
-    if "bfloat16" in str(values.dtype):
-        values = values.float() if hasattr(values, "float") else values.astype("float32")
-    for name in ("cpu", "get", "numpy"):  # PyTorch's, CuPy's, TensorFlow's and PyTorch's
+    if hasattr(values, "detach"):  # PyTorch's
+        values = values.detach().cpu()
+        values = values.float() if "bfloat16" in str(values.dtype) else values  # of which it has no array
+    for name in ("get", "numpy"):  # CuPy's, and PyTorch's and TensorFlow's
         if hasattr(values, name) and not isinstance(values, np.ndarray):
             values = getattr(values, name)()
-    return np.asarray(values)
+    array = np.asarray(values)
+    return array.astype(np.float32) if "bfloat16" in str(array.dtype) else array
 
 
 def _detached(values: Any) -> Any:
