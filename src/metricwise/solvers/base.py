@@ -273,7 +273,7 @@ class Solution:
     gap : float or None
         ``upper_bound - optimized_value``.
     gain : Gain or None
-        Estimated gain over argmax on new rows; None if `confusion` and `recalibrate` are fixed.
+        Estimated gain over argmax on new rows; None without labels, or if `confusion` and `recalibrate` are fixed.
     value_on_new_rows : Estimate or None
         Estimated metric on new rows, with an interval. By contrast, `value` is counted on the rows that the rule was
         fitted to.
