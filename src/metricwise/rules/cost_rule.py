@@ -5,9 +5,8 @@ Owns how costs and probabilities of a row become a decision in the user's labels
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,11 @@ from numpy.typing import NDArray
 
 from ..inputs import Probabilities, Schema, decode, observed_labels, python_labels, read_row_costs, read_sample_weight
 from ..losses import Loss
-from ..views import above
 from . import serialize
 from .decisions import decide_costs
 from .description import headline, link_lines
 from .link import Link
+from .stored import StoredRule
 from .weighted import WeightedRule, last_column, read_link, same_classes, same_label, shared_from_dict, shared_to_dict
 
 __all__ = ["CostRule"]
@@ -31,7 +30,7 @@ _FIELDS = ("classes", "multioutput", "normalize", "link", "output_names", "facts
 
 
 @dataclass(frozen=True, eq=False)
-class CostRule:
+class CostRule(StoredRule):
     """Rule that predicts the class of least expected cost for each row, ``argmin_j sum_i cost[n, i, j] * eta_i``.
 
     Ties go to the lowest class. Two rules are equal if they decide alike; `facts` are not compared.
@@ -196,10 +195,6 @@ class CostRule:
             lines.append(f"Abstain, {self.abstain_label!r}, if every class costs more than an abstention: {price}.")
         return "\n".join([*lines, *link_lines(self._reader, 0)])
 
-    def with_facts(self, **facts: Any) -> CostRule:
-        """Return a copy with additional facts; as in WeightedRule."""
-        return replace(self, facts={**self.facts, **facts})
-
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
         who = "CostRule.to_dict"
@@ -232,20 +227,6 @@ class CostRule:
             None if price is None else float(serialize.read_numbers(price, who, "abstain_cost", 0)),
             serialize.read_facts(read["facts"], who),
         )
-
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the rule as JSON text; if `path` is given, also write it to that file, completely or not at all."""
-        return serialize.dump(self.to_dict(), path)
-
-    @classmethod
-    def from_json(cls, path_or_text: str | os.PathLike[str]) -> CostRule:
-        """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
-        who = "CostRule.from_json"
-        document = serialize.parse(serialize.read_text(path_or_text, who), who)
-        return cls.from_dict(serialize.read_object(document, who, "the rule"))
-
-    def _repr_html_(self) -> str:
-        return str(above("cards").rule_card(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CostRule):

@@ -5,7 +5,6 @@ Owns which rule decides a row, and the groups that it knows. Must not know why g
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import Groups, Probabilities, Schema, decode
-from ..views import above
 from . import serialize
 from .description import headline
 from .mixture import MixtureRule
+from .stored import StoredRule
 from .weighted import (
     WeightedRule,
     decision_to_dict,
@@ -37,7 +36,7 @@ _FIELDS = ("classes", "multioutput", "normalize", "output_names", "groups", "fea
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedRule:
+class GroupedRule(StoredRule):
     """Rule that decides each row by the rule of its sensitive group.
 
     Two rules are equal if they decide alike; `facts` are not compared.
@@ -212,20 +211,6 @@ class GroupedRule:
 
     # ---------------------------------------------------------------------------------------- copies and files
 
-    def with_facts(self, **facts: Any) -> GroupedRule:
-        """Return a copy with additional facts, such as ``date="2026-11-17"`` or a contact.
-
-        Parameters
-        ----------
-        **facts
-            Any JSON values; they are added to the existing facts, or replace those of the same name.
-
-        Returns
-        -------
-        GroupedRule
-        """
-        return replace(self, facts={**self.facts, **facts})
-
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
         who = "GroupedRule.to_dict"
@@ -266,20 +251,6 @@ class GroupedRule:
             None if features is None else serialize.read_names(features, who, "features"),
             serialize.read_facts(read["facts"], who),
         )
-
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the rule as JSON text; if `path` is given, also write it to that file, completely or not at all."""
-        return serialize.dump(self.to_dict(), path)
-
-    @classmethod
-    def from_json(cls, path_or_text: str | os.PathLike[str]) -> GroupedRule:
-        """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
-        who = "GroupedRule.from_json"
-        document = serialize.parse(serialize.read_text(path_or_text, who), who)
-        return cls.from_dict(serialize.read_object(document, who, "the rule"))
-
-    def _repr_html_(self) -> str:
-        return str(above("cards").rule_card(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupedRule):

@@ -6,9 +6,8 @@ Must not know why a mixture is wanted.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import Probabilities, Schema, decode, is_lazy
-from ..views import above
 from . import serialize
 from .description import describe_mixture
 from .lazy import batches_of, predict_lazily
 from .link import Link
+from .stored import StoredRule
 from .weighted import (
     WeightedRule,
     decision_to_dict,
@@ -81,7 +80,7 @@ def uniforms_at(seed: int, positions: NDArray[Any], n_outputs: int) -> FloatArra
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureRule:
+class MixtureRule(StoredRule):
     """Randomised rule that draws one of several weighted rules for each row and output.
 
     Two rules are equal if they decide alike; `facts` are not compared.
@@ -285,20 +284,6 @@ class MixtureRule:
         """Return a copy in the user's labels: solvers build rules whose labels are codes."""
         return MixtureRule(tuple(rule.named(schema, link, {}) for rule in self.rules), self.weights, self.seed, facts)
 
-    def with_facts(self, **facts: Any) -> MixtureRule:
-        """Return a copy with additional facts, such as ``date="2026-11-17"`` or a contact.
-
-        Parameters
-        ----------
-        **facts
-            Any JSON values; they are added to the existing facts, or replace those of the same name.
-
-        Returns
-        -------
-        MixtureRule
-        """
-        return replace(self, facts={**self.facts, **facts})
-
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
         who = "MixtureRule.to_dict"
@@ -328,23 +313,6 @@ class MixtureRule:
         weights = serialize.read_numbers(value, who, "weights", 2 if isinstance(value[0], list) else 1)
         seed = serialize.read_int(read["seed"], who, "seed")
         return cls(rules, weights, seed, serialize.read_facts(read["facts"], who))
-
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the rule as JSON text; if `path` is given, also write it to that file, completely or not at all.
-
-        An existing file keeps its permissions, a symbolic link is followed, and a pipe or /dev/stdout is written to.
-        """
-        return serialize.dump(self.to_dict(), path)
-
-    @classmethod
-    def from_json(cls, path_or_text: str | os.PathLike[str]) -> MixtureRule:
-        """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
-        who = "MixtureRule.from_json"
-        document = serialize.parse(serialize.read_text(path_or_text, who), who)
-        return cls.from_dict(serialize.read_object(document, who, "the rule"))
-
-    def _repr_html_(self) -> str:
-        return str(above("cards").rule_card(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MixtureRule):

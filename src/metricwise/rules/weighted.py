@@ -6,9 +6,8 @@ a threshold, class weights. Must not know metrics, solvers, or where the loss co
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -27,12 +26,12 @@ from ..inputs import (
 )
 from ..inputs.encoding import python_label
 from ..losses import Loss
-from ..views import above
 from . import by_hand, serialize
 from .decisions import bisect_changes, decide_loss
 from .description import describe_rule
 from .lazy import batches_of, predict_lazily
 from .link import Link
+from .stored import StoredRule
 
 __all__ = ["WeightedRule", "anonymous_rule"]
 
@@ -45,7 +44,7 @@ _OPTIONAL = ("abstain_label",)  # of rules that may abstain, and only of those: 
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedRule:
+class WeightedRule(StoredRule):
     """Rule that predicts, for each output, the class of least expected loss ``argmin_j sum_i L[i, j] * eta_i``.
 
     Ties go to the lowest class. Two rules are equal if they decide alike; `facts` are not compared.
@@ -438,20 +437,6 @@ class WeightedRule:
             schema.abstain_label,
         )
 
-    def with_facts(self, **facts: Any) -> WeightedRule:
-        """Return a copy with additional facts, such as ``date="2026-11-17"`` or a contact.
-
-        Parameters
-        ----------
-        **facts
-            Any JSON values; they are added to the existing facts, or replace those of the same name.
-
-        Returns
-        -------
-        WeightedRule
-        """
-        return replace(self, facts={**self.facts, **facts})
-
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
         who = "WeightedRule.to_dict"
@@ -472,23 +457,6 @@ class WeightedRule:
         serialize.check_fields(read, "weighted", _FIELDS, who, _OPTIONAL)
         facts = serialize.read_facts(read["facts"], who)
         return rule_from_fields(shared_from_dict(read, who), read, facts, who)
-
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the rule as JSON text; if `path` is given, also write it to that file, completely or not at all.
-
-        An existing file keeps its permissions, a symbolic link is followed, and a pipe or /dev/stdout is written to.
-        """
-        return serialize.dump(self.to_dict(), path)
-
-    @classmethod
-    def from_json(cls, path_or_text: str | os.PathLike[str]) -> WeightedRule:
-        """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
-        who = "WeightedRule.from_json"
-        document = serialize.parse(serialize.read_text(path_or_text, who), who)
-        return cls.from_dict(serialize.read_object(document, who, "the rule"))
-
-    def _repr_html_(self) -> str:
-        return str(above("cards").rule_card(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, WeightedRule):
