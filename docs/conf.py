@@ -30,6 +30,8 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # what is copied can be pasted: neither prompts nor output
+copybutton_prompt_is_regexp = True
 default_role = "literal"  # numpydoc writes parameters in single backticks
 
 # API
@@ -68,32 +70,24 @@ html_css_files = ["site.css"]
 html_extra_path = ["../src/metricwise/rules/rule.schema.json"]  # published as it is installed
 html_show_sourcelink = False
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 5,
     "navbar_end": ["theme-switcher"],
+    "navigation_depth": 2,
+    "show_nav_level": 1,
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-# Pages without pages below them need no navigation at their side.
+# Pages of the menu that have no pages below them need no navigation at their side.
 _LEAVES = (
     "index",
-    "guide",
-    "floors",
-    "fair",
-    "displays",
-    "command_line",
-    "mathematics",
-    "geometry",
-    "generalisation",
-    "speed",
-    "scale",
-    "deploy",
+    "start",
     "beside_other_tools",
     "when_not",
     "glossary",
-    "errata",
     "contributing",
+    "developers",
     "changelog",
 )
 html_sidebars = {page: [] for page in _LEAVES}

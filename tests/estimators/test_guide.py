@@ -1,22 +1,23 @@
 """Pages of the documentation say what happens."""
 
-import doctest
-import re
-from pathlib import Path
-
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+from pages import DOCS, blocks, run_doctests
+
+OWN_TESTS = ("deploy",)  # in tests/export/test_page.py
+PAGES = sorted(
+    str(path.relative_to(DOCS))
+    for path in [*DOCS.glob("*.md"), *DOCS.glob("guide/*.md")]
+    if blocks(path.read_text(encoding="utf-8"), "pycon") and path.stem not in OWN_TESTS
+)
 
 
-@pytest.mark.parametrize("name", ["guide", "floors", "fair", "abstain", "when_not"])
-def test_the_code_of_a_page(name):
-    page = DOCS / f"{name}.md"
-    if not page.exists():
-        pytest.skip("the documentation is not here")
-    blocks = re.findall(r"```pycon\n(.*?)```", page.read_text(), flags=re.DOTALL)
-    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, name, str(page), 0)
-    said = []
-    doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append)
-    assert not said, "".join(said)
+def test_pages_are_found():
+    assert not DOCS.exists() or {"floors.md", "guide/rare_classes.md"} <= set(PAGES)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_code_of_a_page(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = run_doctests(DOCS / name)
+    assert not said, said
