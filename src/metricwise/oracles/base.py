@@ -40,6 +40,17 @@ class Line:
     See Also
     --------
     Walk : The result of following a line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.losses import Loss
+    >>> from metricwise.oracles import Line
+    >>> gain, size = np.array([[[0.0, 0.0], [0.0, 2.0]]]), np.array([[[0.0, 1.0], [1.0, 2.0]]])  # of F1
+    >>> functionals = np.stack([gain, size], axis=1)
+    >>> line = Line(np.array([0]), np.array([1.0]), Loss(full=-gain), Loss(full=size), functionals)
+    >>> line.functionals.shape
+    (1, 2, 2, 2)
     """
 
     group: IntArray
@@ -186,6 +197,15 @@ class Walk:
     See Also
     --------
     Line : The line that is followed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.oracles import Walk
+    >>> ends = np.array([-np.inf, 0.4, np.inf])
+    >>> walk = Walk(np.zeros(2, dtype=int), ends[:-1], ends[1:], np.array([[0.4, 1.0], [0.3, 0.5]]))
+    >>> (walk.values[:, 0] / walk.values[:, 1]).tolist()
+    [0.4, 0.6]
     """
 
     group: IntArray
