@@ -113,10 +113,10 @@ def metricwise_facts(solution: Any) -> dict[str, Any]:
 
 
 def ours(workload: Workload) -> list[Contestant]:
-    """One fit first; then the solvers that could take its place, and the call without options."""
+    """One fit first; then the solvers that could take its place, and the call without options, which needs labels."""
     others = {"W1": ("path", "dinkelbach"), "W2": ("dinkelbach",), "W9": ("dinkelbach",)}
     solvers = ("auto", *others.get(workload.key, ()))
-    return [
+    fits = [
         Contestant(
             name="metricwise" if solver == "auto" else f"metricwise {solver}",
             fit_one=metricwise_fit(solver),
@@ -126,16 +126,18 @@ def ours(workload: Workload) -> list[Contestant]:
             facts=metricwise_facts,
         )
         for solver in solvers
-    ] + [
-        Contestant(
-            name=DEFAULT,
-            fit_one=metricwise_default,
-            decide=metricwise_decide,
-            whole=True,
-            role="default",
-            facts=metricwise_facts,
-        )
     ]
+    if workload.expected:
+        return fits
+    default = Contestant(
+        name=DEFAULT,
+        fit_one=metricwise_default,
+        decide=metricwise_decide,
+        whole=True,
+        role="default",
+        facts=metricwise_facts,
+    )
+    return [*fits, default]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ WORKLOADS = (
     ),
 )
 
-SPARSE = ("W8", "sparse, N=2e5, M=1e5, 20 per row", "comes with a later issue")
+SPARSE = ("W8", "sparse, N=2e5, M=1e5, 20 per row", "sparse probabilities are not read")
 
 
 def find(key: str) -> Workload:
