@@ -63,7 +63,7 @@ for name, rule in solution.rule.by_group.items():
 
 (bound,) = solution.constraints
 print(
-    f"{bound.name}: {bound.value:.3f} on the rows given, with a margin of {bound.margin:.3f}"
+    f"{bound.name}: {bound.value:.3f} on the given rows, with a margin of {bound.margin:.3f}"
 )
 
 # %%

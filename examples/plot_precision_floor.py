@@ -61,11 +61,11 @@ solution = mw.optimize(
 print(solution.rule.describe())
 
 # %%
-# The constraint reports the precision on the rows given and what to expect on new ones:
+# The constraint reports the precision on the given rows and what to expect on new ones:
 
 (floor,) = solution.constraints
 new = floor.on_new_rows
-print(f"{floor.name}: {floor.value:.3f} on the rows given, {new.estimate:.3f} expected")
+print(f"{floor.name}: {floor.value:.3f} on the given rows, {new.estimate:.3f} expected")
 print(f"on new ones, with a 95 % interval from {new.low:.3f} to {new.high:.3f}")
 
 # %%

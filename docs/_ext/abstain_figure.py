@@ -49,7 +49,7 @@ def left_panel(ax, proba, y, new_proba, y_new):
         ax.plot(*on(rule, new_proba, y_new), "D", color=color, markersize=7, markerfacecolor="white")
     ax.axvline(0.1, color=RED, linewidth=1.0, linestyle=(0, (4, 3)))
     ax.set(xlabel="share abstained", ylabel="accuracy of the decided rows", xlim=(0, 0.6), ylim=(0.89, 1.003))
-    ax.set_title("Ten digits: filled on the rows given, hollow on new ones", fontsize=10)
+    ax.set_title("Ten digits: filled on the given rows, hollow on new ones", fontsize=10)
     ax.legend(frameon=False, loc="lower right")
 
 

@@ -48,7 +48,7 @@ def left_panel(ax):
     shares = [plain[group == g].mean() for g in ("blue", "green")]
     ax.plot(abs(shares[0] - shares[1]), np.mean(plain == y), "o", color=INK, markersize=6, label="argmax")
     ax.set(xlabel="largest difference of predicted shares", ylabel="accuracy", xlim=(-0.01, 0.4))
-    ax.set_title("What demographic parity costs, on the rows given", fontsize=10)
+    ax.set_title("What demographic parity costs, on the given rows", fontsize=10)
     ax.legend(frameon=False, loc="lower right")
 
 

@@ -51,7 +51,7 @@ def left_panel(ax, proba, y, new_proba, y_new):
         ax.plot(*on(rule, proba, y), "D", color=color, markersize=7, label=name)
         ax.plot(*on(rule, new_proba, y_new), "D", color=color, markersize=7, markerfacecolor="white")
     ax.set(xlabel="precision", ylabel="recall", xlim=(0.35, 1.02), ylim=(0, 1.02))
-    ax.set_title("Digit one or not: filled on the rows given, hollow on new ones", fontsize=10)
+    ax.set_title("Digit one or not: filled on the given rows, hollow on new ones", fontsize=10)
     ax.legend(frameon=False, loc="lower left")
 
 

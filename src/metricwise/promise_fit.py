@@ -1,4 +1,4 @@
-"""The best rule that keeps its promises, on the rows given and on new ones.
+"""The best rule that keeps its promises, on the given rows and on new ones.
 
 Owns what is promised: bounds are tightened until labels say that all rows like those given keep them too, and words say
 where labels are too few. Constraints are counted with labels wherever there are any, whatever counts the aim. Must not
@@ -48,7 +48,7 @@ class Pledge:
     ----------
     constraints : tuple of Q Constraint
     confidence : float or None
-        With what probability all rows like those given are to keep all of them together; None: the rows given only.
+        With what probability all rows like those given are to keep all of them together; None: the given rows only.
     """
 
     constraints: tuple[Constraint, ...]
@@ -103,7 +103,7 @@ def fit_within(
     Raises
     ------
     InfeasibleConstraintsError
-        If no rule keeps the constraints on the rows given.
+        If no rule keeps the constraints on the given rows.
     """
     read_before = problem.source.passes.entries
     stage("keeping constraints")
@@ -191,7 +191,7 @@ class _Task:
         proportions variances tell how many rows two rules have in common, and what a Brownian motion passes at some
         time grows with the logarithm of the time. Two decisions have one way to go, which counts as one and a half, for
         the best of neighbouring thresholds is taken; each time that there are twice as many, half of one is added.
-        No loss around the best one is tried, as where nothing is promised: what that adds is luck on the rows given.
+        No loss around the best one is tried, as where nothing is promised: what that adds is luck on the given rows.
         """
         single = not self.settings.randomized
         margins, begin = self.none, np.zeros(len(self.none))  # and the variances to begin with

@@ -36,7 +36,7 @@ def interval(estimate: Estimate, signed: bool = False) -> str:
 
 
 def promise_words(promise: Promise) -> tuple[bool, str]:
-    """Return whether a constraint is kept on the rows given, and what may be said of new rows."""
+    """Return whether a constraint is kept on the given rows, and what may be said of new rows."""
     kept = promise.low - 1e-9 <= promise.value <= promise.high + 1e-9
     if promise.confidence is not None:
         return kept, f"holds on new rows with {promise.confidence:.0%} confidence"
