@@ -332,7 +332,7 @@ def test_the_label_by_default_is_that_of_its_kind(classes, label, kind):
 @pytest.mark.parametrize(
     ("classes", "given", "message"),
     [
-        ([-1, 1], None, "abstain_label must be given, for -1 is one of the classes"),
+        ([-1, 1], None, "abstain_label must be given, because the default -1 is one of the classes"),
         (["abstain", "act"], None, "abstain_label must be given, because the default 'abstain' is one of the classes"),
         ([0, 1], 1, r"abstain_label must not be one of the classes, \[0, 1\], got 1"),
         (["a", "b"], np.nan, "abstain_label must be text, a finite number or a boolean, got nan"),

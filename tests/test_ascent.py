@@ -170,7 +170,7 @@ def test_it_claims_no_certificate():
     solution = mw.optimize(probabilities(0), None, "macro_f1")
     assert solution.upper_bound is None
     assert solution.gap is None
-    assert "No certificate" in solution.status
+    assert "no certificate" in solution.status
 
 
 def test_equal_seeds_agree():

@@ -475,7 +475,7 @@ SEVERAL, LABELS = labels_of(n=50)
         (
             (RULE, PROBA, Y, "f1"),
             {"against": WEIGHTS},
-            r"^evaluate: against must be.*in their order, \[0, 1\], got \[0",
+            r"^evaluate: against must be.*in the same order, \[0, 1\], got \[0",
         ),
         ((RULE, PROBA, None, "f1"), {}, "^evaluate: y must hold the labels of the rows, got None"),
         ((RULE, PROBA, LABELS, "f1"), {}, "^evaluate: y must be 1-D, as the rule has them"),
@@ -547,7 +547,7 @@ def test_rules_by_group_are_judged_by_their_decisions():
     assert mw.evaluate(drawn, p, y, "accuracy", sensitive_features=group)["accuracy"].value.estimate == pytest.approx(
         shares.mean()
     )
-    with pytest.raises(ValueError, match="give sensitive_features"):
+    with pytest.raises(ValueError, match="so it needs sensitive_features"):
         mw.evaluate(rule, p, y, "f1")
     with pytest.raises(ValueError, match="against must be a rule for the same groups as the rule"):
         mw.evaluate(rule, p, y, "f1", sensitive_features=group, against=mw.GroupedRule((strict, lenient), ("a", "c")))

@@ -490,13 +490,13 @@ P4, Y4, G4 = [0.2, 0.6, 0.4, 0.8], [0, 1, 0, 1], ["a", "a", "b", "b"]
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"subject_to": "demographic_parity <= 0.1"}, "is about groups; give sensitive_features"),
-        ({"subject_to": "accuracy >= 0.5 in every group"}, "is about groups; give sensitive_features"),
-        ({"group_aware": False}, "group_aware is False; give sensitive_features"),
+        ({"subject_to": "demographic_parity <= 0.1"}, "is about groups, so sensitive_features must give"),
+        ({"subject_to": "accuracy >= 0.5 in every group"}, "is about groups, so sensitive_features must give"),
+        ({"group_aware": False}, "group_aware is False, so sensitive_features must give"),
         ({"sensitive_features": G4, "group_aware": "no"}, "group_aware must be True or False, got 'no'"),
         ({"sensitive_features": ["a"] * 4}, r"must contain at least two groups, got only \['a'\]"),
         ({"sensitive_features": ["a", None, "b", "b"]}, "must be known for every row, got a missing value in row 1"),
-        ({"sensitive_features": ["a", "b"]}, r"one value per row, .*, of 4 rows, got shape \(2,\)"),
+        ({"sensitive_features": ["a", "b"]}, r"one value for each of the 4 rows, .*, got shape \(2,\)"),
         ({"sensitive_features": G4, "prior": [0.5, 0.5]}, "prior and sensitive_features cannot both be given"),
         (
             {"sensitive_features": G4, "subject_to": "recall >= 0.5 in group c"},

@@ -208,7 +208,7 @@ def test_outputs_have_scales_of_their_own():
 
 def test_outputs_of_the_same_labels_in_two_orders_are_refused():
     y = pd.DataFrame({"size": ordered(), "cut": ordered(SCALE[::-1])})
-    with pytest.raises(ValueError, match="outputs of the same labels must have the same order"):
+    with pytest.raises(ValueError, match="outputs with the same labels must have the same order"):
         solve([pd.DataFrame(PROBA, columns=SCALE)] * 2, y, "quadratic_kappa", average="macro")
 
 

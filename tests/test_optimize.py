@@ -136,7 +136,7 @@ BAD = {
     "y all missing": (
         (PROBA, [None] * 12, "kappa"),
         {},
-        "optimize: y must have at least one observed label, all 12 are miss",
+        "optimize: y must have at least one observed label, got 12 miss",
     ),
     "y too many": (
         (PROBA, np.arange(12) % 4, "kappa"),
@@ -273,7 +273,7 @@ BAD = {
     "average fixed": (
         (ML, YL, "f1_macro"),
         {"average": "micro"},
-        "metric: on multilabel 'f1_macro' fixes average='macro'",
+        "metric: for multilabel targets, 'f1_macro' fixes average='macro'",
     ),
     # solvers and recipes
     "solver unknown": ((P, B, "f1"), {"solver": "newton"}, "optimize: solver must be 'auto' or one of"),

@@ -189,7 +189,7 @@ def test_files_are_checked():
     document = json.loads(rule.to_json())
     assert mw.CostRule.from_json(rule.to_json()) == rule
     for change, message in (
-        ({"classes": [[0, 1, 2], [0, 1]]}, "classes must be of one output|multioutput must be"),
+        ({"classes": [[0, 1, 2], [0, 1]]}, "classes must be those of one output|multioutput must be"),
         ({"abstain_cost": "dear"}, "abstain_cost must be made of numbers"),
         ({"abstain_label": 2}, "abstain_label must not be one of the classes"),
         ({"kind": "costs"}, "kind must be 'weighted', 'mixture', 'grouped' or 'row_costs', got 'costs'"),

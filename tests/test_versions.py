@@ -148,7 +148,7 @@ def test_why_the_kernels_serve():
 
 def test_why_the_compiled_kernels_do_not():
     shown = facts(output(NOT_BUILT, SHOW))
-    assert shown["kernels"].startswith("numpy (the compiled ones are not there: ")
+    assert shown["kernels"].startswith("numpy (the compiled ones are not available: ")
     assert (shown["OpenMP"], shown["threads"]) == ("no", "1")
 
 

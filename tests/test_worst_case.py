@@ -118,7 +118,7 @@ def test_on_a_tree_the_mixture_beats_every_single_rule(seed):
     assert mixture.alternative == pytest.approx(single.value, abs=1e-12)
     assert single.alternative == pytest.approx(mixture.value, abs=2 * TOL)
     assert f"would add {mixture.value - single.value:.3g}" in single.status
-    assert f"best single rule found has {single.value:.6g}" in mixture.status
+    assert f"best single rule found has a value of {single.value:.6g}" in mixture.status
 
 
 def _row_programme(rows):

@@ -330,7 +330,7 @@ def test_calibration_makes_probabilities_of_scores(multilabel):
         model = mw.MetricOptimalClassifierCV(LinearSVC(), cv=2, calibration="sigmoid", **EXPECTED)
         assert hasattr(model, "predict_proba")
         assert model.fit(X, y).score(X, y) > 0.5
-    with pytest.raises(ValueError, match="LinearSVC has not; give calibration='sigmoid'"):
+    with pytest.raises(ValueError, match="LinearSVC lacks; use calibration='sigmoid'"):
         mw.MetricOptimalClassifierCV(LinearSVC()).fit(X, Y[:, 0])
 
 

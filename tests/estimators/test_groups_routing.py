@@ -46,7 +46,7 @@ def test_the_rule_is_that_of_the_out_of_fold_rows(data):
     assert model.score(X, y, sensitive_features=group) == pytest.approx(np.mean(decided == y))
     shares = model.decision_distribution(X, sensitive_features=group)
     np.testing.assert_array_equal(shares.argmax(axis=1), decided)
-    with pytest.raises(ValueError, match="give sensitive_features, the group of every row, by 'colour'"):
+    with pytest.raises(ValueError, match="so it needs sensitive_features, the group of every row, by 'colour'"):
         model.predict(X)
     fixed = mw.FixedRuleClassifier(LogisticRegression(), model.rule_.to_json()).fit(X, y)
     np.testing.assert_array_equal(fixed.predict(X, group), decided)

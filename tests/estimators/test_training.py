@@ -83,7 +83,7 @@ def test_a_loss_moves_decisions_where_it_should(data):
         (
             Loss.from_tensor(np.stack([LOSS, 2 * LOSS])),
             ValueError,
-            "loss must be of one output, .* a Loss of 2 outputs",
+            "loss must have one output, .* a Loss of 2 outputs",
         ),
         (
             [[0, 1, 2], [1, 0], [2, 1, 0]],
