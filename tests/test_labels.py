@@ -215,3 +215,34 @@ def test_checking_probabilities_takes_no_copy():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.1 * proba.nbytes
+
+
+# ---------------------------------------------------------------------------------------- the order of given classes
+
+
+def graded_rows(n_rows=400):
+    """Probabilities with columns high, low, mid, and labels that the most probable class mostly gets right."""
+    rng = np.random.default_rng(3)
+    proba = rng.dirichlet([0.3, 0.3, 0.3], n_rows)
+    drawn = (proba.cumsum(axis=1) < rng.random((n_rows, 1))).sum(axis=1).clip(0, 2)
+    return proba, np.array(["high", "low", "mid"])[drawn]
+
+
+def test_classes_in_the_order_of_a_scale_are_doubted_where_sorted_columns_fit():
+    proba, y = graded_rows()
+    likeliest = proba.argmax(axis=1)
+    right = [100 * np.mean(np.array(order)[likeliest] == y) for order in (sorted(set(y)), ["low", "mid", "high"])]
+    words = rf"is right in {right[0]:.0f} % .* order given in {right[1]:.0f} %; classes= must name"
+    with pytest.warns(UserWarning, match=words):
+        mw.optimize(proba, y, "quadratic_kappa", classes=["low", "mid", "high"])
+    # Columns that do stand in the order given, and too few rows to tell: nothing is said.
+    mw.optimize(proba[:, [1, 2, 0]], y, "quadratic_kappa", classes=["low", "mid", "high"])
+    mw.optimize(proba[:8], y[:8], "accuracy", classes=["low", "mid", "high"])
+
+
+def test_the_question_for_an_order_shows_how_to_give_it():
+    proba, y = graded_rows()
+    with pytest.raises(
+        ValueError, match=r"pass metric=mw\.metrics\.Kappa\('quadratic', order=\['high', 'low', 'mid'\]\)"
+    ):
+        mw.optimize(proba, y, "quadratic_kappa")

@@ -7,7 +7,6 @@ know solvers or user input.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .inputs.messages import caller_level
 from .margins import Apart, Counted, lower_limit, upper_limit
 from .metrics.constraint import Constraint, Difference, Limit
 from .problem import InMemory, Problem, Recipe, Settings, present
@@ -378,7 +378,7 @@ class _Task:
             "There are too few labels to promise the constraints for new rows with a confidence of "
             f"{wanted:g}: they allow {said}. Loosen a bound, provide more rows, or lower the confidence."
         )
-        warnings.warn(f"subject_to: {words}", UserWarning, stacklevel=_caller())
+        warnings.warn(f"subject_to: {words}", UserWarning, stacklevel=caller_level())
         return [f"Constraints satisfied on the given rows: {kept}.", words]
 
 
@@ -398,11 +398,3 @@ def _worst(kept: Sequence[Promise]) -> Promise:
         worst,
         on_new_rows=Estimate(*(pick(getattr(one, name) for one in known) for name in ("estimate", "low", "high"))),
     )
-
-
-def _caller() -> int:
-    """How many frames above who asks the first one is that is neither this package's nor scikit-learn's."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("metricwise", "sklearn"):
-        frame, level = frame.f_back, level + 1
-    return level

@@ -56,6 +56,7 @@ _LEADING = re.compile(rf"^(y|{'|'.join(_WORDS)})\b(?= (?:must|has|is|are|and)\b)
 _LED_BY = {"y": "the column of labels", "proba": "the probabilities"}
 _VALUE = r"""\.\.\.|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|range\([\d, ]+\)|[+-]?\w+(?:\.\w+)?"""
 _PARAMETER = re.compile(rf"\b(?:({'|'.join(_NAMES)})\b(?:=({_VALUE})?)?|({'|'.join(_WORDS)})=({_VALUE})?)")
+_ORDER = re.compile(r"pass metric=mw\.metrics\..*? (with the labels .*?); classes= .*")  # columns have names here
 _WHO = re.compile(r"^(?:optimize|evaluate|trade_off|load_rule|to_\w+|[A-Z]\w+(?:\.\w+)?): ")
 
 
@@ -151,6 +152,7 @@ def in_options(text: str) -> str:
     text = _WHO.sub("", first).rstrip(":") + ("." if more else "")
     if text.startswith("metric: "):
         text = f"--{text}"
+    text = _ORDER.sub(r"pass --classes \1.", text)
     text = _PARAMETER.sub(_as_option, text.replace("see metrics.metric_names()", "see metricwise metrics"))
     return _LEADING.sub(lambda found: _LED_BY.get(found[1], f"--{found[1]}"), text)
 

@@ -6,6 +6,7 @@ for `classes`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from .encoding import (
     unique,
 )
 from .frames import column_names, is_frame, position_named
-from .messages import listed, shown
+from .messages import caller_level, listed, shown
 from .probabilities import IntArray, is_list_of_outputs, per_output
 from .tables import read_table, table_columns
 
@@ -39,9 +40,13 @@ __all__ = [
     "is_number",
     "name_classes",
     "ranges",
+    "warn_of_column_order",
 ]
 
 Classes = tuple[NDArray[Any], ...]
+
+_MOST_ORDERED = 8  # classes, beyond which nobody gives them by hand in the order of a scale
+_JUDGED_ROWS = 10_000
 
 
 def ranges(n_classes: IntArray, boolean: bool = False) -> Classes:
@@ -92,6 +97,41 @@ def _distinct_labels(labels: Any, who: str) -> NDArray[Any]:
     if n_distinct < len(array):
         raise ValueError(f"{who}: classes must be distinct, got {listed(array)}.")
     return array
+
+
+def warn_of_column_order(proba: Probabilities, codes: NDArray[Any], classes: Classes) -> None:
+    """Warn if the classes given seem to be in the order of a scale, while the columns are sorted as in scikit-learn.
+
+    Parameters
+    ----------
+    proba : Probabilities
+    codes : integer ndarray of shape (N, M)
+        Positions among the classes given; -1 where the label is missing.
+    classes : tuple of M ndarrays
+        As the user gave them.
+    """
+    labels = python_labels(classes[0])
+    if len(classes) > 1 or not 3 <= len(labels) <= _MOST_ORDERED or not all(isinstance(one, str) for one in labels):
+        return
+    plain = sorted(labels)
+    if plain == labels:
+        return
+    some = slice(None, None, -(-len(codes) // _JUDGED_ROWS))
+    true, likeliest = codes[some, 0], proba.blocks[0][some, 0].argmax(axis=1)
+    place = np.array([plain.index(label) for label in labels])
+    n_given = np.count_nonzero(true == likeliest)
+    n_sorted = np.count_nonzero((true >= 0) & (place[true] == likeliest))
+    # Far worse, and by more than chance makes of a few rows.
+    if n_given >= 0.6 * n_sorted or n_sorted - n_given <= 3 * np.sqrt(n_sorted + n_given):
+        return
+    n_rows = np.count_nonzero(true >= 0)
+    warnings.warn(
+        f"classes: with the columns in sorted order {listed(plain)} the most probable class is right in "
+        f"{100 * n_sorted / n_rows:.0f} % of the rows, with the order given in {100 * n_given / n_rows:.0f} %; "
+        "classes= must name the columns of proba in the order in which they stand.",
+        UserWarning,
+        stacklevel=caller_level(),
+    )
 
 
 # ------------------------------------------------------------------------------------------------- by column names

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..rows import Rows
 from .categories import Scales
-from .classes import classes_from_columns, name_classes
+from .classes import classes_from_columns, name_classes, warn_of_column_order
 from .encoding import read_missing
 from .frames import column_names, is_frame, position_named
 from .labels import Labels, make_rows, read_labels
@@ -85,6 +85,8 @@ def read_data(
     columns = output_names(proba, y) if multioutput else None
     read = read_proba(proba, multioutput=multioutput, classes=classes, columns=columns, normalize=normalize, who=who)
     labels = known if known is not None or y is None else read_labels(y, read, classes, missing, who)
+    if declared and known is None and labels is not None and not is_frame(proba):
+        warn_of_column_order(read, labels.codes, labels.classes)
     schema = Schema(
         labels.classes if labels is not None else name_classes(classes, read, who),
         read.n_outputs > 1 if multioutput is None else multioutput,

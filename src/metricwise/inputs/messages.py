@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["listed", "shown"]
+__all__ = ["caller_level", "listed", "shown"]
 
 _LONGEST = 80
 
@@ -63,3 +64,11 @@ def listed(labels: Iterable[Any]) -> str:
     ("['yes', 2]", '[2020-01-01]')
     """
     return f"[{', '.join(map(shown, labels))}]"
+
+
+def caller_level() -> int:
+    """How many frames above who asks the first one is that is neither this package's nor scikit-learn's."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("metricwise", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    return level

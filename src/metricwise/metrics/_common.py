@@ -183,10 +183,12 @@ def self_ordered(labels: Iterable[Any]) -> bool:
 def require_order(who: str, order: Sequence[Any] | None, classes: Sequence[Any], example: str) -> None:
     """Refuse words whose order nobody has given, for a metric that goes by the order of the classes."""
     known = list(classes)
+    template = example.replace("[...]", str(known))
     require(
         _scale_of(order, len(known), known) is not None or self_ordered(known),
-        f"{who}: depends on the order of the classes, but the order of {known} is not known; pass the metric "
-        f"the order from one end of the scale to the other, {example}, or pass classes= in that order.",
+        f"{who}: depends on the order of the classes, but the order of {known} is not known; pass "
+        f"metric=mw.metrics.{template} with the labels from one end of the scale to the other; classes= does not "
+        "set this order, but names the columns in the order in which they stand.",
     )
 
 
