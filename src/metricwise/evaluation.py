@@ -357,6 +357,8 @@ def read_judged(
     if groups is None and time is None and rows.repeats is None:
         rows = replace(rows, cluster=rows.copies())
     source = MemorySource(rows, schema)
+    if pos_label is None and not _has_known_pair(schema):  # which the rule need not say, and may not change
+        pos_label, strict = rule.facts.get("pos_label"), False
     aims = read_aims(
         metrics,
         schema,
@@ -558,7 +560,7 @@ def _read_metrics(
                 f"{_WHO}: metrics: {name!r} is the name of two metrics; pass a dict of distinct names to metrics."
             )
         found[name] = settle(meant, schema.classes, declared=False, scales=scales)
-    if strict and pos_label is not None and not any(_wants_positive(metric, schema) for _, metric in listed):
+    if strict and pos_label is not None and not any(_takes_positive(metric, schema, pos_label) for _, metric in listed):
         raise ValueError(
             f"{_WHO}: pos_label is only for metrics of one class that do not name it, and none of the metrics "
             "is one; leave it out."
@@ -566,10 +568,18 @@ def _read_metrics(
     return found
 
 
-def _wants_positive(metric: Any, schema: Schema) -> bool:
+def _has_known_pair(schema: Schema) -> bool:
+    """Whether the labels of any output show by themselves which class is the positive one."""
+    pairs: tuple[set[Any], ...] = ({0, 1}, {-1, 1})
+    return any(set(inputs.python_labels(labels)) in pairs for labels in schema.classes)
+
+
+def _takes_positive(metric: Any, schema: Schema, pos_label: Any) -> bool:
+    """Whether a metric wants a positive class, or names this one itself."""
     if are_for_outputs(metric):
         return True  # else they have been refused already
-    return metric_meant(metric, target_kind(schema.width, schema.multioutput), class_named=True).metric.wants_positive
+    own = metric_meant(metric, target_kind(schema.width, schema.multioutput), class_named=True).metric
+    return own.wants_positive or (pos_label is not None and getattr(own, "pos_label", None) == pos_label)
 
 
 def _listed(metrics: Any, schema: Schema) -> list[tuple[str | None, Any]]:

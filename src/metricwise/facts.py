@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ._version import __version__
+from .metrics.naming import PerOutput
 from .problem import Problem
 from .solvers import Estimate, Promise, Solution
 
@@ -27,8 +28,8 @@ def facts_of(problem: Problem) -> dict[str, Any]:
     Returns
     -------
     dict
-        `metric`, `average`, `rows`, `metricwise` (the version), and with labels `class_counts`: for each output, the
-        rows that show each of its classes.
+        `metric`, `average`, `rows`, `metricwise` (the version), with labels `class_counts`: for each output, the rows
+        that show each of its classes; and `pos_label`, if the name of the metric does not say which class it is of.
     """
     facts: dict[str, Any] = {
         "metric": problem.aim.name,
@@ -36,12 +37,27 @@ def facts_of(problem: Problem) -> dict[str, Any]:
         "rows": problem.n_rows,
         "metricwise": __version__,
     }
+    positive = _positive(problem.aim.metric)
+    if positive is not None and "[" not in problem.aim.name:
+        facts["pos_label"] = positive
     if problem.allowed is not None:
         facts["abstain"] = problem.allowed.said
     if problem.labelled:
         counts = problem.source.class_rows.round().astype(int).tolist()
         facts["class_counts"] = [row[:k] for row, k in zip(counts, problem.schema.n_classes.tolist(), strict=True)]
     return facts
+
+
+def _positive(metric: Any) -> Any:
+    """The class that a metric is of, or a list with that of each output; None if it names none that JSON has."""
+    each = getattr(metric, "metrics", None) if isinstance(metric, PerOutput) and metric.kinds is None else None
+    if each is not None:
+        found = [_positive(own) for own in each]
+        return None if None in found else found
+    while hasattr(metric, "base"):  # scaled, or with abstentions
+        metric = metric.base
+    label = getattr(metric, "pos_label", None)
+    return label if isinstance(label, (str, bool, int)) else None
 
 
 def informed(solution: Solution) -> Solution:

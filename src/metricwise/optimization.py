@@ -20,6 +20,7 @@ from .group_fit import GroupTask, fit_by_group, values_by_group
 from .metrics.abstention import Abstention, check_pooled, read_abstain
 from .metrics.aim import Aim
 from .metrics.base import Metric
+from .metrics.class_names import text_class
 from .metrics.constraint import Constraint
 from .metrics.constraint_text import read_constraints
 from .metrics.for_outputs import MetricSpec, resolve_for, settle
@@ -441,7 +442,7 @@ def read_problem(
         weight_kind=weight_kind,
         groups=groups,
         time=time,
-        pos_label=pos_label,
+        pos_label=text_class(metric) if pos_label is None else pos_label,
         who=who,
     )
     rows, schema, declared, scales = data.rows, data.schema, data.declared, data.scales

@@ -404,3 +404,25 @@ def test_json_takes_the_standard_output_alone(tmp_path, fitted):
         result = run(*words, "-o", "-", "--json")
         assert (result.code, result.out) == (2, "")
         assert "both write to the standard output" in result.err
+
+
+def test_a_rule_remembers_the_class_that_its_metric_is_of(tmp_path):
+    rng = np.random.default_rng(5)
+    p = rng.beta(1, 3, 200)
+    frame = pd.DataFrame({"p_yes": p, "churn": np.where(rng.random(200) < p, "yes", "no")})
+    path, rule = tmp_path / "two.csv", tmp_path / "rule.json"
+    frame.to_csv(path, index=False)
+    fit = ["fit", path, "--target", "churn", "--proba", "p_yes", "--force", "-o", rule]
+    # The class in brackets says which class the column is of, and may be said again, but not contradicted.
+    by_name = document(*fit, "--metric", "f1[yes]")
+    assert by_name["value"] == document(*fit, "--metric", "f1[yes]", "--pos-label", "yes")["value"]
+    assert "already names class 'yes'" in run(*fit, "--metric", "f1[yes]", "--pos-label", "no").err
+    by_label = document(*fit, "--metric", "f1", "--pos-label", "yes")
+    assert by_label["value"] == by_name["value"]
+    assert by_label["words"].startswith("Rule for f1 of 'yes'.")
+    loaded = mw.load_rule(rule)
+    decided = loaded.predict(p)
+    expected = f1_score(frame["churn"], decided, pos_label="yes")
+    assert document("evaluate", rule, path)["metrics"]["f1"]["value"] == pytest.approx(expected)
+    assert mw.evaluate(loaded, p, frame["churn"], "f1")["f1"].value.estimate == pytest.approx(expected)
+    done("report", rule, path, "-o", tmp_path / "report.html")

@@ -54,9 +54,9 @@ def fit(
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
         if is_large(table) and not columns.sensitive_features:
-            rows = read_large(table, columns, labels, aim.classes)
+            rows = read_large(table, columns, labels, aim.classes, _class_named(aim))
         else:
-            rows = read_labelled(table, columns, labels, aim.classes, progress.tick)
+            rows = read_labelled(table, columns, labels, aim.classes, progress.tick, _class_named(aim))
     if group_blind and not columns.sensitive_features:
         raise ValueError("--group-blind needs --sensitive-features, which is not given; leave it out.")
     arguments = {**_arguments(aim, rows), "group_aware": not group_blind}
@@ -86,6 +86,13 @@ def _arguments(aim: AimOptions, rows: Labelled) -> dict[str, Any]:
         "zero_division": aim.zero_division,
         **rows.options,
     }
+
+
+def _class_named(aim: AimOptions) -> str | None:
+    """Return the class that the only metric names."""
+    from ..metrics.class_names import text_class
+
+    return text_class(aim.metric[0]) if len(aim.metric) == 1 else None
 
 
 def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
@@ -222,7 +229,7 @@ def trade_off(
         raise ValueError("--sensitive-features does not affect a trade-off; leave it out.")
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labelled(table, columns, labels, aim.classes, progress.tick)
+        rows = read_labelled(table, columns, labels, aim.classes, progress.tick, _class_named(aim))
         arguments = _arguments(aim, rows)
         for name in ("weight_kind", "groups", "time"):
             if arguments.pop(name, "importance") not in (None, "importance"):

@@ -157,6 +157,8 @@ def _judge(
             **rows.options,
         }
         metrics = metrics_for(judged.metric, rules[0])
+        if not judged.metric and arguments.get("pos_label") is None:
+            arguments["pos_label"] = rules[0].facts.get("pos_label")
         try:
             found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
         except ValueError as error:

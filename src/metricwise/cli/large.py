@@ -43,7 +43,13 @@ def table_for(path: str, columns: ColumnOptions, prefix: str | None = None) -> T
     return Table(path, prefix if prefix is not None else columns.proba_prefix, columns.proba, columns.separator)
 
 
-def read_large(path: str, columns: ColumnOptions, labels: LabelOptions, classes: Sequence[str] | None) -> Labelled:
+def read_large(
+    path: str,
+    columns: ColumnOptions,
+    labels: LabelOptions,
+    classes: Sequence[str] | None,
+    named: str | None = None,
+) -> Labelled:
     """Read the labels that occur, and leave the rows where they are; see :func:`metricwise.cli.rows.read_labelled`.
 
     Returns
@@ -65,7 +71,8 @@ def read_large(path: str, columns: ColumnOptions, labels: LabelOptions, classes:
     check_two_classes(targets)
     declared = given_classes(classes, targets)
     positive = positive_of(labels.pos_label, [one.labels for one in targets])
-    found = find_columns(stream.title, stream.names, targets, declared, positive, columns, labels.known)
+    of_class = named if positive is None else positive
+    found = find_columns(stream.title, stream.names, targets, declared, of_class, columns, labels.known)
     options: dict[str, Any] = {
         "sample_weight": labels.weight,
         "weight_kind": labels.weight_kind,

@@ -49,6 +49,8 @@ def report(
         rows = read_labels_for_rule(table, loaded, columns, labels, judged.ordered, progress.tick)
         progress.stage("writing")
         options |= rows.options
+        if not judged.metric and options.get("pos_label") is None:
+            options["pos_label"] = loaded.facts.get("pos_label")
         if output == "-":
             sys.stdout.write(render(summarize(loaded, rows.proba, rows.y, metrics, **options)))
         else:

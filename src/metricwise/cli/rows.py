@@ -237,7 +237,12 @@ def given_classes(given: Sequence[str] | None, targets: Sequence[Target]) -> lis
 
 
 def read_labelled(
-    path: str, columns: ColumnOptions, labels: LabelOptions, classes: Sequence[str] | None, tick: Any
+    path: str,
+    columns: ColumnOptions,
+    labels: LabelOptions,
+    classes: Sequence[str] | None,
+    tick: Any,
+    named: str | None = None,
 ) -> Labelled:
     """Read rows that a rule is to be fitted to.
 
@@ -250,6 +255,8 @@ def read_labelled(
         As --classes has them.
     tick : callable
         Called as reading goes on.
+    named : str, optional
+        The class that a single column of probabilities is of, if --pos-label is not given.
 
     Returns
     -------
@@ -267,7 +274,8 @@ def read_labelled(
     else:
         check_two_classes(targets)
         known = [*labels.known, *(columns.sensitive_features or ())]
-        found = find_columns(table.path, table.names, targets, declared, positive, columns, known)
+        of_class = named if positive is None else positive
+        found = find_columns(table.path, table.names, targets, declared, of_class, columns, known)
         declared = [
             all_classes(own, columns_found, one.labels)
             for own, columns_found, one in zip(declared, found, targets, strict=True)

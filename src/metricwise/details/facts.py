@@ -130,6 +130,8 @@ class Details:
                     f"{who}: metrics must be given, because the rule does not name the metric that it was "
                     "optimised for."
                 )
+            if options.get("pos_label") is None:
+                options["pos_label"] = rule.facts.get("pos_label")
             if options.get("average") is None and rule.multioutput:
                 options["average"] = rule.facts.get("average")
         allowed = allowed_for(options.pop("abstain", None), rule)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-__all__ = ["NAME", "NUMBER", "NamedClass", "Reader", "read_name", "written"]
+__all__ = ["NAME", "NUMBER", "NamedClass", "Reader", "read_name", "text_class", "written"]
 
 NAME = re.compile(r"[A-Za-z_][\w.]*")
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -62,6 +62,25 @@ def read_name(text: str, who: str = "metric") -> NamedClass | None:
     reader.expect("]")
     reader.end()
     return NamedClass(name, label)
+
+
+def text_class(metric: Any) -> str | None:
+    """Return the class that a metric names, if it is text: a single column of probabilities is that of this class.
+
+    Numbers are left out: of 0 and 1, the column is that of 1, whichever of them the metric is about.
+
+    Examples
+    --------
+    >>> from metricwise.metrics.class_names import text_class
+    >>> text_class("recall[urgent]"), text_class("recall"), text_class("recall[0]")
+    ('urgent', None, None)
+    """
+    try:
+        named = read_name(metric) if isinstance(metric, str) else None
+    except ValueError:  # said where the metric is read
+        return None
+    label = getattr(metric, "pos_label", None) if named is None else named.label
+    return label if isinstance(label, str) else None
 
 
 def written(label: Any) -> str:

@@ -133,6 +133,8 @@ class OneVsRest(Metric):
         return (self.position(len(classes), classes),)
 
     def with_positive(self, label: Any) -> OneVsRest:
+        if self.pos_label is not None and self.pos_label == label:
+            return self
         require(
             not self.names_class,
             f"{type(self).__name__}: the metric already names {self.describe_class()}; leave pos_label={label!r} out.",

@@ -48,8 +48,9 @@ def headline(facts: Any, several: bool) -> list[str]:
     """Say which metric the rule was made for, where the facts know it."""
     if not isinstance(facts.get("metric"), str):
         return []
-    average = facts.get("average")
-    words = f", {average} average over the outputs" if several and isinstance(average, str) else ""
+    average, positive = facts.get("average"), facts.get("pos_label")
+    words = f" of {positive!r}" if isinstance(positive, (str, bool, int)) else ""
+    words += f", {average} average over the outputs" if several and isinstance(average, str) else ""
     abstain = facts.get("abstain")
     if abstain is True:
         words += ", abstentions allowed"
