@@ -319,4 +319,4 @@ def test_drawing_says_what_it_needs():
         timeout=60,
         check=True,
     )
-    assert done.stdout.strip() == "MetricCurveDisplay needs matplotlib: pip install metricwise[plot]."
+    assert done.stdout.strip() == "MetricCurveDisplay needs matplotlib: pip install 'metricwise[plot]'."

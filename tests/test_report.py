@@ -212,4 +212,4 @@ def test_reports_say_what_they_need():
         "print('matplotlib' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.splitlines() == ["report needs Jinja2: pip install metricwise[report].", "False"]
+    assert done.stdout.splitlines() == ["report needs Jinja2: pip install 'metricwise[report]'.", "False"]

@@ -298,7 +298,7 @@ def test_labels_that_sql_has_not():
 def test_what_is_missing_is_named(monkeypatch, package, extra, export):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
-        ImportError, match=rf"needs {package}, which is not installed: pip install metricwise\[{extra}\]"
+        ImportError, match=rf"needs {package}, which is not installed: pip install 'metricwise\[{extra}\]'"
     ):
         export()
 

@@ -71,7 +71,7 @@ def pyplot(who: str) -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError:
-        raise ImportError(f"{who} needs matplotlib: pip install metricwise[plot].") from None
+        raise ImportError(f"{who} needs matplotlib: pip install 'metricwise[plot]'.") from None
     return plt
 
 

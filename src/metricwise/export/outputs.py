@@ -167,4 +167,4 @@ def check_text(labels: Sequence[Label], who: str) -> None:
 
 def needs_extra(who: str, package: str, extra: str) -> ImportError:
     """Return the error that says how to get what is missing."""
-    return ImportError(f"{who}: needs {package}, which is not installed: pip install metricwise[{extra}].")
+    return ImportError(f"{who}: needs {package}, which is not installed: pip install 'metricwise[{extra}]'.")

@@ -1,7 +1,7 @@
 """Reports: everything that is known of a rule on one page, for people who do not program.
 
 Owns what a report says (:func:`summarize`, a dict that JSON can hold) and how it looks (a template). The page is one
-file that fetches nothing. Jinja is imported when a page is made (``pip install metricwise[report]``). Must not count
+file that fetches nothing. Jinja is imported when a page is made (``pip install 'metricwise[report]'``). Must not count
 rows: :mod:`metricwise.details` does.
 """
 

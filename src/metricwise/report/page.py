@@ -102,7 +102,7 @@ def _template() -> Any:
     try:
         import jinja2
     except ImportError:
-        raise ImportError("report needs Jinja2: pip install metricwise[report].") from None
+        raise ImportError("report needs Jinja2: pip install 'metricwise[report]'.") from None
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the first metric is the one that matters
     environment.filters |= {"number": number, "rows": _rows}
