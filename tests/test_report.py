@@ -143,6 +143,34 @@ def test_every_kind_of_target_has_a_report(kind, tmp_path):
     assert len(text) < 3_000_000
 
 
+def test_costs_are_shown_as_costs():
+    """Positive, and falling: the mean cost of scikit-learn's confusion matrices."""
+    P, y = three()
+    names, table = ["high", "low", "mid"], np.array([[0, 20, 5], [1, 0, 1], [1, 5, 0]])
+    order = [2, 0, 1]
+    found = mw.optimize(P[:, order], y, mw.metrics.Cost(table), classes=names)
+    ours, plain = (
+        float((sk.confusion_matrix(y, decided, labels=names) * table).sum() / len(y))
+        for decided in (found.rule.predict(P[:, order]), np.array(names)[P[:, order].argmax(axis=1)])
+    )
+    assert ours < plain
+    said = report.summarize(found)
+    assert said["metric"] == "mean cost"
+    assert said["figures"]["value"] == pytest.approx(ours)
+    assert said["figures"]["baseline"] == pytest.approx(plain)
+    low, high = (said["figures"]["value_on_new_rows"][end] for end in ("low", "high"))
+    assert 0 < low < high
+    along = said["path"]["values"]["mean cost"]
+    assert along[said["path"]["chosen"]] == pytest.approx(ours, abs=1e-5)
+    after = -found.value_on_new_rows.estimate
+    assert f"from about {after + found.gain.estimate:.3f} to about {after:.3f}" in said["advice"]["sentence"]
+    text = "".join(Page(report.render(said)).texts) + found._repr_html_()
+    assert "minus the mean cost" not in text
+    other = report.summarize(found.rule, P[:, order], y, mw.metrics.Cost(table))
+    assert "it lowers the mean cost from" in other["advice"]["sentence"]
+    assert other["figures"]["value"] == pytest.approx(ours)
+
+
 def test_a_rule_on_other_rows(tmp_path):
     p, y = binary()
     rule = mw.optimize(p, y, "f1", pos_label="fraud").rule

@@ -13,7 +13,7 @@ from ..rules import MixtureRule, WeightedRule
 from ..solvers import Solution
 from ..sources import MemorySource
 from .markup import Html, join, table, tag
-from .numbers import advice, interval, metric_name, number, promise_words
+from .numbers import MEAN_COST, advice, as_read, interval, metric_name, number, promise_words
 from .rule_table import rule_table
 from .svg import Mark, line_chart
 
@@ -44,12 +44,12 @@ def solution_card(solution: Solution) -> Html:
     """
     kind, sentence = advice(solution)
     expected = "expected " if solution.counted == "expected" else ""
-    head = [
-        _figure(f"{expected}{metric_name(solution)}", number(solution.value)),
-        _figure("argmax", number(solution.baseline)),
-    ]
+    name = metric_name(solution)
+    value, baseline = (number(as_read(name, one)[1]) for one in (solution.value, solution.baseline))
+    head = [_figure(f"{expected}{name}", value), _figure("argmax", baseline)]
     if solution.gain is not None:
-        head.append(_figure("gain on new rows", interval(solution.gain, signed=True)))
+        gained = "saved" if name == MEAN_COST else "gain"
+        head.append(_figure(f"{gained} on new rows", interval(solution.gain, signed=True)))
     curve = known_curve(solution)
     left = [None if curve is None else curve_chart(curve, solution), _promises(solution), _groups(solution)]
     return _card(
@@ -107,7 +107,7 @@ def known_curve(solution: Solution) -> Curve | None:
 
 def curve_chart(curve: Curve, solution: Solution | None = None, width: int = 410, height: int = 170) -> Html:
     """Return a curve as inline SVG."""
-    name, along = next(iter(curve.values.items()))
+    name, along = as_read(*next(iter(curve.values.items())))
     x = np.maximum(curve.position, 0.0)
     marks = [Mark(kind, x[at], along[at]) for kind, at in (("argmax", curve.plain), ("rule", curve.chosen))]
     band = label = None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..solvers import Estimate, Outcome, Promise, Solution
 
-__all__ = ["advice", "interval", "number", "promise_words"]
+__all__ = ["MEAN_COST", "advice", "as_read", "improvement", "interval", "metric_name", "number", "promise_words"]
+
+MEAN_COST = "mean cost"
 
 
 def number(value: float | None, signed: bool = False) -> str:
@@ -33,6 +36,40 @@ def interval(estimate: Estimate, signed: bool = False) -> str:
     """Return an estimate with its interval."""
     low, high = number(estimate.low, signed), number(estimate.high, signed)
     return f"{number(estimate.estimate, signed)} [{low}, {high}]"
+
+
+def as_read(name: str, value: Any) -> tuple[str, Any]:
+    """Return the name and a value, or an array of values, of a metric as people read them.
+
+    A cost is maximised as minus the mean cost; people read the mean cost.
+
+    Examples
+    --------
+    >>> from metricwise.cards.numbers import as_read
+    >>> as_read("cost", -0.5), as_read("f1", 0.5)
+    (('mean cost', 0.5), ('f1', 0.5))
+    """
+    if name not in ("cost", MEAN_COST):
+        return name, value
+    if isinstance(value, Estimate):
+        return MEAN_COST, Estimate(0.0 - value.estimate, 0.0 - value.high, 0.0 - value.low)
+    return MEAN_COST, None if value is None else 0.0 - value  # never -0
+
+
+def improvement(name: str, gain: float, value: float | None = None, about: str = "") -> str:
+    """Say what a rule does for a metric.
+
+    Examples
+    --------
+    >>> from metricwise.cards.numbers import improvement
+    >>> improvement("f1", 0.1, 0.8), improvement("mean cost", 0.7, -0.5)
+    ('adds 0.100 to f1', 'lowers the mean cost from 1.200 to 0.500')
+    """
+    if name != MEAN_COST:
+        return f"adds {about}{number(gain)} to {name}"
+    if value is None:
+        return f"lowers the mean cost by {about}{number(gain)}"
+    return f"lowers the mean cost from {about}{number(gain - value)} to {about}{number(0.0 - value)}"
 
 
 def promise_words(promise: Promise) -> tuple[bool, str]:
@@ -73,19 +110,23 @@ def advice(solution: Solution) -> tuple[str, str]:
     if solution.outcome is Outcome.ARGMAX:
         return "no", "Keep plain argmax: no rule that was tried is expected to do better on new rows."
     if gain is not None:
-        about = f"on new rows it adds about {number(gain.estimate)} to {name}"
+        new = solution.value_on_new_rows
+        adds = improvement(name, gain.estimate, None if new is None else new.estimate, "about ")
+        about = f"on new rows it {adds}"
         if gain.low > 0:
-            return "yes", f"Use the rule: {about} (at least {number(gain.low)} by the 95 % interval)."
+            least = f"{'by ' if name == MEAN_COST else ''}at least {number(gain.low)}"
+            return "yes", f"Use the rule: {about} ({least} by the 95 % interval)."
         if gain.estimate > 0:
             return "maybe", f"The rule is likely to help: {about}, but the 95 % interval includes no gain at all."
-        return "no", f"Keep plain argmax: on new rows the rule changes {name} by about {number(gain.estimate, True)}."
+        change = number(as_read(name, gain.estimate)[1], True)
+        return "no", f"Keep plain argmax: on new rows the rule changes {name} by about {change}."
     difference = solution.value - solution.baseline
     if solution.counted == "expected":
         said = "if the probabilities are right" if difference > 0 else "as far as the probabilities can tell"
-        verb = f"adds {number(difference)} to {name}" if difference > 0 else "adds nothing"
+        verb = improvement(name, difference, solution.value) if difference > 0 else "gains nothing"
         return ("maybe" if difference > 0 else "no"), f"The rule {verb}, {said}; pass labels to check."
-    said = f"On the given rows, the rule adds {number(difference)} to {name}"
-    return "maybe", f"{said}; on new rows it will add less, by an amount that has not been estimated."
+    said = f"On the given rows, the rule {improvement(name, difference, solution.value)}"
+    return "maybe", f"{said}; on new rows it will gain less, by an amount that has not been estimated."
 
 
 def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
@@ -95,7 +136,9 @@ def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
     n, new = len(solution.constraints), solution.value_on_new_rows
     what = "the constraint" if n == 1 else "both constraints" if n == 2 else f"all {n} constraints"
     value = (
-        f"{name} is {number(solution.value)}" if new is None else f"{name} is about {number(new.estimate)} on new rows"
+        f"{name} is {number(as_read(name, solution.value)[1])}"
+        if new is None
+        else f"{name} is about {number(as_read(name, new.estimate)[1])} on new rows"
     )
     sure = [one.confidence for one in solution.constraints if one.confidence is not None]
     if len(sure) == n:
@@ -109,6 +152,4 @@ def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
 def metric_name(solution: Solution) -> str:
     """Return what the metric is called."""
     name = solution.rule.facts.get("metric")
-    if name == "cost":  # which is maximised, so that it is less than nothing
-        return "minus the mean cost"
-    return name if isinstance(name, str) and name else "the metric"
+    return as_read(name, None)[0] if isinstance(name, str) and name else "the metric"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..cards.numbers import advice, metric_name, number, promise_words
+from ..cards.numbers import MEAN_COST, advice, as_read, improvement, metric_name, number, promise_words
 from ..cards.rule_table import rule_table
 from ..details import Curve, Details
 from ..evaluation import Comparison, evaluate, read_rule
@@ -165,7 +165,7 @@ def _interval(estimate: Estimate | None) -> dict[str, float | None] | None:
 
 def _metric(subject: Subject) -> str:
     if subject.solution is None and subject.details is not None and subject.details.problem is not None:
-        return subject.details.problem.aim.name
+        return str(as_read(subject.details.problem.aim.name, None)[0])
     return "the metric" if subject.solution is None else metric_name(subject.solution)
 
 
@@ -175,40 +175,46 @@ def _advice(subject: Subject) -> dict[str, str]:
         return {"kind": kind, "sentence": sentence}
     assert subject.comparison is not None
     gain, name = subject.comparison.difference, _metric(subject)
-    ends = f"95 % interval {number(gain.low, True)} to {number(gain.high, True)}"
+    value = subject.comparison.value.estimate
+    change = as_read(name, gain)[1]
+    ends = f"95 % interval {number(change.low, True)} to {number(change.high, True)}"
     if gain.low > 0:
         return {
             "kind": "yes",
-            "sentence": f"Use the rule: on these rows it adds {number(gain.estimate)} to {name}, {ends}.",
+            "sentence": f"Use the rule: on these rows it {improvement(name, gain.estimate, value)}, {ends}.",
         }
     if gain.high < 0:
-        said = f"Do not use the rule: on these rows it reduces {name} by {number(-gain.estimate)}, {ends}."
+        verb = "raises the" if name == MEAN_COST else "reduces"
+        said = f"Do not use the rule: on these rows it {verb} {name} by {number(-gain.estimate)}, {ends}."
         return {"kind": "no", "sentence": said}
     said = (
         f"These rows do not distinguish the rule from plain argmax: {name} changes by "
-        f"{number(gain.estimate, True)}, {ends}."
+        f"{number(change.estimate, True)}, {ends}."
     )
     return {"kind": "maybe", "sentence": said}
 
 
 def _figures(subject: Subject) -> dict[str, Any]:
-    solution = subject.solution
+    solution, name = subject.solution, _metric(subject)
+    lower = {"lower_is_better": name == MEAN_COST}
     if solution is None:
         assert subject.comparison is not None
         one = subject.comparison
         return {
-            "value": one.value.estimate,
-            "baseline": one.baseline.estimate,
-            "value_on_new_rows": _interval(one.value),
+            "value": as_read(name, one.value.estimate)[1],
+            "baseline": as_read(name, one.baseline.estimate)[1],
+            "value_on_new_rows": _interval(as_read(name, one.value)[1]),
             "gain": _interval(one.difference),
+            **lower,
             "expected": False,
             "given": "these rows",
         }
     return {
-        "value": _number(solution.value),
-        "baseline": _number(solution.baseline),
-        "value_on_new_rows": _interval(solution.value_on_new_rows),
+        "value": _number(as_read(name, solution.value)[1]),
+        "baseline": _number(as_read(name, solution.baseline)[1]),
+        "value_on_new_rows": _interval(as_read(name, solution.value_on_new_rows)[1]),
         "gain": _interval(solution.gain),
+        **lower,
         "expected": solution.counted == "expected",
         "given": "the given rows",
     }
@@ -252,7 +258,11 @@ def _recorded(subject: Subject) -> list[dict[str, Any]]:
     if subject.solution is None:
         return []
     return [
-        {"name": name, "value": _number(one.value), "baseline": _number(one.baseline)}
+        {
+            "name": as_read(name, None)[0],
+            "value": _number(as_read(name, one.value)[1]),
+            "baseline": _number(as_read(name, one.baseline)[1]),
+        }
         for name, one in subject.solution.recorded.items()
     ]
 
@@ -282,7 +292,7 @@ def _path(subject: Subject) -> dict[str, Any] | None:
         "position": _rounded(np.maximum(curve.position, 0.0)),
         "plain": curve.plain,
         "chosen": curve.chosen,
-        "values": {name: _rounded(values) for name, values in curve.values.items()},
+        "values": {name: _rounded(values) for name, values in (as_read(*pair) for pair in curve.values.items())},
         "bounded": {name: _rounded(values) for name, values in curve.bounded.items()},
         "bounds": bounds,
         "range": shown,
@@ -407,7 +417,8 @@ def _gains(subject: Subject) -> dict[str, Any] | None:
     ]
     low, high = gains.difference[:, 1], gains.difference[:, 2]
     counts = {"better": int((low > 0).sum()), "worse": int((high < 0).sum())}
-    return {"by": gains.by, "metric": gains.metric, "parts": parts, "n_parts": gains.n_parts, **counts}
+    metric = "minus the mean cost" if gains.metric == "cost" else gains.metric  # differences are gains
+    return {"by": gains.by, "metric": metric, "parts": parts, "n_parts": gains.n_parts, **counts}
 
 
 def _reliability(subject: Subject) -> dict[str, Any] | None:
