@@ -92,7 +92,7 @@ def test_promises_are_shown():
     solution = mw.optimize(*binary(2000), "recall", subject_to="precision >= 0.6")
     text = check(solution._repr_html_())
     assert "precision >= 0.6" in text
-    assert "95% confidence" in text
+    assert "95 % confidence" in text
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_promises_are_shown():
     [
         ({"metric": "f1"}, "yes", "Use the rule"),
         ({"metric": "f1", "confusion": "labels", "recalibrate": False}, "maybe", "has not been estimated"),
-        ({"metric": "recall", "subject_to": "precision >= 0.6"}, "yes", "95% confidence"),
+        ({"metric": "recall", "subject_to": "precision >= 0.6"}, "yes", "95 % confidence"),
         (
             {"metric": "recall", "subject_to": "precision >= 0.6", "confidence": None},
             "maybe",

@@ -171,6 +171,36 @@ def test_costs_are_shown_as_costs():
     assert other["figures"]["value"] == pytest.approx(ours)
 
 
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ((3, 2, 1), "2 of 3 gain, 1 loses"),
+        ((3, 1, 2), "1 of 3 gains, 2 lose"),
+        ((4, 2, 1), "2 of 4 gain, 1 loses, 1 shows no clear difference"),
+        ((9, 0, 0), "9 of 9 show no clear difference"),
+        ((2, 0, 1), "1 of 2 loses, 1 shows no clear difference"),
+    ],
+)
+def test_parts_are_counted_in_words(counts, words):
+    assert report.summary._gains_words(*counts) == words
+
+
+def test_grades_that_are_rounded_have_no_weights():
+    P, y = three()
+    metric = mw.metrics.Kappa("quadratic", order=["low", "mid", "high"])
+    rule = report.summarize(mw.optimize(P, y, metric, classes=["low", "mid", "high"]))["rule"]
+    assert any("rounded at the cut points" in line for line in rule["words"])
+    assert rule["table"] is None
+
+
+def test_the_confidence_of_a_bound_is_explained():
+    found = mw.optimize(*binary(2000), "recall", pos_label="fraud", subject_to="precision >= 0.6")
+    shown = "".join(Page(report.render(report.summarize(found))).texts)
+    assert "holds on new rows with 95 % confidence" in shown
+    assert "The confidence is one-sided" in shown
+    assert "95%" not in shown
+
+
 def test_a_rule_on_other_rows(tmp_path):
     p, y = binary()
     rule = mw.optimize(p, y, "f1", pos_label="fraud").rule

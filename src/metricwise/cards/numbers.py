@@ -18,18 +18,32 @@ def number(value: float | None, signed: bool = False) -> str:
     Examples
     --------
     >>> from metricwise.cards.numbers import number
-    >>> number(0.45671), number(-0.02, signed=True), number(12345.6), number(None)
-    ('0.457', '−0.020', '12,346', '–')
+    >>> number(0.45671), number(-0.02, signed=True), number(12345.6), number(1851 / 2000), number(None)
+    ('0.457', '−0.020', '12,346', '0.926', '–')
     """
     if value is None:
         return "–"
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞" if value < 0 else "not known"
     digits = 3 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
-    text = f"{value:{'+' if signed else ''},.{digits}f}"
+    # Halves go up, also those that are not exact in binary: report.js computes the same.
+    rounded = math.floor(abs(value) * 10**digits + 0.5 + 1e-6) / 10**digits
+    text = f"{math.copysign(rounded, value):{'+' if signed else ''},.{digits}f}"
     if float(text.replace(",", "")) == 0:
         text = text.lstrip("+-")
     return text.replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """Return a share in percent.
+
+    Examples
+    --------
+    >>> from metricwise.cards.numbers import percent
+    >>> percent(0.95), percent(0.995)
+    ('95 %', '99.5 %')
+    """
+    return f"{100 * share:.4g} %"
 
 
 def interval(estimate: Estimate, signed: bool = False) -> str:
@@ -76,7 +90,7 @@ def promise_words(promise: Promise) -> tuple[bool, str]:
     """Return whether a constraint is kept on the given rows, and what may be said of new rows."""
     kept = promise.low - 1e-9 <= promise.value <= promise.high + 1e-9
     if promise.confidence is not None:
-        return kept, f"holds on new rows with {promise.confidence:.0%} confidence"
+        return kept, f"holds on new rows with {percent(promise.confidence)} confidence"
     return kept, "no promise for new rows"
 
 
@@ -142,10 +156,8 @@ def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
     )
     sure = [one.confidence for one in solution.constraints if one.confidence is not None]
     if len(sure) == n:
-        return (
-            "yes",
-            f"Use the rule to satisfy {what}: this holds on new rows with {min(sure):.0%} confidence, and {value}.",
-        )
+        holds = f"this holds on new rows with {percent(min(sure))} confidence"
+        return "yes", f"Use the rule to satisfy {what}: {holds}, and {value}."
     return "maybe", f"The rule satisfies {what} on the given rows, but not necessarily on others; {value}."
 
 

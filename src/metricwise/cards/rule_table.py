@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs import python_labels
 from ..rules import MixtureRule, WeightedRule
-from ..rules.description import readable_weights
+from ..rules.description import readable_weights, rounds_grades
 
 __all__ = ["RuleTable", "rule_table"]
 
@@ -59,8 +59,8 @@ def rule_table(rule: Any, most: int = 8) -> RuleTable | None:
         return None
     if rule.width == 2:
         return _thresholds(rule, most)
-    if rule.multioutput or not rule.loss.is_diagonal:
-        return None
+    if rule.multioutput or not rule.loss.is_diagonal or (rule.width == 3 and rounds_grades(rule)):
+        return None  # the words of describe() are all
     weight, bonus = readable_weights(*(-array[0] for array in rule.loss.arrays))
     if not bonus.any() and (weight == weight[0]).all():
         return None
@@ -68,8 +68,10 @@ def rule_table(rule: Any, most: int = 8) -> RuleTable | None:
     columns = [[f"{value:.4g}" for value in own] for own in ((weight, bonus) if bonus.any() else (weight,))]
     rows = tuple(zip(labels, *columns, strict=True))
     head = ("class", "weight", "bonus")[: 1 + len(columns)]
-    caption = "The largest weight × probability" + (" + bonus" if bonus.any() else "") + " is predicted"
-    return RuleTable(head, rows[:most], max(0, len(rows) - most), caption + (", recalibrated." if rule.link else "."))
+    caption = "The class with the largest weight × probability" + (" + bonus" if bonus.any() else "") + " is predicted."
+    if rule.link is not None:
+        caption += " Probabilities are recalibrated first."
+    return RuleTable(head, rows[:most], max(0, len(rows) - most), caption)
 
 
 def _thresholds(rule: WeightedRule, most: int) -> RuleTable:

@@ -44,7 +44,7 @@ class MetricCurveDisplay(RowsDisplay):
     on_new_rows : Estimate, optional
         Estimate of the first metric on new rows, with its interval.
     threshold_range : tuple of float, optional
-        Thresholds that are as good on these rows.
+        Thresholds that are not clearly worse on these rows.
     bounds : dict of str to tuple of float
         Lower and upper bounds of constraints, by their names.
     n_rows : int, optional
@@ -157,7 +157,9 @@ class MetricCurveDisplay(RowsDisplay):
             between = ax.get_xaxis_transform()
             ax.fill_between(x, 0, 1, where=~kept, transform=between, label="a constraint is violated", **options)
         if self.threshold_range is not None and show_interval and kept.all():
-            ax.axvspan(*self.threshold_range, color=BAND, linewidth=0, zorder=0, label="as good on these rows")
+            ax.axvspan(
+                *self.threshold_range, color=BAND, linewidth=0, zorder=0, label="not clearly worse on these rows"
+            )
 
     def _draw_points(self, x: Any, show_interval: bool) -> None:
         """Mark argmax and the rule on the line of the first metric, and what new rows are promised."""

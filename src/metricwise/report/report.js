@@ -10,9 +10,10 @@
   const digits = (value) => (Math.abs(value) < 10 ? 3 : Math.abs(value) < 1000 ? 1 : 0);
   const number = (value, signed) => {
     if (value === null) return "–";
-    const text = Math.abs(value).toLocaleString("en-US", {
-      minimumFractionDigits: digits(value), maximumFractionDigits: digits(value),
-    });
+    // Halves go up, also those that are not exact in binary: number() in Python computes the same.
+    const shown = digits(value), scale = 10 ** shown;
+    const rounded = Math.floor(Math.abs(value) * scale + 0.5 + 1e-6) / scale;
+    const text = rounded.toLocaleString("en-US", { minimumFractionDigits: shown, maximumFractionDigits: shown });
     if (Number(text.replace(/,/g, "")) === 0) return text;
     return (value < 0 ? "−" : signed ? "+" : "") + text;
   };

@@ -27,8 +27,9 @@ T = TypeVar("T")
 
 _MANY_CLASSES = 20  # of which confusions are shown, cell by cell
 _MOST_FLOWS = 12
+_UNCLEAR = ("show no clear difference", "shows no clear difference")
 _MOST_PARTS = 400
-_DIGITS = 5  # of numbers along the path
+_DIGITS = 9  # of numbers along the path: rounding them again shows what the figures show
 
 # What is shown beside the metric, where it means something for the target.
 _COMPANIONS = {
@@ -416,9 +417,18 @@ def _gains(subject: Subject) -> dict[str, Any] | None:
         for p in order.tolist()
     ]
     low, high = gains.difference[:, 1], gains.difference[:, 2]
-    counts = {"better": int((low > 0).sum()), "worse": int((high < 0).sum())}
+    better, worse = int((low > 0).sum()), int((high < 0).sum())
+    counts = {"better": better, "worse": worse, "words": _gains_words(gains.n_parts, better, worse)}
     metric = "minus the mean cost" if gains.metric == "cost" else gains.metric  # differences are gains
     return {"by": gains.by, "metric": metric, "parts": parts, "n_parts": gains.n_parts, **counts}
+
+
+def _gains_words(n: int, better: int, worse: int) -> str:
+    """How many of n parts gain, lose, or do neither clearly."""
+    counts = ((better, "gain", "gains"), (worse, "lose", "loses"), (n - better - worse, *_UNCLEAR))
+    said = [(count, one if count == 1 else several) for count, several, one in counts if count]
+    (first, verb), *rest = said or [(0, "gain")]
+    return ", ".join([f"{first} of {n} {verb}", *(f"{count} {verb}" for count, verb in rest)])
 
 
 def _reliability(subject: Subject) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from .decisions import bisect_regions
 if TYPE_CHECKING:
     from .weighted import WeightedRule
 
-__all__ = ["describe_mixture", "describe_rule", "headline", "link_lines", "readable_weights"]
+__all__ = ["describe_mixture", "describe_rule", "headline", "link_lines", "readable_weights", "rounds_grades"]
 
 FloatArray = NDArray[np.float64]
 
@@ -196,6 +196,12 @@ def _cut_points(full: FloatArray, labels: list[Any]) -> tuple[FloatArray, FloatA
             start, end = float(labels[0]), float(labels[-1])
     factor = (end - start) / grades[-1]
     return start + grades * factor, start + cuts * factor
+
+
+def rounds_grades(rule: WeightedRule) -> bool:
+    """Whether a rule of a single output rounds the expected grade at cut points."""
+    k = len(rule.classes[0])
+    return _cut_points(rule.loss.tensor()[0, :k, :k], python_labels(rule.classes[0])) is not None
 
 
 def _cut_lines(labels: list[str], grades: FloatArray, cuts: FloatArray) -> list[str]:
