@@ -193,6 +193,27 @@ def test_grades_that_are_rounded_have_no_weights():
     assert rule["table"] is None
 
 
+def test_each_metric_is_shown_once():
+    p, y = binary()
+    found = mw.optimize(p, y, "f1[fraud]", record=["recall[fraud]"])
+    names = set(report.summarize(found)["path"]["values"])
+    assert names == {"f1[fraud]", "recall[fraud]", "precision", "accuracy", "balanced_accuracy"}
+
+
+def test_what_only_programmers_understand_is_folded(solution):
+    text = report.render(report.summarize(solution))
+    head, folded = text.split("<summary>Technical details</summary>")
+    for words in ("Outcome", "Passes over the rows", "Recipe"):
+        assert f"<dt>{words}</dt>" in folded
+        assert f"<dt>{words}</dt>" not in head
+    assert "<dt>Rows</dt>" in head
+
+
+def test_the_axes_of_the_calibration_are_named(solution):
+    shown = Page(report.render(report.summarize(solution))).texts
+    assert {"predicted probability", "observed frequency"} <= set(shown)
+
+
 def test_the_confidence_of_a_bound_is_explained():
     found = mw.optimize(*binary(2000), "recall", pos_label="fraud", subject_to="precision >= 0.6")
     shown = "".join(Page(report.render(report.summarize(found))).texts)

@@ -96,7 +96,13 @@ def line_chart(
     return tag("svg", *parts, class_="mw-chart", viewBox=f"0 0 {width} {height}", role="img", **ends)
 
 
-def scatter_lines(lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, title: str, size: int = 300) -> Html:
+def scatter_lines(
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    *,
+    title: str,
+    labels: tuple[str, str],
+    size: int = 300,
+) -> Html:
     """Return lines of points in a square, beside its diagonal.
 
     Parameters
@@ -105,6 +111,8 @@ def scatter_lines(lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], 
         "before" is drawn with hollow squares, any other with filled circles.
     title : str
         For who does not see it.
+    labels : tuple of str
+        Of the horizontal and the vertical axis.
     size : int, default=300
     """
     end = max((float(np.max(values)) for pair in lines.values() for values in pair if len(values)), default=1.0)
@@ -112,8 +120,12 @@ def scatter_lines(lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], 
     frame = _Frame((0.0, end), (0.0, end), size, size)
     ticks = [(value, _trimmed(value)) for value in _round_ticks(0.0, end)]
     parts = [tag("title", title), *frame.axes(ticks)]
+    middle = (_LEFT + size - _RIGHT) / 2
+    parts.append(tag("text", labels[0], class_="mw-tick", x=middle, y=size - 3, text_anchor="middle"))
+    up, turn = _TOP + frame.inner_height / 2, f"rotate(-90 10 {_TOP + frame.inner_height / 2})"
+    parts.append(tag("text", labels[1], class_="mw-tick", x=10, y=up, text_anchor="middle", transform=turn))
     parts.append(tag("path", class_="mw-line", d=frame.path(np.array([0.0, end]), np.array([0.0, end]))))
-    for name, (x, y) in lines.items():
+    for name, (x, y) in sorted(lines.items(), key=lambda line: line[0] == "before"):  # hollow squares hide nothing
         style = "mw-line" if name == "before" else "mw-line mw-line-0"
         parts.append(tag("path", class_=f"{style} mw-{name}", d=frame.path(np.asarray(x), np.asarray(y))))
         kind = "argmax" if name == "before" else "rule"

@@ -158,7 +158,8 @@ def _reliability_chart(found: dict[str, Any] | None) -> str | None:
     if found is None:
         return None
     lines = {name: (own["predicted"], own["observed"]) for name, own in found.items() if own is not None}
-    return str(scatter_lines(lines, title="Observed frequency against predicted probability"))
+    title, labels = "Observed frequency against predicted probability", ("predicted probability", "observed frequency")
+    return str(scatter_lines(lines, title=title, labels=labels))
 
 
 def _gains_ends(gains: dict[str, Any] | None) -> list[float]:

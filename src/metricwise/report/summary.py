@@ -128,6 +128,7 @@ def summarize(found: Any, proba: Any = None, y: Any = None, metrics: Any = None,
         "gains": _gains(subject),
         "reliability": _reliability(subject),
         "facts": _facts(subject),
+        "technical": _technical(subject),
         "status": "" if subject.solution is None else subject.solution.status,
         "apply": ways_to_apply(subject.rule),
     }
@@ -280,6 +281,8 @@ def _path(subject: Subject) -> dict[str, Any] | None:
     curve = _known(lambda: details.curve) if curve is None else curve
     if curve is None:
         return None
+    assert details.problem is not None
+    shown_values = _once(curve, set(details.problem.record))
     solution = subject.solution
     bounds = (
         {} if solution is None else {one.name: [_number(one.low), _number(one.high)] for one in solution.constraints}
@@ -293,7 +296,7 @@ def _path(subject: Subject) -> dict[str, Any] | None:
         "position": _rounded(np.maximum(curve.position, 0.0)),
         "plain": curve.plain,
         "chosen": curve.chosen,
-        "values": {name: _rounded(values) for name, values in (as_read(*pair) for pair in curve.values.items())},
+        "values": {name: _rounded(values) for name, values in (as_read(*pair) for pair in shown_values.items())},
         "bounded": {name: _rounded(values) for name, values in curve.bounded.items()},
         "bounds": bounds,
         "range": shown,
@@ -315,6 +318,17 @@ def _beside(details: Details) -> Details:
         if one is not None and one.problem is not None:
             aims |= {key: aim for key, aim in one.problem.record.items() if key not in aims}
     return details.recording(aims)
+
+
+def _once(curve: Curve, own: set[str]) -> dict[str, FloatArray]:
+    """The metrics along the curve without companions that are others by another name, as f1 is f1[yes]."""
+    first = next(iter(curve.values))  # the metric itself
+    kept = {name: values for name, values in curve.values.items() if name == first or name in own}
+    for name, values in curve.values.items():
+        others = [*kept.values(), *curve.bounded.values()]
+        if not any(np.allclose(values, one, rtol=0, atol=1e-12, equal_nan=True) for one in others):
+            kept[name] = values
+    return kept
 
 
 def _rounded(values: FloatArray) -> list[float | None]:
@@ -449,8 +463,8 @@ def _reliability(subject: Subject) -> dict[str, Any] | None:
 
 
 def _facts(subject: Subject) -> list[list[str]]:
-    """Facts of the data and of the solver, as pairs of text."""
-    rule, solution, details = subject.rule, subject.solution, subject.details
+    """Facts of the data, as pairs of text."""
+    rule, details = subject.rule, subject.details
     rows = details.problem.n_rows if details is not None and details.problem is not None else rule.facts.get("rows")
     pairs: list[tuple[str, Any]] = [("Rows", f"{rows:,}" if isinstance(rows, int) else rows)]
     schema = rule.schema
@@ -462,11 +476,17 @@ def _facts(subject: Subject) -> list[list[str]]:
     if isinstance(counts, list) and len(counts) == 1 and len(counts[0]) <= _MANY_CLASSES:
         labels = python_labels(rule.classes[0])
         pairs.append(("Rows of each class", ", ".join(f"{a}: {b:,}" for a, b in zip(labels, counts[0], strict=True))))
-    for name, key in (("Average over outputs", "average"), ("Recipe", "recipe"), ("Made by metricwise", "metricwise")):
-        if key != "average" or rule.schema.multioutput:
-            pairs.append((name, rule.facts.get(key)))
-    if solution is not None:
-        pairs += _solver_facts(solution)
+    if rule.schema.multioutput:
+        pairs.append(("Average over outputs", rule.facts.get("average")))
+    return [[name, str(value)] for name, value in pairs if value is not None]
+
+
+def _technical(subject: Subject) -> list[list[str]]:
+    """Facts of the solver, as pairs of text."""
+    facts = subject.rule.facts
+    pairs = [("Recipe", facts.get("recipe")), ("Made by metricwise", facts.get("metricwise"))]
+    if subject.solution is not None:
+        pairs += _solver_facts(subject.solution)
     return [[name, str(value)] for name, value in pairs if value is not None]
 
 
