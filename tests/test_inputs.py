@@ -395,3 +395,65 @@ def test_columns_of_y_have_names_of_their_own():
     frame = pd.DataFrame(np.column_stack([Y, Y]) % 2, columns=["a", "a"])
     with pytest.raises(ValueError, match=r"optimize: the columns of y must have distinct names, got \['a', 'a'\]"):
         solve(PROBA[:, :2], frame)
+
+
+# --------------------------------------------------------------------------------------------- common slips, and words
+
+
+def three_classes(n_rows=60):
+    """Probabilities of three classes, and labels of which all occur."""
+    proba = np.random.default_rng(2).dirichlet([1, 1, 1], n_rows)
+    return proba, np.array(["a", "b", "c"])[np.arange(n_rows) % 3]
+
+
+def test_what_does_not_fit_is_said_before_what_it_sums_to():
+    proba, y = three_classes()
+    with pytest.raises(ValueError, match=r"^optimize: proba has 3 rows, y has 60 labels; pass proba\.T\?$"):
+        mw.optimize(proba.T, y, "accuracy")
+    with pytest.raises(ValueError, match=r"y has 3 distinct labels .*, but proba has 2 classes") as raised:
+        mw.optimize(proba[:, :2], y, "accuracy")
+    assert raised.value.__suppress_context__
+    with pytest.raises(ValueError, match="must sum to 1"):
+        mw.optimize(2 * proba, y, "accuracy")
+
+
+def test_argmax_that_is_always_right_is_doubted():
+    proba, y = three_classes()
+    likeliest = np.array(["a", "b", "c"])[proba.argmax(axis=1)]
+    words, fixed = "The most probable class is right in every row", {"confusion": "labels", "recalibrate": False}
+    assert words in mw.optimize(proba, likeliest, "accuracy", **fixed).status
+    positive = proba[:, 0]
+    assert words in mw.optimize(positive, (positive > 0.5).astype(int), "f1", **fixed).status
+    one_wrong = np.append(likeliest[:-1], "a" if likeliest[-1] != "a" else "b")
+    for few, labels in ((proba, one_wrong), (proba[:49], likeliest[:49])):
+        assert words not in mw.optimize(few, labels, "accuracy", **fixed).status
+
+
+def test_a_table_of_costs_is_no_metric_by_itself():
+    proba, y = three_classes()
+    for costs in ([[0, 1, 2], [5, 0, 1], [1, 1, 0]], np.eye(3)):
+        with pytest.raises((ValueError, TypeError), match=r"for a table of costs, use mw\.metrics\.Cost\(\.\.\.\)"):
+            mw.optimize(proba, y, costs)
+
+
+def test_a_missing_folder_is_named_with_the_path_given(tmp_path):
+    proba, y = three_classes()
+    solution = mw.optimize(proba, y, "accuracy", confusion="labels", recalibrate=False)
+    path = tmp_path / "nowhere" / "report.html"
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere: '.*report.html'"):
+        solution.report(path)
+
+
+def test_probabilities_that_are_missing_when_predicting():
+    proba, y = three_classes()
+    rule = mw.optimize(proba, y, "accuracy", confusion="labels", recalibrate=False).rule
+    proba[3, 0] = np.nan
+    with pytest.raises(ValueError, match=r"in row 3; .* drop such rows, and their labels if there are any"):
+        rule.predict(proba)
+
+
+def test_the_question_for_the_positive_class_offers_both_ways():
+    proba, y = three_classes()
+    pair = np.where(y == "a", "on hold", "yes")
+    with pytest.raises(ValueError, match=r"pos_label='yes', or name the class in the metric, such as 'f1\[yes\]'\.$"):
+        mw.optimize(np.c_[1 - proba[:, 0], proba[:, 0]], pair, "f1")

@@ -185,7 +185,7 @@ def test_an_indicator_column_of_ones_is_still_an_indicator():
     read = read_proba(PROBA[:, :2], multioutput=True)
     assert [labels.tolist() for labels in read_labels(ones, read, None, None).classes] == [[0, 1], [0, 1]]
     both = read_proba(np.full((200, 2, 2), 0.5), multioutput=True)
-    with pytest.raises(ValueError, match=r"output 0 of y has 1 distinct labels \[1\], .* pass classes="):
+    with pytest.raises(ValueError, match=r"output 0 of y has 1 distinct label \[1\], .* pass classes="):
         read_labels(ones, both, None, None)  # ones and zeros, or ones and twos?
 
 

@@ -40,9 +40,12 @@ from .row_costs import CostSolution, fit_row_costs, refuse_beside_costs, with_co
 from .rules import CostRule, GroupedRule
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
+from .sources import MemorySource
 from .uncertainty import threshold_range
 
 __all__ = ["optimize", "read_problem"]
+
+_SUSPICIOUS_ROWS = 50  # that argmax gets right without exception, beyond which rows will have been trained on
 
 
 def optimize(
@@ -707,4 +710,10 @@ def _status(solution: Solution, problem: Problem, choice: Choice | None) -> str:
         words.append(f"Outputs without labels or with only one class keep plain argmax: {shown}.")
     if solution.value < solution.baseline - 1e-12 and not solution.constraints:  # not by rounding alone
         words.append("Plain argmax does better on these rows: try recalibrate=True.")
+    source = problem.source
+    if isinstance(source, MemorySource) and source.n_rows >= _SUSPICIOUS_ROWS and source.rows.all_right():
+        words.append(
+            "The most probable class is right in every row: are these rows that the model was trained on? Use "
+            "out-of-fold probabilities, such as those of cross_val_predict."
+        )
     return " ".join(words)

@@ -402,6 +402,22 @@ class Rows:
             codes, mass = (None if array is None else array[:, span] for array in (self.codes, self.mass))
             yield block._replace(codes=codes, weight=self.weight, mass=mass), span
 
+    def all_right(self) -> bool:
+        """Say whether the most probable class is right wherever there is a label; False without labels."""
+        if self.codes is None:
+            return False
+        # Some rows at first: hardly ever is there need to look at the others.
+        return self.take(slice(0, GLANCE))._right() and all(rows._right() for rows in self.chunks())
+
+    def _right(self) -> bool:
+        assert self.codes is not None
+        for block, span in self.proba.spans():
+            codes = self.codes[:, span]
+            likeliest = block > 0.5 if block.ndim == 2 else block.argmax(axis=2)
+            if ((codes >= 0) & (codes != likeliest)).any():
+                return False
+        return True
+
     def tally(self) -> FloatArray:
         """Return the weight of the labels of each class of each output, (M, K), or (R, M, K) of R resamples."""
         assert self.codes is not None

@@ -426,3 +426,13 @@ def test_a_rule_remembers_the_class_that_its_metric_is_of(tmp_path):
     assert document("evaluate", rule, path)["metrics"]["f1"]["value"] == pytest.approx(expected)
     assert mw.evaluate(loaded, p, frame["churn"], "f1")["f1"].value.estimate == pytest.approx(expected)
     done("report", rule, path, "-o", tmp_path / "report.html")
+
+
+def test_blanks_between_classes_and_after_a_question_mark(tmp_path):
+    frame, options = table(MULTICLASS)
+    path = tmp_path / "three.csv"
+    frame.to_csv(path, index=False)
+    fit = ["fit", path, *options, "--metric", "ordinal", "--force", "-o", tmp_path / "rule.json"]
+    plain, spaced = (document(*fit, "--classes", text) for text in ("low,mid,urgent", "low, mid , urgent"))
+    assert plain == spaced
+    assert "?;" not in run("reprt").err

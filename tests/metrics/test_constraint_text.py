@@ -59,8 +59,8 @@ def test_several_in_a_text_or_a_list():
     [
         ("precision > 0.9", r"must have '>=' or '<=' at character 11, got '>':\n    precision > 0.9\n              \^"),
         ("precision = 0.9", "must have '>=' or '<=' at character 11, got '='"),
-        ("precision >=", "must have a number, such as 0.9 or 90 % at character 13, got the end"),
-        ("precision >= high", "must have a number, such as 0.9 or 90 % at character 14, got 'h'"),
+        ("precision >=", "must have a number, such as 0.9 or 90 %, at character 13, got the end"),
+        ("precision >= high", "must have a number, such as 0.9 or 90 %, at character 14, got 'h'"),
         ("recall[a >= 0.1", r"must have '\]' at character 10, got '>'"),
         ("recall[a, b, c] >= 0.1", r"must have '\]' at character 12, got ','"),
         ("precision >= 0.9, recall >= 0.5", "must have nothing more at character 17, got ','"),

@@ -55,7 +55,8 @@ def _usage(error: typer.TyperException) -> int:
     context = getattr(error, "ctx", None)
     where = "metricwise" if context is None else context.command_path
     if said:  # else the help was printed
-        note(f"{said[0].lower()}{said[1:].rstrip('.')}; see {where} --help.")
+        end = " See" if said.endswith("?") else "; see"
+        note(f"{said[0].lower()}{said[1:].rstrip('.')}{end} {where} --help.")
     return BAD_INPUT
 
 

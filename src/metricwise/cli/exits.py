@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["BAD_INPUT", "NOT_KEPT", "OK", "UNEXPECTED", "guarded", "in_options", "note"]
+__all__ = ["BAD_INPUT", "NOT_KEPT", "OK", "UNEXPECTED", "guarded", "in_options", "note", "with_options"]
 
 OK = 0
 UNEXPECTED = 1
@@ -153,8 +153,28 @@ def in_options(text: str) -> str:
     if text.startswith("metric: "):
         text = f"--{text}"
     text = _ORDER.sub(r"pass --classes \1.", text)
-    text = _PARAMETER.sub(_as_option, text.replace("see metrics.metric_names()", "see metricwise metrics"))
+    text = with_options(text.replace("see metrics.metric_names()", "see metricwise metrics"))
     return _LEADING.sub(lambda found: _LED_BY.get(found[1], f"--{found[1]}"), text)
+
+
+def with_options(text: str) -> str:
+    """Return some sentences with the parameters in them as options, and nothing else changed.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from metricwise.cli.exits import with_options
+    >>> with_options("Local: a mixture would add 0.01 (set randomized=True to get it).")
+    'Local: a mixture would add 0.01 (set --randomized to get it).'
+    """
+    return _PARAMETER.sub(_as_option, text)
 
 
 def _as_option(found: re.Match[str]) -> str:

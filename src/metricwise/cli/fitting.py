@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .exits import note
+from .exits import note, with_options
 from .options import AimOptions, ColumnOptions, Json, LabelOptions, OutputOptions, Table, takes
 from .printing import interval, print_json, print_table, say, signed
 from .targets import Output, saved
@@ -203,7 +203,7 @@ def _print_solution(solution: Any) -> None:
         say(f"{one.name}: {one.value:.4f} on these rows{sure}.")
     say(f"\n{solution.rule.describe()}")
     if solution.status:
-        say(solution.status)
+        say(with_options(solution.status))
 
 
 @takes(LabelOptions, AimOptions, ColumnOptions)

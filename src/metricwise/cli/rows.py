@@ -211,6 +211,12 @@ def positive_of(given: Sequence[str] | None, known: Sequence[list[Any]]) -> Any:
     return found if len(given) > 1 else found[0]
 
 
+def _given_label(text: str, labels: list[Any]) -> Any:
+    """Return the label that a text of a list means, with or without the blanks around it."""
+    exact = match_label(text, labels)
+    return exact if exact in labels else match_label(text.strip(), labels)
+
+
 def given_classes(given: Sequence[str] | None, targets: Sequence[Target]) -> list[list[Any] | None]:
     """Return the classes that were given, in their order, for each target."""
     found: list[list[Any] | None] = [None] * len(targets)
@@ -224,7 +230,9 @@ def given_classes(given: Sequence[str] | None, targets: Sequence[Target]) -> lis
                     f"{shown(text)}."
                 )
             at = [one.name for one in targets].index(name)
-        found[at] = own = [match_label(label, targets[at].labels) for label in next(csv.reader([listed]))]
+        found[at] = own = [
+            _given_label(label, targets[at].labels) for label in next(csv.reader([listed], skipinitialspace=True))
+        ]
         lacking = [label for label in targets[at].labels if label not in own]
         if lacking:
             raise ValueError(

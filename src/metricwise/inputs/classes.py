@@ -250,9 +250,13 @@ def infer_classes(
     if all(is_number(label) and 1 <= label <= n_classes for label in labels):
         hint = f" They may count from 0 or from 1: classes=range({n_classes}) or classes=range(1, {n_classes + 1})."
     raise ValueError(
-        f"{who}: {output} has {len(labels)} distinct labels {sample}, but proba has {n_classes} classes; pass "
+        f"{who}: {output} has {_counted(labels)} {sample}, but proba has {n_classes} classes; pass "
         f"classes= with the label of each column.{hint}"
     )
+
+
+def _counted(labels: list[Any]) -> str:
+    return "1 distinct label" if len(labels) == 1 else f"{len(labels)} distinct labels"
 
 
 def _are_codes(labels: list[Any], n_classes: int, zero_known: Callable[[], bool]) -> bool:

@@ -83,7 +83,11 @@ def read_data(
     else:
         classes = known.classes if multioutput else known.classes[0]
     columns = output_names(proba, y) if multioutput else None
-    read = read_proba(proba, multioutput=multioutput, classes=classes, columns=columns, normalize=normalize, who=who)
+    shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns, "who": who}
+    try:
+        read = read_proba(proba, normalize=normalize, **shape)
+    except ValueError as error:
+        raise (None if y is None or known is not None else _misfit(proba, y, missing, shape)) or error from None
     labels = known if known is not None or y is None else read_labels(y, read, classes, missing, who)
     if declared and known is None and labels is not None and not is_frame(proba):
         warn_of_column_order(read, labels.codes, labels.classes)
@@ -106,6 +110,15 @@ def read_data(
     if labels is None:
         return Data(rows, schema, declared)
     return Data(rows, schema, declared, labels.scales, labels.counts if weight is None else None)
+
+
+def _misfit(proba: Any, y: Any, missing: Any, shape: dict[str, Any]) -> Exception | None:
+    """Return the error if labels do not fit probabilities that are refused, which is said before what these sum to."""
+    try:
+        read_labels(y, read_proba(proba, check=False, **shape), shape["classes"], missing, shape["who"])
+    except (ValueError, TypeError) as error:
+        return error
+    return None
 
 
 def _several(y: Any, who: str) -> bool | None:

@@ -100,6 +100,8 @@ def read_labels(
         raise ValueError(
             f"{who}: y must have one column for each of the {proba.n_outputs} outputs of proba, got {n_outputs}{hint}."
         )
+    if n_rows != proba.n_rows and not multioutput and n_rows == proba.blocks[0].shape[-1]:
+        raise ValueError(f"{who}: proba has {proba.n_rows} rows, y has {n_rows} labels; pass proba.T?")
     if n_rows != proba.n_rows:
         raise ValueError(f"{who}: y must have as many rows as proba, {proba.n_rows}, got {n_rows}.")
     given = None if classes is None else given_classes(classes, proba, who)

@@ -130,8 +130,8 @@ def is_list_of_outputs(proba: Any) -> bool:
 def _float_array(values: Any, who: str) -> NDArray[Any]:
     if is_masked(values):
         raise TypeError(
-            f"{who}: proba must not be a masked array, because every row needs probabilities; drop the masked rows "
-            "here and in y."
+            f"{who}: proba must not be a masked array, because every row needs probabilities; drop the masked rows, "
+            "and their labels if there are any."
         )
     try:
         array = as_array(values)
@@ -159,7 +159,7 @@ def _refuse_missing(values: Any, who: str) -> None:
     if len(rows):
         raise ValueError(
             f"{who}: proba must be finite, got NA in row {rows[0]}; probabilities must not be missing: drop "
-            "such rows here and in y."
+            "such rows, and their labels if there are any."
         )
 
 
@@ -257,7 +257,7 @@ def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, who: str) -> N
         at = start + int(np.argwhere(~np.isfinite(rows))[0][0])
         raise ValueError(
             f"{who}: proba must be finite, got NaN or infinity in row {at}; probabilities must not be missing: "
-            "drop such rows here and in y."
+            "drop such rows, and their labels if there are any."
         )
     if low < 0:
         at = start + int(np.argwhere(rows < 0)[0][0])

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .base import _EMPTY as EMPTY
+from .class_names import written
 
 FloatArray = NDArray[np.float64]
 
@@ -149,9 +150,11 @@ def _positive(who: str, classes: Sequence[Any] | None) -> int:
     if _is_any(known, ({0, 1}, {-1, 1})):
         return known.index(1)
     first, second = known
+    name = f"f1[{second if str(second).isidentifier() else written(second)}]"
     raise ValueError(
         f"{who}: it is ambiguous which of the classes {first!r} and {second!r} is the positive one; set "
-        f"pos_label={first!r} or pos_label={second!r}."
+        f"pos_label={first!r} or pos_label={second!r}, or name the class in the metric, such as "
+        f"{name!r}."
     )
 
 

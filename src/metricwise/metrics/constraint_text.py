@@ -443,7 +443,7 @@ def _operator(reader: Reader) -> str:
 
 
 def _read_number(reader: Reader) -> float:
-    value = float(reader.take(NUMBER, "a number, such as 0.9 or 90 %"))
+    value = float(reader.take(NUMBER, "a number, such as 0.9 or 90 %,"))
     if reader.sees(re.compile("%")):
         reader.expect("%")
         value /= 100

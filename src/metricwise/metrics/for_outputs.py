@@ -284,9 +284,14 @@ def by_output(
     ['qwk', 'f1']
     """
     if not several:
+        table = isinstance(metric, Sequence) and len(metric) > 0 and isinstance(metric[0], (list, tuple, np.ndarray))
+        remedy = (
+            "for a table of costs, use mw.metrics.Cost(...)"
+            if table
+            else "leave out the brackets, or pass y with a column for each output"
+        )
         raise ValueError(
-            f"{who}: metric must be a single metric if there is one output, got {shown(metric)}; leave out the "
-            "brackets, or pass y with a column for each output."
+            f"{who}: metric must be a single metric if there is one output, got {shown(metric)}; {remedy}."
         )
     if isinstance(metric, Mapping):
         named = names is not None and len(set(map(str, names))) == n_outputs

@@ -254,9 +254,10 @@ def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division
     if isinstance(metric, type):
         raise TypeError(f"metric: must be a metric object, got its class; use {metric.__name__}(...).")
     if not callable(metric):
+        costs = "; for a table of costs, use mw.metrics.Cost(...)" if getattr(metric, "ndim", 0) == 2 else ""
         raise TypeError(
             "metric: must be a name, a Metric, a scorer, a function f(y_true, y_pred) of labels or f(C) of the "
-            f"confusion matrix, got {type(metric).__name__}."
+            f"confusion matrix, got {type(metric).__name__}{costs}."
         )
     function, parameters, sign = unwrap(metric)
     if hasattr(function, "as_metric"):  # a scorer that make_scorer of ours has made

@@ -5,6 +5,7 @@ Owns what becomes of the file that is there. Loaded where a rule meets a file: m
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -34,6 +35,9 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     content : bytes
     """
     path = Path(path)
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"There is no folder {folder}", str(path))
     stream = _own_stream(str(path))
     if stream is not None:
         _write_stream(stream, content)
