@@ -229,6 +229,11 @@ def test_frontiers_and_bounds():
     point = one.choose(0.6)
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert f"best within the bound ({point.against:.3f}, {point.value:.3f})" in texts
+    shorter = drawn(one.plot(bound=0.6))
+    np.testing.assert_array_equal(shorter.ax_.lines[0].get_xydata(), line.get_xydata())
+    assert [text.get_text() for text in shorter.ax_.get_legend().get_texts()] == texts
+    _, ax = plt.subplots()
+    assert one.plot(ax).ax_ is ax
     drawn(displays.FrontierDisplay.from_trade_off({"old": one, "new": one}, bound=2.0))
     drawn(displays.FrontierDisplay.from_predictions(y, p, "recall", "precision", pos_label="yes", n_points=3))
     half = np.arange(len(p)) % 2

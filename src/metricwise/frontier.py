@@ -27,6 +27,7 @@ from .promises import InfeasibleConstraintsError, explain_infeasible, read_limit
 from .recorded import record_rule
 from .rules import MixtureRule, WeightedRule
 from .solvers.constrained import InfeasibleError
+from .views import above
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 
@@ -158,6 +159,33 @@ class TradeOff:
             end = f"down to {self.others.min():.4g}" if self.ceiling else f"up to {self.others.max():.4g}"
             raise ValueError(f"TradeOff.choose: bound must be satisfied by at least one point, {end}, got {bound!r}.")
         return self[int(np.argmax(np.where(kept, self.values, -np.inf)))]
+
+    def plot(self, ax: Any = None, *, bound: float | None = None, **kwargs: Any) -> Any:
+        """Plot the frontier, with argmax; requires matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default, new ones.
+        bound : float, optional
+            Bound on `against`, which is drawn with the best point that satisfies it.
+        **kwargs
+            Passed to the `plot` method of the display.
+
+        Returns
+        -------
+        metricwise.displays.FrontierDisplay
+            The display, with the attributes `ax_` and `figure_`.
+
+        See Also
+        --------
+        metricwise.displays.FrontierDisplay : Also draws several frontiers, for example one for each group of rows.
+
+        Examples
+        --------
+        ``frontier.plot(bound=0.6).figure_.savefig("frontier.png")`` also marks the best point at a bound of 0.6.
+        """
+        return above("displays").FrontierDisplay.from_trade_off(self, bound=bound, ax=ax, **kwargs)
 
     def to_dict(self) -> dict[str, FloatArray]:
         """Return the columns of a table for ``pandas.DataFrame``: the bound, both metrics, and the recorded ones.
