@@ -418,7 +418,7 @@ def test_what_does_not_fit_is_said_before_what_it_sums_to():
 
 
 def test_argmax_that_is_always_right_is_doubted():
-    proba, y = three_classes()
+    proba, _ = three_classes()
     likeliest = np.array(["a", "b", "c"])[proba.argmax(axis=1)]
     words, fixed = "The most probable class is right in every row", {"confusion": "labels", "recalibrate": False}
     assert words in mw.optimize(proba, likeliest, "accuracy", **fixed).status
