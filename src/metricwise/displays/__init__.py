@@ -2,8 +2,8 @@
 
 Every display is a class with ``from_solution``, ``from_estimator`` or ``from_predictions``, where these make sense,
 each of which draws, and ``plot(ax=None)``, which draws again; `ax_` and `figure_` are what was drawn on. matplotlib is
-imported when something is drawn (``pip install 'metricwise[plot]'``). What is drawn comes from :mod:`metricwise.details`
-and is in the fields of the display. Must not count rows.
+imported when something is drawn (``pip install 'metricwise[plot]'``). What is drawn comes from
+:mod:`metricwise.details` and is in the fields of the display. Must not count rows.
 """
 
 from typing import Any
