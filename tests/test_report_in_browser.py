@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import tarfile
+from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pytest
@@ -71,7 +72,9 @@ def column(page, name):
 
 
 def shown(value):
-    return f"{value:.3f}".replace("-", "−")
+    """Half up, as decimals have it."""
+    text = str(Decimal(f"{value:.9f}").quantize(Decimal("0.001"), ROUND_HALF_UP))
+    return text.replace("-", "−")
 
 
 def test_the_slider_moves_metrics_and_confusion(opened):
