@@ -115,7 +115,9 @@ def read_data(
 def _misfit(proba: Any, y: Any, missing: Any, shape: dict[str, Any]) -> Exception | None:
     """Return the error if labels do not fit probabilities that are refused, which is said before what these sum to."""
     try:
-        read_labels(y, read_proba(proba, check=False, **shape), shape["classes"], missing, shape["who"])
+        unchecked = read_proba(proba, check=False, **shape)
+        if unchecked.width > 1:
+            read_labels(y, unchecked, shape["classes"], missing, shape["who"])
     except (ValueError, TypeError) as error:
         return error
     return None
