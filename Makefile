@@ -32,8 +32,8 @@ demo: $(STAMP)
 
 # Twice: once with the kernels that serve here, compiled if there is a C compiler, and once with their NumPy twins, where
 # what makes no pass of its own need not run again: metrics, which are algebra, files, commands, pictures, pages, experiments.
-WITHOUT_PASSES := cli export metrics reproduction $(addsuffix .py,$(addprefix test_,cards cluster default_benchmark demo \
-	dependencies displays documentation examples generalisation_study home_ground imports promise_benchmark readme report \
+WITHOUT_PASSES := cli estimators/test_guide.py export metrics reproduction $(addsuffix .py,$(addprefix test_,cards cluster default_benchmark demo \
+	dependencies displays documentation examples fairness_benchmark generalisation_study home_ground imports promise_benchmark readme report \
 	report_in_browser serving side_by_side solution_file versions))
 
 test: lint
