@@ -100,7 +100,7 @@ def known_curve(solution: Solution) -> Curve | None:
     if not held:
         return None
     try:
-        return solution.details.curve  # type: ignore[no-any-return]
+        return solution.details.curve  # type: ignore[no-any-return]  # details are typed above this layer
     except ValueError:
         return None
 

@@ -11,7 +11,7 @@ from .fitting import read_abstain
 from .options import ColumnOptions, Json, JudgeOptions, LabelOptions, Rule, Table, takes
 from .printing import interval, print_json, print_table, say
 
-__all__ = ["compare", "evaluate", "metrics_for", "own_average"]
+__all__ = ["compare", "evaluate", "metrics_for", "own_average", "with_own_positive"]
 
 
 @takes(LabelOptions, JudgeOptions, ColumnOptions)
@@ -157,8 +157,7 @@ def _judge(
             **rows.options,
         }
         metrics = metrics_for(judged.metric, rules[0])
-        if not judged.metric and arguments.get("pos_label") is None:
-            arguments["pos_label"] = rules[0].facts.get("pos_label")
+        arguments = arguments if judged.metric else with_own_positive(arguments, rules[0])
         try:
             found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
         except ValueError as error:
@@ -203,3 +202,8 @@ def own_average(rule: Any) -> str | None:
     """Return the average over outputs that a rule was fitted for."""
     average = rule.facts.get("average")
     return average if rule.multioutput and isinstance(average, str) else None
+
+
+def with_own_positive(options: dict[str, Any], rule: Any) -> dict[str, Any]:
+    """Return options with the positive class that a rule was fitted for, unless they name one."""
+    return options if options.get("pos_label") is not None else {**options, "pos_label": rule.facts.get("pos_label")}

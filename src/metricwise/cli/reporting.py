@@ -30,7 +30,7 @@ def report(
     """
     from .. import GroupedRule
     from ..report import render, summarize, write
-    from .judging import metrics_for, own_average
+    from .judging import metrics_for, own_average, with_own_positive
     from .rule_rows import read_labels_for_rule, read_rule
 
     loaded = read_rule(rule)
@@ -49,8 +49,7 @@ def report(
         rows = read_labels_for_rule(table, loaded, columns, labels, judged.ordered, progress.tick)
         progress.stage("writing")
         options |= rows.options
-        if not judged.metric and options.get("pos_label") is None:
-            options["pos_label"] = loaded.facts.get("pos_label")
+        options = options if judged.metric else with_own_positive(options, loaded)
         if output == "-":
             sys.stdout.write(render(summarize(loaded, rows.proba, rows.y, metrics, **options)))
         else:

@@ -155,7 +155,7 @@ class Builder:
     def uniforms(self, seed: int, key: str, n_outputs: int) -> str:
         """The numbers of rows and outputs that mixtures draw by, (N, M): SplitMix64 on unsigned integers."""
         column = self.add("Unsqueeze", self.cast(key, np.uint64), self.constant(np.array([1])))
-        origin = int(standalone.mixed(seed + _STEP))  # type: ignore[no-untyped-call]
+        origin = int(standalone.mixed(seed + _STEP))  # type: ignore[no-untyped-call]  # for any Python
         moved = self.add("Add", self.add("Mul", column, self.bits(_STEP)), self.bits(origin))
         steps = np.arange(1, n_outputs + 1, dtype=np.uint64) * np.uint64(_STEP)
         bits = self.mixed(self.add("Add", self.mixed(moved), self.constant(steps)))

@@ -189,7 +189,7 @@ def _label_array(labels: Sequence[Label]) -> NDArray[Any]:
     if len(kinds) > 1:
         raise ValueError(f"{_WHO}: the labels of an output must have a single type in ONNX, got {shown(list(labels))}.")
     (kind,) = kinds
-    if kind is int and max(map(abs, labels)) >= 2**63:  # type: ignore[arg-type]
+    if kind is int and max(map(abs, labels)) >= 2**63:  # type: ignore[arg-type]  # integers
         raise ValueError(f"{_WHO}: labels must be integers of 64 bits, got {shown(list(labels))}.")
     if kind is str:
         array = np.empty(len(labels), dtype=object)
