@@ -33,7 +33,7 @@ demo: $(STAMP)
 # Twice: once with the kernels that serve here, compiled if there is a C compiler, and once with their NumPy twins, where
 # what makes no pass of its own need not run again: metrics, which are algebra, files, commands, pictures, pages, experiments.
 WITHOUT_PASSES := cli estimators/test_guide.py export metrics reproduction $(addsuffix .py,$(addprefix test_,cards cluster default_benchmark demo \
-	dependencies displays documentation examples fairness_benchmark generalisation_study home_ground imports promise_benchmark readme report \
+	dependencies displays documentation examples fairness_benchmark generalisation_study home_ground imports interval_benchmark promise_benchmark readme report \
 	report_in_browser serving side_by_side solution_file versions))
 
 test: lint
@@ -65,6 +65,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/tuning_speed.py
 	$(BIN)/python benchmarks/home_ground.py
 	$(BIN)/python -m benchmarks.promises
+	$(BIN)/python -m benchmarks.intervals
 	$(BIN)/python -m benchmarks.export_equality
 	$(BIN)/python -m benchmarks.fairness
 	$(BIN)/python -m benchmarks.side_by_side
