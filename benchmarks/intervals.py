@@ -265,6 +265,37 @@ def promise_row(line: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def brief_rows(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row per world and number of rows: the lowest and the highest coverage, and what became of promises."""
+    by_world: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for line in lines:
+        by_world[", ".join(line["cell"].split("; ")[:2])].append(line)
+    rows = []
+    for world, members in by_world.items():
+        coverages = [line for line in members if line["quantity"] != "promise" and line["counted"]]
+        promises = [line for line in members if line["quantity"] == "promise"]
+        shares = [line["hits"] / line["counted"] for line in coverages]
+        promised = [line for line in promises if line["counted"]]
+        rows.append(
+            {
+                "world": world,
+                "intervals cover": f"{min(shares):.1%} to {max(shares):.1%}",
+                "of them out of range": f"{sum(not coverage_holds(line) for line in coverages)} of {len(coverages)}",
+                "promised": between([line["counted"] / line["draws"] for line in promises]),
+                "broken, of all draws": between(
+                    [(line["counted"] - line["hits"]) / line["draws"] for line in promises]
+                ),
+                "kept, of those promised": between([line["hits"] / line["counted"] for line in promised]),
+            }
+        )
+    return rows
+
+
+def between(shares: Sequence[float]) -> str:
+    """The lowest and the highest of some shares; nothing if there are none."""
+    return f"{min(shares):.1%} to {max(shares):.1%}" if shares else ""
+
+
 HEAD = """# Intervals and promises in worlds that are known
 
 Made by `python -m benchmarks.intervals`, which says how; all counts are in `intervals.csv`. {processor}, {cores} cores,
@@ -277,6 +308,11 @@ def report(lines: list[dict[str, Any]]) -> str:
     promises = [line for line in lines if line["quantity"] == "promise"]
     fallen = sum(not coverage_holds(line) for line in coverages), sum(not promise_holds(line) for line in promises)
     text = HEAD.format(**facts())
+    text += f"""
+<!-- brief -->
+{table(brief_rows(lines), left=1)}
+<!-- end of brief -->
+"""
     if coverages:
         text += f"""
 ## Intervals
