@@ -437,17 +437,61 @@ def test_resamples_are_those_of_the_seed():
     assert (one.block != other.block).any()
 
 
-@given(st.lists(st.integers(0, 40), min_size=10, max_size=40))
-def test_rows_of_several_are_spread(repeats):
-    """As many rows as they count, up to the number of blocks; sums are as they were."""
-    repeats = np.array([2, 3, *repeats])
-    rng = np.random.default_rng(0)
+def counted(repeats, seed=0):
+    """A table whose cells stand for several rows each."""
+    rng = np.random.default_rng(seed)
     proba, y = rng.random(len(repeats)), rng.integers(0, 2, len(repeats))
     y[:2] = 0, 1
-    problem = read_problem(proba, y, "f1", sample_weight=repeats, weight_kind="frequency").sample(len(y), 0)
-    rows = bags.spread_repeats(problem).source.rows
-    index = list(itertools.chain.from_iterable([i] * min(max(r, 1), 12) for i, r in enumerate(repeats)))
-    np.testing.assert_array_equal(rows.proba.output(0)[:, 0], proba[index])
-    for values in (rows.weight, rows.repeats):
-        np.testing.assert_allclose(np.bincount(index, values, len(repeats)), repeats)
-    np.testing.assert_allclose(np.bincount(index, rows.frequency, len(repeats)), np.maximum(repeats, 1))
+    return read_problem(proba, y, "f1", sample_weight=repeats, weight_kind="frequency").sample(len(y), 0)
+
+
+@given(st.lists(st.integers(0, 40), min_size=10, max_size=40), st.integers(0, 5))
+def test_rows_of_several_are_dealt_as_if_written_out(repeats, seed):
+    """Whole rows, none lost, evenly within classes; a resample may keep some of those that a row stands for."""
+    repeats = np.array([2, 3, *repeats])
+    problem = counted(repeats)
+    resamples = bags.draw(problem, np.random.default_rng(seed))
+    rows, whole = resamples.problem.source.rows, problem.source.rows
+    cell = np.argmax(rows.proba.output(0)[:, 0, None] == whole.proba.output(0)[:, 0], axis=1)
+    assert len(set(zip(cell.tolist(), resamples.block.tolist(), strict=True))) == rows.n_rows
+    for values in (rows.weight, rows.repeats, rows.frequency):
+        np.testing.assert_allclose(values, np.rint(values))
+        np.testing.assert_allclose(np.bincount(cell, values, len(repeats)), repeats)
+    n_blocks = resamples.left_out.shape[1]
+    assert n_blocks == min(12, repeats.sum())
+    for label in (0, 1):
+        own = rows.codes[:, 0] == label
+        assert np.ptp(np.bincount(resamples.block[own], rows.repeats[own], n_blocks)) <= 1.5
+
+
+def test_what_is_left_out_of_a_count_varies_as_rows_do():
+    """Of 300 rows of one class, 30 of them alike, a third is left out, without replacement."""
+    repeats = np.array([30, 300, *[30] * 9])
+    problem = counted(repeats)
+    problem.source.rows.codes[:] = 0
+    problem.source.rows.codes[1] = 1
+    left = []
+    for seed in range(400):
+        resamples = bags.draw(problem, np.random.default_rng(seed), n_rounds=1)
+        rows = resamples.problem.source.rows
+        first = rows.proba.output(0)[:, 0] == problem.source.rows.proba.output(0)[0, 0]
+        left.append(rows.repeats[first & ~resamples.kept[0]].sum())
+    assert np.mean(left) == pytest.approx(10, abs=0.4)
+    assert np.std(left) == pytest.approx(np.sqrt(30 * (1 / 3) * (2 / 3) * 270 / 299), rel=0.15)
+
+
+def test_very_many_rows_are_dealt():
+    problem = counted(np.array([10**10, 3 * 10**10, 5, 0]))
+    rows = bags.draw(problem, np.random.default_rng(0)).problem.source.rows
+    assert rows.repeats.sum() == 4 * 10**10 + 5
+    assert np.ptp(rows.repeats[rows.repeats > 5]) > 1
+
+
+def test_the_order_of_counts_changes_nothing():
+    repeats = np.random.default_rng(0).integers(1, 40, 60)
+    problem = counted(repeats)
+    turned = problem.take(np.arange(60)[::-1])
+    one, other = (bags.draw(own, np.random.default_rng(1)) for own in (problem, turned))
+    sums = [np.lexsort((own.block, own.problem.source.rows.proba.output(0)[:, 0])) for own in (one, other)]
+    np.testing.assert_array_equal(one.block[sums[0]], other.block[sums[1]])
+    np.testing.assert_array_equal(one.problem.source.rows.repeats[sums[0]], other.problem.source.rows.repeats[sums[1]])

@@ -23,7 +23,7 @@ from .rules.decisions import decide_loss
 from .solvers import Solver
 from .sources import MemorySource
 
-__all__ = ["PARTS", "ROUNDS", "Bag", "Resamples", "draw", "fit_bags", "links_of", "spread_repeats"]
+__all__ = ["PARTS", "ROUNDS", "Bag", "Resamples", "dealt_size", "draw", "fit_bags", "links_of"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -31,6 +31,7 @@ IntArray = NDArray[np.intp]
 _BLOCKS = 12
 PARTS = 3  # of which a resample leaves one out; with two or five of them the rules did worse on new rows
 ROUNDS = 7
+_MAX_EXACT_COUNT = 10**9  # rows, of which NumPy draws some without replacement
 _TILE = 1 << 21  # numbers that are held at once for resamples of the probabilities
 
 
@@ -40,11 +41,14 @@ class Resamples:
 
     Parameters
     ----------
+    problem : InMemory
+        The rows that are dealt, N of them. One that stands for several is a row in each block that has some of these.
     block : ndarray of shape (N,), int
         Block of each row.
     left_out : bool ndarray of shape (R, B)
     """
 
+    problem: InMemory
     block: IntArray
     left_out: NDArray[np.bool_]
 
@@ -70,8 +74,9 @@ def draw(problem: InMemory, rng: np.random.Generator, n_rounds: int = ROUNDS) ->
     """Draw resamples of the rows of a problem.
 
     Rows that belong together come into one block. Of those in time each block is a stretch; others are dealt at random,
-    evenly within the classes of a single output. In each round the blocks are shuffled and cut into three parts, and
-    each part is left out by one resample: over the rounds every block is left out equally often.
+    evenly within the classes of a single output, and so are the rows that one with a frequency stands for. In each
+    round the blocks are shuffled and cut into three parts, and each part is left out by one resample: over the rounds
+    every block is left out equally often.
 
     Parameters
     ----------
@@ -86,43 +91,55 @@ def draw(problem: InMemory, rng: np.random.Generator, n_rounds: int = ROUNDS) ->
         R = 3 * n_rounds of them; 2 * n_rounds where there are but two blocks.
     """
     rows = problem.source.rows
-    cluster = np.arange(rows.n_rows) if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1]
-    size = np.bincount(cluster.reshape(-1))
-    n_blocks = min(_BLOCKS, len(size))
-    n_parts = min(PARTS, n_blocks)
-    if problem.ordered:
-        # By where the middle of a run lies, so that two runs, however long, never come into one block alone.
-        block = (2 * np.cumsum(size) - size) * n_blocks // (2 * rows.n_rows)
-        block = np.unique(block, return_inverse=True)[1]
-        n_blocks = int(block.max()) + 1
-        n_parts = min(n_parts, n_blocks)
+    if rows.cluster is None and rows.repeats is not None:
+        problem, block = _dealt_counts(problem, rows.repeats, rng)
     else:
-        block = _dealt(problem, cluster.reshape(-1), size, n_blocks, rng)
+        block = _dealt_rows(problem, rng)
+    n_blocks = int(block.max()) + 1
+    n_parts = min(PARTS, n_blocks)
     left_out = np.zeros((n_rounds, n_parts, n_blocks), dtype=bool)
     for own in left_out:
         for part, blocks in zip(own, np.array_split(rng.permutation(n_blocks), n_parts), strict=True):
             part[blocks] = True
-    return Resamples(np.asarray(block, dtype=np.intp)[cluster.reshape(-1)], left_out.reshape(-1, n_blocks))
+    return Resamples(problem, block, left_out.reshape(-1, n_blocks))
+
+
+def dealt_size(problem: InMemory) -> int:
+    """Return how many numbers the rows hold that are dealt to blocks, at most."""
+    rows = problem.source.rows
+    if rows.cluster is not None or rows.repeats is None:
+        return rows.proba.size
+    return int(rows.proba.size * np.minimum(rows.repeats, _BLOCKS).mean())
+
+
+def _dealt_rows(problem: InMemory, rng: np.random.Generator) -> IntArray:
+    """Deal rows to blocks, (N,): those that belong together as one."""
+    rows = problem.source.rows
+    cluster = np.arange(rows.n_rows) if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1]
+    cluster = cluster.reshape(-1)
+    size = np.bincount(cluster)
+    n_blocks = min(_BLOCKS, len(size))
+    if problem.ordered:
+        # By where the middle of a run lies, so that two runs, however long, never come into one block alone.
+        block = (2 * np.cumsum(size) - size) * n_blocks // (2 * rows.n_rows)
+        block = np.unique(block, return_inverse=True)[1]
+    else:
+        block = _dealt(problem, cluster, size, n_blocks, rng)
+    return np.asarray(block, dtype=np.intp)[cluster]
 
 
 def _dealt(
     problem: InMemory, cluster: IntArray, size: IntArray, n_blocks: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
     """Deal clusters of rows to blocks at random, the largest first, to and fro: blocks are of about one size."""
-    rows, codes = problem.source.rows, problem.source.rows.codes
+    rows = problem.source.rows
     keys = rows.keys
     if rows.cluster is not None:
         keys = np.zeros(len(size), dtype=np.uint64)
         np.add.at(keys, cluster, rows.keys)
     order = np.argsort(scattered(keys, int(rng.integers(1 << 31))), kind="stable")
-    labels = np.zeros(len(size))
-    n_groups = problem.schema.n_groups
-    if problem.schema.n_outputs == n_groups and codes is not None:
-        # The class of a row; of several, the sum, which knows no order: of binary labels, how many are positive.
-        own = codes.max(axis=1).astype(np.float64)
-        if rows.group is not None and n_groups > 1:  # and its sensitive group
-            own += problem.schema.width * rows.group
-        labels += np.bincount(cluster, own, minlength=len(size))
+    # Of several rows the sum of their classes, which knows no order: of binary labels, how many are positive.
+    labels = np.bincount(cluster, _strata(problem), minlength=len(size))
     order = order[np.lexsort((-size[order], labels[order]))]
     turn, place = np.divmod(np.arange(len(size)), n_blocks)
     block = np.empty(len(size), dtype=np.intp)
@@ -130,19 +147,55 @@ def _dealt(
     return block
 
 
-def spread_repeats(problem: InMemory) -> InMemory:
-    """Return the problem whose rows of a frequency of several are several rows, so that resamples may part them.
+def _strata(problem: InMemory) -> FloatArray:
+    """What rows are dealt evenly within, (N,): the class of a single output, and the sensitive group."""
+    rows, n_groups = problem.source.rows, problem.schema.n_groups
+    if problem.schema.n_outputs != n_groups or rows.codes is None:
+        return np.zeros(rows.n_rows)
+    own = rows.codes.max(axis=1).astype(np.float64)
+    if rows.group is not None and n_groups > 1:
+        own += problem.schema.width * rows.group
+    return np.asarray(own)
 
-    At most as many as there are blocks, which share the weight.
+
+def _dealt_counts(problem: InMemory, repeats: FloatArray, rng: np.random.Generator) -> tuple[InMemory, IntArray]:
+    """Deal the rows that rows with frequencies (N,) stand for to blocks at random, as if they were written out.
+
+    Returns
+    -------
+    problem : InMemory
+        Whose rows stand for those of one block each.
+    block : ndarray, int
+        Block of each.
     """
-    rows = problem.source.rows
-    if rows.repeats is None:
-        return problem
-    copies = np.clip(rows.repeats, 1, _BLOCKS).astype(np.intp)
-    index = np.repeat(np.arange(rows.n_rows), copies)
-    many, share = rows.take(index), 1.0 / copies[index]
+    rows, counts = problem.source.rows, repeats.astype(np.int64)
+    n_blocks = int(min(_BLOCKS, max(counts.sum(), 1)))
+    order = np.argsort(scattered(rows.keys, int(rng.integers(1 << 31))), kind="stable")  # in whatever order rows come
+    strata = _strata(problem)
+    order = order[np.argsort(strata[order], kind="stable")]
+    dealt, first = np.zeros((rows.n_rows, n_blocks), dtype=np.int64), 0
+    for own in np.split(order, np.flatnonzero(np.diff(strata[order])) + 1):
+        total = int(counts[own].sum())
+        dealt[own] = _thinned(counts[own], np.roll(np.arange(n_blocks), -first), rng)
+        first = (first + total) % n_blocks
+    index, block = np.nonzero(dealt)
+    many, share = rows.take(index), dealt[index, block] / repeats[index]
     scaled = {name: getattr(many, name) * share for name in ("weight", "frequency", "repeats")}
-    return replace(problem, source=MemorySource(replace(many, **scaled), problem.schema, problem.source.passes))
+    source = MemorySource(replace(many, **scaled), problem.schema, problem.source.passes)
+    return replace(problem, source=source), block.astype(np.intp)
+
+
+def _thinned(counts: NDArray[np.int64], blocks: IntArray, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Deal counts (n,) to blocks at random, (n, B): blocks of one size up to a row, the first ones are larger."""
+    total = int(counts.sum())
+    if total >= _MAX_EXACT_COUNT:
+        return rng.multinomial(counts, np.full(len(blocks), 1 / len(blocks)))
+    out, left = np.zeros((len(counts), len(blocks)), dtype=np.int64), counts.copy()
+    for turn, b in enumerate(blocks.tolist()):
+        size = total // len(blocks) + (turn < total % len(blocks))
+        out[:, b] = rng.multivariate_hypergeometric(left, size, method="marginals")
+        left -= out[:, b]
+    return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 from .inputs.messages import caller_level
 from .margins import Apart, Counted, lower_limit, upper_limit
 from .metrics.constraint import Constraint, Difference, Limit
-from .problem import InMemory, Problem, Recipe, Settings, present
+from .problem import Problem, Recipe, Settings, present
 from .promise_search import Found, NoSingleRuleError, Search
 from .promise_unseen import Refits, Unseen
 from .promises import InfeasibleConstraintsError, explain_infeasible
 from .rules import MixtureRule
-from .selection import judging_rows
+from .selection import judging_rows, noticing_copies
 from .solvers import Candidate, Estimate, Promise, Solution
 from .solvers.constrained import InfeasibleError
+from .uncertainty import count_independent
 
 __all__ = ["Pledge", "fit_within"]
 
@@ -107,6 +108,8 @@ def fit_within(
     """
     read_before = problem.source.passes.entries
     stage("keeping constraints")
+    if problem.labelled and (pledge.confidence is not None or len(recipes) > 1):
+        problem = noticing_copies(problem)
 
     def search_by(recipe: Recipe) -> Search:
         link = problem.link(recipe.recalibrate, recipe.link_by_group)
@@ -143,17 +146,23 @@ class _Task:
         self.problem, self.pledge, self.settings, self.seed, self.stage = problem, pledge, settings, seed, stage
         self.none = np.zeros((len(pledge.constraints), 2))
         self.tried: tuple[Candidate, ...] = ()
-        self._known: dict[tuple[int, float], tuple[Found, FloatArray]] = {}
+        self._promised: dict[int, tuple[Found, FloatArray, float | None]] = {}
 
     @cached_property
-    def rows(self) -> tuple[InMemory, bool]:
-        """The rows that judge, and whether they are all."""
-        return judging_rows(self.problem)
+    def n_independent(self) -> float:
+        """How many independent rows there are."""
+        return count_independent(self.problem)
 
     # ------------------------------------------------------------------------------------------------- the margins
 
     def promise(self, search: Search) -> tuple[Found, FloatArray, float | None]:
-        """Return the best rule that labels promise to keep the constraints, its margins, and with what confidence.
+        """Return what :meth:`_promise` does, which is asked for margins first and for the rule later."""
+        if id(search) not in self._promised:
+            self._promised[id(search)] = self._promise(search)
+        return self._promised[id(search)]
+
+    def _promise(self, search: Search) -> tuple[Found, FloatArray, float | None]:
+        """Find the best rule that labels promise to keep the constraints, its margins, and with what confidence.
 
         Where labels are too few for the confidence that was asked for, the most that they allow.
         """
@@ -163,7 +172,7 @@ class _Task:
         if self.pledge.confidence is None:
             return plain, self.none, None
         try:
-            return (*self._tightened(search, self.pledge.confidence), self.pledge.confidence)
+            return (*self._tighten(search, self.pledge.confidence), self.pledge.confidence)
         except (InfeasibleError, NoSingleRuleError):
             pass
         best: tuple[Found, FloatArray, float | None] = plain, self.none, None
@@ -171,17 +180,10 @@ class _Task:
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             try:
-                best, low = (*self._tightened(search, middle), middle), middle
+                best, low = (*self._tighten(search, middle), middle), middle
             except (InfeasibleError, NoSingleRuleError):
                 high = middle
         return best
-
-    def _tightened(self, search: Search, confidence: float) -> tuple[Found, FloatArray]:
-        """Return what :meth:`_tighten` does, which is asked for margins first and for the rule later."""
-        known = self._known.get((id(search), confidence))
-        if known is None:
-            known = self._known[id(search), confidence] = self._tighten(search, confidence)
-        return known
 
     def _tighten(self, search: Search, confidence: float) -> tuple[Found, FloatArray]:
         """Tighten bounds until the limits of what is counted keep them; a mixture goes ahead of a single rule.
@@ -199,7 +201,7 @@ class _Task:
         for one in (False, True) if single and not search.sweeps else (single,):
             for step in range(_STEPS):
                 found = search.best(margins, single=one)
-                counted = search.counted(found, self._whose)
+                counted = search.counted(found)
                 variances = np.array([one.variance for one in counted])
                 begin = np.where(begin > 0, begin, variances)
                 later = np.divide(variances, begin, out=np.ones_like(begin), where=begin > 0)
@@ -228,12 +230,6 @@ class _Task:
                 short[q, 1], wanted[q, 1] = limit > high + _TOL, limit - one.value
         return short, wanted
 
-    @property
-    def _whose(self) -> Problem:
-        """Whose rows say how far values vary: copies of rows are noticed where all rows judge."""
-        rows, whole = self.rows
-        return rows if whole else self.problem
-
     # ----------------------------------------------------------------------------------------------- unseen rows
 
     def choose(
@@ -247,8 +243,8 @@ class _Task:
         if self.pledge.confidence is None and len(searches) == 1:
             return searches[0], None
         self.stage("judging rows that were left out")
-        rows, _ = self.rows
-        refits = Refits(rows, self.problem.n_rows, self.pledge.constraints, self.settings, self.seed)
+        rows, _ = judging_rows(self.problem)
+        refits = Refits(rows, self.n_independent, self.pledge.constraints, self.settings, self.seed)
         known: list[tuple[Search, Unseen]] = []
 
         def judge(search: Search) -> None:
@@ -268,11 +264,11 @@ class _Task:
         return best()
 
     def _margins(self, search: Search) -> FloatArray:
-        """The margins that all rows ask for, none where they leave no room."""
+        """The margins of the rule that a search hands out; none where it has no rule to hand out."""
         if self.pledge.confidence is None:
             return self.none
         try:
-            return self._tightened(search, self.pledge.confidence)[1]
+            return self.promise(search)[1]
         except (InfeasibleError, NoSingleRuleError):
             return self.none
 
@@ -316,7 +312,7 @@ class _Task:
         )
         if seen is None:
             return solution
-        gain, value = seen.worth(solution, problem.n_rows)
+        gain, value = seen.worth(solution, self.n_independent)
         return replace(solution, gain=gain, value_on_new_rows=value)
 
     def _single_value(self, search: Search, margins: FloatArray) -> float | None:
@@ -329,7 +325,7 @@ class _Task:
         self, search: Search, found: Found, margins: FloatArray, promised: float | None, seen: Unseen | None
     ) -> tuple[Promise, ...]:
         limits = search.limits.constraints
-        counted = search.counted(found, self._whose) if self.problem.labelled else [None] * len(limits)
+        counted = search.counted(found) if self.problem.labelled else [None] * len(limits)
         kept = [
             self._keeping(one, found, counted[q], None if seen is None else float(seen.optimism[q]))
             for q, one in enumerate(limits)

@@ -329,7 +329,6 @@ class Search:
         _, which, piece = self.pieces[0]
         return piece.mixture_value(piece.limits.tightened(margins[list(which)]))
 
-    def counted(self, found: Found, problem: Problem | None = None) -> list[Counted | Apart]:
+    def counted(self, found: Found) -> list[Counted | Apart]:
         """Return the constraints as labels count them for a rule."""
-        whose = self.problem if problem is None else problem
-        return counted_by(whose, self.limits, found.judged, found.solution.rule, self.link)
+        return counted_by(self.problem, self.limits, found.judged, found.solution.rule, self.link)

@@ -70,12 +70,12 @@ class Unseen:
         error = Spread.of(self.problem).error(self._influence[1])
         return Candidate(str(recipe), self.value, self.value - plain, error)
 
-    def worth(self, solution: Solution, n_rows: int) -> tuple[Gain, Estimate]:
-        """Return what a rule fitted to so many rows adds to argmax on new ones, and what it is worth there."""
+    def worth(self, solution: Solution, n_independent: float) -> tuple[Gain, Estimate]:
+        """Return what a rule fitted to so many independent rows adds to argmax on new ones, and what it is worth."""
         spread, (own, more) = Spread.of(self.problem), self._influence
         low, high = self.problem.aim.metric.range
         # What judges are a sample of more rows, they vary more than those do.
-        wide = spread.quantile * float(np.sqrt(self.problem.n_rows / max(n_rows, self.problem.n_rows)))
+        wide = spread.quantile * float(np.sqrt(min(spread.n_independent / n_independent, 1.0)))
         value = solution.value - self.flattery
         gain = within(value - solution.baseline, wide * spread.error(more), low - high, high - low)
         return Gain(*gain), Estimate(*within(value, wide * spread.error(own), low, high))
@@ -88,19 +88,22 @@ class Refits:
     ----------
     rows : InMemory
         With labels.
-    n_rows : int
-        Of how many rows these are a sample.
+    n_independent : float
+        Of how many independent rows these are a sample.
     constraints : sequence of Constraint
     settings : Settings
     seed : int
     """
 
     def __init__(
-        self, rows: InMemory, n_rows: int, constraints: Sequence[Constraint], settings: Settings, seed: int
+        self, rows: InMemory, n_independent: float, constraints: Sequence[Constraint], settings: Settings, seed: int
     ) -> None:
-        self.rows, self.n_rows, self.constraints, self.settings = rows, n_rows, tuple(constraints), settings
-        self.kept = draw(rows, np.random.default_rng(seed), _ROUNDS).kept
-        self.parts = [rows.take(np.flatnonzero(own)) for own in self.kept]  # which keep their links for all recipes
+        self.constraints, self.settings = tuple(constraints), settings
+        resamples = draw(rows, np.random.default_rng(seed), _ROUNDS)
+        self.rows, self.kept = resamples.problem, resamples.kept
+        self.parts = [self.rows.take(np.flatnonzero(own)) for own in self.kept]  # which keep links for all recipes
+        # Optimism falls with the number of independent rows, of which resamples have fewer.
+        self.share = float(np.mean([Spread.of(part).n_independent for part in self.parts])) / n_independent
 
     def unseen(self, recipe: Recipe, margins: FloatArray) -> Unseen | None:
         """Fit to every resample with margins, and judge what it left out; None where too few keep the constraints."""
@@ -126,11 +129,9 @@ class Refits:
         if not rounds:
             return None
         value = float(np.mean([some.value_of(codes) for some, codes in rounds]))
-        # Optimism falls with the number of rows, of which resamples have fewer.
-        size = float(self.kept.sum(axis=1).mean()) / self.n_rows
         optimism = np.mean(fitted, axis=0) - np.mean([self._kept_by(*own) for own in rounds], axis=0)
         flattery = float(np.mean(flattered)) - value
-        return Unseen(*rounds[0], value, flattery * size, optimism * size)
+        return Unseen(*rounds[0], value, flattery * self.share, optimism * self.share)
 
     def _decided(self, codes: NDArray[Any]) -> tuple[InMemory, NDArray[Any]]:
         """The rows that were decided in a round, and the decisions."""

@@ -208,8 +208,8 @@ def _judge(
     """What the rule saves beside argmax, and what it costs, on rows that its link has not seen."""
     stage("judging rows that were left out")
     judges, _ = judging_rows(problem)
+    judges, decided = _left_out(judges, rule, recalibrate, seed)
     rows = judges.source.rows
-    decided = _left_out(judges, rule, recalibrate, seed)
     (own, weight), (plain, _) = (_paid(rule, rows, codes) for codes in (decided, _argmax(judges, rows.proba)))
     spread, share = Spread.of(judges), weight / weight.sum()
 
@@ -221,16 +221,19 @@ def _judge(
     return Gain(*estimated(plain - own)), Estimate(*estimated(-own))
 
 
-def _left_out(judges: InMemory, rule: CostRule, recalibrate: bool, seed: int) -> NDArray[np.intp]:
-    """Decisions on every row behind the mean link of the resamples that left it out."""
+def _left_out(judges: InMemory, rule: CostRule, recalibrate: bool, seed: int) -> tuple[InMemory, NDArray[np.intp]]:
+    """The rows as resamples part them, and decisions on each behind the mean link of the resamples that left it out."""
     rows = judges.source.rows
     assert rows.cost is not None
     if not recalibrate:
-        return rule.decide(rows.proba, rows.cost)
+        return judges, rule.decide(rows.proba, rows.cost)
     resamples = draw(judges, np.random.default_rng(seed), _ROUNDS)
+    judges = resamples.problem
+    rows = judges.source.rows
+    assert rows.cost is not None
     bag = Bag(resamples.n_resamples, (), (), links_of(judges, resamples, True))
     out = np.empty((rows.n_rows, 1), dtype=np.intp)
     for own, which in zip(resamples.rows, resamples.left_out.T, strict=True):
         linked = replace(rule, link=bag.mean_link(which))
         out[own] = linked.decide(rows.proba.take(own), rows.cost[own])
-    return out
+    return judges, out

@@ -343,6 +343,10 @@ class Rows:
             return kernels.row_keys(*self._ends)
         return number_copies(self.hashes(), None if self.weight is None or self.weight.ndim > 1 else self.weight)
 
+    def content_codes(self) -> IntArray:
+        """Return codes (N,) that are the same for rows of one content, in whatever chunk they lie."""
+        return (self.hashes() >> np.uint64(2)).astype(np.intp)
+
     def copies(self) -> IntArray | None:
         """Return codes (N,) of rows that are copies of each other; None if there are none, or if it cannot be
         determined.

@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .bags import PARTS, ROUNDS, Bag, Resamples, draw, fit_bags, links_of, spread_repeats
+from .bags import PARTS, ROUNDS, Bag, Resamples, dealt_size, draw, fit_bags, links_of
 from .confusion import expected_confusion, from_predictions
 from .kernels import code_type, tally
 from .problem import WIDE, InMemory, Problem, Recipe, Settings, argmax_rule
@@ -24,7 +24,6 @@ from .recorded import held_out
 from .rules import Link, WeightedRule
 from .rules.link_fit import LINK_ROWS
 from .solvers import Candidate, Estimate, Gain, Solver
-from .sources import MemorySource
 from .uncertainty import (
     STEEP,
     Errors,
@@ -37,10 +36,11 @@ from .uncertainty import (
     within,
 )
 
-__all__ = ["Choice", "candidates", "choose", "judging_rows"]
+__all__ = ["Choice", "candidates", "choose", "judging_rows", "noticing_copies"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+P = TypeVar("P", bound=Problem)
 
 _LARGE = LINK_ROWS  # rows above which a sample of them decides, rare classes in it: the recipes hardly differ there
 _ENOUGH = 8_000  # rows of that sample
@@ -150,6 +150,7 @@ def choose(
         solver = replace(solver, tol=_ROUGH, max_iter=_STEPS)
     rows, whole = _judges(problem, len(recipes), rng)
     resamples = draw(rows, rng, _rounds(rows, len(recipes)) if whole else min(_FEW, _rounds(rows, len(recipes))))
+    rows = resamples.problem
     stage("recalibrating resamples")
     link = links_of(rows, resamples, recipes[0].recalibrate)
     stage("fitting rules to resamples")
@@ -182,7 +183,7 @@ def choose(
 
 
 def _judges(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple[InMemory, bool]:
-    """Return the rows that judge, in memory, as resamples may part them; and whether they make the rule as well.
+    """Return the rows that judge, in memory, copies noticed; and whether they make the rule as well.
 
     They do where they are all rows, or hold all that there are of a rare class, whose few rows are what the rule varies
     with. Else some rows are enough, and of very many outputs that are averaged by macro some of those: what is asked is
@@ -200,24 +201,24 @@ def _judges(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple
         if n_outputs < len(chosen):
             chosen = np.sort(rng.choice(chosen, n_outputs, replace=False))
         rows, whole = rows.of_outputs(chosen).compact(), False
-    return _parted(rows), whole
+    return noticing_copies(rows), whole
 
 
 def judging_rows(problem: Problem) -> tuple[InMemory, bool]:
-    """Return rows of a problem, in memory, as resamples may part them; and whether they are all of its rows."""
+    """Return rows of a problem, in memory, copies noticed; and whether they are all of its rows."""
     rows = problem.sample(_LARGE, 0)
-    return _parted(rows), rows.n_rows == problem.n_rows
+    return noticing_copies(rows), rows.n_rows == problem.n_rows
 
 
-def _parted(rows: InMemory) -> InMemory:
-    """Return the rows as resamples may part them: what stands for several rows as such, exact copies as one."""
-    own = rows.source.rows
-    if own.repeats is not None:
-        return spread_repeats(rows)
-    found = own.copies() if own.cluster is None else None
-    if found is None:
-        return rows
-    return replace(rows, source=MemorySource(replace(own, cluster=found), rows.schema, rows.source.passes))
+def noticing_copies(problem: P) -> P:
+    """Return the problem in which exact copies of rows belong together, if there are any.
+
+    Whether there are is what some rows of very many say (:meth:`metricwise.rows.Rows.copies`); then it goes for all.
+    """
+    rows = problem.sample(_LARGE, 0).source.rows
+    if rows.cluster is not None or rows.repeats is not None or rows.copies() is None:
+        return problem
+    return replace(problem, source=problem.source.map(lambda some: replace(some, cluster=some.content_codes())))
 
 
 def _holds_the_rare(problem: Problem, sample: InMemory) -> bool:
@@ -233,7 +234,7 @@ def _holds_the_rare(problem: Problem, sample: InMemory) -> bool:
 
 def _rounds(problem: InMemory, n_recipes: int) -> int:
     """Return how many rounds of resamples are worth their time."""
-    return int(np.clip(_WORK // (PARTS * n_recipes * max(problem.source.rows.proba.size, 1)), 1, ROUNDS))
+    return int(np.clip(_WORK // (PARTS * n_recipes * max(dealt_size(problem), 1)), 1, ROUNDS))
 
 
 def _enough(problem: Problem) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from . import kernels
 from .confusion import distributions
 from .metrics.objective import make_objective
-from .problem import InMemory
+from .problem import InMemory, Problem
 from .rules import MixtureRule, WeightedRule
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Errors",
     "Spread",
     "bootstrap_errors",
+    "count_independent",
     "influence",
     "moves",
     "one_more_right",
@@ -100,10 +101,33 @@ class Spread:
         )
 
     @property
+    def n_independent(self) -> float:
+        """How many independent rows there are: those that belong together are one, a row may stand for several."""
+        return float(self.n_clusters if self.repeats is None else self.repeats.sum())
+
+    @property
     def quantile(self) -> float:
         """The 97.5 % quantile of Student's distribution, by the first terms of its expansion around the normal one."""
-        z, free = 1.959963984540054, max(self.n_clusters - 1, 1)
+        z, free = 1.959963984540054, max(self.n_independent - 1, 1)
         return z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+
+
+def count_independent(problem: Problem) -> float:
+    """Return how many independent rows a problem has, wherever they lie; see :attr:`Spread.n_independent`."""
+    glance = problem.source.glance(1)
+    if glance.cluster is None and glance.repeats is None:
+        return float(problem.n_rows)
+
+    def ask(rows: Any) -> tuple[IntArray, float]:
+        if rows.cluster is not None:
+            return np.unique(rows.cluster), 0.0
+        return np.empty(0, dtype=np.intp), float(rows.repeats.sum())
+
+    def add(one: tuple[IntArray, float], other: tuple[IntArray, float]) -> tuple[IntArray, float]:
+        return np.union1d(one[0], other[0]), one[1] + other[1]
+
+    clusters, repeats = problem.source.reduce(ask, add)
+    return len(clusters) + repeats
 
 
 def influence(problem: InMemory, decisions: NDArray[Any]) -> tuple[float, FloatArray]:

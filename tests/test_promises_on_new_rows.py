@@ -1,0 +1,95 @@
+"""Promises and intervals over many draws from a world whose true probabilities are known."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import metricwise as mw
+from metricwise import selection
+
+SCORE = -1.5 + 2.2 * np.sqrt(2) * np.linspace(-4, 4, 8_001)  # of a normal distribution, whose density is below
+DENSITY = np.exp(-(np.linspace(-4, 4, 8_001) ** 2))
+
+
+def sigmoid(score):
+    return 1 / (1 + np.exp(-score))
+
+
+def given_for(score, decimals=None):
+    """What a timid model, trained on too many positives, says of the rows."""
+    proba = sigmoid(0.6 * score + 0.8)
+    return proba if decimals is None else np.round(proba, decimals)
+
+
+def some_rows(n, seed, decimals=None):
+    rng = np.random.default_rng(seed)
+    score = -1.5 + 2.2 * rng.normal(size=n)
+    return given_for(score, decimals), (rng.random(n) < sigmoid(score)).astype(int)
+
+
+def truth(predicted, metric):
+    """A metric of decisions about the whole world."""
+    mass = DENSITY / DENSITY.sum()
+    positive, hit = mass @ sigmoid(SCORE), (mass * predicted) @ sigmoid(SCORE)
+    share = mass @ predicted
+    return {"recall": hit / positive, "precision": hit / share, "accuracy": 1 - positive - share + 2 * hit}[metric]
+
+
+class Record:
+    """How often intervals cover, and promises are made and kept."""
+
+    def __init__(self, metric, constraint):
+        self.metric, self.constraint = metric, constraint
+        self.covered = {"constraint": [], "gain": [], "value": []}
+        self.kept = []  # of what was promised
+
+    def draw(self, p, y, decimals=None, **options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that labels are too few
+            solution = mw.optimize(p, y, self.metric, subject_to=self.constraint, **options)
+        proba = given_for(SCORE, decimals)
+        name, _, bound = self.constraint.split()
+        predicted = solution.rule.predict(proba)
+        value, bounded = truth(predicted, self.metric), truth(predicted, name)
+        (promise,) = solution.constraints
+        for key, estimate, true in (
+            ("constraint", promise.on_new_rows, bounded),
+            ("gain", solution.gain, value - truth(proba > 0.5, self.metric)),
+            ("value", solution.value_on_new_rows, value),
+        ):
+            self.covered[key].append(estimate.low <= true <= estimate.high)
+        if promise.confidence == 0.95:
+            self.kept.append(bounded >= float(bound))
+
+    def coverage(self):
+        return {key: np.mean(own) for key, own in self.covered.items()}
+
+
+def test_copies_are_noticed_where_a_sample_judges(monkeypatch):
+    """Ten copies of 400 rows, of which a sample judges, make no margin smaller, and no interval narrower."""
+    monkeypatch.setattr(selection, "_LARGE", 2_000)
+    record = Record("accuracy", "recall >= 0.8")
+    for seed in range(40):
+        p, y = some_rows(400, seed)
+        order = np.random.default_rng(seed).permutation(np.repeat(np.arange(400), 10))
+        record.draw(p[order], y[order])
+    assert len(record.kept) >= 36
+    assert np.mean(record.kept) >= 0.9  # two of three, of what is noticed in the sample only
+    assert min(record.coverage().values()) >= 0.85, record.coverage()
+
+
+@pytest.mark.parametrize(
+    ("metric", "constraint"),
+    [("accuracy", "recall >= 0.8"), ("recall", "precision >= 0.8")],
+    ids=["recall", "precision"],
+)
+def test_a_table_of_counts_promises_as_its_rows_do(metric, constraint):
+    record = Record(metric, constraint)
+    for seed in range(50):
+        p, y = some_rows(1_500, seed, decimals=2)
+        cells, counts = np.unique(np.stack([p, y], axis=1), axis=0, return_counts=True)
+        table = {"sample_weight": counts, "weight_kind": "frequency"}
+        record.draw(cells[:, 0], cells[:, 1].astype(int), decimals=2, **table)
+    assert np.mean(record.kept) >= 0.9
+    assert min(record.coverage().values()) >= 0.85, record.coverage()  # half to three quarters, of whole cells
