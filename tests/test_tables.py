@@ -255,18 +255,15 @@ def test_nothing_is_left_of_a_table_that_could_not_be_written(tmp_path, monkeypa
     assert list(output.parent.iterdir()) == [output]
 
 
-def test_a_device_that_is_full():
+def test_a_device_that_is_full(monkeypatch):
     if not Path("/dev/full").exists():
         pytest.skip("there is no such device")
     from metricwise.table_files import writing
 
-    class Full(writing.TableWriter):
-        def __enter__(self):
-            self._file = Path("/dev/full").open("wb", buffering=0)
-            return self
-
+    monkeypatch.setattr(writing, "replacing", lambda path: open("/dev/full", "wb", buffering=0))  # noqa: PTH123, SIM115  # closed by the writer
     table = pa.table({"a": np.arange(1000)})
-    with pytest.raises(OSError, match=r"No space left on device; nothing was written"), Full("x.parquet") as writer:
+    full = pytest.raises(OSError, match=r"No space left on device; nothing was written")
+    with full, writing.TableWriter("x.parquet") as writer:
         writer.write({"a": table.column("a")})
 
 

@@ -130,3 +130,47 @@ def test_a_name_may_be_as_long_as_names_are(tmp_path):
     path = tmp_path / ("r" * 250 + ".json")
     rule_of("f1").to_json(path)
     assert load_rule(path).facts == {"metric": "f1"}
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from metricwise.rules import files
+with files.replacing(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    file.flush()
+    if sys.argv[2] == "wait":
+        print("ready", flush=True)
+        sys.stdin.readline()
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
+    path, other = tmp_path / "rule.json", tmp_path / "other.json"
+    for target in (path, path, other):
+        subprocess.run([sys.executable, "-c", KILLED, target, "die"], check=False)
+    assert len(list(tmp_path.iterdir())) == 2  # the second writer has removed what the first one left
+    rule_of("f1").to_json(path)
+    names = sorted(p.name for p in tmp_path.iterdir())
+    assert names[1:] == ["rule.json"]
+    assert names[0].startswith(".other.json.")
+    rule_of("f1").to_json(other)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other.json", "rule.json"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of files")
+def test_a_writer_that_is_still_writing_is_left_alone(tmp_path):
+    path = tmp_path / "rule.json"
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, path, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout.readline() == "ready\n"
+        rule_of("f1").to_json(path)
+        assert load_rule(path).facts == {"metric": "f1"}
+        assert len(list(tmp_path.iterdir())) == 2
+        writer.communicate("go\n")
+    assert path.read_bytes() == b"half"  # the last to finish
+    assert [p.name for p in tmp_path.iterdir()] == ["rule.json"]

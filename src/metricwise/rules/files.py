@@ -11,12 +11,19 @@ import re
 import secrets
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["write_bytes", "write_text"]
+_HAS_LOCKS = os.name == "posix"  # on Windows a file that is open cannot be removed anyway
+if _HAS_LOCKS:
+    import fcntl
+
+__all__ = ["replacing", "write_bytes", "write_text"]
 
 _STREAMS = {"stdin": 0, "stdout": 1, "stderr": 2}
+_NAME_KEPT = 40  # characters; names have at most 255 bytes
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -47,7 +54,8 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     except FileNotFoundError:
         old = None
     if old is None or stat.S_ISREG(old.st_mode):
-        _replace(Path(os.path.realpath(path)), content, old)
+        with replacing(Path(os.path.realpath(path))) as file:
+            file.write(content)
         return
     with path.open("wb") as file:
         file.write(content)
@@ -72,25 +80,87 @@ def _write_stream(stream: int, content: bytes) -> None:
         file.write(content)
 
 
-def _replace(path: Path, content: bytes, old: os.stat_result | None) -> None:
-    # A reader sees the old file or the new one: renaming within a directory is atomic.
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of `path` once it is complete; a failure leaves the old one, and nothing else.
 
-    def create(name: str, flags: int) -> int:
-        # At no time can more people read the new file than could read the old one.
-        return os.open(name, flags, 0o666 if old is None else 0o600)
+    A writer that was killed leaves its unfinished file. The next one that writes to the same path removes it, and knows
+    by the lock, which ends with its process, that nobody is writing to it.
 
+    Parameters
+    ----------
+    path : Path
+        Of a file, behind all links.
+
+    Yields
+    ------
+    binary file
+    """
     try:
-        with open(temporary, "xb", opener=create) as file:
-            file.write(content)
+        old = path.stat()
+    except FileNotFoundError:
+        old = None
+    _remove_abandoned(path)
+    # At no time can more people read the new file than could read the old one.
+    temporary, file = _locked_file(path, 0o666 if old is None else 0o600)
+    try:
+        with file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        if old is not None:
-            _pass_on(old, temporary)
-        temporary.replace(path)
+            if old is not None:
+                _pass_on(old, temporary)
+            if _HAS_LOCKS:  # else an open file cannot be renamed
+                temporary.replace(path)
+        if not _HAS_LOCKS:
+            temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _unfinished(path: Path) -> str:
+    """How names of unfinished files for a path start: not all of its name, so that it is not too long."""
+    return f".{path.name[:_NAME_KEPT]}."
+
+
+def _locked_file(path: Path, mode: int) -> tuple[Path, BinaryIO]:
+    """Create an empty file beside a path, and lock it."""
+    while True:
+        temporary = path.with_name(f"{_unfinished(path)}{secrets.token_hex(8)}.tmp")
+        file = open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115  # handed on
+        if _lock(file) is False or not temporary.exists():  # taken for abandoned before it was locked
+            file.close()
+            continue
+        return temporary, file
+
+
+def _lock(file: BinaryIO) -> bool | None:
+    """Lock a file: whether nobody else holds the lock, None where the file system has no locks."""
+    if not _HAS_LOCKS:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what killed writers to the same path have left."""
+    pattern = re.compile(re.escape(_unfinished(path)) + r"[0-9a-f]{16}\.tmp")
+    for other in path.parent.iterdir():
+        if pattern.fullmatch(other.name) is None:
+            continue
+        with suppress(OSError):  # of another user, or gone already
+            if not _HAS_LOCKS:
+                other.unlink()  # fails while it is open
+                continue
+            with other.open("rb+") as file:
+                if _lock(file):
+                    other.unlink()
 
 
 def _pass_on(old: os.stat_result, path: Path) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import os
-import secrets
-import stat
 import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import few
-from ..rules.files import write_bytes
+from ..rules.files import replacing, write_bytes
 from .formats import STANDARD_STREAM, arrow, format_of
 
 __all__ = ["TableWriter", "check_target", "label_column", "write_table"]
@@ -49,7 +47,7 @@ def check_target(path: str, *, force: bool = False) -> None:
     if not target.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {target.parent}.")
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", suffix=".tmp"):
+        with tempfile.TemporaryFile(dir=target.parent):  # without a name, so that nothing can be left of it
             pass
     except OSError:
         raise ValueError(f"{path}: the folder {target.parent} cannot be written to.") from None
@@ -108,13 +106,13 @@ class TableWriter:
         if self._kind in ("npy", "npz") or path == STANDARD_STREAM:
             raise ValueError(f"{path}: a table that is written in batches must be a .parquet, .feather or .csv file.")
         self._path, self._separator = path, separator or ("\t" if path.lower().endswith(".tsv") else ",")
-        self._target = Path(os.path.realpath(path))
-        self._temporary = self._target.with_name(f".{secrets.token_hex(8)}.tmp")
+        self._closing = ExitStack()
         self._file: Any = None
         self._writer: Any = None
 
     def __enter__(self) -> TableWriter:
-        self._file = self._temporary.open("xb")
+        self._file = self._closing.enter_context(replacing(Path(os.path.realpath(self._path))))
+        self._closing.push(self._end)
         return self
 
     def write(self, columns: Mapping[str, Any]) -> None:
@@ -148,24 +146,24 @@ class TableWriter:
         said = error.strerror or str(error).strip().rstrip(".")
         return OSError(error.errno, f"{said}; nothing was written to it", self._path)
 
+    def _end(self, kind: Any, error: Any, trace: Any) -> None:
+        """End what the writer began; a table that failed before need not be complete."""
+        try:
+            if self._writer is not None:
+                self._writer.close()
+        except Exception:
+            with suppress(Exception):
+                self._writer.close()
+            if kind is None:
+                raise
+
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         try:
-            if kind is None:
-                if self._writer is not None:
-                    self._writer.close()
-                self._file.flush()
-                os.fsync(self._file.fileno())
-                self._file.close()
-                if self._target.exists():
-                    self._temporary.chmod(stat.S_IMODE(self._target.stat().st_mode))
-                self._temporary.replace(self._target)
+            self._closing.__exit__(kind, error, trace)
         except OSError as failed:
+            if failed is error:
+                raise
             raise self._full(failed) from None
-        finally:
-            for one in (self._writer, self._file):
-                with suppress(Exception):  # of a writer that could not end what it began
-                    one.close()
-            self._temporary.unlink(missing_ok=True)
 
 
 def label_column(values: NDArray[Any]) -> Any:
