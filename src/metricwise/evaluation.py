@@ -489,6 +489,7 @@ def _read_data(
         classes=list(schema.classes) if schema.multioutput else schema.classes[0],
         missing=missing,
         normalize=schema.normalize,
+        can_normalize=False,
         sample_weight=sample_weight,
         weight_kind=weight_kind,
         groups=groups,

@@ -85,9 +85,9 @@ def predict_table(
     classes = [python_labels(labels) for labels in schema.classes]
     outputs = schema.output_names or ([None] if schema.n_outputs == 1 else names)
     positive = [labels[1] for labels in classes]
-    found = proba_columns(stream, table, classes, outputs, classes, positive, keep)
+    found = proba_columns(stream, table, classes, outputs, classes, positive, keep, of_rule=True)
     given = list(schema.classes) if schema.multioutput else schema.classes[0]
-    reader = PieceReader(schema, schema.multioutput, given, None, None, "importance", _WHO)
+    reader = PieceReader(schema, schema.multioutput, given, None, None, "importance", _WHO, can_normalize=False)
     with TableWriter(target, table.separator) as writer:
         n_rows = 0
         for columns in _decided(rule, reader, stream, found, keep, names, table.memory_limit):

@@ -122,7 +122,12 @@ FILES = {
     "twice.csv": (b"score,score,fraud\n0.1,0.1,1\n", "must be distinct, got 'score' twice"),
     "latin.csv": ("score,fraud\n0.1,è\n".encode("latin-1"), "must be in UTF-8"),
     "words.csv": (b"score,fraud\n0.1,0\nhigh,1\n", "the column 'score' must hold numbers, got 'high' in row 1"),
-    "comma.csv": (b'score,fraud\n"0,1",0\n0.5,1\n', "the column 'score' must hold numbers, got '0,1' in row 0"),
+    "comma.csv": (
+        b'score,fraud\n"0,1",0\n0.5,1\n',
+        "must hold numbers, got '0,1' in row 0; write decimals with a point, 0.1",
+    ),
+    "german.csv": (b"score;fraud\n0,1;0\n0,5;1\n", "separated by ';', set --separator"),
+    "wide.csv": ("score,fraud\n0.1,0\n0.9,1\n".encode("utf-16"), "text must be in UTF-8, got UTF-16"),
     "gap.csv": (b"score,fraud\n0.1,0\n,1\n", "must hold a number in every row, got none in row 1"),
     "nan.csv": (b"score,fraud\n0.1,0\nnan,1\n", "the probabilities must be finite"),
     "one.csv": (b"score,fraud\n0.1,1\n0.2,1\n", "'fraud' has only one class, 1"),

@@ -66,3 +66,17 @@ def test_training_for_a_metric(make):
     X, y = make_classification(400, n_informative=4, n_classes=3, weights=[0.7, 0.2], random_state=0)
     model = mw.MetricWeightedClassifier(make(), metric="g_mean", cv=2, max_iter=3).fit(X, y)
     assert model.best_score_ >= model.history_[0]
+
+
+def test_text_labels_for_an_estimator_that_takes_codes_only():
+    X, y = make_classification(300, n_informative=4, n_classes=3, random_state=0)
+    words = np.array(["high", "low", "mid"])[y]
+    advice = r"XGBClassifier takes labels 0 to K - 1 only, .* pass sklearn.preprocessing.LabelEncoder\(\).fit_transform"
+    with pytest.raises(ValueError, match=advice):
+        mw.MetricOptimalClassifierCV(xgboost(), metric="g_mean", cv=2).fit(X, words)
+    with pytest.raises(ValueError, match=advice):
+        mw.MetricOptimalClassifierCV(xgboost(), metric="g_mean", average="macro", cv=2).fit(
+            X, np.column_stack([words, words])
+        )
+    with pytest.raises(ValueError, match=r"(?i)inf"):  # what else an estimator refuses is said as it says it
+        mw.MetricOptimalClassifierCV(xgboost(), metric="g_mean", cv=2).fit(np.full_like(X, np.inf), words)

@@ -115,6 +115,28 @@ def _columns_of_rule(
     asked = columns.proba is not None or columns.proba_prefix is not None
     if recorded and not asked and all(name in table.names for one in recorded for name in one.columns):
         return recorded
+    try:
+        return _named_columns(rule, classes, table, columns, known)
+    except ValueError:
+        if not recorded or asked:
+            raise
+        raise _without_columns(recorded, table) from None
+
+
+def _without_columns(recorded: Sequence[ProbabilityColumns], table: Columns) -> ValueError:
+    """Return the error where a table has not the columns that a rule was fitted to, nor others that may be them."""
+    lacking = [name for one in recorded for name in one.columns if name not in table.names]
+    option = "--proba" if all(one.single for one in recorded) else "--proba-prefix"
+    return ValueError(
+        f"{table.path}: there is no column {few(lacking)}, which the rule was fitted to; the columns are "
+        f"{few(table.names)}. If the probabilities have other names here, set {option}."
+    )
+
+
+def _named_columns(
+    rule: Any, classes: Sequence[list[Any]], table: Columns, columns: ColumnOptions, known: Sequence[str]
+) -> list[ProbabilityColumns]:
+    """Return the columns that are named like the classes of a rule, or that options name."""
     targets = target_names(rule)
     single, free = single_columns(columns.proba, len(classes)), [n for n in table.names if n not in known]
     found = []
@@ -129,6 +151,7 @@ def _columns_of_rule(
                 classes=labels,
                 column=single[at],
                 pos_label=labels[1],
+                of_rule=True,
                 who=table.path,
             )
         )

@@ -133,7 +133,7 @@ class FeasibleSetDisplay:
         """
         who = f"{cls.__name__}.from_predictions"
         link = None if rule is None else _first(rule).link
-        read = inputs.read_proba(proba, who=who) if rule is None else _first(rule).read(proba, who)
+        read = inputs.read_proba(proba, can_normalize=False, who=who) if rule is None else _first(rule).read(proba, who)
         weight = inputs.read_sample_weight(sample_weight, read.n_rows, who)
         schema = inputs.Schema.of_codes(read.n_classes) if rule is None else rule.schema
         if schema.n_outputs != 1:

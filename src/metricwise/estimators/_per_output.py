@@ -7,6 +7,7 @@ losses or rules.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from ._compat import count_rows, params_of_rows, take_rows
 from ._folds import calibration_groups
 from ._targets import Target, read_target
 
-__all__ = ["PerOutputClassifier", "Sample", "fit_sample", "predict_codes"]
+__all__ = ["PerOutputClassifier", "Sample", "fit_labels", "fit_sample", "predict_codes"]
 
 
 class Sample(NamedTuple):
@@ -129,7 +130,35 @@ def fit_sample(estimator: Any, X: Any, sample: Sample, params: dict[str, Any]) -
     if len(rows) != count_rows(X) or not np.array_equal(rows, np.arange(len(rows))):
         params, X = params_of_rows(X, params, indices=rows), take_rows(X, rows)
     given = {} if sample.weight is None else {"sample_weight": sample.weight}
-    return estimator.fit(X, sample.labels, **given, **params)
+    return fit_labels(estimator, X, sample.labels, {**given, **params})
+
+
+def fit_labels(estimator: Any, X: Any, labels: NDArray[Any], params: dict[str, Any]) -> Any:
+    """Fit an estimator to labels; if it refuses them and would take their codes, say how to encode them."""
+    try:
+        return estimator.fit(X, labels, **params)
+    except (ValueError, TypeError) as error:
+        if not _takes_codes_only(estimator, X, labels, params):
+            raise
+        name, said = type(estimator).__name__, str(error).strip().rstrip(".")
+        raise ValueError(
+            f"{name} takes labels 0 to K - 1 only, and refuses those in y ({said}); pass "
+            "sklearn.preprocessing.LabelEncoder().fit_transform(y), and its inverse_transform turns predictions back."
+        ) from error
+
+
+def _takes_codes_only(estimator: Any, X: Any, labels: NDArray[Any], params: dict[str, Any]) -> bool:
+    """Whether an estimator that could not be fitted to labels can be fitted to their codes."""
+    distinct, codes = np.unique(labels, return_inverse=True)
+    if labels.ndim > 1 or np.array_equal(distinct, np.arange(len(distinct))):
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            clone(estimator).fit(X, codes, **params)
+    except Exception:  # it was something else
+        return False
+    return True
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:

@@ -22,7 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from ..inputs import column_names, is_frame, match_columns
 from ._compat import params_of_rows, take_rows
 from ._folds import CalibrationFolds, calibration_groups
-from ._per_output import PerOutputClassifier
+from ._per_output import PerOutputClassifier, fit_labels
 from ._targets import Target
 
 __all__ = [
@@ -83,7 +83,7 @@ def train(
     if isinstance(model, PerOutputClassifier):
         return model.fit_target(X, target, groups, **params)
     with calibration_groups(model, groups):
-        return model.fit(X, target.whole(), **params)
+        return fit_labels(model, X, target.whole(), params)
 
 
 def _weighted_rows(rows: NDArray[Any] | None, params: dict[str, Any]) -> NDArray[Any] | None:

@@ -157,6 +157,7 @@ def probability_columns(
     classes: Sequence[Any] | None = None,
     column: str | None = None,
     pos_label: Any = None,
+    of_rule: bool = False,
     who: str = "optimize",
 ) -> ProbabilityColumns:
     """Find the columns that hold the probabilities of an output.
@@ -180,6 +181,8 @@ def probability_columns(
         The column with the probability of the positive class of a binary output.
     pos_label : object, optional
         That class, by label.
+    of_rule : bool, default=False
+        Whether the labels are the classes of a rule, about which nothing is to be said any more.
     who : str
         For messages.
 
@@ -203,7 +206,7 @@ def probability_columns(
     >>> probability_columns(["news=0", "news=1", "sport=0", "sport=1"], [0, 1], output="sport", several=True).columns
     ('sport=0', 'sport=1')
     """
-    search = _Search(names, list(classes or labels), classes is not None, output, pos_label, who)
+    search = _Search(names, list(classes or labels), classes is not None, output, pos_label, of_rule, who)
     if column is not None:
         return search.one_column(column)
     return search.by_names(prefix, several)
@@ -218,6 +221,7 @@ class _Search:
     complete: bool
     output: str | None
     pos_label: Any
+    of_rule: bool
     who: str
 
     @property
@@ -285,7 +289,7 @@ class _Search:
         if len(prefixes) > 1:
             raise ValueError(
                 f"{self.who}: the probabilities{self.title} may be in the columns that begin with "
-                f"{' or '.join(map(shown, prefixes[:5]))}; choose one with proba_prefix=."
+                f"{' or '.join(map(shown, prefixes[:5]))}; choose one with mw.Table(path, proba_prefix=...)."
             )
         return prefixes[0] if prefixes else None
 
@@ -326,10 +330,10 @@ class _Search:
         there = f"the columns are {few(self.names)}"
         if found and self._lacking(found):
             alone = ", or set pos_label= if the other class is the positive one" if len(self.labels) == 2 else ""
+            doubt = f" If it is not a class but marks missing labels, pass missing={alone}."
             return ValueError(
                 f"{self.who}: there is no column for the class {shown(self._lacking(found)[0])}{self.title}, "
-                f"although there is {few(list(found.values()))}; {there}. If it is not a class but marks "
-                f"missing labels, pass missing={alone}."
+                f"although there is {few(list(found.values()))}; {there}.{'' if self.of_rule else doubt}"
             )
         example = str(self.labels[-1]) if self.labels else "class"
         classes = f", {few(self.labels)}" if self.labels else ""
@@ -340,8 +344,10 @@ class _Search:
         else:
             remedy = (
                 f"they must be named like the classes{classes}, or with a prefix before the class, given by "
-                "proba_prefix=; a single column for two classes may have any name, given by proba="
+                "mw.Table(path, proba_prefix=...)"
             )
+            if len(self.labels) <= 2:
+                remedy += "; a single column for two classes may have any name, given by mw.Table(path, proba=...)"
         return ValueError(f"{self.who}: no columns hold the probabilities{self.title}: {remedy}; {there}.")
 
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from ..rows import Rows
 from .categories import Scales
 from .classes import classes_from_columns, name_classes, warn_of_column_order
-from .encoding import read_missing
-from .frames import column_names, is_frame, position_named
+from .encoding import drop_missing, read_missing, unique
+from .frames import column_names, columns_of, is_frame, position_named, surplus_columns
 from .labels import Labels, make_rows, read_labels
 from .messages import shown
 from .probabilities import read_proba
 from .schema import Schema
-from .tables import check_one_column, is_two_dimensional
+from .tables import check_one_column, is_two_dimensional, read_table, table_columns
 from .weights import count_by_weight, read_groups, read_sample_weight, read_time, read_weight_kind, refuse_both
 
 __all__ = ["Data", "output_names", "read_data"]
@@ -57,6 +57,7 @@ def read_data(
     weight_kind: Any = "importance",
     groups: Any = None,
     time: Any = None,
+    can_normalize: bool = True,
     who: str = "optimize",
 ) -> Data:
     """Read probabilities, labels, weights and what belongs together of the same rows; see :func:`metricwise.optimize`.
@@ -65,6 +66,8 @@ def read_data(
     ----------
     y : array-like of shape (N,) or (N, M), Labels or None
         Labels have been read already, and are not read again.
+    can_normalize : bool, default=True
+        As in :func:`read_proba`.
 
     Returns
     -------
@@ -85,9 +88,11 @@ def read_data(
     columns = output_names(proba, y) if multioutput else None
     shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns, "who": who}
     try:
-        read = read_proba(proba, normalize=normalize, **shape)
-    except ValueError as error:
-        raise (None if y is None or known is not None else _misfit(proba, y, missing, shape)) or error from None
+        read = read_proba(proba, normalize=normalize, can_normalize=can_normalize, **shape)
+    except (ValueError, TypeError) as error:
+        surplus = None if declared else _surplus(proba, y, missing, normalize, shape)
+        misfit = surplus if surplus or y is None or known is not None else _misfit(proba, y, missing, shape)
+        raise misfit or error from None
     labels = known if known is not None or y is None else read_labels(y, read, classes, missing, who)
     if declared and known is None and labels is not None and not is_frame(proba):
         warn_of_column_order(read, labels.codes, labels.classes)
@@ -121,6 +126,37 @@ def _misfit(proba: Any, y: Any, missing: Any, shape: dict[str, Any]) -> Exceptio
     except (ValueError, TypeError) as error:
         return error
     return None
+
+
+def _surplus(proba: Any, y: Any, missing: Any, normalize: bool, shape: dict[str, Any]) -> Exception | None:
+    """Return the error if a frame is refused for columns that are no class, without which it is fine.
+
+    These are columns that y does not show; without y, those whose values can be no probabilities.
+    """
+    if not is_frame(proba) or shape["multioutput"] or position_named(column_names(proba)):
+        return None
+    names = column_names(proba)
+    if y is None:
+        columns = map(np.asarray, columns_of(proba))
+        further = [name for name, own in zip(names, columns, strict=True) if not _may_be_probabilities(own)]
+    else:
+        (labels,) = table_columns(read_table(y, shape["who"])[0])
+        seen = set(map(str, unique(drop_missing(labels, missing))[0]))
+        further = [name for name in names if str(name) not in seen]
+    kept = [name for name in names if name not in further]
+    if not further or len(kept) < 2:
+        return None
+    some = proba.select(kept) if hasattr(proba, "select") else proba[kept]
+    try:
+        read_proba(some, normalize=normalize, **{**shape, "classes": kept})
+    except (ValueError, TypeError):
+        return None
+    return surplus_columns(proba, further, kept, shape["who"], kind="class" if y is None else "label of y")
+
+
+def _may_be_probabilities(values: NDArray[Any]) -> bool:
+    """Whether all values of a column are numbers from 0 to 1."""
+    return values.dtype.kind in "fiub" and bool(((values >= 0) & (values <= 1)).all())
 
 
 def _several(y: Any, who: str) -> bool | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..kernels import code_type
-from .messages import listed, shown
+from .messages import TAGS_REMEDY, listed, shown
 
 __all__ = [
     "are_labels",
@@ -265,7 +265,8 @@ def check_labels(values: NDArray[Any], output: str, who: str) -> None:
     if values.dtype.kind != "O" or are_labels(values.tolist()):
         return
     first = next(value for value in values.tolist() if not are_labels([value]))
-    raise TypeError(f"{who}: {output} must hold labels, such as text and numbers, got {shown(first)}.")
+    tags = f"; {TAGS_REMEDY}" if isinstance(first, (list, set)) else ""
+    raise TypeError(f"{who}: {output} must hold labels, such as text and numbers, got {shown(first)}{tags}.")
 
 
 def encode_column(

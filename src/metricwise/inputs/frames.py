@@ -26,9 +26,13 @@ __all__ = [
     "match_columns",
     "position_named",
     "refuse_lazy",
+    "surplus_columns",
     "table_array",
     "warn_of_order",
 ]
+
+_MOST_SHOWN = 5  # columns that a message names
+_PLURALS = {"class": "classes", "output": "outputs", "label of y": "labels of y"}
 
 
 def is_frame(values: Any) -> bool:
@@ -101,8 +105,11 @@ def position_named(names: list[Any]) -> bool:
     return names == list(range(len(names)))
 
 
-def match_columns(frame: Any, names: Any, who: str, what: str = "proba") -> Any:
-    """Put the columns of a data frame in the order of `names`; what is no frame, or has no names, stays as it is."""
+def match_columns(frame: Any, names: Any, who: str, what: str = "proba", kind: str = "class") -> Any:
+    """Put the columns of a data frame in the order of `names`; what is no frame, or has no names, stays as it is.
+
+    `kind` says what the names are of, for messages: a class, or an output.
+    """
     if not is_frame(frame):
         return frame
     columns = column_names(frame)
@@ -125,10 +132,32 @@ def match_columns(frame: Any, names: Any, who: str, what: str = "proba") -> Any:
         if len(set(have)) == len(have) and set(have) == set(want):
             order = [have.index(name) for name in want]
             return frame if order == list(range(len(order))) else table_array(frame)[:, order]
-    raise ValueError(
-        f"{who}: the columns of {what} must be named like the classes {listed(wanted)}, got {listed(columns)}; "
-        f"pass {what}.to_numpy() to match the columns by position."
+    raise _misnamed(frame, columns, wanted, who, what, kind)
+
+
+def _misnamed(frame: Any, columns: list[Any], wanted: list[Any], who: str, what: str, kind: str) -> ValueError:
+    """Return the error where columns are named otherwise than classes or outputs: too many, too few, or others."""
+    known = set(map(str, wanted))
+    further = [name for name in columns if str(name) not in known]
+    if len(columns) - len(further) == len(wanted):
+        return surplus_columns(frame, further, wanted, who, what, kind)
+    remedy = f"; pass {what}.to_numpy() to match the columns by position" if len(columns) == len(wanted) else ""
+    return ValueError(
+        f"{who}: the columns of {what} must be named like the {_PLURALS[kind]} {listed(wanted)}, got "
+        f"{listed(columns)}{remedy}."
     )
+
+
+def surplus_columns(
+    frame: Any, further: list[Any], wanted: list[Any], who: str, what: str = "proba", kind: str = "class"
+) -> ValueError:
+    """Return the error where a frame has the columns that are wanted, and others besides."""
+    kept = [name for name in column_names(frame) if str(name) in set(map(str, wanted))]
+    selected = f"{what}.select({listed(kept)})" if _is_arrow(frame) else f"{what}[{listed(kept)}]"
+    names = ", ".join(map(shown, further[:_MOST_SHOWN])) + (", ..." if len(further) > _MOST_SHOWN else "")
+    if len(further) == 1:
+        return ValueError(f"{who}: the column {names} of {what} is no {kind}; pass {selected}.")
+    return ValueError(f"{who}: the columns {names} of {what} are no {_PLURALS[kind]}; pass {selected}.")
 
 
 # ------------------------------------------------------------------------------------------------- order of rows

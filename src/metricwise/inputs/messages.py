@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["caller_level", "listed", "shown"]
+__all__ = ["TAGS_REMEDY", "caller_level", "listed", "shown"]
 
+TAGS_REMEDY = "if these are the tags of each row, pass sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)"
 _LONGEST = 80
 
 

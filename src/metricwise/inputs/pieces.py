@@ -54,6 +54,8 @@ class PieceReader:
     weight_kind : str
     who : str
         For messages.
+    can_normalize : bool, default=True
+        As in :func:`metricwise.inputs.read_proba`.
 
     See Also
     --------
@@ -77,6 +79,7 @@ class PieceReader:
     missing: Any
     weight_kind: str
     who: str
+    can_normalize: bool = True
 
     @classmethod
     def of(
@@ -136,6 +139,7 @@ class PieceReader:
             normalize=self.schema.normalize,
             first_row=start,
             check=check,
+            can_normalize=self.can_normalize,
             who=self.who,
         )
         names = list(self.schema.classes) if self.multioutput else self.schema.classes[0]

@@ -12,7 +12,7 @@ import numpy as np
 
 from .categories import as_labels
 from .frames import column_names, columns_of, is_frame, refuse_lazy, shape_of
-from .messages import listed
+from .messages import TAGS_REMEDY, listed
 
 __all__ = ["check_one_column", "is_two_dimensional", "read_table", "table_columns", "table_shape"]
 
@@ -38,7 +38,9 @@ def read_table(y: Any, who: str) -> tuple[Any, bool]:
     try:
         array = as_labels(y)
     except ValueError:
-        raise ValueError(f"{who}: y must have shape (N,) or (N, M), got rows of unequal length.") from None
+        raise ValueError(
+            f"{who}: y must have shape (N,) or (N, M), got rows of unequal length; {TAGS_REMEDY}."
+        ) from None
     if array.ndim == 1:
         return array[:, None], False
     if array.ndim == 2:

@@ -263,6 +263,7 @@ def proba_columns(
     classes: Sequence[Any],
     positive: Sequence[Any],
     beside: Sequence[str] = (),
+    of_rule: bool = False,
 ) -> list[ProbabilityColumns]:
     """Find the columns of probabilities of each output.
 
@@ -280,6 +281,8 @@ def proba_columns(
         The positive class of each, or None.
     beside : sequence of str
         Columns that are no probabilities.
+    of_rule : bool, default=False
+        Whether the classes are those of a rule.
 
     Returns
     -------
@@ -301,6 +304,7 @@ def proba_columns(
             classes=classes[m],
             column=singles[m],
             pos_label=positive[m],
+            of_rule=of_rule,
             who=stream.title,
         )
         for m in range(n_outputs)
@@ -310,7 +314,7 @@ def proba_columns(
         if one.guessed_prefix is not None:
             sys.stderr.write(
                 f"{stream.title}: probabilities are read from the columns {few(one.columns)}, guessed by the "
-                f"prefix {shown(one.guessed_prefix)}; set Table(..., proba_prefix=) to choose.\n"
+                f"prefix {shown(one.guessed_prefix)}; set mw.Table(path, proba_prefix=...) to choose.\n"
             )
     return found
 

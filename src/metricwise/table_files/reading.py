@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import few, labels_of_texts, shown
+from .csv_text import HEAD_BYTES, check_head, no_number, read_head
 from .formats import STANDARD_STREAM, arrow, format_of
 
 __all__ = ["Arrays", "Columns", "open_table"]
-
-_OTHER_SEPARATORS = {";": "';'", "\t": "'\\t' (a tab)", "|": "'|'"}
 
 
 class Columns(ABC):
@@ -149,16 +148,11 @@ class _Csv(Columns):
         self._separator, self._tick = separator, tick
         self._content = sys.stdin.buffer.read() if path == STANDARD_STREAM else None
         self._rows: int | None = None
+        head = read_head(path) if self._content is None else self._content[:HEAD_BYTES]
+        check_head(head, separator, self.path)
         with self._opened() as reader:
             self.names = tuple(reader.schema.names)
         self._check_all()
-        if len(self.names) == 1:
-            found = [said for sign, said in _OTHER_SEPARATORS.items() if sign != separator and sign in self.names[0]]
-            if found:
-                raise ValueError(
-                    f"{self.path}: there is only one column, {shown(self.names[0])}; if columns are separated "
-                    f"by {found[0]}, set separator=."
-                )
 
     def _opened(self, types: dict[str, Any] | None = None) -> Any:
         """Return a reader of batches of some columns; all are text if no types are given."""
@@ -240,9 +234,7 @@ class _Csv(Columns):
                 try:
                     float(text or 0)
                 except ValueError:
-                    raise ValueError(
-                        f"{self.path}: the column {shown(name)} must hold numbers, got {shown(text)} in row {row}."
-                    ) from None
+                    raise no_number(self.path, name, text, row) from None
 
     def labels(self, name: str, missing: str | None = None) -> Any:
         import pyarrow as pa

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..inputs import few, shown
+from .csv_text import check_head, no_number, read_head
 from .formats import arrow, format_of
 
 __all__ = ["MEMORY_LIMIT", "Stream", "Table", "batch_rows", "open_stream"]
@@ -225,6 +226,7 @@ class _Files(Stream):
                 return pa.ipc.open_file(file).schema
         from pyarrow import csv
 
+        check_head(read_head(path), self._separator, path)
         with csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=self._separator)) as reader:
             return pa.schema([(name, pa.string()) for name in reader.schema.names])
 
@@ -263,10 +265,34 @@ class _Files(Stream):
                 raise _changed(path)
             source = self._tried(path, lambda path: dataset.dataset(path, schema=schema, format=self._format(schema)))
             batches = _scan(source, list(columns), n_rows)
-            while (batch := self._tried(path, lambda _, batches=batches: next(batches, None))) is not None:
+            while (batch := self._tried_numbers(path, columns, batches)) is not None:
                 yield batch
             if _stamp(path) != self._stamps[path]:
                 raise _changed(path)
+
+    def _tried_numbers(self, path: str, columns: Mapping[str, bool], batches: Iterator[Any]) -> Any:
+        """Return the next batch, None after the last; of CSV say which cell is no number."""
+        try:
+            return self._tried(path, lambda _: next(batches, None))
+        except ValueError:
+            if self.texts:
+                self._check_numbers(path, [name for name, numbers in columns.items() if numbers])
+            raise
+
+    def _check_numbers(self, path: str, names: list[str]) -> None:
+        """Refuse the first cell of CSV that is no number."""
+        from pyarrow import dataset
+
+        schema = arrow().schema([(name, arrow().string()) for name in names])
+        row = 0
+        for batch in _scan(dataset.dataset(path, schema=schema, format=self._format(schema)), names, _FEWEST):
+            for name, column in zip(names, batch.columns, strict=True):
+                for at, text in enumerate(column.to_pylist()):
+                    try:
+                        float(text or 0)
+                    except ValueError:
+                        raise no_number(path, name, text, row + at) from None
+            row += batch.num_rows
 
     def _format(self, schema: Any) -> Any:
         from pyarrow import csv, dataset
