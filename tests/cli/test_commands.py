@@ -355,6 +355,10 @@ def test_export_to_onnx(tmp_path, fitted):
     proba = arguments(MULTICLASS, frame)[0]
     decided = runtime.InferenceSession(tmp_path / "rule.onnx").run(None, {"probabilities": proba})[0]
     assert decided.tolist() == rule.predict(proba).tolist()
+    done("export", path, "-o", tmp_path / "single.onnx", "--dtype", "float32")
+    single = proba.astype(np.float32)
+    decided = runtime.InferenceSession(tmp_path / "single.onnx").run(None, {"probabilities": single})[0]
+    assert decided.tolist() == rule.predict(single).tolist()
     columns = ["--column", "a", "--column", "b", "--column", "c"]
     assert '"b"' in done("export", path, "-o", "-", "--to", "sql", *columns).out
 

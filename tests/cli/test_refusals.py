@@ -117,7 +117,7 @@ def test_one_sentence_exit_code_2_and_nothing_written(folder, line):
 FILES = {
     "empty.csv": (b"", "the file is empty"),
     "rowless.csv": (b"score,fraud\n", "there are no rows"),
-    "ragged.csv": (b"score,fraud\n0.1,0\n0.2\n", "this is not valid CSV: Expected 2 columns, got 1"),
+    "ragged.csv": (b"score,fraud\n0.1,0\n0.2\n", "this is not valid CSV: .*Expected 2 columns, got 1"),
     "semicolons.csv": (b"score;fraud\n0.1;0\n0.9;1\n", "separated by ';', set --separator"),
     "twice.csv": (b"score,score,fraud\n0.1,0.1,1\n", "must be distinct, got 'score' twice"),
     "latin.csv": ("score,fraud\n0.1,è\n".encode("latin-1"), "must be in UTF-8"),

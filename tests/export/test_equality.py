@@ -115,6 +115,17 @@ def decide_in_sqlite(rule, proba):
 ALL = [decide_in_python, decide_in_onnx, decide_in_duckdb, decide_in_sqlite]
 
 
+@pytest.mark.parametrize("threshold", [0.3, float(np.float32(0.3)), np.nextafter(float(np.float32(0.3)), 0), 0.5])
+def test_a_single_column_in_single_precision(threshold):
+    rule = mw.WeightedRule.from_thresholds(threshold)
+    p = (np.arange(1001) / 1000).astype(np.float32)
+    model = mw.export.to_onnx(rule, dtype="float32", positive=True)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {"probabilities": p[:, None]})
+    assert (found == rule.predict(p)).all()
+    assert (found == (p.astype(np.float64) > threshold)).all()
+
+
 @pytest.mark.parametrize("decide", ALL, ids=lambda one: one.__name__)
 @settings(max_examples=25, deadline=None)
 @given(rules_and_rows(links=False))

@@ -64,7 +64,7 @@ def entry(name: str) -> Entry:
     solver = choose_solver(oracle, objective)
     about, details = _words(metric)
     if needed is not None:
-        about += f" Needs {needed}, so it is available in Python only."
+        about += " Needs a table of costs: --cost FILE." if needed == "cost" else f" Needs {needed}, in Python only."
     return Entry(name, about, details, solver, _OPTIMUM[SOLVERS[solver].needs.form])
 
 

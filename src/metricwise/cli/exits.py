@@ -29,7 +29,9 @@ NOT_KEPT = 3
 _TRACEBACK = "METRICWISE_TRACEBACK"
 # Parameters of the library that are options here by another name, or whose name is a word that sentences use.
 _RENAMED = {"sample_weight": "--weight", "random_state": "--seed", "randomized": "--randomized"}
+_TRUE = {"abstain": "yes"}  # options that take a value for True
 _WORDS = (
+    "abstain",
     "against",
     "average",
     "classes",
@@ -44,10 +46,12 @@ _WORDS = (
     "time",
 )
 _NAMES = (
+    "abstain_label",
     "pos_label",
     "proba_prefix",
     "random_state",
     "sample_weight",
+    "sensitive_features",
     "subject_to",
     "weight_kind",
     "zero_division",
@@ -182,6 +186,8 @@ def with_options(text: str) -> str:
 def _as_option(found: re.Match[str]) -> str:
     name, value = found[1] or found[3], found[2] or found[4]
     option = _RENAMED.get(name, f"--{name.replace('_', '-')}")
+    if value == "True" and name in _TRUE:
+        return f"{option} {_TRUE[name]}"
     if value is None or value == "True":
         return option
     if value == "...":

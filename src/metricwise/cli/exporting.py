@@ -49,6 +49,12 @@ def export(
         str | None,
         typer.Option("--append-to", metavar="MODEL", help="ONNX: the classifier to which the rule is appended."),
     ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            "--dtype", metavar="TYPE", help="ONNX: type of the input probabilities, float64 by default, or float32."
+        ),
+    ] = None,
 ) -> None:
     """Write a rule for other systems.
 
@@ -59,16 +65,18 @@ def export(
 
     kind = _format(output, to)
     of_sql = {"--column": column, "--dialect": dialect, "--draw": draw}
-    for needed, given in (("sql", of_sql), ("onnx", {"--append-to": append_to})):
+    for needed, given in (("sql", of_sql), ("onnx", {"--append-to": append_to, "--dtype": dtype})):
         odd = [option for option, value in given.items() if value and kind != needed]
         if odd:
             raise ValueError(f"{odd[0]} is only for {needed}, not for {kind}; leave it out.")
+    if dtype and append_to:
+        raise ValueError("--dtype must be left out with --append-to, because the classifier has a type of its own.")
     with saved(output, written.force, False, "export", 1) as progress:
         progress.stage("writing")
         loaded = read_rule(rule)
         path = None if output == "-" else output
         if kind == "onnx":
-            content = exports.to_onnx(loaded, path, append_to).SerializeToString()
+            content = exports.to_onnx(loaded, path, append_to, dtype=dtype or "float64").SerializeToString()
         elif kind == "sql":
             names = _grouped(loaded, column) if column else loaded.facts.get("columns")
             drawn = draw[0] if draw and len(draw) == 1 else draw

@@ -59,7 +59,7 @@ def fit(
             rows = read_labelled(table, columns, labels, aim.classes, progress.tick, _class_named(aim))
     if group_blind and not columns.sensitive_features:
         raise ValueError("--group-blind needs --sensitive-features, which is not given; leave it out.")
-    arguments = {**_arguments(aim, rows), "group_aware": not group_blind}
+    arguments = {**_arguments(aim, rows, columns), "group_aware": not group_blind}
     _say_positive(arguments["metric"], rows)
     solution = optimize(rows.proba, rows.y, confidence=_confidence(confidence), **arguments)
     solution = replace(solution, rule=solution.rule.with_facts(**rows.facts(solution.rule)))
@@ -71,12 +71,19 @@ def fit(
     note(f"the rule is in {output}." if output != "-" else "the rule is on the standard output.")
 
 
-def _arguments(aim: AimOptions, rows: Labelled) -> dict[str, Any]:
+def _arguments(aim: AimOptions, rows: Labelled, columns: ColumnOptions, against: str | None = None) -> dict[str, Any]:
     """Return what options say, as `optimize` and `trade_off` take it."""
+    from .costs import read_costs
+
+    costs = read_costs(aim.cost, rows.known, columns.separator)
+    bounded = {} if against is None else {"against": costs.metric(against)}
+    metric, record = costs.metric(_metric(aim.metric, rows.targets)), costs.metrics(aim.record)
+    costs.check_used()
     return {
-        "metric": _metric(aim.metric, rows.targets),
+        "metric": metric,
+        **bounded,
         "average": aim.average,
-        "record": aim.record,
+        "record": record,
         "subject_to": aim.subject_to,
         "abstain": read_abstain(aim.abstain),
         "abstain_label": rows.label(aim.abstain_label),
@@ -230,12 +237,12 @@ def trade_off(
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
         rows = read_labelled(table, columns, labels, aim.classes, progress.tick, _class_named(aim))
-        arguments = _arguments(aim, rows)
+        arguments = _arguments(aim, rows, columns, against)
         for name in ("weight_kind", "groups", "time"):
             if arguments.pop(name, "importance") not in (None, "importance"):
                 raise ValueError(f"--{name.replace('_', '-')} does not affect a trade-off; leave it out.")
         progress.stage("tracing")
-        found = trace(rows.proba, rows.y, against=against, ceiling=ceiling, n_points=points, **arguments)
+        found = trace(rows.proba, rows.y, ceiling=ceiling, n_points=points, **arguments)
     if json:
         baseline = {found.metric: found.baseline[0], found.against: found.baseline[1], **found.recorded_baseline}
         print_json({"points": found.to_dict(), "argmax": baseline})

@@ -156,7 +156,7 @@ def _judge(
             "zero_division": judged.zero_division,
             **rows.options,
         }
-        metrics = metrics_for(judged.metric, rules[0])
+        metrics = metrics_for(judged, rules[0], columns.separator)
         arguments = arguments if judged.metric else with_own_positive(arguments, rules[0])
         try:
             found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
@@ -180,8 +180,20 @@ def _judge(
     )
 
 
-def metrics_for(given: list[str] | None, rule: Any) -> list[Any]:
+def metrics_for(judged: JudgeOptions, rule: Any, separator: str | None = None) -> list[Any]:
     """Return metrics: those given, each for all outputs, or one for each of them; else the one that a rule is for."""
+    from ..inputs import python_labels
+    from .costs import read_costs
+
+    costs = read_costs(judged.cost, python_labels(rule.classes[0]), separator)
+    found = costs.metrics(_metric_names(judged.metric, rule))
+    assert found is not None
+    costs.check_used()
+    return found
+
+
+def _metric_names(given: list[str] | None, rule: Any) -> list[Any]:
+    """Return the names of metrics, a dict of those of each output among them."""
     from .rule_rows import target_names
 
     if given:

@@ -126,6 +126,12 @@ class LabelOptions:
 
 
 _AVERAGE = typer.Option("--average", metavar="NAME", help="Average over several targets: micro, macro or instance.")
+_COST = typer.Option(
+    "--cost",
+    metavar="FILE",
+    help="A table of costs for the metric cost: a row for each true class, named in the first column, and a column for "
+    "each predicted class.",
+)
 _ZERO_DIVISION = typer.Option("--zero-division", metavar="NUMBER", help="Value of metrics at 0/0.")
 
 
@@ -143,6 +149,7 @@ class AimOptions:
             help="The metric: see metricwise metrics. With several targets, optionally one for each, TARGET=METRIC.",
         ),
     ]
+    cost: Annotated[str | None, _COST] = None
     average: Annotated[str | None, _AVERAGE] = None
     classes: Annotated[
         list[str] | None,
@@ -206,6 +213,7 @@ class JudgeOptions:
             help="A metric: see metricwise metrics. May be repeated; by default, that of the rule.",
         ),
     ] = None
+    cost: Annotated[str | None, _COST] = None
     average: Annotated[str | None, _AVERAGE] = None
     abstain: Annotated[
         str | None,

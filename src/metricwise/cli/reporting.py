@@ -39,7 +39,7 @@ def report(
             "a rule by group can only be reported in Python, with solution.report(path) after fitting; use "
             "metricwise evaluate for its values on these rows."
         )
-    metrics = metrics_for(judged.metric, loaded)
+    metrics = metrics_for(judged, loaded, columns.separator)
     average = judged.average or (None if judged.metric else own_average(loaded))
     options: dict[str, Any] = {"average": average, "zero_division": judged.zero_division}
     if judged.abstain is not None:

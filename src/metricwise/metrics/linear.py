@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..inputs import shown
+from ..inputs.encoding import python_label
 from ._common import (
     EMPTY,
     FloatArray,
@@ -320,6 +322,9 @@ class Cost(_LinearMetric):
     cost : array-like of shape (K, K) or (K, K + 1)
         Cost of predicting class j (column) if class i (row) is true. Negative entries are gains. An additional last
         column is the cost of abstaining, for ``abstain=True`` in :func:`metricwise.optimize`.
+    classes : sequence of K labels, optional
+        The classes of the rows and columns, by which these are matched to the classes of the problem; None: they are
+        in its order.
 
     See Also
     --------
@@ -335,19 +340,30 @@ class Cost(_LinearMetric):
     >>> import metricwise as mw
     >>> float(mw.metrics.Cost([[0, 1], [10, 0]]).value([[0.5, 0.25], [0.125, 0.125]]))
     -1.5
+    >>> costs = mw.metrics.Cost([[0, 10], [1, 0]], classes=["fraud", "fine"])  # a missed fraud costs 10
+    >>> mw.optimize([[0.8, 0.2], [0.9, 0.1]], None, costs, classes=["fine", "fraud"]).rule.predict([[0.8, 0.2]])
+    array(['fraud'], dtype='<U5')
     """
 
     cost: FloatArray
+    classes: Sequence[Any] | None = None
 
     name: ClassVar[str] = "cost"
 
     def __post_init__(self) -> None:
+        if self.classes is not None:
+            object.__setattr__(self, "classes", tuple(map(python_label, self.classes)))
         shape = np.shape(self.cost)
         if len(shape) == 2 and shape[0] > 1 and shape[1] == shape[0] + 1:
             table = np.concatenate([np.asarray(self.cost, dtype=np.float64), np.zeros((1, shape[1]))])
             object.__setattr__(self, "cost", _check_matrix(table, "Cost", "cost")[:-1])
         else:
             object.__setattr__(self, "cost", _check_matrix(self.cost, "Cost", "cost"))
+        require(
+            self.classes is None or len(set(self.classes)) == len(self.classes) == self.cost.shape[-2],
+            f"Cost: classes must have a distinct label for each of the {self.cost.shape[-2]} rows of cost, got "
+            f"{self.classes!r}.",
+        )
 
     @property
     def range(self) -> tuple[float, float]:
@@ -363,8 +379,34 @@ class Cost(_LinearMetric):
             "Cost: a cost of shape (K, K + 1) includes the cost of abstaining, but the rule may not abstain; "
             "set abstain=True, or use a cost of shape (K, K).",
         )
-        _check_size(self.cost, priors.shape[-1], "Cost", "cost")
-        return -self.cost
+        table = self._in_order(classes)
+        _check_size(table, priors.shape[-1], "Cost", "cost")
+        return -table
+
+    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return () if self.classes is None else self._rows_of(classes)
+
+    def _rows_of(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        """The row of the table of each class."""
+        assert self.classes is not None
+        place = {label: row for row, label in enumerate(self.classes)}
+        lacking = [label for label in classes if label not in place]
+        if lacking:
+            raise ValueError(
+                f"Cost: the table of costs has no row and column for the class {shown(lacking[0])}, only for "
+                f"{list(self.classes)}."
+            )
+        return tuple(place[label] for label in classes)
+
+    def _in_order(self, classes: Sequence[Any] | None) -> FloatArray:
+        """The table with its rows and columns in the order of the classes."""
+        if self.classes is None:
+            return self.cost
+        require(classes is not None, "Cost: classes needs the class labels, which are not known here.")
+        assert classes is not None
+        rows = self._rows_of(list(classes))
+        extra = range(len(self.classes), self.cost.shape[-1])
+        return self.cost[..., list(rows), :][..., [*rows, *extra]]
 
     def price(self, A: FloatArray, cost: float) -> FloatArray:
         return np.full(A.shape[:-1], -cost)  # in the units of the table
@@ -376,8 +418,9 @@ class Cost(_LinearMetric):
             "Cost: the table does not include the cost of abstaining; add a last column, for shape (K, K + "
             "1), or set abstain= to the cost.",
         )
-        _check_size(self.cost[:, :-1], priors.shape[-1] - 1, "Cost", "cost")
-        matrix = with_column(-self.cost[:, :-1], -self.cost[:, -1])
+        table = self._in_order(None if classes is None else list(classes)[: priors.shape[-1] - 1])
+        _check_size(table[:, :-1], priors.shape[-1] - 1, "Cost", "cost")
+        matrix = with_column(-table[:, :-1], -table[:, -1])
         return Linear(matrix, prior_limits(matrix, priors))
 
 
