@@ -1,6 +1,8 @@
 """The sign of life: with a clock that is set by hand, on a terminal and elsewhere."""
 
 import io
+import sys
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -171,3 +173,96 @@ def test_stages_are_as_many_as_were_announced(monkeypatch, capsys):
 def test_verbose_is_yes_or_no(verbose):
     with pytest.raises(ValueError, match=r"^optimize: verbose must be True, False or None, got "):
         mw.optimize([0.2, 0.7], [0, 1], "f1", verbose=verbose)
+
+
+# ------------------------------------------------------------------------------------------------ nested, notebooks
+
+
+def test_of_two_at_a_time_one_is_shown(clock):
+    outer, inner = Terminal(), Terminal()
+    with Progress("trade-off", 2, None, outer) as progress:
+        progress.stage("tracing")
+        with Progress("optimize", 2, None, inner) as nested:
+            clock.seconds += 2
+            nested.stage("fitting")
+        assert screen(outer.getvalue()) == "[                    ] trade-off: tracing, 2 s"
+    assert inner.getvalue() == ""
+    assert work(clock, Terminal())[0] != ""  # the next one is
+
+
+def test_a_long_stage_without_a_tick_is_shown(monkeypatch):
+    monkeypatch.setattr("metricwise.progress._PATIENCE", 0.05)
+    monkeypatch.setattr("metricwise.progress._UNASKED", 0.01)
+    stream = Terminal()
+    with Progress("fit", 1, None, stream) as progress:
+        progress.stage("fitting 5 folds")
+        end = time.monotonic() + 5
+        while not stream.getvalue() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert screen(stream.getvalue()) == "[                    ] fit: fitting 5 folds, 0 s"
+    assert screen(stream.getvalue()) == ""
+
+
+class Shell:
+    """What IPython has in a notebook: a shell with a kernel, and outputs that can be replaced."""
+
+    def __init__(self, kernel):
+        self.kernel, self.shown = kernel, []
+
+    def get_ipython(self):
+        return self
+
+    @property
+    def display(self):
+        return SimpleNamespace(display=self.show)
+
+    def show(self, content, *, raw, display_id):
+        assert (raw, display_id) == (True, True)
+        self.shown.append([content["text/plain"]])
+        output = self.shown[-1]
+        return SimpleNamespace(update=lambda content, raw: output.append(content["text/plain"]))
+
+
+def test_a_notebook_has_one_output_that_is_replaced_and_empty_in_the_end(clock, monkeypatch, capsys):
+    shell = Shell(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    with Progress("optimize", 2) as progress:
+        progress.stage("fitting")
+        assert shell.shown == []
+        for _ in range(3):
+            clock.seconds += 1
+            progress.tick()
+        assert shell.shown[0][-1] == "[                    ] optimize: fitting, 3 s"
+    assert len(shell.shown) == 1
+    assert shell.shown[0][-1] == ""
+    assert capsys.readouterr().err == ""
+
+
+def test_ipython_without_a_kernel_is_no_notebook(clock, monkeypatch, capsys):
+    shell = Shell(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    with Progress("optimize", 1) as progress:
+        clock.seconds += 3
+        progress.stage("fitting")
+    assert shell.shown == []
+    assert capsys.readouterr().err == ""
+
+
+def test_other_calls_say_what_they_are_doing(monkeypatch, capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    proba = rng.beta(1, 3, 200)
+    y = (rng.random(200) < proba).astype(int)
+    monkeypatch.setattr("metricwise.progress.time", Ticking())
+    mw.trade_off(proba, y, "precision", "recall", n_points=3, verbose=True)
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("trade_off: looking for the ends (stage 1 of 3")
+    assert told[-1].startswith("trade_off: point 2 of 3")
+    mw.trade_off(proba, y, "precision", "recall", n_points=3)
+    assert capsys.readouterr().err == ""
+    LogisticRegression = pytest.importorskip("sklearn.linear_model").LogisticRegression
+    mw.MetricOptimalClassifierCV(LogisticRegression(), metric="f1", cv=2, verbose=1).fit(rng.random((200, 2)), y)
+    told = capsys.readouterr().err
+    assert "MetricOptimalClassifierCV: fitting 2 folds (stage 1 of 2" in told
+    assert "optimize: fitting all rows" in told
+    with pytest.raises(ValueError, match=r"^trade_off: verbose must be True, False or None, got 'yes'"):
+        mw.trade_off(proba, y, "precision", "recall", verbose="yes")

@@ -26,6 +26,7 @@ from .metrics.functions import check_whole_rows
 from .metrics.naming import check_same_classes, positive_places
 from .metrics.resolution import Resolved, metric_meant, resolve, target_kind
 from .problem import InMemory, components, mixed
+from .progress import Progress
 from .rules import CostRule, GroupedRule, MixtureRule, WeightedRule, anonymous_rule, as_rule
 from .rules.weighted import same_classes
 from .solvers import Estimate, Solution
@@ -301,7 +302,11 @@ def evaluate(
 
 
 def _evaluated(source: MemorySource, aims: Mapping[str, Aim], both: list[Decisions], against: str) -> Evaluation:
-    found = {name: compare(InMemory(source, aim), both) for name, aim in aims.items()}
+    found = {}
+    with Progress(_WHO, len(aims)) as progress:
+        for name, aim in aims.items():
+            progress.stage(name)
+            found[name] = compare(InMemory(source, aim), both)
     return Evaluation(found, source.n_rows, against)
 
 

@@ -22,6 +22,7 @@ from .metrics.for_outputs import MetricSpec
 from .metrics.recording import RecordSpec
 from .optimization import read_problem
 from .problem import Problem, Recipe, Settings, present
+from .progress import Progress, read_verbose
 from .promise_search import Found, NoSingleRuleError, Search
 from .promises import InfeasibleConstraintsError, explain_infeasible, read_limits
 from .recorded import record_rule
@@ -219,6 +220,7 @@ def trade_off(
     zero_division: float = 0.0,
     abstain: bool | float | None = None,
     abstain_label: Any = None,
+    verbose: bool | None = None,
 ) -> TradeOff:
     """Compute the frontier of two metrics: the best value of one at every bound on the other.
 
@@ -255,6 +257,8 @@ def trade_off(
         As in :func:`metricwise.optimize`. With ``abstain=True, against="abstained"`` the frontier is the risk-coverage
         curve: the share of abstentions is bounded from above, whatever `ceiling` is, from no row decided to all rows
         decided.
+    verbose : bool, optional
+        Whether to report progress, as in :func:`metricwise.optimize`.
 
     Returns
     -------
@@ -278,7 +282,7 @@ def trade_off(
     (True, True)
     """
     settings = _settings(n_points, ceiling, randomized, random_state)
-    recipe = _recipe(confusion, recalibrate, y)
+    recipe, shown = _recipe(confusion, recalibrate, y), read_verbose(verbose, _WHO)
     problem = read_problem(
         proba,
         y,
@@ -311,7 +315,8 @@ def trade_off(
     ceiling = ceiling or getattr(first.metric, "base", None) == Abstained()
     search = Search(problem, recipe, problem.link(recipe.recalibrate), [_from_zero(first, ceiling), *rest], settings)
     name = str(replace(given[0], low=0.0, text="")).removesuffix(" >= 0")
-    return _Frontier(problem, search, ceiling, settings).trace(name, n_points)
+    with Progress(_WHO, n_points, shown) as progress:
+        return _Frontier(problem, search, ceiling, settings).trace(name, n_points, progress)
 
 
 def _settings(n_points: Any, ceiling: Any, randomized: Any, random_state: Any) -> Settings:
@@ -377,10 +382,11 @@ class _Frontier:
         except (InfeasibleError, NoSingleRuleError):
             return None
 
-    def trace(self, name: str, n_points: int) -> TradeOff:
+    def trace(self, name: str, n_points: int, progress: Progress) -> TradeOff:
         """Return the points, from the loosest bound to the tightest."""
         least, most = self.search.limits.constraints[0].range
         loose, tight = (float(most), float(least)) if self.ceiling else (float(least), float(most))
+        progress.stage("looking for the ends")
         free = self.at(loose)
         if free is None:
             others = self.search.constraints[1:] or self.search.constraints
@@ -388,7 +394,11 @@ class _Frontier:
         begin = float(self.search.limits.values(free.judged)[0])
         end, last = self._end(begin, tight)
         bounds = np.linspace(begin, end, n_points)
-        found = [free, *(self.at(float(bound)) for bound in bounds[1:-1]), last or free]
+        found: list[Found | None] = [free]
+        for p, bound in enumerate(bounds[1:-1].tolist(), start=2):
+            progress.stage(f"point {p} of {n_points}")
+            found.append(self.at(bound))
+        found.append(last or free)
         points = [(float(bound), one) for bound, one in zip(bounds, found, strict=True) if one is not None]
         return self._packed(name, points)
 

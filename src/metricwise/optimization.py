@@ -204,7 +204,8 @@ def optimize(
         in the last column. The rule is a :class:`CostRule`, whose `predict` takes the costs of new rows. For costs that
         are the same in all rows, use ``metric=metrics.Cost(cost)``.
     verbose : bool, optional
-        Whether to report progress on standard error if the call takes more than a second. None: on a terminal only.
+        Whether to report progress on standard error if the call takes more than a second. None: on a terminal and in a
+        notebook only.
 
     Returns
     -------

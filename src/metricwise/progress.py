@@ -1,15 +1,16 @@
 """A sign of life from whatever takes longer than a second.
 
-Owns when something is shown, and how: one line on a terminal that is written over and wiped in the end, or one line per
-stage elsewhere. Must not know what is being done.
+Owns when something is shown, and how: one line on a terminal or in a notebook that is written over and wiped in the
+end, or one line per stage elsewhere. Must not know what is being done.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 import numpy as np
 
@@ -17,11 +18,27 @@ __all__ = ["Progress", "read_verbose"]
 
 _PATIENCE = 1.0  # seconds before anything is shown
 _EVERY = 0.1  # seconds between two looks of the line
+_UNASKED = 0.25  # seconds after which the line is looked at where nobody ticks
 _WIDTH = 20
+
+
+class _Screen(Protocol):
+    """Where a line is shown."""
+
+    live: bool  # whether the line can be written over
+
+    def show(self, line: str) -> None:
+        """Show a line, in the place of the one before if the screen is live."""
+
+    def wipe(self) -> None:
+        """Remove the line."""
 
 
 class Progress:
     """Says which of several stages something is at.
+
+    Of several that are open at a time, one in the other or in threads, the first one is shown and the others are not:
+    there is never more than one line.
 
     Parameters
     ----------
@@ -30,7 +47,7 @@ class Progress:
     n_stages : int
         How many stages there will be.
     verbose : bool, optional
-        True: show it. False: never. None: on a terminal only.
+        True: show it. False: never. None: on a terminal and in a notebook only.
     stream : text stream, optional
         Where to; standard error by default.
 
@@ -43,23 +60,32 @@ class Progress:
     ...     progress.tick()
     """
 
+    _first: Progress | None = None  # the one that is shown
+
     def __init__(self, title: str, n_stages: int, verbose: bool | None = None, stream: TextIO | None = None) -> None:
         self._title, self._n_stages = title, n_stages
-        self._stream = sys.stderr if stream is None else stream
-        self._terminal = bool(getattr(self._stream, "isatty", lambda: False)())
-        self._shown = self._terminal if verbose is None else verbose
+        self._screen = _screen_of(sys.stderr if stream is None else stream, own=stream is None)
+        self._wanted = self._screen.live if verbose is None else verbose
         self._start = self._last = time.perf_counter()
-        self._stage, self._name, self._length, self._said = 0, "", 0, ""
+        self._stage, self._name, self._said = 0, "", ""
+        self._lock, self._done = threading.Lock(), threading.Event()
 
     def __enter__(self) -> Progress:
+        if self._wanted and Progress._first is None:
+            Progress._first = self
+            threading.Thread(target=self._watch, daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._length:
-            self._write("\r" + " " * self._length + "\r")
-            self._length = 0
+        if Progress._first is not self:
+            return
+        self._done.set()
+        Progress._first = None
+        with self._lock:
+            if self._said and self._screen.live:
+                self._screen.wipe()
 
     def stage(self, name: str) -> None:
         """Say that a stage begins."""
@@ -68,30 +94,105 @@ class Progress:
 
     def tick(self) -> None:
         """Say that work goes on; free, but for looking at the clock."""
-        if not self._shown:
-            return
+        if Progress._first is not None:
+            Progress._first._look()
+
+    def _watch(self) -> None:
+        """Show the line while a stage takes long and nobody ticks."""
+        while not self._done.wait(_UNASKED):
+            try:
+                self._look()
+            except Exception:  # a screen that another thread cannot write to; the ticks go on
+                return
+
+    def _look(self) -> None:
         now = time.perf_counter()
-        if now - self._start < _PATIENCE or now - self._last < _EVERY:
+        if now - self._start < _PATIENCE or now - self._last < _EVERY or not self._name:
             return
-        self._last = now
+        with self._lock:
+            if not self._done.is_set():
+                self._last = now
+                self._show(now - self._start)
+
+    def _show(self, seconds: float) -> None:
         words = f"{self._title}: {self._name}"
-        if not self._terminal:
-            if self._said != words:
-                self._said = words
-                self._write(f"{words} (stage {self._stage} of {self._n_stages}, {now - self._start:.0f} s)\n")
-            return
-        done = min(_WIDTH, _WIDTH * max(self._stage - 1, 0) // max(self._n_stages, 1))
-        line = f"[{'=' * done}{' ' * (_WIDTH - done)}] {words}, {now - self._start:.0f} s"
+        if self._screen.live:
+            done = min(_WIDTH, _WIDTH * max(self._stage - 1, 0) // max(self._n_stages, 1))
+            self._screen.show(f"[{'=' * done}{' ' * (_WIDTH - done)}] {words}, {seconds:.0f} s")
+        elif self._said != words:
+            self._screen.show(f"{words} (stage {self._stage} of {self._n_stages}, {seconds:.0f} s)")
+        self._said = words
+
+
+class _Terminal:
+    """One line, written over by carriage returns."""
+
+    live = True
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._length = stream, 0
+
+    def show(self, line: str) -> None:
         self._write("\r" + line.ljust(self._length))
         self._length = len(line)
+
+    def wipe(self) -> None:
+        self._write("\r" + " " * self._length + "\r")
+        self._length = 0
 
     def _write(self, text: str) -> None:
         self._stream.write(text)
         self._stream.flush()
 
 
+class _Lines:
+    """A line each, which stay."""
+
+    live = False
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def show(self, line: str) -> None:
+        self._stream.write(f"{line}\n")
+        self._stream.flush()
+
+    def wipe(self) -> None:
+        pass
+
+
+class _Notebook:
+    """One output of a cell, which is replaced: what is saved with the notebook is empty."""
+
+    live = True
+
+    def __init__(self, display: Any) -> None:
+        self._display, self._handle = display, None
+
+    def show(self, line: str) -> None:
+        content = {"text/plain": line}
+        if self._handle is None:
+            self._handle = self._display(content, raw=True, display_id=True)
+        else:
+            self._handle.update(content, raw=True)
+
+    def wipe(self) -> None:
+        if self._handle is not None:
+            self._handle.update({"text/plain": ""}, raw=True)
+
+
+def _screen_of(stream: TextIO, own: bool) -> _Screen:
+    """Return where lines go: a notebook's cell, if nobody has said another stream, a terminal, or lines that stay."""
+    if getattr(stream, "isatty", lambda: False)():
+        return _Terminal(stream)
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    if own and getattr(shell, "kernel", None) is not None:
+        return _Notebook(sys.modules["IPython"].display.display)
+    return _Lines(stream)
+
+
 def read_verbose(verbose: Any, who: str) -> bool | None:
-    """Check what is said to be shown: True, False, or None for a terminal only."""
+    """Check what is said to be shown: True, False, or None for a terminal or a notebook only."""
     if verbose is None or isinstance(verbose, (bool, int, np.bool_)):
         return None if verbose is None else bool(verbose)
     raise ValueError(f"{who}: verbose must be True, False or None, got {verbose!r}.")

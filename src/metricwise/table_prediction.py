@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .inputs import Piece, PieceReader, ProbabilityColumns, python_labels, shown
+from .progress import Progress, read_verbose
 from .rules import MixtureRule, WeightedRule
 from .sources.tables import proba_columns, proba_of
 from .table_files import Stream, Table, TableWriter, arrow, batch_rows, check_target, label_column, open_stream
@@ -27,6 +28,7 @@ def predict_table(
     keep: Sequence[str] = (),
     column: str | Sequence[str] | None = None,
     force: bool = False,
+    verbose: bool | None = None,
 ) -> int:
     """Apply a rule to every row of a table, and write the decisions to a file.
 
@@ -47,6 +49,8 @@ def predict_table(
         Name of the column of decisions, one per output; by default the names of the rule's outputs, or "decision".
     force : bool, default=False
         Whether an existing file may be overwritten.
+    verbose : bool, optional
+        Whether to report progress, as in :func:`metricwise.optimize`.
 
     Returns
     -------
@@ -76,7 +80,7 @@ def predict_table(
     if not isinstance(rule, (WeightedRule, MixtureRule)):
         raise TypeError(f"{_WHO}: rule must be a WeightedRule or a MixtureRule, got {shown(rule)}.")
     table, target, schema = table if isinstance(table, Table) else Table(table), os.fspath(output), rule.schema
-    names = _names(column, rule)
+    names, shown_progress = _names(column, rule), read_verbose(verbose, _WHO)
     taken = [name for name in names if name in keep]
     if taken:
         raise ValueError(f"{_WHO}: column must not be the name of a column in keep, got {shown(taken[0])}.")
@@ -88,11 +92,13 @@ def predict_table(
     found = proba_columns(stream, table, classes, outputs, classes, positive, keep, of_rule=True)
     given = list(schema.classes) if schema.multioutput else schema.classes[0]
     reader = PieceReader(schema, schema.multioutput, given, None, None, "importance", _WHO, can_normalize=False)
-    with TableWriter(target, table.separator) as writer:
+    with Progress(_WHO, 1, shown_progress) as progress, TableWriter(target, table.separator) as writer:
         n_rows = 0
+        progress.stage("deciding")
         for columns in _decided(rule, reader, stream, found, keep, names, table.memory_limit):
             writer.write(columns)
             n_rows += len(columns[names[0]])
+            progress.tick()
         if n_rows == 0:
             raise ValueError(f"{stream.title}: the table must have at least one row, got none.")
     return n_rows

@@ -36,6 +36,7 @@ from ..metrics.for_outputs import resolve_for, settle
 from ..metrics.recording import resolve_record
 from ..metrics.worst import WorstGroup, opened
 from ..optimization import optimize, read_abstention
+from ..progress import Progress
 from ..promises import check_bounded, read_limits
 from ..row_costs import refuse_beside_costs
 from ..solvers import Candidate
@@ -145,8 +146,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed for the split if `cv` is a float, and for the search for the rule, which is always reproducible.
     verbose : int, default=0
-        Verbosity of the fits. Above 0, the search for the rule also reports progress if it takes more than a second; at
-        0, it does so on a terminal only.
+        Verbosity of the fits. Above 0, `fit` also reports progress if it takes more than a second; at 0, it does so on
+        a terminal and in a notebook only.
 
     Attributes
     ----------
@@ -519,14 +520,17 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         outer, inner = (self.n_jobs, None) if len(splits) > 1 else (None, self.n_jobs)
         model = make_trainable(estimator, target, self.calibration, inner, who)
         groups = routed.splitter.split.get("groups")
-        pool = out_of_fold(
-            model, X, target, splits, params, groups=groups, keep=keep, n_jobs=outer, verbose=self.verbose, who=who
-        )
-        if keep:
-            self.estimator_ = pool.models[0]
-        else:
-            whole = make_trainable(estimator, target, self.calibration, self.n_jobs, who)
-            self.estimator_ = train(whole, X, target, None, params, groups)
+        with Progress(who, 2, True if self.verbose else None) as progress:
+            progress.stage(f"fitting {len(splits)} fold{'s' * (len(splits) > 1)}")
+            pool = out_of_fold(
+                model, X, target, splits, params, groups=groups, keep=keep, n_jobs=outer, verbose=self.verbose, who=who
+            )
+            if keep:
+                self.estimator_ = pool.models[0]
+            else:
+                progress.stage("fitting all rows")
+                whole = make_trainable(estimator, target, self.calibration, self.n_jobs, who)
+                self.estimator_ = train(whole, X, target, None, params, groups)
         return pool
 
     def _need_probabilities(self) -> None:
