@@ -284,3 +284,25 @@ def test_unequal_sizes_macro_binds_to_each_outputs_own_classes():
     micro = mw.optimize(proba, y, "ordinal", average="micro", solver="closed_form", **LABELS)
     predicted = micro.rule.predict(proba)
     assert micro.value == pytest.approx(1 - np.abs(predicted - y).mean() / 3)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro", "instance"])
+@pytest.mark.parametrize("labels", [[[0, 1]], [[0, 1], [np.nan, np.nan]], [[np.nan, np.nan]] * 4 + [[0, 1]]])
+@pytest.mark.parametrize("options", [{}, {"subject_to": "recall >= 0.5"}, {"subject_to": "recall <= 0.5"}])
+def test_one_row_with_labels_cannot_be_judged_by_others(average, labels, options):
+    y, p = np.array(labels, dtype=float), np.tile([0.3, 0.8], (len(labels), 1)) + np.arange(len(labels))[:, None] / 100
+    with pytest.raises(ValueError, match=r"^optimize: proba and y must have at least two independent rows with labels"):
+        mw.optimize(p, y, "f1", average=average, **options)
+    if not options:  # the advice that is printed
+        fitted = mw.optimize(p, y, "f1", average=average, confusion="labels", recalibrate=False)
+        assert fitted.value == mw.metrics.FBeta().score(y, fitted.rule.predict(p), average=average)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro", "instance"])
+def test_resamples_without_any_label_are_left_out(average):
+    y = np.full((9, 2), np.nan)
+    y[:2] = [[0, 1], [1, 0]]  # resamples that leave out both of these rows have none
+    p = np.random.default_rng(0).random(y.shape)
+    with pytest.warns(UserWarning, match="too few labels"):
+        solution = mw.optimize(p, y, "f1", average=average, subject_to="recall >= 0.5")
+    assert solution.constraints[0].value >= 0.5

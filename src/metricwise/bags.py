@@ -91,6 +91,7 @@ def draw(problem: InMemory, rng: np.random.Generator, n_rounds: int = ROUNDS) ->
         R = 3 * n_rounds of them; 2 * n_rounds where there are but two blocks.
     """
     rows = problem.source.rows
+    _check_labelled(problem)
     if rows.cluster is None and rows.repeats is not None:
         problem, block = _dealt_counts(problem, rows.repeats, rng)
     else:
@@ -126,6 +127,25 @@ def _dealt_rows(problem: InMemory, rng: np.random.Generator) -> IntArray:
     else:
         block = _dealt(problem, cluster, size, n_blocks, rng)
     return np.asarray(block, dtype=np.intp)[cluster]
+
+
+def _check_labelled(problem: InMemory) -> None:
+    """Refuse labels of fewer than two independent rows: a rule fitted to one has none to be judged on."""
+    rows = problem.source.rows
+    assert rows.codes is not None
+    labelled = (rows.codes >= 0).any(axis=1)
+    if rows.weight is not None:
+        labelled &= rows.weight > 0
+    if rows.cluster is not None:
+        n_independent = len(np.unique(rows.cluster[labelled]))
+    else:
+        n_independent = int(labelled.sum() if rows.repeats is None else rows.repeats[labelled].sum())
+    if n_independent < 2:
+        raise ValueError(
+            "optimize: proba and y must have at least two independent rows with labels, because rules fitted to some "
+            "rows are judged on the others, got one; add rows, or pass confusion='labels' and recalibrate=False (with "
+            "constraints also confidence=None), so that nothing is judged."
+        )
 
 
 def _dealt(

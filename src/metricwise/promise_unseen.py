@@ -113,6 +113,8 @@ class Refits:
         )
         fitted, flattered = [], []
         for r, (kept, part) in enumerate(zip(self.kept, self.parts, strict=True)):
+            if not part.source.class_weights.any():  # all labels are among the rows that were left out
+                continue
             search = Search(
                 part, recipe, part.link(recipe.recalibrate, recipe.link_by_group), self.constraints, self.settings
             )
@@ -126,6 +128,7 @@ class Refits:
         if len(fitted) * 2 < len(self.kept):
             return None
         rounds = [self._decided(codes) for codes in decisions if (codes[:, 0] >= 0).mean() >= 0.5]
+        rounds = [(some, codes) for some, codes in rounds if some.source.class_weights.any()]
         if not rounds:
             return None
         value = float(np.mean([some.value_of(codes) for some, codes in rounds]))
