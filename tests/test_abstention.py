@@ -545,3 +545,13 @@ def test_known_priors_shift_what_is_abstained():
     ratio = np.array(prior) / np.bincount(y) * len(y)
     eta = P * ratio / (P * ratio).sum(axis=1, keepdims=True)
     assert np.mean(solution.rule.predict(P) == np.array(chow(eta, 0.3, [0, 1, 2], -1))) == 1.0
+
+
+@pytest.mark.parametrize("label", [10**20, -(10**20), 2**63])
+def test_an_integer_beyond_64_bits_may_stand_for_an_abstention(label):
+    P, y = drawn(23, 200)
+    plain = mw.optimize(P, y, "accuracy", abstain=0.3, **PLAIN).rule
+    rule = mw.optimize(P, y, "accuracy", abstain=0.3, abstain_label=label, **PLAIN).rule
+    expected = [label if code == -1 else code for code in plain.predict(P).tolist()]
+    assert label in expected
+    assert rule.predict(P).tolist() == mw.load_rule(rule.to_json()).predict(P).tolist() == expected

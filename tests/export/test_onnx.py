@@ -107,6 +107,15 @@ def test_the_positive_class_alone():
         mw.export.to_onnx(WeightedRule.from_weights([1, 2, 3]), positive=True)
 
 
+def test_booleans_beside_an_abstention_are_integers():
+    price = Loss(full=np.array([[[0.0, 1.0, 0.2], [1.0, 0.0, 0.2], [0.0, 0.0, 0.0]]]))
+    rule = WeightedRule(price, (np.array([False, True]),), abstain_label=-1)
+    p = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
+    (found,) = run(mw.export.to_onnx(rule), probabilities=p)
+    assert found.dtype == np.int64
+    assert found.tolist() == [0, -1, 1] == [int(label) for label in rule.predict(p)]
+
+
 def test_what_onnx_has_no_word_for():
     mixed = np.empty(2, dtype=object)
     mixed[:] = ["a", 1]

@@ -350,3 +350,34 @@ def test_files_are_whole_or_not_there(export, name, tmp_path):
     with pytest.raises(TypeError, match="classes must be text, integers, floats or booleans"):
         export(WeightedRule(Loss.argmax(2), (mixed,)), path=path)
     assert path.read_bytes().rstrip(b"\n") == content.rstrip(b"\n")
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_booleans_beside_an_abstention_are_integers(dialect):
+    price = Loss(full=np.array([[[0.0, 1.0, 0.2], [1.0, 0.0, 0.2], [0.0, 0.0, 0.0]]]))
+    rule = WeightedRule(price, (np.array([False, True]),), abstain_label=-1)
+    p = [0.1, 0.5, 0.9]
+    text = mw.export.to_sql(rule, ["p"], dialect=dialect)
+    if dialect == "duckdb":
+        found = run(text, [(value,) for value in p])
+    else:
+        with sqlite3.connect(":memory:") as connection:
+            found = [connection.execute(f"SELECT {text} FROM (SELECT ? AS p)", (value,)).fetchone()[0] for value in p]
+    assert found == [0, -1, 1] == [int(label) for label in rule.predict(p)]
+    assert {type(value) for value in found} == {int}
+    assert '"False"' in mw.export.to_sql(rule, dialect=dialect)  # a column is named like the class
+
+
+def test_no_column_is_named_by_an_empty_text():
+    rule = WeightedRule.from_weights([1, 2, 3], classes=["", "a", "b"])
+    with pytest.raises(
+        ValueError, match="to_sql: columns must be given, because no column can be named like the class"
+    ):
+        mw.export.to_sql(rule)
+    assert run(mw.export.to_sql(rule, ["x", "y", "z"]), [(0.9, 0.05, 0.05), (0.1, 0.1, 0.8)], "xyz") == ["", "b"]
+    several = WeightedRule.from_thresholds([0.2, 0.3], output_names=["", "b"])
+    for columns in (None, ["x", "y"]):
+        with pytest.raises(
+            ValueError, match=r"to_sql: the outputs of the rule must have names in SQL, got \['', 'b'\]"
+        ):
+            mw.export.to_sql(several, columns)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .graph import Builder
 from .onnx_graph import decide, import_onnx
-from .outputs import Rule, labels_of, needs_extra
+from .outputs import Rule, labels_of, needs_extra, of_one_type
 
 __all__ = ["register_converters"]
 
@@ -73,7 +73,7 @@ def _set_shapes(operator: Any) -> None:
     from skl2onnx.common import data_types
 
     _, rule = _fitted(operator.raw_operator)
-    kinds = {type(label) for labels in labels_of(rule, _WHO) for label in labels}
+    kinds = {type(label) for labels in labels_of(rule, _WHO) for label in of_one_type(labels)}
     if kinds not in ({str}, {int}, {bool}):
         names = sorted(one.__name__ for one in kinds)
         raise ValueError(
@@ -101,7 +101,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     proba = _stacked(builder, blocks, rule, dtype) if rule.multioutput else blocks[0]
     builder.add("Identity", proba, output=operator.outputs[1].full_name)
     (labels,) = decide(builder, rule, proba, dtype, False, f"{builder.prefix}decisions")
-    if type(labels_of(rule, _WHO)[0][0]) is bool:  # skl2onnx has integers for these
+    if type(of_one_type(labels_of(rule, _WHO)[0])[0]) is bool:  # skl2onnx has integers for these
         builder.add("Cast", labels.name, output=operator.outputs[0].full_name, to=onnx.TensorProto.INT64)
     else:
         builder.add("Identity", labels.name, output=operator.outputs[0].full_name)

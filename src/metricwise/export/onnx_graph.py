@@ -17,7 +17,7 @@ from ..inputs.messages import shown
 from ..rules import MixtureRule
 from ..rules.files import write_bytes
 from .graph import Builder
-from .outputs import Label, Rule, check_text, labels_of, needs_extra, output_names, read_rule
+from .outputs import Label, Rule, check_text, labels_of, needs_extra, of_one_type, output_names, read_rule
 
 __all__ = ["decide", "import_onnx", "key_input", "read_positive", "to_onnx"]
 
@@ -66,9 +66,9 @@ def to_onnx(
         The input is "probabilities": (N, K) for one output, or (N, 1) if `positive`; for several outputs (N, M, K),
         with 0 beyond the classes of an output, or (N, M) if `positive`. A mixture has a second input, "keys", integers
         of shape (N,): with row positions as keys, decisions are those of ``rule.predict``. The first output is
-        "decisions", labels of shape (N,) or (N, M). If the labels of outputs have different types, each output has a
-        tensor named like it. With `append_to`, the inputs are those of the classifier, and its probabilities are also
-        returned.
+        "decisions", labels of shape (N,) or (N, M); classes False and True are 0 and 1 if the rule abstains with an
+        integer. If the labels of outputs have different types, each output has a tensor named like it. With
+        `append_to`, the inputs are those of the classifier, and its probabilities are also returned.
 
     See Also
     --------
@@ -185,6 +185,7 @@ def _value(onnx: Any, name: str, table: NDArray[Any], shape: Sequence[Any]) -> A
 def _label_array(labels: Sequence[Label]) -> NDArray[Any]:
     """Labels as a tensor of one type: text, int64, double or bool."""
     check_text(labels, _WHO)
+    labels = of_one_type(labels)
     kinds = {type(label) for label in labels}
     if len(kinds) > 1:
         raise ValueError(f"{_WHO}: the labels of an output must have a single type in ONNX, got {shown(list(labels))}.")

@@ -26,6 +26,7 @@ __all__ = [
     "is_drawn",
     "labels_of",
     "needs_extra",
+    "of_one_type",
     "output_names",
     "read_rule",
     "unknown_kind",
@@ -145,6 +146,16 @@ def labels_of(rule: Rule, who: str) -> list[tuple[Label, ...]]:
     """Return the labels of the decisions about each output."""
     seen: dict[int, tuple[Label, ...]] = {}
     return [seen.setdefault(id(labels), tuple(plain_labels(labels, who))) for labels in rule.schema.decisions]
+
+
+def of_one_type(labels: Sequence[Label]) -> tuple[Label, ...]:
+    """Return labels for formats whose columns have a type: Booleans beside integers are 0 and 1.
+
+    Such as the classes False and True of a rule that abstains with -1.
+    """
+    if {type(label) for label in labels} == {bool, int}:
+        return tuple(int(label) for label in labels)
+    return tuple(labels)
 
 
 def is_drawn(rule: Rule) -> bool:

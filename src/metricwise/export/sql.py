@@ -27,6 +27,7 @@ from .outputs import (
     is_drawn,
     labels_of,
     needs_extra,
+    of_one_type,
     output_names,
     read_rule,
     unknown_kind,
@@ -56,7 +57,8 @@ def to_sql(
     Decisions are those of ``rule.predict`` on the same doubles (single-precision columns are widened first), even at
     ties. After recalibration they may differ if two scores are within 1e-9 of each other, because databases differ in
     the last bit of powers. Rows that ``rule.predict`` rejects have no decision: the expression is NULL if a probability
-    is missing, NaN or negative, if those of a row do not sum to 1, or if the group of the row is unknown.
+    is missing, NaN or negative, if those of a row do not sum to 1, or if the group of the row is unknown. A column has
+    one type: classes False and True are 0 and 1 if the rule abstains with an integer.
 
     Parameters
     ----------
@@ -115,10 +117,15 @@ def to_sql(
     """
     who = "to_sql"
     rule, writer = read_rule(rule, who), _Writer.of(dialect, who)
+    if rule.multioutput and not all(output_names(rule)):
+        raise ValueError(
+            f"{who}: the outputs of the rule must have names in SQL, got {shown(output_names(rule))}; fit it to labels "
+            "whose columns have names."
+        )
     names = _read_columns(columns, rule, who)
     draws, groups = _read_draws(draw, rule, who), _read_groups(group, rule, who)
     for labels in labels_of(rule, who):
-        _check_labels(labels, who)
+        _check_labels(of_one_type(labels), who)
     expressions = [writer.output(rule, m, names[m], draws[m], groups) for m in range(rule.n_outputs)]
     texts = [one.sql(dialect=writer.dialect.name, pretty=True) for one in expressions]
     if rule.multioutput:
@@ -162,7 +169,10 @@ def _are_names(names: Sequence[Any]) -> bool:
 def _default_columns(rule: Rule, who: str) -> list[list[str]]:
     classes = [[str(label) for label in labels] for labels in labels_of(rule, who)]
     if not rule.multioutput:
-        return [classes[0][: int(rule.n_classes[0])]]
+        columns = classes[0][: int(rule.n_classes[0])]
+        if not all(columns):
+            raise ValueError(f"{who}: columns must be given, because no column can be named like the class ''.")
+        return [columns]
     names = output_names(rule)
     if (rule.n_classes == 2).all() and not rule.schema.normalize:
         return [[name] for name in names]
@@ -285,7 +295,7 @@ class _Writer:
         row = self.row(names, normalize)
         if table.link is not None:
             row = self.recalibrated(row, table.link, alone=len(names) == 1)
-        labels = [self.label(label) for label in table.labels]
+        labels = [self.label(label) for label in of_one_type(table.labels)]
         case = self.exp.Case().when(row.valid, self.best(self.worths(table, row), labels), copy=False)
         return case
 

@@ -95,7 +95,8 @@ def with_label(classes: NDArray[Any], label: Any) -> NDArray[Any]:
     kinds: dict[str, type] = {"U": str, "i": int, "u": int, "f": float}
     if type(label) is kinds.get(classes.dtype.kind):
         joined = np.concatenate([classes, np.array([label])])
-        if joined.tolist() == [*classes.tolist(), label] and type(joined[0].item()) is type(label):
+        kept = joined.tolist() == [*classes.tolist(), label] and type(joined.tolist()[0]) is type(label)
+        if kept and joined.dtype != object:  # as of an integer beyond 64 bits
             return joined
     out = np.empty(len(classes) + 1, dtype=object)
     out[:-1], out[-1] = python_labels(classes), label
