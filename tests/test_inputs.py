@@ -457,3 +457,18 @@ def test_the_question_for_the_positive_class_offers_both_ways():
     pair = np.where(y == "a", "on hold", "yes")
     with pytest.raises(ValueError, match=r"pos_label='yes', or name the class in the metric, such as 'f1\[yes\]'\.$"):
         mw.optimize(np.c_[1 - proba[:, 0], proba[:, 0]], pair, "f1")
+
+
+def test_masked_arrays_without_a_masked_entry_are_arrays():
+    assert solve(np.ma.array(PROBA), np.ma.array(Y)).value == solve(PROBA, Y).value
+    rule = mw.WeightedRule.from_weights([1, 2, 3])
+    assert rule.predict(np.ma.array(PROBA)).tolist() == rule.predict(PROBA).tolist()
+
+
+def test_costs_are_never_read_from_behind_a_mask():
+    costs, rule = np.ones((24, 3)), mw.CostRule(np.arange(3))
+    assert rule.predict(PROBA, cost=np.ma.array(costs)).tolist() == rule.predict(PROBA, cost=costs).tolist()
+    with pytest.raises(TypeError, match=r"CostRule\.predict: cost must not have masked entries"):
+        rule.predict(PROBA, cost=np.ma.array(costs, mask=np.arange(3) == 1 + 0 * costs))
+    with pytest.raises(ValueError, match=r"CostRule\.predict: cost must hold numbers of up to 1\.8e308"):
+        rule.predict(PROBA, cost=[[10**400, 1, 1]] * 24)

@@ -44,7 +44,11 @@ BAD = {
     ),
     "proba dict": (({"a": 1}, B, "f1"), {}, "optimize: proba must be an array of numbers, got dict."),
     "proba sparse": ((sp.csr_matrix(ML), YL, "f1"), {}, "optimize: proba must be a dense array"),
-    "proba masked": ((np.ma.array(P), B, "f1"), {}, "optimize: proba must not be a masked array"),
+    "proba masked": (
+        (np.ma.array(P, mask=B > 0), B, "f1"),
+        {},
+        "optimize: proba must not have masked entries, because",
+    ),
     "proba nan": (
         (np.where(B, np.nan, P), B, "f1"),
         {},

@@ -15,27 +15,31 @@ class Tensor:
 
     largest = 0
 
-    def __init__(self, array, *, device=False, grad=False):
+    def __init__(self, array, *, device=False, grad=False, negative=False):
         self.array, self.device, self.grad = array, device, grad
+        self.negative = negative  # the memory has the opposite signs, which __dlpack__ does not say
         self.shape, self.dtype, self.ndim = array.shape, f"torch.{array.dtype}", array.ndim
 
     def __len__(self):
         return len(self.array)
 
     def __getitem__(self, rows):
-        return Tensor(self.array[rows], device=self.device, grad=self.grad)
+        return Tensor(self.array[rows], device=self.device, grad=self.grad, negative=self.negative)
 
     def detach(self):
-        return Tensor(self.array, device=self.device)
+        return Tensor(self.array, device=self.device, negative=self.negative)
+
+    def resolve_neg(self):
+        return Tensor(-self.array if self.negative else self.array, device=self.device, grad=self.grad)
 
     def float(self):
-        return Tensor(self.array.astype(np.float32), device=self.device)
+        return Tensor(self.array.astype(np.float32), device=self.device, negative=self.negative)
 
     def cpu(self):
-        return Tensor(self.array)
+        return Tensor(self.array, negative=self.negative)
 
     def numpy(self):
-        if self.grad or self.device:
+        if self.grad or self.device or self.negative:
             raise RuntimeError("can't be converted")
         Tensor.largest = max(Tensor.largest, self.array.size)
         return self.array
@@ -117,6 +121,18 @@ def test_tensors_are_what_their_numbers_are(kind, where):
     shared = not where.get("device") and kind != "bfloat16"
     labels = len(y) if where.get("device") else 0  # are converted at once
     assert Tensor.largest <= (0 if shared else max(150, labels))
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+@pytest.mark.parametrize("where", [{}, {"grad": True}, {"device": True}])
+def test_tensors_that_are_marked_as_negated(kind, where):
+    eta, y = draw()
+    eta = eta.astype(ml_dtypes.bfloat16) if kind == "bfloat16" else eta
+    plain = eta.astype(np.float32)
+    tensor = Tensor(-eta, negative=True, **where)
+    rule = mw.WeightedRule.from_weights([1, 2, 3])
+    np.testing.assert_array_equal(rule.predict(tensor), rule.predict(plain))
+    assert mw.optimize(tensor, y, "macro_f1", **RECIPE).value == mw.optimize(plain, y, "macro_f1", **RECIPE).value
 
 
 def test_a_default_call_with_weights_and_several_outputs():

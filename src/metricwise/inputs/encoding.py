@@ -24,6 +24,7 @@ __all__ = [
     "decode",
     "drop_missing",
     "encode_column",
+    "has_masked",
     "is_masked",
     "is_range",
     "label_array",
@@ -53,6 +54,11 @@ def is_masked(values: Any) -> bool:
     """Whether `values` is a masked array, found out without loading ``numpy.ma``, which takes longer than all of us."""
     module = sys.modules.get("numpy.ma")
     return module is not None and bool(module.isMaskedArray(values))
+
+
+def has_masked(values: Any) -> bool:
+    """Whether `values` is a masked array of which at least one entry is masked."""
+    return is_masked(values) and bool(np.ma.getmaskarray(values).any())
 
 
 def shared(arrays: Iterable[NDArray[Any]]) -> tuple[NDArray[Any], ...]:

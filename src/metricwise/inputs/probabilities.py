@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..rows import Probabilities
-from .encoding import is_masked, missing_rows
+from .encoding import has_masked, missing_rows
 from .frames import as_array, is_frame, match_columns, refuse_lazy
 from .messages import shown
 
@@ -131,9 +131,9 @@ def is_list_of_outputs(proba: Any) -> bool:
 
 
 def _float_array(values: Any, who: str) -> NDArray[Any]:
-    if is_masked(values):
+    if has_masked(values):
         raise TypeError(
-            f"{who}: proba must not be a masked array, because every row needs probabilities; drop the masked rows, "
+            f"{who}: proba must not have masked entries, because every row needs probabilities; drop the masked rows, "
             "and their labels if there are any."
         )
     try:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .encoding import has_masked
+
 __all__ = ["read_row_costs", "table_of"]
 
 FloatArray = NDArray[np.float64]
@@ -45,8 +47,12 @@ def read_row_costs(
     k = n_classes
     if cost is None:
         raise ValueError(f"{who}: cost must give the costs of decisions about each of the {n_rows} rows, got None.")
+    if has_masked(cost):
+        raise TypeError(f"{who}: cost must not have masked entries, because every decision needs a cost; fill them in.")
     try:
         array = np.asarray(cost, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{who}: cost must hold numbers of up to 1.8e308, got a larger one.") from None
     except (TypeError, ValueError):
         raise ValueError(f"{who}: cost must be an array of numbers, got {type(cost).__name__}.") from None
     own = (k, k + 1)

@@ -41,7 +41,7 @@ def host_array(values: Any) -> NDArray[Any]:
     if array is not None:
         return array
     if hasattr(values, "detach"):  # PyTorch's
-        values = values.detach().cpu()
+        values = _detached(values).cpu()
         values = values.float() if "bfloat16" in str(values.dtype) else values  # of which it has no array
     for name in ("get", "numpy"):  # CuPy's, and PyTorch's and TensorFlow's
         if hasattr(values, name) and not isinstance(values, np.ndarray):
@@ -51,4 +51,10 @@ def host_array(values: Any) -> NDArray[Any]:
 
 
 def _detached(values: Any) -> Any:
-    return values.detach() if hasattr(values, "detach") else values
+    """Return a tensor without its gradient, and with the signs that it stands for.
+
+    PyTorch's may be marked as negated, as the imaginary part of a conjugate is: its memory then holds the numbers with
+    the opposite sign.
+    """
+    values = values.detach() if hasattr(values, "detach") else values
+    return values.resolve_neg() if hasattr(values, "resolve_neg") else values

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..rows import Rows
-from .encoding import is_masked, split_missing
+from .encoding import has_masked, is_masked, split_missing
 from .messages import shown
 
 __all__ = [
@@ -39,7 +39,7 @@ _LEAST_SUM, _LARGEST_SUM = 1e-140, 1e140
 def _real_numbers(values: Any) -> FloatArray:
     """Return numbers as float64; text, complex numbers and masked ones are refused with a TypeError, not converted."""
     array = np.asarray(values)
-    if array.dtype.kind not in "fiubO" or (is_masked(values) and np.ma.getmaskarray(values).any()):
+    if array.dtype.kind not in "fiubO" or has_masked(values):
         raise TypeError
     return array.astype(np.float64, copy=False)
 
