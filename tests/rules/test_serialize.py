@@ -234,7 +234,12 @@ CORRUPTIONS = [
     (WEIGHTED, ["loss", "diagonal"], [[1, 2, None], [1, 2, 3]], "loss.diagonal must be made of numbers, got None"),
     (WEIGHTED, ["loss", "diagonal"], [[1, 2], [1, 2, 3]], "loss.diagonal must be a regular array of 2 dimensions"),
     (WEIGHTED, ["loss", "diagonal"], [], r"loss.diagonal must be a non-empty list, got \[\]"),
-    (WEIGHTED, ["loss", "diagonal"], [[10**400] * 3] * 2, "loss.diagonal must be a regular array"),
+    (
+        WEIGHTED,
+        ["loss", "diagonal"],
+        [[10**400] * 3] * 2,
+        "loss.diagonal must hold numbers of up to 1.8e308, got a larger one",
+    ),
     (WEIGHTED, ["loss", "diagonal"], [[1, 2, math.inf]] * 2, "loss.diagonal must be finite, got NaN or infinity"),
     (
         WEIGHTED,
@@ -373,6 +378,11 @@ def test_sources_that_are_no_rule(tmp_path):
         load_rule(tmp_path / "missing.json")
     with pytest.raises(TypeError, match="load_rule: the rule must be a path or JSON text, got int"):
         load_rule(3)
+    for text in ("3", "null", "a\0b", "x" * 5000):
+        with pytest.raises(FileNotFoundError, match=r"No such file, nor JSON text of the rule, which starts with '\{'"):
+            load_rule(text)
+    with pytest.raises(ValueError, match="load_rule: the rule must be a path or JSON text, got an empty text"):
+        load_rule("")
     (tmp_path / "rule.pkl").write_bytes(b"\x80\x04\x95\xff")
     with pytest.raises(ValueError, match=r"rule\.pkl must be a JSON file in UTF-8, got other bytes"):
         load_rule(tmp_path / "rule.pkl")
@@ -422,3 +432,17 @@ def test_text_with_brackets_and_breaks_is_not_reformatted():
     again = load_rule(rule.to_json())
     assert again.classes[0].tolist() == labels
     assert again.facts == {"note": labels}
+
+
+def test_rules_with_integers_that_no_float_can_hold():
+    facts = {"metric": "f1", "subject_to": ["recall >= 0.5"], "confidence": 10**400, "value": 10**400}
+    rule = WeightedRule.from_thresholds(0.3).with_facts(**facts)
+    loaded = load_rule(rule.to_json())
+    assert loaded.describe().startswith("Rule for f1, subject to recall >= 0.5.\n")
+    assert "recall &gt;= 0.5" in loaded._repr_html_()
+    graded = WeightedRule.from_cut_points([0.5, 1.5], classes=[0, 1, 10**400], grades=[0, 1, 2])
+    assert "rounded at the cut points 0.5, 1.5." in load_rule(graded.to_json()).describe()
+    document = rule.to_dict()
+    document["loss"]["diagonal"][0][0] = 10**400
+    with pytest.raises(ValueError, match=r"loss\.diagonal must hold numbers of up to 1\.8e308, got a larger one\."):
+        load_rule(json.dumps(document))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..inputs import python_labels
 from .decisions import bisect_regions
+from .serialize import as_float
 
 if TYPE_CHECKING:
     from .weighted import WeightedRule
@@ -58,8 +59,8 @@ def headline(facts: Any, several: bool) -> list[str]:
         words += f", abstentions at a cost of {abstain:g}"
     kept = facts.get("subject_to")
     if isinstance(kept, (list, tuple)) and kept:
-        confidence = facts.get("confidence")
-        sure = f", with a confidence of {confidence:.3g}" if isinstance(confidence, (int, float)) else ""
+        confidence = as_float(facts.get("confidence"))
+        sure = "" if confidence is None else f", with a confidence of {confidence:.3g}"
         words += f", subject to {' and '.join(map(str, kept))}{sure}"
     return [f"Rule for {facts['metric']}{words}."]
 
@@ -190,10 +191,11 @@ def _cut_points(full: FloatArray, labels: list[Any]) -> tuple[FloatArray, FloatA
     if np.abs(steps - (cuts - grades[:, None])).max() > _ROUNDING * np.abs(full).max():
         return None
     start, end = 0.0, len(labels) - 1.0
-    if all(isinstance(label, (int, float)) for label in labels):
-        spread = labels[0] + grades * ((labels[-1] - labels[0]) / grades[-1])
-        if np.allclose(spread, labels, rtol=0, atol=1e-9 * abs(labels[-1] - labels[0])):
-            start, end = float(labels[0]), float(labels[-1])
+    numbers = [number for number in map(as_float, labels) if number is not None]
+    if len(numbers) == len(labels):
+        spread = numbers[0] + grades * ((numbers[-1] - numbers[0]) / grades[-1])
+        if np.allclose(spread, numbers, rtol=0, atol=1e-9 * abs(numbers[-1] - numbers[0])):
+            start, end = numbers[0], numbers[-1]
     factor = (end - start) / grades[-1]
     return start + grades * factor, start + cuts * factor
 

@@ -6,6 +6,7 @@ Rules that never meet a file are most of them: what only files need is imported 
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -20,6 +21,7 @@ from ..inputs import python_labels
 __all__ = [
     "FORMAT",
     "VERSION",
+    "as_float",
     "check_envelope",
     "check_fields",
     "check_keys",
@@ -129,12 +131,22 @@ def read_text(source: str | os.PathLike[str], who: str, what: str = "the rule") 
         return source
     if not isinstance(source, (str, os.PathLike)):
         raise TypeError(f"{who}: {what} must be a path or JSON text, got {type(source).__name__}.")
+    if not os.fspath(source):
+        raise ValueError(f"{who}: {what} must be a path or JSON text, got an empty text.")
     from pathlib import Path
 
     try:
         return Path(source).read_text(encoding="utf-8-sig")  # editors may add a mark
     except UnicodeDecodeError:
         raise ValueError(f"{who}: {os.fspath(source)} must be a JSON file in UTF-8, got other bytes.") from None
+    except (OSError, ValueError) as error:  # ValueError: the character NUL, which no path has
+        if isinstance(error, OSError) and error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
+            raise
+        raise FileNotFoundError(
+            errno.ENOENT,
+            f"No such file, nor JSON text of {what}, which starts with '{{'",
+            shown(os.fspath(source)).strip("'"),
+        ) from None
 
 
 def parse(text: str, who: str, what: str = "the rule") -> Any:
@@ -239,11 +251,23 @@ def read_numbers(value: Any, who: str, field: str, ndim: int) -> NDArray[np.floa
     _check_nested(value, who, field, ndim)
     try:
         array = np.array(value, dtype=np.float64)
-    except (ValueError, OverflowError):
+    except ValueError:
         _refuse(who, field, f"a regular array of {ndim} dimensions", value)
+    except OverflowError:  # an integer that no float is as large as
+        raise ValueError(f"{who}: {field} must hold numbers of up to 1.8e308, got a larger one.") from None
     if not np.isfinite(array).all():  # 1e999 is valid JSON
         raise ValueError(f"{who}: {field} must be finite, got NaN or infinity.")
     return array
+
+
+def as_float(value: Any) -> float | None:
+    """Return a number as a float; None for what is none, also for an integer that no float is as large as."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def _check_nested(value: Any, who: str, field: str, ndim: int) -> None:

@@ -125,9 +125,10 @@ def _write_number(value: float) -> float | str:
 def _read_number(value: Any, name: str) -> float:
     if isinstance(value, str) and value in _NOT_FINITE:
         return _NOT_FINITE[value]
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    number = serialize.as_float(value)
+    if number is None or not math.isfinite(number):
         raise _refuse(name, "a number, 'NaN', 'Infinity' or '-Infinity'", value)
-    return float(value)
+    return number
 
 
 def _write_array(value: NDArray[Any]) -> Any:
