@@ -418,7 +418,7 @@ def test_rules_describe_where_they_abstain():
     table = rule([[0, 1, 2, 0.5], [1, 0, 1, 0.5], [4, 1, 0, 0.7]], ["a", "b", "c"])
     assert "or abstain: '?'" in table.describe()
     assert table.threshold is None
-    assert binary.class_weight is None
+    assert binary.regions == (("no", 0.0, pytest.approx(0.2222, abs=1e-4)), *binary.regions[1:])
     weighted = mw.optimize(P, y, mw.metrics.WeightedAccuracy([1, 2, 3]), abstain=0.5, **PLAIN).rule
     assert weighted.describe().count("\n") >= 1
 

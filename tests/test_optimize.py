@@ -475,3 +475,35 @@ def test_never_nan_never_a_traceback(case):
     assert solution.status
     again = mw.load_rule(solution.rule.to_json())
     assert np.array_equal(again.predict(proba), predicted)
+
+
+def test_a_solution_predicts_as_its_rule_does():
+    rng = np.random.default_rng(0)
+    p, group = rng.random(300), rng.choice(["a", "b"], 300)
+    y, cost = (rng.random(300) < p).astype(int), rng.random((300, 2))
+    plain = mw.optimize(p, y, "f1")
+    np.testing.assert_array_equal(plain.predict(p), plain.rule.predict(p))
+    np.testing.assert_array_equal(plain.predict(p, sensitive_features=group), plain.rule.predict(p))
+    mixed = mw.optimize(p, y, "f1", subject_to="recall <= 0.5", confidence=None, randomized=True, confusion="expected")
+    np.testing.assert_array_equal(mixed.predict(p[7:], start=7), mixed.rule.predict(p)[7:])
+    fair = mw.optimize(p, y, "f1", sensitive_features=group, subject_to="equal_opportunity <= 0.1", confidence=None)
+    np.testing.assert_array_equal(fair.predict(p, sensitive_features=group), fair.rule.predict(p, group))
+    with pytest.raises(ValueError, match=r"GroupedRule\.predict: the rule has a loss for each group, so it needs sensitive_features"):
+        fair.predict(p)
+    by_row = mw.optimize(p, y, "cost", cost=cost)
+    np.testing.assert_array_equal(by_row.predict(p, cost=cost), by_row.rule.predict(p, cost))
+    np.testing.assert_array_equal(by_row.rule.calibrated(p).shape, p.shape)
+    with pytest.raises(ValueError, match=r"CostRule\.predict: cost must give the costs of decisions"):
+        by_row.predict(p)
+    with pytest.raises(ValueError, match=r"Solution\.predict: cost must be left out, because this rule has one loss"):
+        plain.predict(p, cost=cost)
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.1])
+def test_recalibrated_probabilities_undo_undersampling(kept):
+    rng = np.random.default_rng(1)
+    true = rng.beta(1, 8, 20_000)
+    y = (rng.random(20_000) < true).astype(int)
+    shown = true / (true + kept * (1 - true))  # what a model says that saw a share of the negative rows
+    rule = mw.optimize(shown[:10_000], y[:10_000], "f1", recalibrate=True, confusion="labels").rule
+    np.testing.assert_allclose(rule.calibrated(shown[10_000:]), true[10_000:], atol=0.03)

@@ -118,7 +118,7 @@ def test_scikit_learn_decides_at_its_threshold():
 @given(unit, st.lists(unit, min_size=1, max_size=8))
 def test_a_threshold_is_a_pair_of_weights(t, others):
     rule = WeightedRule.from_thresholds(t)
-    np.testing.assert_allclose(rule.class_weight, [t, 1 - t], atol=1e-15)
+    np.testing.assert_allclose(rule.class_weight / rule.class_weight.sum(), [t, 1 - t], atol=1e-15)
     p = np.array(others)
     p = p[np.abs(p - t) > 1e-9]
     if len(p):
@@ -178,7 +178,8 @@ def test_weights_are_an_argmax(k, seed):
     eta = rng.multinomial(8, np.full(k, 1 / k), 60) / 8  # products are exact, and tie often
     rule = WeightedRule.from_weights(weights)
     np.testing.assert_array_equal(rule.predict(eta), (weights * eta).argmax(axis=1))
-    np.testing.assert_array_equal(rule.class_weight, weights)
+    np.testing.assert_allclose(rule.class_weight, weights / (weights.min() or 1.0), rtol=1e-15)
+    assert not rule.bonus.any()
     assert stored(rule) == rule
     assert isinstance(rule.describe(), str)
 
@@ -187,7 +188,7 @@ def test_weights_by_label():
     eta = pd.DataFrame([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]], columns=["low", "middle", "high"])
     weights = {"middle": 2, "low": 1, "high": 0.5}
     ordered = WeightedRule.from_weights(weights, classes=["low", "middle", "high"])
-    assert ordered.class_weight.tolist() == [1, 2, 0.5]
+    assert ordered.class_weight.tolist() == [2, 4, 1]  # as described
     assert ordered.predict(eta).tolist() == ["middle", "middle"]
     plain = WeightedRule.from_weights(pd.Series(weights))  # sorted, as the columns of scikit-learn are
     assert plain.classes[0].tolist() == ["high", "low", "middle"]

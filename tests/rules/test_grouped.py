@@ -1,6 +1,7 @@
 """Rules by group: who decides a row, which groups are known, and what a file may hold."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import metricwise as mw
 from metricwise.inputs import read_sensitive_features
+from metricwise.rules import GroupedRule, Link, MixtureRule, WeightedRule
 from metricwise.rules.mixture import uniforms
 
 STRICT, LENIENT = mw.WeightedRule.from_thresholds(0.6), mw.WeightedRule.from_thresholds(0.4)
@@ -126,3 +128,14 @@ def test_groups_of_any_kind_are_read_alike(names):
     read = read_sensitive_features(pairs, len(names))
     assert [read.groups.names[code] for code in read.codes] == [(t, n % 2) for t, n in zip(text, names, strict=True)]
     assert read.groups.features == ("g", "odd")
+
+
+def test_calibrated_probabilities_are_those_of_the_group():
+    p, group = np.random.default_rng(0).random(30), np.array(["a", "b", "b"] * 10)
+    links = [Link(np.array([t]), np.array([[0.1, -0.2]])) for t in (0.6, 1.5)]
+    rules = [replace(WeightedRule.from_thresholds(0.3), link=link) for link in links]
+    rule = GroupedRule((rules[0], MixtureRule((rules[1],), np.ones(1))), ("a", "b"))
+    expected = np.where(group == "a", *(own.calibrated(p) for own in rules))
+    np.testing.assert_array_equal(rule.calibrated(p, group), expected)
+    both = np.column_stack([1 - p, p])
+    np.testing.assert_allclose(rule.calibrated(both, sensitive_features=group)[:, 1], expected, atol=1e-12)

@@ -1,5 +1,7 @@
 """MixtureRule: its distribution is exact, its draws follow it and do not depend on chunks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -205,3 +207,13 @@ def test_start_is_a_row_position(start):
 def test_errors_name_the_mixture():
     with pytest.raises(ValueError, match=r"^MixtureRule\.predict: proba must be finite"):
         MixtureRule(constant_rules(2), np.array([0.5, 0.5])).predict([np.nan])
+
+
+def test_calibrated_probabilities_are_those_that_all_components_decide_by():
+    link, p = Link(np.array([0.6]), np.array([[0.2, -0.1]])), np.random.default_rng(0).random(30)
+    low, high = (replace(WeightedRule.from_thresholds(t), link=link) for t in (0.2, 0.6))
+    rule = MixtureRule((low, high), np.array([0.5, 0.5]))
+    np.testing.assert_array_equal(rule.calibrated(p), low.calibrated(p))
+    apart = MixtureRule((low, replace(high, link=None)), np.array([0.5, 0.5]))
+    with pytest.raises(ValueError, match=r"recalibrate differently; use rule\.rules\[r\]\.calibrated\(proba\)"):
+        apart.calibrated(p)

@@ -1,5 +1,7 @@
 """WeightedRule against explicit loops in Python floats, in every shape that users hand in."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -211,21 +213,139 @@ def test_thresholds_of_several_outputs():
 def test_class_weights_are_the_rule():
     rng = np.random.default_rng(7)
     eta = rng.dirichlet(np.ones(4), 500)
-    loss = Loss(diagonal=-rng.random((1, 4)) - 0.1, offset=np.full((1, 4), 0.3))
-    link = Link(np.ones(1), rng.normal(0, 0.5, (1, 4)))
-    for rule in (WeightedRule(loss, (np.arange(4),)), WeightedRule(loss, (np.arange(4),), link)):
-        assert rule.class_weight.shape == (4,)
-        np.testing.assert_array_equal((eta * rule.class_weight).argmax(axis=1), rule.predict(eta))
+    for offset in (np.full((1, 4), 0.3), rng.random((1, 4)) / 3):
+        loss = Loss(diagonal=-rng.random((1, 4)) - 0.1, offset=offset)
+        for link in (None, Link(np.array([0.7]), rng.normal(0, 0.5, (1, 4)))):
+            rule = WeightedRule(loss, (np.arange(4),), link)
+            assert rule.class_weight.shape == rule.bonus.shape == (4,)
+            assert rule.class_weight.min() == 1
+            assert rule.bonus.min() == 0
+            assert rule.bonus.any() == (offset != 0.3).any()
+            worth = rule.calibrated(eta) * rule.class_weight + rule.bonus
+            np.testing.assert_array_equal(worth.argmax(axis=1), rule.predict(eta))
     several = WeightedRule(Loss.argmax(4), (np.arange(4), np.arange(3)), multioutput=True)
     assert several.class_weight.tolist() == [[1, 1, 1, 1], [1, 1, 1, 0]]
+    assert several.bonus.tolist() == [[0] * 4] * 2
 
 
-def test_other_rules_have_no_class_weights():
-    rng = np.random.default_rng(8)
-    classes = (np.arange(3),)
-    assert WeightedRule(Loss(full=rng.random((1, 3, 3))), classes).class_weight is None
-    assert WeightedRule(Loss(diagonal=-np.ones((1, 3)), offset=np.arange(3.0)[None]), classes).class_weight is None
-    assert WeightedRule(Loss.argmax(3), classes, Link(np.array([0.5]), np.zeros((1, 3)))).class_weight is None
+def test_weights_of_a_rule_that_abstains():
+    rng = np.random.default_rng(9)
+    eta = rng.dirichlet(np.ones(3), 500)
+    loss = Loss(diagonal=np.array([[-1.0, -2.0, -3.0, 0.0]]), offset=np.array([[0.1, 0.0, 0.3, -0.9]]))
+    rule = WeightedRule(loss, (np.array(["a", "b", "c"]),), abstain_label="?")
+    best = (eta * rule.class_weight + rule.bonus[:3]).max(axis=1)
+    assert 0 < (best < rule.bonus[3]).mean() < 1
+    np.testing.assert_array_equal(rule.predict(eta) == "?", best < rule.bonus[3])
+
+
+def test_full_losses_have_no_class_weights():
+    rule = WeightedRule(Loss(full=np.random.default_rng(8).random((1, 3, 3))), (np.arange(3),))
+    assert rule.class_weight is None
+    assert rule.bonus is None
+    assert rule.cut_points is None
+    assert rule.grades is None
+    assert rule.regions is None
+
+
+def test_weights_are_as_described():
+    rule = WeightedRule(
+        Loss(diagonal=-np.array([[0.2, 0.5, 0.4]]), offset=-np.array([[0.3, 0.1, 0.2]])),
+        (np.array(["a", "b", "c"]),),
+        Link(np.array([0.8]), np.zeros((1, 3))),
+    )
+    _, weights, bonuses, _ = rule.describe().splitlines()
+    assert (
+        weights
+        == "Weights: " + ", ".join(f"{n!r}: {w:.4g}" for n, w in zip("abc", rule.class_weight, strict=True)) + "."
+    )
+    assert bonuses == "Bonuses: " + ", ".join(f"{n!r}: {b:.4g}" for n, b in zip("abc", rule.bonus, strict=True)) + "."
+
+
+def test_cut_points_are_the_rule():
+    rng = np.random.default_rng(3)
+    eta = rng.dirichlet(np.ones(4), 500)
+    cuts, grades = [0.7, 1.9, 2.2], [0, 1, 2, 3]
+    link = Link(np.array([1.3]), rng.normal(0, 0.3, (1, 4)))
+    rule = replace(WeightedRule.from_cut_points(cuts), link=link)
+    np.testing.assert_allclose(rule.cut_points, cuts, rtol=1e-12)
+    np.testing.assert_allclose(rule.grades, grades, rtol=1e-12)
+    expected = rule.calibrated(eta) @ rule.grades
+    np.testing.assert_array_equal(np.digitize(expected, rule.cut_points, right=True), rule.predict(eta))
+    classes = [np.arange(4), np.arange(3), np.arange(2)]
+    several = WeightedRule.from_cut_points([cuts, [0.5, 1.1], [0.4]], classes=classes)
+    np.testing.assert_allclose(several.cut_points, [cuts, [0.5, 1.1, np.nan], [np.nan] * 3])
+    np.testing.assert_allclose(several.grades, [grades, [0, 1, 2, np.nan], [np.nan] * 4])
+
+
+def test_regions_are_the_rule():
+    p = np.random.default_rng(4).random(300)
+    link = Link(np.array([0.6]), np.array([[0.2, -0.1]]))
+    three = Loss(full=np.array([[[0.0, 1.0, 0.2], [1.0, 0.0, 0.3], [0.0, 0.0, 0.0]]]))
+    inverted = WeightedRule(Loss.from_tensor([[1.0, 0.0], [0.0, 1.0]]), YES_NO)
+    abstaining = WeightedRule(three, YES_NO, link, abstain_label="?")
+    for rule in (inverted, abstaining, replace(WeightedRule.from_thresholds(0.3), link=link)):
+        edges = [(low, label) for label, low, _ in rule.regions] + [(high, label) for label, _, high in rule.regions]
+        assert rule.predict([low for low, _ in edges]).tolist() == [label for _, label in edges]
+        starts = np.array([low for _, low, _ in rule.regions])
+        labels = [label for label, _, _ in rule.regions]
+        found = [labels[place] for place in np.searchsorted(starts, p, side="right") - 1]
+        assert rule.predict(p).tolist() == found
+        assert rule.regions[0].low == 0
+        assert rule.regions[-1].high == 1
+    assert [region.label for region in abstaining.regions] == ["no", "?", "yes"]
+    assert WeightedRule.from_thresholds(np.inf).regions == ((0, 0.0, 1.0),)
+    mixed = WeightedRule(Loss.argmax(3), (np.arange(2), np.arange(3)), multioutput=True)
+    assert mixed.regions == (((0, 0.0, 0.5), (1, np.nextafter(0.5, 1), 1.0)), None)
+
+
+# -------------------------------------------------------------------------------------------- calibrated probabilities
+
+
+def softmax_of(eta, link, m=0, k=None):
+    k = eta.shape[-1] if k is None else k
+    logit = link.temperature[m] * np.log(np.maximum(eta, link.floor)) + link.bias[m, :k]
+    power = np.exp(logit - logit.max(axis=-1, keepdims=True))
+    return power / power.sum(axis=-1, keepdims=True)
+
+
+def test_calibrated_probabilities_have_the_shape_that_was_given():
+    rng = np.random.default_rng(5)
+    one = Link(np.array([0.6]), np.array([[0.2, -0.1]]))
+    rule, p = replace(WeightedRule.from_thresholds(0.3), link=one), rng.random(40)
+    both = np.column_stack([1 - p, p])
+    for proba, expected in (
+        (p, softmax_of(both, one)[:, 1]),
+        (p[:, None], softmax_of(both, one)[:, 1:]),
+        (both, softmax_of(both, one)),
+        (pd.DataFrame(both[:, ::-1], columns=[1, 0]), softmax_of(both, one)),
+    ):
+        np.testing.assert_allclose(rule.calibrated(proba), expected, atol=1e-12)
+    assert rule.calibrated(p.astype(np.float32)).dtype == np.float32
+    two = Link(np.array([0.6, 1.2]), rng.normal(0, 0.3, (2, 3)))
+    classes = (np.arange(3), np.arange(2))
+    several = WeightedRule(Loss.argmax(3), classes, two, multioutput=True)
+    arrays = [rng.dirichlet(np.ones(3), 40), both]
+    found = several.calibrated(arrays)
+    for m, (own, array) in enumerate(zip(found, arrays, strict=True)):
+        np.testing.assert_allclose(own, softmax_of(array, two, m), atol=1e-12)
+    padded = np.stack([arrays[0], np.column_stack([both, np.zeros(40)])], axis=1)
+    stacked = several.calibrated(padded)
+    assert stacked.shape == padded.shape
+    np.testing.assert_allclose(stacked[:, 0], found[0], atol=1e-12)
+    np.testing.assert_allclose(stacked[:, 1, :2], found[1], atol=1e-12)
+    tags = replace(WeightedRule.from_thresholds([0.2, 0.3]), link=Link(two.temperature, two.bias[:, :2]))
+    own = [np.column_stack([1 - q, q]) for q in (p, p[::-1])]
+    found = tags.calibrated(np.column_stack([p, p[::-1]]))
+    for m in range(2):
+        np.testing.assert_allclose(found[:, m], softmax_of(own[m], tags.link, m)[:, 1], atol=1e-12)
+
+
+def test_without_a_link_calibrated_probabilities_are_a_copy():
+    p = np.random.default_rng(6).random(5)
+    found = WeightedRule.from_thresholds(0.3).calibrated(p)
+    np.testing.assert_array_equal(found, p)
+    found[:] = 0
+    assert p.all()
 
 
 # ------------------------------------------------------------------------------------- equality, copies, errors

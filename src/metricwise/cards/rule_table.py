@@ -9,7 +9,6 @@ import numpy as np
 
 from ..inputs import python_labels
 from ..rules import MixtureRule, WeightedRule
-from ..rules.description import readable_weights, rounds_grades
 
 __all__ = ["RuleTable", "rule_table"]
 
@@ -59,9 +58,9 @@ def rule_table(rule: Any, most: int = 8) -> RuleTable | None:
         return None
     if rule.width == 2:
         return _thresholds(rule, most)
-    if rule.multioutput or not rule.loss.is_diagonal or (rule.width == 3 and rounds_grades(rule)):
+    weight, bonus = rule.class_weight, rule.bonus
+    if rule.multioutput or weight is None or bonus is None or rule.cut_points is not None:
         return None  # the words of describe() are all
-    weight, bonus = readable_weights(*(-array[0] for array in rule.loss.arrays))
     if not bonus.any() and (weight == weight[0]).all():
         return None
     labels = [str(label) for label in python_labels(rule.classes[0])]

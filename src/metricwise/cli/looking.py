@@ -21,15 +21,14 @@ def explain(rule: Rule, json: Json = False) -> None:
 
     loaded = read_rule(rule, any_kind=True)
     if json:
-        weight = getattr(loaded, "class_weight", None)
+        numbers = ("threshold", "class_weight", "bonus", "cut_points", "grades")
         print_json(
             {
                 "words": loaded.describe(),
                 "facts": dict(loaded.facts),
                 "classes": list(loaded.schema.classes),
                 "outputs": loaded.schema.output_names,
-                "threshold": getattr(loaded, "threshold", None),
-                "class_weight": weight,
+                **{name: getattr(loaded, name, None) for name in numbers},
             }
         )
         return

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule, load_rule
 from ..rules.load import rule_from_dict
 from ..rules.serialize import label_array, plain_labels
+from ..solvers import Solution
 
 __all__ = [
     "Label",
@@ -113,8 +114,8 @@ def _changes(
 
 def read_rule(rule: Any, who: str) -> Rule:
     """Return a rule, read from what stands for one, or refuse what is none."""
-    if hasattr(rule, "rule") and not isinstance(rule, (str, bytes)) and not hasattr(rule, "predict"):
-        rule = rule.rule  # of a Solution
+    if isinstance(rule, Solution) or (hasattr(rule, "rule") and not hasattr(rule, "predict")):
+        rule = rule.rule  # of a Solution, or of a point of a trade-off
     if isinstance(rule, (WeightedRule, MixtureRule, GroupedRule)):
         return rule
     if isinstance(rule, CostRule):

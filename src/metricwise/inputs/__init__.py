@@ -16,7 +16,7 @@ from .frames import column_names, is_frame, is_lazy, is_table, match_columns, po
 from .labels import Labels, make_rows, observed_labels, read_labels, read_pair
 from .messages import shown
 from .pieces import Piece, PieceReader, distinct_values
-from .probabilities import read_proba
+from .probabilities import is_list_of_outputs, read_proba
 from .row_costs import read_row_costs, table_of
 from .schema import Schema
 from .sensitive import Groups, SensitiveFeatures, read_sensitive_features
@@ -57,6 +57,7 @@ __all__ = [
     "host_array",
     "is_frame",
     "is_lazy",
+    "is_list_of_outputs",
     "is_table",
     "is_tensor",
     "is_two_dimensional",

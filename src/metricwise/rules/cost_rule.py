@@ -136,6 +136,20 @@ class CostRule(StoredRule):
         np.put_along_axis(out, last_column(codes, self.schema), 1.0, axis=1)
         return out
 
+    def calibrated(self, proba: Any) -> NDArray[Any] | list[NDArray[Any]]:
+        """Return the probabilities behind the recalibration of the rule, as :meth:`WeightedRule.calibrated` does.
+
+        Parameters
+        ----------
+        proba : array-like
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of the shape of proba
+        """
+        return self._reader._calibrated(proba, "CostRule.calibrated")
+
     def value(self, proba: Any, y: Any, cost: Any = None, sample_weight: Any = None) -> float:
         """Return minus the mean cost of the decisions about rows whose labels are known.
 

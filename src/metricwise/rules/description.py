@@ -11,19 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import python_labels
-from .decisions import bisect_regions
+from .forms import regions_of, scale_of
 from .serialize import as_float
 
 if TYPE_CHECKING:
     from .weighted import WeightedRule
 
-__all__ = ["describe_mixture", "describe_rule", "headline", "link_lines", "readable_weights", "rounds_grades"]
+__all__ = ["describe_mixture", "describe_rule", "headline", "link_lines"]
 
 FloatArray = NDArray[np.float64]
 
 _MANY_OUTPUTS = 8  # more than these are summarised
 _MANY_CLASSES = 12
-_ROUNDING = 1e-12  # of the largest loss: what differs by less is no difference
 
 
 def describe_rule(rule: WeightedRule) -> str:
@@ -94,16 +93,13 @@ def _output_lines(rule: WeightedRule, m: int) -> list[str]:
         return _abstaining_lines(rule, m, labels)
     if len(labels) == 2:
         return [_binary_sentence(rule, m, *labels)]
-    k, loss = len(labels), rule.loss.output(m)
-    full = loss.tensor()[0, :k, :k] if k == 3 or not loss.is_diagonal else None  # wider diagonals have no cut points
-    scale = None if full is None else _cut_points(full, python_labels(rule.classes[m]))
+    k, scale = len(labels), scale_of(rule, m)
     if scale is not None:
         return _cut_lines(labels, *scale)
-    if loss.is_diagonal:
-        diagonal, offset = (a[0, :k] for a in loss.arrays)
-        return _weight_lines(labels, -diagonal, -offset)
-    assert full is not None
-    return _table_lines(labels, full)
+    if rule.class_weight is None or rule.bonus is None:
+        return _table_lines(labels, rule.loss.output(m).tensor()[0, :k, :k])
+    weight, bonus = (np.atleast_2d(values)[m, :k] for values in (rule.class_weight, rule.bonus))
+    return _weight_lines(labels, weight, bonus)
 
 
 def _binary_sentence(rule: WeightedRule, m: int, negative: str, positive: str) -> str:
@@ -120,44 +116,32 @@ def _binary_sentence(rule: WeightedRule, m: int, negative: str, positive: str) -
 
 def _abstaining_lines(rule: WeightedRule, m: int, labels: list[str]) -> list[str]:
     """What a rule that may abstain does: as without, and where it abstains."""
-    k, loss, label = len(labels), rule.loss.output(m), repr(rule.abstain_label)
+    k, label = len(labels), repr(rule.abstain_label)
     if k == 2:
         return [_regions_sentence(rule, m, labels, label)]
-    if not loss.is_diagonal:
-        return _table_lines(labels, loss.tensor()[0, :k, : k + 1], label)
-    weight, bonus = -loss.arrays[0][0, :k], -loss.arrays[1][0, : k + 1]
-    if (weight > 0).all():
-        bonus, weight = (bonus - bonus[:k].min()) / weight.min(), weight / weight.min()
-    if (weight == 1).all() and not bonus[:k].any():
-        return [
-            f"Predict the most probable class if its probability is at least {bonus[k]:.4g}, else abstain: {label}."
-        ]
-    first, *rest = _weight_lines(labels, weight, bonus[:k])
-    return [first, *rest, f"Abstain, {label}, if that is below {bonus[k]:.4g}."]
+    if rule.class_weight is None or rule.bonus is None:
+        return _table_lines(labels, rule.loss.output(m).tensor()[0, :k, : k + 1], label)
+    weight, bonus = (np.atleast_2d(values)[m] for values in (rule.class_weight, rule.bonus))
+    weight, bonus, abstain = weight[:k], bonus[:k], bonus[-1]
+    if (weight == 1).all() and not bonus.any():
+        return [f"Predict the most probable class if its probability is at least {abstain:.4g}, else abstain: {label}."]
+    first, *rest = _weight_lines(labels, weight, bonus)
+    return [first, *rest, f"Abstain, {label}, if that is below {abstain:.4g}."]
 
 
 def _regions_sentence(rule: WeightedRule, m: int, labels: list[str], label: str) -> str:
     """Where a binary rule that may abstain does what, along the probability of class 1."""
-    words = [f"predict {own}" for own in labels] + [f"abstain: {label}"]
-    first, last, below, above = bisect_regions(rule.loss, rule.link, m)
-    if first == last:
-        return f"Always {words[first]}."
-    (between,) = {0, 1, 2} - {first, last}
-    middle = "" if np.nextafter(below, 1.0) >= above else f", between the two {words[between]}"
-    start = f"By the probability of {labels[1]}: up to {below:.4g} {words[first]}, "
-    return f"{start}{'above' if not middle else f'from {above:.4g} on'} {words[last]}{middle}."
-
-
-def readable_weights(weight: FloatArray, bonus: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return weights and bonuses (K,) that decide alike, in a scale that people can read."""
-    bonus = bonus - bonus.min()
-    if (weight > 0).all():
-        bonus, weight = bonus / weight.min(), weight / weight.min()
-    return weight, bonus
+    regions = regions_of(rule, m)
+    words = [f"abstain: {label}" if repr(own.label) == label else f"predict {own.label!r}" for own in regions]
+    if len(regions) == 1:
+        return f"Always {words[0]}."
+    start = f"By the probability of {labels[1]}: up to {regions[0].high:.4g} {words[0]}, "
+    if len(regions) == 2:
+        return f"{start}above {words[1]}."
+    return f"{start}from {regions[2].low:.4g} on {words[2]}, between the two {words[1]}."
 
 
 def _weight_lines(labels: list[str], weight: FloatArray, bonus: FloatArray) -> list[str]:
-    weight, bonus = readable_weights(weight, bonus)
     if not bonus.any():
         if (weight == 1).all():
             return ["Predict the most probable class."]
@@ -175,35 +159,6 @@ def _listed(labels: list[str], values: FloatArray) -> str:
     if len(pairs) > _MANY_CLASSES:
         pairs = [*pairs[:_MANY_CLASSES], f"and {len(pairs) - _MANY_CLASSES} more"]
     return ", ".join(pairs)
-
-
-def _cut_points(full: FloatArray, labels: list[Any]) -> tuple[FloatArray, FloatArray] | None:
-    """Return grades (K,) and ascending cut points (K - 1,) of the expected grade, where the loss decides by these.
-
-    It does if it falls from class to class by a number of the class less one of the true class, as squared errors and
-    quadratic kappa have it. Grades have no scale: they are the labels where these are numbers as far apart, else they
-    go from 0 to K - 1.
-    """
-    steps = np.diff(full, axis=1)
-    cuts, grades = steps[0], steps[0, 0] - steps[:, 0]
-    if not ((np.diff(grades) > 0).all() and (np.diff(cuts) > 0).all()):
-        return None
-    if np.abs(steps - (cuts - grades[:, None])).max() > _ROUNDING * np.abs(full).max():
-        return None
-    start, end = 0.0, len(labels) - 1.0
-    numbers = [number for number in map(as_float, labels) if number is not None]
-    if len(numbers) == len(labels):
-        spread = numbers[0] + grades * ((numbers[-1] - numbers[0]) / grades[-1])
-        if np.allclose(spread, numbers, rtol=0, atol=1e-9 * abs(numbers[-1] - numbers[0])):
-            start, end = numbers[0], numbers[-1]
-    factor = (end - start) / grades[-1]
-    return start + grades * factor, start + cuts * factor
-
-
-def rounds_grades(rule: WeightedRule) -> bool:
-    """Whether a rule of a single output rounds the expected grade at cut points."""
-    k = len(rule.classes[0])
-    return _cut_points(rule.loss.tensor()[0, :k, :k], python_labels(rule.classes[0])) is not None
 
 
 def _cut_lines(labels: list[str], grades: FloatArray, cuts: FloatArray) -> list[str]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..inputs import Groups, Probabilities, Schema, decode
 from . import serialize
 from .description import headline
+from .link import recalibrated, shaped_like
 from .mixture import MixtureRule
 from .stored import StoredRule
 from .weighted import (
@@ -181,6 +182,27 @@ class GroupedRule(StoredRule):
             if len(rows):
                 result[rows] = rule.distribution_of(read.take(rows))
         return result if self.multioutput else result[:, 0]
+
+    def calibrated(self, proba: Any, sensitive_features: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
+        """Return the probabilities behind the recalibration of each row's group, see :meth:`WeightedRule.calibrated`.
+
+        Parameters
+        ----------
+        proba, sensitive_features
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of the shape of proba, or list of M such
+        """
+        read, codes = self._read(proba, sensitive_features, "GroupedRule.calibrated")
+        result = recalibrated(None, read)
+        for g, rule in enumerate(self.rules):
+            rows = np.flatnonzero(codes == g)
+            if len(rows):
+                for block, own in zip(result.blocks, rule.calibrated_of(read.take(rows)).blocks, strict=True):
+                    block[rows] = own
+        return shaped_like(proba, result, self.multioutput)
 
     def _read(self, proba: Any, sensitive_features: Any, who: str) -> tuple[Probabilities, IntArray]:
         read = components(self.rules[0])[0].read(proba, who)

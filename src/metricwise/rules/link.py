@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import kernels
-from ..inputs import Probabilities
+from ..inputs import Probabilities, is_list_of_outputs
 
-__all__ = ["Link", "prior_shift"]
+__all__ = ["Link", "prior_shift", "recalibrated", "shaped_like"]
 
 FloatArray = NDArray[np.float64]
 
@@ -158,6 +158,23 @@ class Link:
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
+
+
+def recalibrated(link: Link | None, proba: Probabilities) -> Probabilities:
+    """Return probabilities behind a link, or a copy of them where there is none."""
+    if link is not None:
+        return link.apply(proba)
+    return replace(proba, blocks=tuple(block.copy() for block in proba.blocks))
+
+
+def shaped_like(given: Any, proba: Probabilities, multioutput: bool) -> NDArray[Any] | list[NDArray[Any]]:
+    """Return the blocks of probabilities in the shape that these were given in."""
+    if multioutput and is_list_of_outputs(given):
+        return [block[:, 0] for block in proba.blocks]
+    (block,) = proba.blocks
+    if multioutput or (block.ndim == 2 and np.ndim(given) == 2):
+        return block
+    return block[:, 0]
 
 
 def prior_shift(link: Link | None, source: ArrayLike, target: ArrayLike, *, floor: float = _FLOOR) -> Link:

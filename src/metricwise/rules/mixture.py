@@ -18,7 +18,7 @@ from ..inputs import Probabilities, Schema, decode, is_lazy
 from . import serialize
 from .description import describe_mixture
 from .lazy import batches_of, predict_lazily
-from .link import Link
+from .link import Link, recalibrated, shaped_like
 from .stored import StoredRule
 from .weighted import (
     WeightedRule,
@@ -239,6 +239,32 @@ class MixtureRule(StoredRule):
             for r, codes in enumerate(self._component_codes(proba.take(rows))):
                 part[row, output, last_column(codes, self.schema)] += weights[:, r]
         return result
+
+    def calibrated(self, proba: Any) -> NDArray[Any] | list[NDArray[Any]]:
+        """Return the probabilities behind the recalibration of the rule, as :meth:`WeightedRule.calibrated` does.
+
+        Parameters
+        ----------
+        proba : array-like
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of the shape of proba, or list of M such
+        """
+        return shaped_like(
+            proba, self.calibrated_of(self.rules[0].read(proba, "MixtureRule.calibrated")), self.multioutput
+        )
+
+    def calibrated_of(self, proba: Probabilities) -> Probabilities:
+        """Return the same for probabilities that have been read already."""
+        link = self.rules[0].link
+        if any(rule.link != link for rule in self.rules):
+            raise ValueError(
+                "MixtureRule.calibrated: the rules of this mixture recalibrate differently; use "
+                "rule.rules[r].calibrated(proba) of one of them."
+            )
+        return recalibrated(link, proba)
 
     def decide(self, proba: Probabilities, start: int | IntArray = 0) -> IntArray:
         """Draw and predict codes of shape (N, M) for probabilities that have been read already.

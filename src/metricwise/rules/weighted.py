@@ -6,7 +6,7 @@ a threshold, class weights. Must not know metrics, solvers, or where the loss co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -29,8 +29,9 @@ from ..losses import Loss
 from . import by_hand, serialize
 from .decisions import bisect_changes, decide_loss
 from .description import describe_rule
+from .forms import Scale, regions_of, scale_of, weights_and_bonuses
 from .lazy import batches_of, predict_lazily
-from .link import Link
+from .link import Link, recalibrated, shaped_like
 from .stored import StoredRule
 
 __all__ = ["WeightedRule", "anonymous_rule"]
@@ -38,7 +39,6 @@ __all__ = ["WeightedRule", "anonymous_rule"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-_LARGEST_BIAS = 300.0  # beyond some 700 the exponential is no number
 _FIELDS = ("loss", "classes", "multioutput", "normalize", "link", "output_names", "facts")
 _OPTIONAL = ("abstain_label",)  # of rules that may abstain, and only of those: files of all others are as they were
 
@@ -316,6 +316,45 @@ class WeightedRule(StoredRule):
         np.put_along_axis(result, codes[:, :, None], 1.0, axis=2)
         return result
 
+    def calibrated(self, proba: Any) -> NDArray[Any] | list[NDArray[Any]]:
+        """Return the probabilities behind the recalibration of the rule, in the shape that they were given in.
+
+        These are what the rule decides by. They are of use by themselves after training with class weights, with
+        undersampling or with oversampling, which make probabilities too large or too small: here their mean is the
+        share of each class among the rows that the rule was fitted to. Without recalibration (`rule.link` is None), a
+        copy of what was given is returned.
+
+        Parameters
+        ----------
+        proba : array-like
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of the shape of proba, or list of M such
+            The columns are in the order of the rule's classes and outputs; float32 stays float32.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import metricwise as mw
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.beta(1, 9, 5000)
+        >>> y = (rng.random(5000) < p).astype(int)
+        >>> shown = p / (p + (1 - p) / 9)  # as by a model that was trained with a ninth of the zeros
+        >>> rule = mw.optimize(shown, y, "f1", confusion="labels", recalibrate=True).rule
+        >>> print(f"{shown.mean():.2f} {rule.calibrated(shown).mean():.2f} {y.mean():.2f}")
+        0.41 0.10 0.10
+        """
+        return self._calibrated(proba, "WeightedRule.calibrated")
+
+    def _calibrated(self, proba: Any, who: str) -> NDArray[Any] | list[NDArray[Any]]:
+        return shaped_like(proba, self.calibrated_of(self.read(proba, who)), self.multioutput)
+
+    def calibrated_of(self, proba: Probabilities) -> Probabilities:
+        """Return the same for probabilities that have been read already."""
+        return recalibrated(self.link, proba)
+
     def read(self, proba: Any, who: str) -> Probabilities:
         """Read probabilities for this rule, and check that they are of its outputs and classes."""
         check_rows(proba, self.classes, self.multioutput, who)
@@ -390,34 +429,70 @@ class WeightedRule(StoredRule):
 
     @property
     def class_weight(self) -> FloatArray | None:
-        """Weights w such that the rule is ``argmax_j w_j * eta_j``, of shape (K,), or (M, K) if `multioutput`.
+        """Weights w such that the rule is ``argmax_j w_j * eta_j + bonus_j``, of shape (K,), or (M, K) for several.
 
-        A bias of the link is included (except for probabilities below its floor). None if the rule has no such form:
-        with a full loss, an offset that differs between three or more classes, a temperature other than 1, or a rule
-        that may abstain. Padding has weight 0.
+        eta are the probabilities behind the link, ``rule.calibrated(proba)``. The smallest weight is 1 where all are
+        positive, as `describe` prints them; padding has weight 0. None if the rule has no such form: if its loss is a
+        full table.
         """
-        if (
-            self.abstain_label is not None
-            or not self.loss.is_diagonal
-            or (self.link is not None and (self.link.temperature != 1).any())
-        ):
+        return None if self._weights is None else self._of_outputs(self._weights[0])
+
+    @property
+    def bonus(self) -> FloatArray | None:
+        """What is added to the weighted probability of each class, see `class_weight`, of shape (K,), or (M, K).
+
+        The smallest is 0, and so are all where the rule is a matter of weights alone. A rule that may abstain has an
+        additional last column: it abstains where no class reaches that. None if the loss is a full table.
+        """
+        return None if self._weights is None else self._of_outputs(self._weights[1])
+
+    @cached_property
+    def _weights(self) -> tuple[FloatArray, FloatArray] | None:
+        return weights_and_bonuses(self)
+
+    @property
+    def cut_points(self) -> FloatArray | None:
+        """Ascending cut points at which the expected grade is rounded, of shape (K - 1,), or (M, K - 1).
+
+        The expected grade is ``rule.calibrated(proba) @ rule.grades``, and the class of the lowest grade is predicted
+        up to the first cut point. NaN for outputs without cut points, and for padding; None if no output has any.
+        """
+        return self._of_scales(self._scales, lambda scale: scale.cut_points, self.width - 1)
+
+    @property
+    def grades(self) -> FloatArray | None:
+        """Grade of each class for `cut_points`, of shape (K,), or (M, K); NaN and None as there."""
+        return self._of_scales(self._scales, lambda scale: scale.grades, self.width)
+
+    @cached_property
+    def _scales(self) -> list[Scale | None]:
+        return [scale_of(self, m) for m in range(self.n_outputs)]
+
+    def _of_scales(
+        self, scales: list[Scale | None], numbers: Callable[[Scale], FloatArray], width: int
+    ) -> FloatArray | None:
+        if not any(scales):
             return None
-        diagonal, offset = (np.broadcast_to(a, (self.n_outputs, self.width)) for a in self.loss.arrays)
-        # An offset of one of two classes is a weight of both. Weights have no scale: what may overflow is brought down.
-        binary = self.n_classes == 2
-        down = np.where(np.maximum(np.abs(diagonal), np.abs(offset)).max(axis=1, keepdims=True) > 1e300, 0.25, 1.0)
-        diagonal, offset = diagonal * down, offset * down
-        diagonal[binary, :2] += offset[binary, :2] - offset[binary, 1::-1]
-        offset[binary] = 0.0
-        real = np.arange(self.width) < self.n_classes[:, None]
-        if (np.where(real, offset, offset[:, :1]) != offset[:, :1]).any():
+        result = np.full((self.n_outputs, width), np.nan)
+        for own, scale in zip(result, scales, strict=True):
+            if scale is not None:
+                own[: len(numbers(scale))] = numbers(scale)
+        return self._of_outputs(result)
+
+    @property
+    def regions(self) -> tuple[Any, ...] | None:
+        """What two classes are predicted along the probability of class 1: tuples ``(label, low, high)`` in order.
+
+        The label is predicted from the raw probability low to high, both included. For several outputs, such a tuple
+        for each, None for outputs of more than two classes. None if no output has two classes.
+        """
+        if not (self.n_classes == 2).any():
             return None
-        weight = np.where(real, -diagonal, 0.0)
-        if self.link is not None:
-            # Weights have no scale: what would be no number is brought down.
-            surplus = np.maximum(self.link.bias.max(axis=1, keepdims=True) - _LARGEST_BIAS, 0.0)
-            weight = weight * np.exp(self.link.bias - surplus)
-        return weight if self.multioutput else weight[0]
+        each = tuple(regions_of(self, m) if k == 2 else None for m, k in enumerate(self.n_classes.tolist()))
+        return each if self.multioutput else each[0]
+
+    def _of_outputs(self, values: FloatArray) -> FloatArray:
+        return values.copy() if self.multioutput else values[0].copy()
 
     def describe(self) -> str:
         """Describe the rule in a few lines of plain English."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle, Walk
-from ..rules import anonymous_rule
+from ..rules import CostRule, GroupedRule, MixtureRule, anonymous_rule
 from ..rules.serialize import dump
 from ..sources.passes import in_passes
 from ..views import above
@@ -353,6 +353,44 @@ class Solution:
     constraints: tuple[Promise, ...] = ()
     by_group: dict[Any, dict[str, Recorded]] = field(default_factory=dict)
     problem: Any = field(default=None, repr=False)
+
+    def predict(self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, start: int = 0) -> NDArray[Any]:
+        """Predict labels by the rule that was found.
+
+        Parameters
+        ----------
+        proba : array-like
+            Class probabilities, as ``solution.rule.predict`` takes them.
+        sensitive_features : array-like of shape (N,) or (N, F), optional
+            The group of every row, for a rule by group; all other rules decide without it.
+        cost : array-like, optional
+            The costs of the decisions about each row, for a rule by costs per row; refused by all others.
+        start : int, default=0
+            Position of the first row, on which the draws of a mixture depend.
+
+        Returns
+        -------
+        ndarray of shape (N,), or (N, M) for several outputs
+
+        Examples
+        --------
+        >>> import metricwise as mw
+        >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1", recalibrate=False, confusion="labels")
+        >>> solution.predict([0.2, 0.7])
+        array([0, 1])
+        """
+        rule = self.rule
+        if isinstance(rule, CostRule):
+            return rule.predict(proba, cost)
+        if cost is not None:
+            raise ValueError(
+                "Solution.predict: cost must be left out, because this rule has one loss for all rows; optimise with "
+                "cost= to decide each row by its own costs."
+            )
+        if isinstance(rule, GroupedRule):
+            return rule.predict(proba, sensitive_features, start)
+        labels: NDArray[Any] = rule.predict(proba, start) if isinstance(rule, MixtureRule) else rule.predict(proba)
+        return labels
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the solution, including its rule, as JSON; :func:`metricwise.load_solution` reads it.

@@ -1,0 +1,130 @@
+"""Rules in numbers: weights and bonuses of classes, cut points of grades, regions of a probability.
+
+Owns the numbers that ``describe()`` prints, derived from the loss; sentences are in ``description.py``. All but the
+regions are about the probabilities behind the link.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs import python_labels
+from .decisions import bisect_regions
+from .serialize import as_float
+
+if TYPE_CHECKING:
+    from .weighted import WeightedRule
+
+__all__ = ["Region", "Scale", "readable_weights", "regions_of", "scale_of", "weights_and_bonuses"]
+
+FloatArray = NDArray[np.float64]
+
+_ROUNDING = 1e-12  # of the largest loss: what differs by less is no difference
+_LARGEST_LOSS = 1e300  # twice as much is still a number
+
+
+class Region(NamedTuple):
+    """A label, and the smallest and the largest probability of class 1 at which it is predicted."""
+
+    label: Any
+    low: float
+    high: float
+
+
+class Scale(NamedTuple):
+    """Grades (K,) of the classes in column order, and ascending cut points (K - 1,) of the expected grade."""
+
+    grades: FloatArray
+    cut_points: FloatArray
+
+
+def weights_and_bonuses(rule: WeightedRule) -> tuple[FloatArray, FloatArray] | None:
+    """Return weights (M, K) and bonuses (M, D) such that the largest weight * probability + bonus is predicted.
+
+    D is K, and one more, the last, for abstentions if the rule may abstain. Padding is 0. None for a full loss.
+    """
+    if not rule.loss.is_diagonal:
+        return None
+    width, extra = rule.width, rule.schema.n_extra
+    diagonal, offset = (np.broadcast_to(a, (rule.n_outputs, width + extra)) for a in rule.loss.arrays)
+    # Weights have no scale: what may overflow is brought down.
+    largest = np.maximum(np.abs(diagonal), np.abs(offset)).max(axis=1, keepdims=True)
+    down = np.where(largest > _LARGEST_LOSS, 0.25, 1.0)
+    weight, bonus = -diagonal * down, -offset * down
+    weights, bonuses = np.zeros((rule.n_outputs, width)), np.zeros((rule.n_outputs, width + extra))
+    for m, k in enumerate(rule.n_classes.tolist()):
+        own, more = weight[m, :k], bonus[m, : k + extra]
+        if k + extra == 2:  # a bonus of one of two classes is a weight of both
+            own, more = own + more - more[::-1], np.zeros(2)
+        own, more = readable_weights(own, more)
+        weights[m, :k], bonuses[m, :k] = own, more[:k]
+        bonuses[m, width:] = more[k:]
+    return weights, bonuses
+
+
+def readable_weights(weight: FloatArray, bonus: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return weights (K,) and bonuses (K,) or (K + 1,) that decide alike, in a scale that people can read.
+
+    The smallest bonus of a class is 0 and the smallest weight 1, where all weights are positive.
+    """
+    bonus = bonus - bonus[: len(weight)].min()
+    if (weight > 0).all():
+        with np.errstate(over="ignore"):
+            scaled = weight / weight.min(), bonus / weight.min()
+        if all(np.isfinite(one).all() for one in scaled):
+            return scaled
+    return weight, bonus
+
+
+def scale_of(rule: WeightedRule, m: int) -> Scale | None:
+    """Return grades and cut points of output m, if its rule rounds the expected grade; None for any other rule."""
+    labels, loss = python_labels(rule.classes[m]), rule.loss.output(m)
+    k = len(labels)
+    # Two classes have a threshold, and wider diagonals no cut points.
+    if k == 2 or rule.abstain_label is not None or (k > 3 and loss.is_diagonal):
+        return None
+    return _cut_points(loss.tensor()[0, :k, :k], labels)
+
+
+def _cut_points(full: FloatArray, labels: list[Any]) -> Scale | None:
+    """Return grades (K,) and ascending cut points (K - 1,) of the expected grade, where the loss decides by these.
+
+    It does if it falls from class to class by a number of the class less one of the true class, as squared errors and
+    quadratic kappa have it. Grades have no scale: they are the labels where these are numbers as far apart, else they
+    go from 0 to K - 1.
+    """
+    steps = np.diff(full, axis=1)
+    cuts, grades = steps[0], steps[0, 0] - steps[:, 0]
+    if not ((np.diff(grades) > 0).all() and (np.diff(cuts) > 0).all()):
+        return None
+    if np.abs(steps - (cuts - grades[:, None])).max() > _ROUNDING * np.abs(full).max():
+        return None
+    start, end = 0.0, len(labels) - 1.0
+    numbers = [number for number in map(as_float, labels) if number is not None]
+    if len(numbers) == len(labels):
+        spread = numbers[0] + grades * ((numbers[-1] - numbers[0]) / grades[-1])
+        if np.allclose(spread, numbers, rtol=0, atol=1e-9 * abs(numbers[-1] - numbers[0])):
+            start, end = numbers[0], numbers[-1]
+    factor = (end - start) / grades[-1]
+    return Scale(start + grades * factor, start + cuts * factor)
+
+
+def regions_of(rule: WeightedRule, m: int) -> tuple[Region, ...]:
+    """Return what output m, of two classes, predicts along the probability of class 1 that the model gives."""
+    labels = [*python_labels(rule.classes[m]), rule.abstain_label]
+    if rule.abstain_label is None:
+        first, last, below = (array[m] for array in rule.changes)
+        first, last, above = int(first), int(last), float(np.nextafter(below, np.inf))
+    else:
+        first, last, below, above = bisect_regions(rule.loss, rule.link, m)
+    if first == last:
+        return (Region(labels[first], 0.0, 1.0),)
+    after, before = float(np.nextafter(below, 1.0)), float(np.nextafter(above, 0.0))
+    ends = (Region(labels[first], 0.0, float(below)), Region(labels[last], float(above), 1.0))
+    if after >= above:
+        return ends
+    (between,) = {0, 1, 2} - {first, last}
+    return (ends[0], Region(labels[between], after, before), ends[1])
