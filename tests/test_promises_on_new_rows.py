@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+from engines import served_by
 from metricwise import selection
+from metricwise.promise_unseen import Refits
 
 SCORE = -1.5 + 2.2 * np.sqrt(2) * np.linspace(-4, 4, 8_001)  # of a normal distribution, whose density is below
 DENSITY = np.exp(-(np.linspace(-4, 4, 8_001) ** 2))
@@ -93,3 +95,62 @@ def test_a_table_of_counts_promises_as_its_rows_do(metric, constraint):
         record.draw(cells[:, 0], cells[:, 1].astype(int), decimals=2, **table)
     assert np.mean(record.kept) >= 0.9
     assert min(record.coverage().values()) >= 0.85, record.coverage()  # half to three quarters, of whole cells
+
+
+@pytest.mark.filterwarnings("ignore:subject_to. There are too few labels")
+@pytest.mark.parametrize(
+    ("metric", "constraint", "n_rows"),
+    [("accuracy", "recall >= 0.9", 100), ("recall", "precision >= 0.9", 300)],
+    ids=["recall", "precision"],
+)
+def test_with_too_few_labels_the_rule_that_is_handed_out_is_judged(metric, constraint, n_rows, monkeypatch):
+    """Resamples are fitted with the margins of the rule that is returned, at the confidence that labels allow."""
+    fitted = []
+    unseen = Refits.unseen
+
+    def listen(refits, recipe, margins):
+        fitted.append(margins[0, 0])
+        return unseen(refits, recipe, margins)
+
+    monkeypatch.setattr(Refits, "unseen", listen)
+    allowed = []
+    for seed in range(5):
+        (promise,) = mw.optimize(*some_rows(n_rows, seed), metric, subject_to=constraint).constraints
+        assert fitted.pop() == promise.margin
+        allowed.append(promise.confidence)
+    assert not fitted
+    assert 0.95 not in allowed
+    assert any(confidence is not None for confidence in allowed)  # and there the margin is not 0
+
+
+def test_counts_and_rows_promise_alike():
+    """What is said of a table is about what is said of its rows: the optimism of a cell is not that of one row."""
+    p, y = some_rows(4_000, 0, decimals=1)
+    cells, counts = np.unique(np.stack([p, y], axis=1), axis=0, return_counts=True)
+    assert len(cells) < 30
+    call = {"metric": "recall", "subject_to": "precision >= 0.7"}
+    rows = mw.optimize(p, y, groups=np.arange(4_000), **call)
+    table = mw.optimize(cells[:, 0], cells[:, 1].astype(int), sample_weight=counts, weight_kind="frequency", **call)
+    assert table.constraints[0].margin == pytest.approx(rows.constraints[0].margin, rel=0.05)
+    for one, other in (
+        (table.gain, rows.gain),
+        (table.value_on_new_rows, rows.value_on_new_rows),
+        (table.constraints[0].on_new_rows, rows.constraints[0].on_new_rows),
+    ):
+        assert one.high - one.low == pytest.approx(other.high - other.low, rel=0.1)
+        assert one.estimate == pytest.approx(other.estimate, abs=0.1 * (other.high - other.low))
+
+
+def test_rows_in_chunks_know_their_copies(monkeypatch):
+    """Copies lie in different chunks, and are one row each all the same."""
+    monkeypatch.setattr(selection, "_LARGE", 1_000)
+    p, y = some_rows(300, 0)
+    p, y = np.tile(p, 10), np.tile(y, 10)
+    call = {"metric": "accuracy", "subject_to": "recall >= 0.8", "recalibrate": False, "confusion": "labels"}
+    memory = mw.optimize(p, y, **call).constraints[0]
+    with served_by("pieces"):
+        chunked = mw.optimize(p, y, **call).constraints[0]
+    assert chunked.margin == pytest.approx(memory.margin)
+    once = mw.optimize(p[:300], y[:300], **call).constraints[0]
+    assert memory.margin == pytest.approx(once.margin, rel=0.1)
+    assert memory.on_new_rows.low == pytest.approx(once.on_new_rows.low, abs=0.02)
