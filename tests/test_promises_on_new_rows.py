@@ -116,9 +116,8 @@ def test_with_too_few_labels_the_rule_that_is_handed_out_is_judged(metric, const
     allowed = []
     for seed in range(5):
         (promise,) = mw.optimize(*some_rows(n_rows, seed), metric, subject_to=constraint).constraints
-        assert fitted.pop() == promise.margin
+        assert fitted[-1] == promise.margin  # the last that was judged is what is told of
         allowed.append(promise.confidence)
-    assert not fitted
     assert 0.95 not in allowed
     assert any(confidence is not None for confidence in allowed)  # and there the margin is not 0
 

@@ -184,9 +184,9 @@ def optimize(
         :func:`metricwise.at_least`. Constraints are counted with the labels if there are any. `Solution.constraints`
         says how each one is met.
     confidence : float or None, default=0.95
-        Confidence with which all constraints in `subject_to` hold in the population that the rows are drawn from, and
-        not only on the given rows: bounds are tightened by as much as this requires. None: the constraints hold on the
-        given rows, and on new rows about half of the time.
+        Approximate confidence, on average over data sets, with which all constraints in `subject_to` hold in the
+        population that the rows are drawn from, and not only on the given rows: bounds are tightened by as much as this
+        requires. None: the constraints hold on the given rows, and on new rows about half of the time.
     abstain : bool or float, optional
         Whether the rule may abstain from deciding about a row. A number is the cost of an abstention, for linear
         metrics: in units of one error for accuracy and its weighted and balanced forms (0.2: abstain if the decision is

@@ -126,6 +126,7 @@ def fit_within(
         else:
             search, seen = task.choose(searches, lambda recipe: _if_any(challenger(recipe), search_by))
             found, margins, promised = task.promise(search)
+            seen = task.rejudged(search, seen, margins)
     except InfeasibleError as error:
         said = explain_infeasible(problem, searches[0].judge, pledge.constraints, error.point)
         raise InfeasibleConstraintsError(said) from None
@@ -146,44 +147,53 @@ class _Task:
         self.problem, self.pledge, self.settings, self.seed, self.stage = problem, pledge, settings, seed, stage
         self.none = np.zeros((len(pledge.constraints), 2))
         self.tried: tuple[Candidate, ...] = ()
-        self._promised: dict[int, tuple[Found, FloatArray, float | None]] = {}
+        self._known: dict[tuple[int, float], tuple[Found, FloatArray] | None] = {}
 
     @cached_property
     def n_independent(self) -> float:
         """How many independent rows there are."""
         return count_independent(self.problem)
 
+    @cached_property
+    def refits(self) -> Refits:
+        """Resamples of the rows that judge."""
+        rows, _ = judging_rows(self.problem)
+        return Refits(rows, self.n_independent, self.pledge.constraints, self.settings, self.seed)
+
     # ------------------------------------------------------------------------------------------------- the margins
 
     def promise(self, search: Search) -> tuple[Found, FloatArray, float | None]:
-        """Return what :meth:`_promise` does, which is asked for margins first and for the rule later."""
-        if id(search) not in self._promised:
-            self._promised[id(search)] = self._promise(search)
-        return self._promised[id(search)]
-
-    def _promise(self, search: Search) -> tuple[Found, FloatArray, float | None]:
-        """Find the best rule that labels promise to keep the constraints, its margins, and with what confidence.
+        """Return the best rule that labels promise to keep the constraints, its margins, and with what confidence.
 
         Where labels are too few for the confidence that was asked for, the most that they allow.
         """
         single = not self.settings.randomized
         # It says whether anything keeps them at all.
         plain = search.best(self.none, single=single, thorough=self.pledge.confidence is None)
-        if self.pledge.confidence is None:
-            return plain, self.none, None
-        try:
-            return (*self._tighten(search, self.pledge.confidence), self.pledge.confidence)
-        except (InfeasibleError, NoSingleRuleError):
-            pass
         best: tuple[Found, FloatArray, float | None] = plain, self.none, None
-        low, high = 0.5, self.pledge.confidence
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            try:
-                best, low = (*self._tighten(search, middle), middle), middle
-            except (InfeasibleError, NoSingleRuleError):
+        if self.pledge.confidence is None:
+            return best
+        low, middle, high = 0.5, self.pledge.confidence, self.pledge.confidence
+        for _ in range(_HALVINGS + 1):
+            tightened = self._tightened(search, middle)
+            if tightened is None:
                 high = middle
+            else:
+                best, low = (*tightened, middle), middle
+            if low == high:
+                break
+            middle = (low + high) / 2
         return best
+
+    def _tightened(self, search: Search, confidence: float) -> tuple[Found, FloatArray] | None:
+        """Return what :meth:`_tighten` does, None if that is nothing: asked for margins first, for the rule later."""
+        key = id(search), confidence
+        if key not in self._known:
+            try:
+                self._known[key] = self._tighten(search, confidence)
+            except (InfeasibleError, NoSingleRuleError):
+                self._known[key] = None
+        return self._known[key]
 
     def _tighten(self, search: Search, confidence: float) -> tuple[Found, FloatArray]:
         """Tighten bounds until the limits of what is counted keep them; a mixture goes ahead of a single rule.
@@ -243,12 +253,10 @@ class _Task:
         if self.pledge.confidence is None and len(searches) == 1:
             return searches[0], None
         self.stage("judging rows that were left out")
-        rows, _ = judging_rows(self.problem)
-        refits = Refits(rows, self.n_independent, self.pledge.constraints, self.settings, self.seed)
         known: list[tuple[Search, Unseen]] = []
 
         def judge(search: Search) -> None:
-            seen = refits.unseen(search.recipe, self._margins(search))
+            seen = self.refits.unseen(search.recipe, self._margins(search))
             if seen is not None:
                 known.append((search, seen))
 
@@ -263,14 +271,16 @@ class _Task:
         self.tried = tuple(seen.candidate(search.recipe) for search, seen in known)
         return best()
 
+    def rejudged(self, search: Search, seen: Unseen | None, margins: FloatArray) -> Unseen | None:
+        """Return what resamples say of the rule that is handed out, where its margins are not those compared by."""
+        if seen is None or np.array_equal(margins, self._margins(search)):
+            return seen
+        return self.refits.unseen(search.recipe, margins)
+
     def _margins(self, search: Search) -> FloatArray:
-        """The margins of the rule that a search hands out; none where it has no rule to hand out."""
-        if self.pledge.confidence is None:
-            return self.none
-        try:
-            return self.promise(search)[1]
-        except (InfeasibleError, NoSingleRuleError):
-            return self.none
+        """The margins that recipes are compared by: those that all rows ask for, none where they leave no room."""
+        tightened = None if self.pledge.confidence is None else self._tightened(search, self.pledge.confidence)
+        return self.none if tightened is None else tightened[1]
 
     # ------------------------------------------------------------------------------------------------- the result
 

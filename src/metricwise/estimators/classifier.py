@@ -131,8 +131,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         Constraints that the rule must satisfy, such as ``"precision >= 0.9"``, as in :func:`metricwise.optimize`. They
         are counted on the out-of-fold rows.
     confidence : float or None, default=0.95
-        Confidence with which the constraints hold in the population that the rows are drawn from; None: they hold on
-        the out-of-fold rows only.
+        Approximate confidence with which the constraints hold in the population that the rows are drawn from; None:
+        they hold on the out-of-fold rows only.
     abstain : bool or float, optional
         Whether the rule may abstain: at the given cost or, with True, as often as `subject_to` allows, as in
         :func:`metricwise.optimize`.

@@ -148,8 +148,8 @@ class Promise:
         Distance that the rule keeps from the bound on the given rows, so that the constraint also holds on new rows;
         with two bounds, the larger distance.
     confidence : float or None
-        Confidence with which all constraints together hold in the population that the rows are drawn from: the
-        requested one, a lower one if there are too few labels, or None if nothing can be said about new rows.
+        Approximate confidence with which all constraints together hold in the population that the rows are drawn from:
+        the requested one, a lower one if there are too few labels, or None if nothing can be said about new rows.
     on_new_rows : Estimate or None
         Estimate of the metric on new rows, with a 95 % interval; None without labels.
     price : float or None
