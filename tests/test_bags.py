@@ -426,7 +426,7 @@ def test_blocks_in_time_are_stretches(n, seed, kind):
     if kind == "distinct" and n >= 150:
         sizes = np.bincount(block)
         assert len(sizes) >= 10
-        assert np.ptp(sizes) <= 2 * n ** (1 / 3) + 1
+        assert np.ptp(sizes) <= 2 * problem.dependence.length + 1
 
 
 def test_resamples_are_those_of_the_seed():

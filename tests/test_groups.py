@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
-from metricwise.inputs import read_groups, read_time
+from metricwise.inputs import read_groups, read_time, stretches
 from metricwise.optimization import read_problem
 
 
@@ -57,8 +57,12 @@ def test_runs_ascend_with_time(moments):
     assert set(codes.tolist()) == set(range(codes.max() + 1))
     for moment in np.unique(moments):
         assert len(set(codes[moments == moment].tolist())) == 1
-    distinct = read_time(np.arange(1_000), 1_000)
-    assert np.bincount(distinct).max() <= 11  # about the cube root
+    for length in (1, 3, n // 2):
+        runs = stretches(codes, length)
+        assert (np.diff(runs[order]) >= 0).all()
+        assert set(runs.tolist()) == set(range(runs.max() + 1))
+        assert all(len(set(runs[moments == moment].tolist())) == 1 for moment in np.unique(moments))
+    assert np.bincount(stretches(np.arange(1_000), 10)).tolist() == [10] * 100
     start = dt.datetime(2024, 3, 30, 22, tzinfo=dt.UTC)
     hours = [start + dt.timedelta(hours=int(hour)) for hour in moments]
     abroad = dt.timezone(dt.timedelta(hours=-7))

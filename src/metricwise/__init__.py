@@ -16,6 +16,7 @@ _HOME = {
     "predict_table": "table_prediction",
     "evaluate": "evaluation",
     "trade_off": "frontier",
+    "InTime": "inputs",
     "at_least": "metrics.constraint_text",
     "at_most": "metrics.constraint_text",
     "between": "metrics.constraint_text",

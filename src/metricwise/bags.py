@@ -120,7 +120,7 @@ def _dealt_rows(problem: InMemory, rng: np.random.Generator) -> IntArray:
     cluster = cluster.reshape(-1)
     size = np.bincount(cluster)
     n_blocks = min(_BLOCKS, len(size))
-    if problem.ordered:
+    if problem.dependence is not None:
         # By where the middle of a run lies, so that two runs, however long, never come into one block alone.
         block = (2 * np.cumsum(size) - size) * n_blocks // (2 * rows.n_rows)
         block = np.unique(block, return_inverse=True)[1]

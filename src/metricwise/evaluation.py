@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import inputs, kernels
+from .dependence import in_stretches
 from .inputs import Schema, column_names, is_frame, position_named, shown
 from .losses import Loss
 from .metrics.abstention import Abstention, check_pooled, read_abstain
@@ -101,6 +102,9 @@ class Evaluation(Mapping[str, Comparison]):
         What the rule is compared with, "argmax" or "other rule".
     by_group : dict of object to Evaluation
         The results on the rows of each sensitive group, by group name; empty if there are no groups.
+    notes : tuple of str
+        What should be known of the intervals: how far rows in time are taken to depend on one another, and whether
+        that leaves any interval to be trusted.
 
     See Also
     --------
@@ -121,6 +125,7 @@ class Evaluation(Mapping[str, Comparison]):
     n_rows: int
     against: str
     by_group: dict[Any, Evaluation] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Comparison:
         return self.comparisons[name]
@@ -140,7 +145,7 @@ class Evaluation(Mapping[str, Comparison]):
         rows = [head, *([name, *_cells(one)] for name, one in self.comparisons.items())]
         widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([f"{self.n_rows} rows, with 95 % intervals:", *lines])
+        return "\n".join([f"{self.n_rows} rows, with 95 % intervals:", *lines, *self.notes])
 
 
 def _numbers(comparison: Comparison) -> dict[str, float]:
@@ -168,7 +173,7 @@ def evaluate(
     sample_weight: ArrayLike | None = None,
     weight_kind: str = "importance",
     groups: ArrayLike | None = None,
-    time: ArrayLike | None = None,
+    time: ArrayLike | inputs.InTime | None = None,
     sensitive_features: Any = None,
     output_weight: ArrayLike | None = None,
     pos_label: Any = None,
@@ -208,8 +213,10 @@ def evaluate(
     groups : array-like of shape (N,), optional
         Group labels of rows that belong together, such as the rows of one patient, for standard errors that account for
         it. Exact duplicates of rows are detected without it.
-    time : array-like of shape (N,), optional
-        When each row was observed, as numbers or dates: neighbours in time belong together.
+    time : array-like of shape (N,), or InTime, optional
+        When each row was observed, as numbers or dates: neighbours in time belong together. How far rows depend on one
+        another is measured on the rows, and said in `Evaluation.notes`; :class:`metricwise.InTime` takes it as a number
+        of rows.
     sensitive_features : array-like of shape (N,) or (N, F), optional
         The sensitive group of every row, which a :class:`metricwise.GroupedRule` requires. The metrics are also
         evaluated for each group.
@@ -307,7 +314,8 @@ def _evaluated(source: MemorySource, aims: Mapping[str, Aim], both: list[Decisio
         for name, aim in aims.items():
             progress.stage(name)
             found[name] = compare(InMemory(source, aim), both)
-    return Evaluation(found, source.n_rows, against)
+    dependence = source.rows.dependence
+    return Evaluation(found, source.n_rows, against, notes=() if dependence is None else (dependence.words(),))
 
 
 def _by_group(
@@ -378,6 +386,9 @@ def read_judged(
     )
     if not (source.class_weights > 0)[alpha > 0].any():
         raise ValueError(f"{_WHO}: no observed label has a positive weight; check sample_weight and output_weight.")
+    if time is not None:
+        problems = [InMemory(source, aim) for aim in aims.values()]
+        source = in_stretches(source, problems, inputs.in_time(time).length)
     return source, aims
 
 
@@ -713,11 +724,12 @@ def compare(problem: InMemory, both: list[Decisions]) -> Comparison:
         resampled = _resampled(problem, both, spread, one.value, other.value)
         errors = Errors(*np.where(drawn, resampled, errors).tolist())
     unseen = [float(np.linalg.norm(moved)) for moved in (one.unseen, other.unseen, one.unseen - other.unseen)]
-    half = [spread.quantile * float(np.hypot(*pair)) for pair in zip(errors, unseen, strict=True)]
+    whole = [float(np.hypot(*pair)) for pair in zip(errors, unseen, strict=True)]
+    difference = one.value - other.value
     return Comparison(
-        Estimate(*within(one.value, half[0], low, high)),
-        Estimate(*within(other.value, half[1], low, high)),
-        Estimate(*within(one.value - other.value, half[2], low - high, high - low)),
+        Estimate(*spread.limits(one.value, whole[0], low, high)),
+        Estimate(*spread.limits(other.value, whole[1], low, high)),
+        Estimate(*within(difference, spread.quantile * whole[2], low - high, high - low)),
     )
 
 
@@ -785,6 +797,8 @@ def _unit(problem: InMemory, spread: Spread) -> float:
     """Weight of what is drawn as one: a row, or the rows that belong together."""
     rows = problem.source.rows
     weight = 1.0 if rows.weight is None or rows.repeats is not None else float(rows.weight.mean())
+    if rows.dependence is not None:  # neighbours in time are no copies of one another
+        return weight * rows.dependence.inflation
     return weight * rows.n_rows / spread.n_clusters
 
 

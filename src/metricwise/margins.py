@@ -23,6 +23,7 @@ from .metrics.base import inner
 from .metrics.constraint import BoundConstraint, Difference, Limit, Limits
 from .problem import Problem
 from .rules import Link, MixtureRule, WeightedRule
+from .uncertainty import student
 
 __all__ = ["Apart", "Counted", "counted_by", "lower_limit", "upper_limit"]
 
@@ -51,6 +52,8 @@ class Counted:
         Whether the class priors are known, so that they do not vary.
     parts : tuple of Counted, default=()
         What it is the least of.
+    free : float, default=inf
+        Degrees of freedom of the variance: one less than there are clusters of rows.
     """
 
     bound: BoundConstraint
@@ -60,6 +63,7 @@ class Counted:
     more: float = 1.0
     known: bool = False
     parts: tuple[Counted, ...] = ()
+    free: float = np.inf
 
     @cached_property
     def value(self) -> float:
@@ -202,17 +206,20 @@ def _limit(counted: Counted | Apart, quantile: float, side: float) -> float:
         return counted.value + side * float(np.hypot(one, other))
     if counted.parts:
         return min(_limit(part, quantile, side) for part in counted.parts)
+    z = NormalDist().inv_cdf(quantile)
+    wide = student(z, counted.free)
     if counted.proportion is not None:
         from scipy.special import betaincinv
 
-        n = counted.n_rows / counted.more
+        # Fewer rows have the limits that Student's quantiles ask for (Korn and Graubard).
+        n = counted.n_rows / counted.more * ((z / wide) ** 2 if z else 1.0)
         hits, trials = (n * float(inner(cells, counted.C)) for cells in counted.proportion)
         if side < 0:
             return float(betaincinv(hits, trials - hits + 1.0, quantile)) if hits > 0 else 0.0
         return float(betaincinv(hits + 1.0, trials - hits, quantile)) if hits < trials else 1.0
     # Around the value, or that of the smoothed matrix if it is further out: few errors do not mean none.
     moved = max(side * counted.smoothing, 0.0) * side
-    return counted.value + moved + NormalDist().inv_cdf(quantile) * float(np.sqrt(counted.variance))
+    return counted.value + moved + wide * float(np.sqrt(counted.variance))
 
 
 def counted_by(
@@ -302,8 +309,11 @@ class _Decided:
         slope = counted.slopes(counted.smooth)
         moving = (np.abs(slope) > _SAME * np.abs(slope).max()).astype(np.float64)
         total, share = self._weights.sum(), float(inner(moving, counted.C))
-        if share > 0:
-            squares = self._sum_of_squares(moving / (total * share))
+        dependence = self.problem.dependence
+        if share > 0 and dependence is not None:  # neighbours in time are no copies of one another
+            counted = replace(counted, n_rows=counted.n_rows / dependence.inflation)
+        elif share > 0:
+            squares, _ = self._sum_of_squares(moving / (total * share))
             counted = replace(counted, n_rows=1 / (squares * share))
         slope = counted.slopes(counted.smooth)
         each = slope / total
@@ -314,15 +324,19 @@ class _Decided:
             each = slope * np.divide(rise, seen, out=np.zeros(len(seen)), where=seen > 0)[:, None]
         # What was smoothed is one more label of each class, whatever there is.
         smoothed = float(inner(slope**2, counted.extra)) / counted.n_rows**2
-        more = (self._sum_of_squares(each) + smoothed) / max(counted.variance, float(np.finfo(float).tiny))
-        return replace(counted, more=max(more, _SAME))
+        squares, free = self._sum_of_squares(each)
+        more = (squares + smoothed) / max(counted.variance, float(np.finfo(float).tiny))
+        return replace(counted, more=max(more, _SAME), free=free)
 
     @cached_property
     def _weights(self) -> FloatArray:
         return np.asarray(self.problem.source.class_weights[self.outputs])
 
-    def _sum_of_squares(self, cells: FloatArray) -> float:
-        """The sum over independent rows of the squares of what their cells (K, K) add up to, times their weight."""
+    def _sum_of_squares(self, cells: FloatArray) -> tuple[float, float]:
+        """The sum over independent rows of the squares of what their cells (K, K) add up to, times their weight.
+
+        And its degrees of freedom, which are few where few clusters of rows are independent.
+        """
         table = np.concatenate([cells, np.zeros((1, len(cells)))])  # missing labels look at the last
         outputs, rule, link = self.outputs, self.rule, self.link
 
@@ -339,9 +353,10 @@ class _Decided:
 
         clusters, sums, squares = self.problem.source.reduce(ask, _joined)
         if len(clusters) == 0:
-            return squares
+            return squares, np.inf
         together = np.bincount(np.unique(clusters, return_inverse=True)[1].reshape(-1), sums)
-        return float(np.sum(together**2) * len(together) / max(len(together) - 1, 1))
+        free = max(len(together) - 1, 1)
+        return float(np.sum(together**2) * len(together) / free), float(free)
 
 
 def _joined(

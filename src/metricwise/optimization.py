@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import inputs
+from .dependence import in_stretches
 from .facts import facts_of, informed
 from .group_fit import GroupTask, fit_by_group, values_by_group
 from .metrics.abstention import Abstention, check_pooled, read_abstain
@@ -30,7 +31,7 @@ from .metrics.naming import positive_places
 from .metrics.recording import RecordSpec, resolve_record
 from .metrics.resolution import Resolved, target_kind
 from .metrics.worst import opened
-from .problem import Problem, Recipe, Settings, argmax_rule, fit
+from .problem import InMemory, Problem, Recipe, Settings, argmax_rule, fit
 from .progress import Progress, read_verbose
 from .promise_fit import Pledge, fit_within
 from .promises import check_bounded, check_shown, read_limits
@@ -57,7 +58,7 @@ def optimize(
     sample_weight: ArrayLike | None = None,
     weight_kind: str = "importance",
     groups: ArrayLike | None = None,
-    time: ArrayLike | None = None,
+    time: ArrayLike | inputs.InTime | None = None,
     sensitive_features: Any = None,
     group_aware: bool = True,
     output_weight: ArrayLike | None = None,
@@ -115,9 +116,10 @@ def optimize(
     groups : array-like of shape (N,), optional
         Group labels of rows that belong together, such as the rows of one patient: a rule is never judged on rows of a
         group that it was fitted to. Exact duplicates of rows are detected without it.
-    time : array-like of shape (N,), optional
+    time : array-like of shape (N,), or InTime, optional
         When each row was observed, as numbers or dates: neighbours in time belong together, and rules are judged on
-        periods that they were not fitted to.
+        periods that they were not fitted to. How far rows depend on one another is measured on the rows, and said in
+        `Solution.status`; :class:`metricwise.InTime` takes it as a number of rows.
     sensitive_features : array-like of shape (N,) or (N, F), optional
         The sensitive group of every row, by name or number; several columns are combined. `subject_to` may then
         constrain groups: ``"demographic_parity <= 0.05"``, ``"equal_opportunity <= 0.05"``, ``"equalized_odds <=
@@ -498,11 +500,17 @@ def read_problem(
 
     shares = None if prior is None else inputs.read_prior(prior, schema.n_classes, who)
     record_of = {name: aim_of(one) for name, one in recorded.items()}
-    problem = Problem(
-        source.described(schema), aim_of(resolved, main=True), shares, record_of, time is not None, allowed
-    )
+    problem = Problem(source.described(schema), aim_of(resolved, main=True), shares, record_of, allowed)
     _check_observed(problem, who)
-    return problem
+    return problem if time is None else _in_time(problem, time)
+
+
+def _in_time(problem: Problem, time: Any) -> Problem:
+    """Return the problem whose rows belong together by stretches of time."""
+    source = problem.source
+    assert isinstance(source, MemorySource)  # others refuse time
+    judged = InMemory(source, problem.aim, problem.prior, allowed=problem.allowed)
+    return replace(problem, source=in_stretches(source, [judged], inputs.in_time(time).length))
 
 
 def read_abstention(
@@ -711,6 +719,8 @@ def _status(solution: Solution, problem: Problem, choice: Choice | None) -> str:
         words.append(f"Outputs without labels or with only one class keep plain argmax: {shown}.")
     if solution.value < solution.baseline - 1e-12 and not solution.constraints:  # not by rounding alone
         words.append("Plain argmax does better on these rows: try recalibrate=True.")
+    if problem.dependence is not None and problem.labelled:
+        words.append(problem.dependence.words())
     source = problem.source
     if isinstance(source, MemorySource) and source.n_rows >= _SUSPICIOUS_ROWS and source.rows.all_right():
         words.append(

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .inputs import Schema
+from .inputs import Dependence, Schema
 from .losses import Loss
 from .metrics.abstention import Abstention
 from .metrics.aim import Aim
@@ -90,8 +90,6 @@ class Problem:
         Class priors of the rows that the rule is for.
     record : mapping of str to Aim
         What is recorded beside it.
-    ordered : bool, default=False
-        Whether rows that belong together are runs of neighbours in time, which their codes ascend with.
     allowed : Abstention, optional
         What an abstention counts for, where the rule may abstain; the aims know already.
     constraints : tuple of Constraint
@@ -102,7 +100,6 @@ class Problem:
     aim: Aim
     prior: FloatArray | None = None
     record: Mapping[str, Aim] = field(default_factory=dict)
-    ordered: bool = False
     allowed: Abstention | None = None
     constraints: tuple[Constraint, ...] = ()
 
@@ -121,10 +118,15 @@ class Problem:
         """Whether rows have labels."""
         return self.source.labelled
 
+    @property
+    def dependence(self) -> Dependence | None:
+        """How far rows depend on one another if they are in time, where clusters are stretches of it; else None."""
+        return self.source.rows.dependence if isinstance(self.source, MemorySource) else None
+
     def sample(self, n_rows: int, seed: int) -> InMemory:
         """Return the problem of about so many rows in memory, stratified by class and weighted back."""
         source = MemorySource(self.source.sample(n_rows, seed), self.schema, self.source.passes)
-        return InMemory(source, self.aim, self.prior, self.record, self.ordered, self.allowed)
+        return InMemory(source, self.aim, self.prior, self.record, self.allowed)
 
     def of_outputs(self, outputs: NDArray[np.intp]) -> Problem:
         """Return the problem of some of the outputs, which are averaged by macro; nothing is recorded for it."""
@@ -279,7 +281,7 @@ class InMemory(Problem):
         """Return the problem of some of the outputs, which are averaged by macro; nothing is recorded for it."""
         some = super().of_outputs(outputs)
         assert isinstance(some.source, MemorySource)
-        return InMemory(some.source, some.aim, some.prior, ordered=self.ordered, allowed=self.allowed)
+        return InMemory(some.source, some.aim, some.prior, allowed=self.allowed)
 
     def compact(self) -> InMemory:
         """Return the problem with the probabilities of all outputs in one array, where they have one shape."""

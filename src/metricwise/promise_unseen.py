@@ -70,15 +70,23 @@ class Unseen:
         error = Spread.of(self.problem).error(self._influence[1])
         return Candidate(str(recipe), self.value, self.value - plain, error)
 
+    def _share(self, spread: Spread, n_independent: float) -> float:
+        """The share of these rows in all that they are a sample of, as many of which are independent."""
+        frequency = self.problem.source.rows.frequency
+        if spread.cluster is None or frequency is None:
+            return min(spread.n_independent / n_independent, 1.0)
+        return min(self.problem.n_rows / float(frequency.sum()), 1.0)
+
     def worth(self, solution: Solution, n_independent: float) -> tuple[Gain, Estimate]:
         """Return what a rule fitted to so many independent rows adds to argmax on new ones, and what it is worth."""
         spread, (own, more) = Spread.of(self.problem), self._influence
         low, high = self.problem.aim.metric.range
         # What judges are a sample of more rows, they vary more than those do.
-        wide = spread.quantile * float(np.sqrt(min(spread.n_independent / n_independent, 1.0)))
+        share = self._share(spread, n_independent)
         value = solution.value - self.flattery
-        gain = within(value - solution.baseline, wide * spread.error(more), low - high, high - low)
-        return Gain(*gain), Estimate(*within(value, wide * spread.error(own), low, high))
+        half = spread.quantile * spread.error(more, share)
+        gain = within(value - solution.baseline, half, low - high, high - low)
+        return Gain(*gain), Estimate(*spread.limits(value, spread.error(own, share), low, high))
 
 
 class Refits:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from . import kernels
 from .sampling import number_copies
 
-__all__ = ["GLANCE", "Probabilities", "Rows"]
+__all__ = ["GLANCE", "Dependence", "Probabilities", "Rows"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -27,6 +27,8 @@ KeyArray = NDArray[np.uint64]
 _CHUNK = 1 << 20  # entries
 _COPIED = 1 << 22  # entries, of which a recalibrated copy is kept: 32 MB
 GLANCE = 1 << 10  # rows that say whether many are alike
+# Below these, 95 % intervals of autoregressive series covered less than 92 %.
+_FEWEST_STRETCHES, _FEWEST_EFFECTIVE_ROWS = 6, 30
 _DIFFERENT = 10.0  # rows of other labels that chance must have made, before equal ones are taken for copies
 
 
@@ -178,6 +180,48 @@ class Probabilities:
         return linked.recalibrated() if self.n_rows * self.n_outputs * self.width <= _COPIED else linked
 
 
+@dataclass(frozen=True)
+class Dependence:
+    """How far rows in time depend on one another.
+
+    Parameters
+    ----------
+    length : int
+        Rows of a stretch of time; stretches are taken to be independent of one another.
+    n_stretches : int
+    inflation : float
+        How much more sums of labels vary between stretches than those of independent rows would.
+    n_rows : int
+    given : bool
+        Whether the user gave the length.
+    """
+
+    length: int
+    n_stretches: int
+    inflation: float
+    n_rows: int
+    given: bool
+
+    @property
+    def trusted(self) -> bool:
+        """Whether there is enough of time to say how far values vary."""
+        return self.n_stretches >= _FEWEST_STRETCHES and self.n_rows / self.inflation >= _FEWEST_EFFECTIVE_ROWS
+
+    def words(self) -> str:
+        """Say what intervals rest on, and whether they can be trusted."""
+        source = "as given" if self.given else "measured on these rows"
+        words = (
+            f"Rows are taken to depend on one another over at most {self.length} rows ({source}): intervals rest on "
+            f"{self.n_stretches} stretches of time."
+        )
+        if self.trusted:
+            return words
+        return (
+            f"{words} The rows are worth about {max(self.n_rows / self.inflation, 1):.0f} independent ones, too few to "
+            "say how far values vary: no interval can be trusted. Provide rows of a longer time."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows in memory, with all that is known about each.
@@ -199,6 +243,8 @@ class Rows:
         Code of the rows that belong together: a resample keeps all or none of them. None: every row is independent.
     repeats : ndarray of shape (N,), optional
         Number of independent rows that a row represents, if weights are frequencies; included in `frequency`.
+    dependence : Dependence, optional
+        How far rows depend on one another, if clusters are stretches of time, which their codes ascend with.
     cost : ndarray of shape (N, K) or (N, K, D), optional
         Cost of each decision about a row.
     start : int, default=0
@@ -228,6 +274,7 @@ class Rows:
     cluster: IntArray | None = None
     repeats: FloatArray | None = None
     start: int = 0
+    dependence: Dependence | None = None
 
     @property
     def n_rows(self) -> int:
@@ -253,6 +300,7 @@ class Rows:
             taken(self.cluster),
             taken(self.repeats),
             start,
+            self.dependence,
         )
 
     def tiled(self, kept: NDArray[np.bool_], link: kernels.LinkArrays | None = None) -> Rows:

@@ -392,14 +392,13 @@ def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gai
         share = _BELIEF * min(1.0, (_AGREE * error / apart) ** 2) if apart > 0 else _BELIEF
         estimate, error = estimate + share * (believed - estimate), (1 - share) * error
     if estimate <= least:
-        return None, Estimate(*within(base, spread.quantile * errors.second, low, high))
+        return None, Estimate(*spread.limits(base, errors.second, low, high))
     shift = one_more_right(problem, decisions) - one_more_right(problem, plain) - (value - base)
     luck = min(_MOST_LUCK * estimate, _luck(estimate - least, error))
     widen = _WIDEN if problem.aim.metric.smooth else _WIDEN_KINK
     half = spread.quantile * (widen * float(np.hypot(errors.difference, shift)))
-    own = spread.quantile * (_WIDEN_VALUE * errors.first)
     gain = within(estimate - luck, half, low - high, high - low)
-    return Gain(*gain), Estimate(*within(value - unseen - luck, own, low, high))
+    return Gain(*gain), Estimate(*spread.limits(value - unseen - luck, _WIDEN_VALUE * errors.first, low, high))
 
 
 def _believed(problem: InMemory, table: _Table, decisions: NDArray[Any], bag: Bag) -> float | None:

@@ -27,6 +27,7 @@ __all__ = [
     "influence",
     "moves",
     "one_more_right",
+    "student",
     "threshold_range",
     "values_of_counts",
     "values_of_samples",
@@ -69,13 +70,18 @@ class Spread:
         numbers = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1).astype(np.intp)
         return cls(numbers, None, int(numbers.max()) + 1)
 
-    def error(self, rows: FloatArray) -> float:
-        """Return the standard error of a sum of what rows (N,), which sum to 0, add to it."""
-        if self.cluster is not None:
-            together = np.bincount(self.cluster, rows)
-            return float(np.sqrt(np.sum(together**2) * self.n_clusters / max(self.n_clusters - 1, 1)))
+    def error(self, rows: FloatArray, share: float = 1.0) -> float:
+        """Return the standard error of a sum of what rows (N,), which sum to 0, add to it.
+
+        Where they are a share of all rows, that of the sum over all: rows vary less the more there are of them, but not
+        what those that belong together have in common.
+        """
         squares = rows**2 if self.repeats is None else rows**2 / np.where(self.repeats > 0, self.repeats, 1.0)
-        return float(np.sqrt(np.sum(squares)))
+        alone = float(np.sum(squares))
+        if self.cluster is None:
+            return float(np.sqrt(share * alone))
+        together = float(np.sum(np.bincount(self.cluster, rows) ** 2)) * self.n_clusters / max(self.n_clusters - 1, 1)
+        return float(np.sqrt(share * together + (1 - share) * max(together - alone, 0.0)))
 
     def variances(self, rows: IntArray, values: FloatArray) -> FloatArray:
         """Return what each of some rows, given by position, adds to the variance of a sum of values of theirs.
@@ -108,8 +114,33 @@ class Spread:
     @property
     def quantile(self) -> float:
         """The 97.5 % quantile of Student's distribution, by the first terms of its expansion around the normal one."""
-        z, free = 1.959963984540054, max(self.n_independent - 1, 1)
-        return z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+        return student(1.959963984540054, self.n_independent - 1)
+
+    def limits(self, value: float, error: float, least: float, most: float) -> tuple[float, float, float]:
+        """Return a value with a standard error and the ends of its 95 % interval, within a range.
+
+        Rows that belong together are often few clusters, and then the error varies with the value: towards the ends of
+        the range it is less. Wilson's interval allows for that, with as many independent rows as have that error.
+        """
+        half, width = self.quantile * error, most - least
+        if self.cluster is None or half <= 0 or not np.isfinite(width) or not least < value < most:
+            return within(value, half, least, most)
+        share = (value - least) / width
+        ratio = (half / width) ** 2 / (share * (1 - share))  # squared quantile over the number of rows
+        middle = (share + ratio / 2) / (1 + ratio)
+        wide = np.sqrt(ratio * share * (1 - share) + ratio**2 / 4) / (1 + ratio)
+        return value, least + width * float(middle - wide), least + width * float(middle + wide)
+
+
+def student(z: float, free: float) -> float:
+    """Return the quantile of Student's distribution at which the normal one has z, by its expansion around that."""
+    free = max(free, 1.0)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return z + sum(term / free**power for power, term in enumerate(terms, start=1))
 
 
 def count_independent(problem: Problem) -> float:

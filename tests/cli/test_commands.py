@@ -165,6 +165,7 @@ def test_options_reach_the_library(tmp_path):
         ),
         (["--groups", "person"], {"groups": frame["person"]}),
         (["--time", "day"], {"time": pd.to_datetime(frame["day"])}),
+        (["--time", "day", "--dependence", "20"], {"time": mw.InTime(pd.to_datetime(frame["day"]), 20)}),
         (["--record", "recall", "--seed", "3"], {"record": ["recall"], "random_state": 3}),
         (["--subject-to", "recall >= 0.6"], {"subject_to": "recall >= 0.6"}),
         (

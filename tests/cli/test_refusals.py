@@ -55,6 +55,8 @@ WRONG = {
     "fit binary.csv --metric f1 --metric recall --target fraud --proba score -o new.json": "use --record METRIC",
     "fit binary.csv " + FIT + " --weight nothing": "there is no column 'nothing'",
     "fit binary.csv " + FIT + " --weight-kind frequency": "--weight-kind needs --weight",
+    "fit binary.csv " + FIT + " --dependence 20": "--dependence needs --time",
+    "fit binary.csv " + FIT + " --time id --dependence 9999": "--dependence must be at most half of the number of rows",
     "fit binary.csv " + FIT + " --time id --groups id": "groups and time cannot both be given",
     "fit binary.csv " + FIT + " --confidence 2": r"--confidence must be a number in \[0.5, 1\)",
     "fit binary.csv " + FIT + " --confidence often": "--confidence must be a number from 0.5 up to 1",

@@ -58,6 +58,7 @@ def read_large(
         With names of columns in the place of what they hold.
     """
     note(f"{path} is larger than {MEMORY_LIMIT >> 20} MB and is read in batches.")
+    labels.check_dependence()
     names = labels.target or []
     if not names:
         raise ValueError(f"{path}: name the column of labels: --target COLUMN.")

@@ -118,6 +118,20 @@ class LabelOptions:
             "--time", metavar="COLUMN", help="The column with the time at which rows were observed: numbers or dates."
         ),
     ] = None
+    dependence: Annotated[
+        int | None,
+        typer.Option(
+            "--dependence",
+            metavar="ROWS",
+            min=1,
+            help="Over how many rows neighbours in --time depend on one another at most. Default: as measured.",
+        ),
+    ] = None
+
+    def check_dependence(self) -> None:
+        """Refuse a length of dependence of rows that have no order."""
+        if self.dependence is not None and self.time is None:
+            raise ValueError("--dependence needs --time, which is not given; leave it out.")
 
     @property
     def known(self) -> list[str]:

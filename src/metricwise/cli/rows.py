@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import ProbabilityColumns, few, match_label, probability_columns, python_labels, shown
+from ..inputs import InTime, ProbabilityColumns, few, match_label, probability_columns, python_labels, shown
 from ..inputs.columns import all_classes, check_singles, tables_of_columns
 from ..table_files import Arrays, Columns, open_table
 from .exits import note
@@ -174,6 +174,7 @@ def labels_of(targets: Sequence[Target], several: bool) -> Any:
 def row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]:
     """Return what is known of rows besides labels, by the names of the library."""
     options: dict[str, Any] = {}
+    labels.check_dependence()
     if labels.weight is not None:
         name = labels.weight
         column = _column(table, name, lambda columns: columns.numbers([name]).column(0))
@@ -185,7 +186,13 @@ def row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]
         options["groups"] = _column(table, group, lambda columns: columns.values([group]).column(0))
     if labels.time is not None:
         time = labels.time
-        options["time"] = np.asarray(_column(table, time, lambda columns: columns.moments(time)))
+        moments = np.asarray(_column(table, time, lambda columns: columns.moments(time)))
+        if labels.dependence is not None and labels.dependence > len(moments) // 2:
+            raise ValueError(
+                f"--dependence must be at most half of the number of rows, {len(moments) // 2}, got "
+                f"{labels.dependence}."
+            )
+        options["time"] = InTime(moments, labels.dependence)
     return options
 
 

@@ -22,6 +22,7 @@ from ..inputs import (
     Groups,
     Schema,
     SensitiveFeatures,
+    in_time,
     read_groups,
     read_sample_weight,
     read_sensitive_features,
@@ -303,9 +304,10 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             Labels of a 2-D y may be missing: NaN, None or NA.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights for the metric, and for the estimator if it takes them.
-        time : array-like of shape (n_samples,), optional
+        time : array-like of shape (n_samples,), or InTime, optional
             When each row was observed, as numbers or dates: the rule is judged on periods that it was not fitted to.
-            With metadata routing enabled, it is also passed to the estimator if that requests it.
+            :class:`metricwise.InTime` says besides how far rows depend on one another, which is measured otherwise.
+            With metadata routing enabled, the times are also passed to the estimator if that requests them.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
             The sensitive group of every row, for constraints about groups. With metadata routing enabled, it is also
             passed to the estimator if that requests it.
@@ -334,7 +336,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         groups = None
         if sensitive_features is not None:
             groups = read_sensitive_features(sensitive_features, count_rows(X), who)
-        routed = self._route(sample_weight, {"time": time, "sensitive_features": sensitive_features}, params)
+        moments = None if time is None else in_time(time).time
+        routed = self._route(sample_weight, {"time": moments, "sensitive_features": sensitive_features}, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
             target = replace(target, scales=scales_of(y, target.classes))
@@ -349,7 +352,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             average=self.average,
             sample_weight=None if sample_weight is None else sample_weight[pool.rows],
             weight_kind=self.weight_kind,
-            **{name: values[pool.rows] for name, values in together.items()},
+            **{name: values.take(pool.rows) for name, values in together.items()},
             sensitive_features=None if groups is None else take_rows(sensitive_features, pool.rows),
             group_aware=self.group_aware,
             output_weight=self.output_weight,
@@ -472,7 +475,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         if time is None:
             return {}
         read_time(time, n_rows, who)
-        return {"time": np.asarray(time)}
+        given = in_time(time)
+        return {"time": replace(given, time=np.asarray(given.time))}
 
     @property
     def _applies_only(self) -> bool:

@@ -5,7 +5,7 @@ and integer codes. Must not know metrics, rules or solvers, nor import pandas, p
 objects are recognised by what they can do.
 """
 
-from ..rows import Probabilities
+from ..rows import Dependence, Probabilities
 from .abstention import check_abstain_label, read_abstain_label, split_abstained
 from .categories import Scales, scales_of
 from .classes import classes_from_columns, name_classes
@@ -23,20 +23,22 @@ from .sensitive import Groups, SensitiveFeatures, read_sensitive_features
 from .single_row import check_rows
 from .tables import check_one_column, is_two_dimensional
 from .tensors import host_array, is_tensor, shared_array
+from .time_order import InTime, in_time, read_time, stretches
 from .weights import (
     check_sum,
     read_groups,
     read_output_weight,
     read_prior,
     read_sample_weight,
-    read_time,
     read_weight_kind,
     refuse_both,
 )
 
 __all__ = [
     "Data",
+    "Dependence",
     "Groups",
+    "InTime",
     "Labels",
     "Piece",
     "PieceReader",
@@ -55,6 +57,7 @@ __all__ = [
     "distinct_values",
     "few",
     "host_array",
+    "in_time",
     "is_frame",
     "is_lazy",
     "is_list_of_outputs",
@@ -90,6 +93,7 @@ __all__ = [
     "shared_array",
     "shown",
     "split_abstained",
+    "stretches",
     "table_of",
     "warn_of_order",
 ]

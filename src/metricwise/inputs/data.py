@@ -18,7 +18,8 @@ from .messages import shown
 from .probabilities import read_proba
 from .schema import Schema
 from .tables import check_one_column, is_two_dimensional, read_table, table_columns
-from .weights import count_by_weight, read_groups, read_sample_weight, read_time, read_weight_kind, refuse_both
+from .time_order import read_time
+from .weights import count_by_weight, read_groups, read_sample_weight, read_weight_kind, refuse_both
 
 __all__ = ["Data", "output_names", "read_data"]
 

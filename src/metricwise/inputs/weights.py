@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from datetime import UTC
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,13 +16,13 @@ from .messages import shown
 __all__ = [
     "check_sum",
     "count_by_weight",
+    "read_column",
     "read_groups",
     "read_output_weight",
     "read_piece_groups",
     "read_piece_weight",
     "read_prior",
     "read_sample_weight",
-    "read_time",
     "read_weight_kind",
     "refuse_both",
 ]
@@ -164,7 +162,7 @@ def read_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
     groups : array-like of shape (N,)
         Rows of one value, of any kind, belong together.
     """
-    values = _column(groups, n_rows, who, "groups")
+    values = read_column(groups, n_rows, who, "groups")
     if values.dtype.kind == "O":
         numbers: dict[Any, int] = {}
         codes = np.array([numbers.setdefault(_named(value, who), len(numbers)) for value in values], dtype=np.intp)
@@ -181,7 +179,7 @@ def read_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
 
 def read_piece_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
     """Read which of some rows belong together, as codes (N,) that are the same in every piece: hashes of the names."""
-    values = _column(groups, n_rows, who, "groups")
+    values = read_column(groups, n_rows, who, "groups")
     names, place = (values, np.arange(n_rows)) if values.dtype.kind == "O" else np.unique(values, return_inverse=True)
     codes = {name: _hash(_named(name, who)) for name in names.tolist()}
     return np.array([codes[name] for name in names.tolist()], dtype=np.intp)[place.reshape(-1)]
@@ -201,38 +199,6 @@ def _named(value: Any, who: str) -> Any:
     return value
 
 
-def read_time(time: Any, n_rows: int, who: str = "optimize") -> IntArray:
-    """Read the order of rows in time, as codes of shape (N,) of runs of neighbours, ascending with time.
-
-    A run has about the cube root of N rows, which is how far rows are taken to depend on one another; rows of one time
-    are in one run.
-
-    Parameters
-    ----------
-    time : array-like of shape (N,)
-        Numbers or dates.
-    """
-    values = _column(time, n_rows, who, "time")
-    if values.dtype.kind == "O":
-        values = _moments(values.tolist(), who)
-    if values.dtype.kind not in "iufmM":
-        raise ValueError(
-            f"{who}: time must hold numbers or dates, got {shown(values[0])}; convert text to dates with "
-            "pandas.to_datetime."
-        )
-    moments, place = np.unique(values, return_inverse=True)
-    if len(moments) < 2:
-        raise ValueError(
-            f"{who}: time must hold at least two different times, got one; leave time out if rows have no order in "
-            "time."
-        )
-    before = np.cumsum(np.bincount(place.reshape(-1))) - 1
-    length = max(1, round(n_rows ** (1 / 3)))
-    runs = np.unique(before // length, return_inverse=True)[1].reshape(-1)
-    codes = runs[place.reshape(-1)].astype(np.intp)
-    return codes if codes.max() else place.reshape(-1).astype(np.intp)
-
-
 def refuse_both(groups: Any, time: Any, who: str = "optimize") -> None:
     """Refuse groups and time together."""
     if groups is not None and time is not None:
@@ -242,24 +208,7 @@ def refuse_both(groups: Any, time: Any, who: str = "optimize") -> None:
         )
 
 
-def _moments(values: list[Any], who: str) -> NDArray[Any]:
-    """Return numbers, or dates without a zone, of Python's objects; text as it is."""
-    if all(isinstance(value, Real) for value in values):
-        return np.array(values, dtype=np.float64)
-    if any(isinstance(value, str) for value in values):
-        return np.array(values, dtype=str)
-    zoned = [getattr(value, "tzinfo", None) is not None for value in values]
-    if any(zoned):
-        if not all(zoned):
-            raise ValueError(f"{who}: time must hold dates that all have a time zone, or that all have none, got both.")
-        values = [value.astimezone(UTC).replace(tzinfo=None) for value in values]
-    try:
-        return np.array(values, dtype="datetime64[us]")
-    except (TypeError, ValueError):
-        raise ValueError(f"{who}: time must hold numbers or dates, got {shown(values[0])}.") from None
-
-
-def _column(values: Any, n_rows: int, who: str, parameter: str) -> NDArray[Any]:
+def read_column(values: Any, n_rows: int, who: str, parameter: str) -> NDArray[Any]:
     """Return one value per row, none of them missing."""
     try:
         array = np.asarray(values)

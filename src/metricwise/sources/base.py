@@ -324,7 +324,7 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
         return None if arrays[0] is None else np.concatenate(arrays, axis=axis)
 
     others = [joined(name) for name in ("mass", "frequency", "group", "cost", "cluster", "repeats")]
-    return Rows(proba, joined("codes"), joined("weight", -1), *others)
+    return replace(Rows(proba, joined("codes"), joined("weight", -1), *others), dependence=first.dependence)
 
 
 def _codes(rows: Rows) -> NDArray[Any]:
