@@ -83,7 +83,7 @@ def dependence_length(series: Sequence[FloatArray], n_rows: int) -> int:
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(size=10_000)
     >>> dependence_length([noise], 10_000)
-    500
+    417
     >>> slow = np.convolve(noise, 0.99 ** np.arange(1000))[:10_000]
     >>> 1_000 < dependence_length([slow], 10_000) <= 2_000
     True

@@ -250,7 +250,8 @@ def evaluate(
     within groups; that of the difference, from its influence on both values. If all rows of a class are decided alike,
     they do not show how often other decisions would occur, so one additional row of the class with another decision is
     allowed for. For metrics that are not smooth (`min_recall`) or too steep for a linear approximation, 200 bootstrap
-    resamples are used. Intervals are clipped to the range of the metric.
+    resamples are used. Intervals are clipped to the range of the metric. With `groups` or `time`, quantiles are those
+    of Student's distribution for the number of groups or of stretches of time.
 
     Examples
     --------

@@ -72,10 +72,11 @@ class Unseen:
 
     def _share(self, spread: Spread, n_independent: float) -> float:
         """The share of these rows in all that they are a sample of, as many of which are independent."""
-        frequency = self.problem.source.rows.frequency
-        if spread.cluster is None or frequency is None:
+        rows = self.problem.source.rows
+        if spread.cluster is None or rows.frequency is None:
             return min(spread.n_independent / n_independent, 1.0)
-        return min(self.problem.n_rows / float(frequency.sum()), 1.0)
+        drawn = rows.n_rows if rows.repeats is None else float(rows.repeats.sum())
+        return min(drawn / float(rows.frequency.sum()), 1.0)
 
     def worth(self, solution: Solution, n_independent: float) -> tuple[Gain, Estimate]:
         """Return what a rule fitted to so many independent rows adds to argmax on new ones, and what it is worth."""

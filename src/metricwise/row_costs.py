@@ -24,7 +24,7 @@ from .rules import CostRule
 from .selection import judging_rows
 from .solvers import Estimate, Gain, Outcome, Solution
 from .sources import MemorySource
-from .uncertainty import Spread
+from .uncertainty import Spread, heaviest_share, mean_interval
 
 __all__ = ["CostSolution", "fit_row_costs", "refuse_beside_costs", "with_costs"]
 
@@ -32,6 +32,8 @@ FloatArray = NDArray[np.float64]
 
 _WHO = "optimize"
 _ROUNDS = 2  # of resamples
+_MOST_CARRIED = 0.5  # by ten rows, of the variance: beyond it is said
+_MANY_ROWS = 100  # of which ten are few
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,14 +150,14 @@ def fit_row_costs(
     value, baseline = (-_mean(*_paid(linked, source.rows, codes)) for codes in (decided, plain))
     oracle = problem.oracle("labels" if problem.labelled else "expected", linked.link)
     facts = {"metric": "cost", "rows": problem.n_rows, "metricwise": __version__, "value": value}
-    gain, new = _judge(problem, rule, recalibrate, seed, stage) if judged else (None, None)
+    gain, new, heaviest = _judge(problem, rule, recalibrate, seed, stage) if judged else (None, None, 0.0)
     return CostSolution(
         rule=replace(linked, facts=facts),
         value=value,
         baseline=baseline,
         confusion=oracle.confusion_of(decided)[:, : problem.schema.width],
         optimized_value=value,
-        status=_words(gain),
+        status=_words(problem, gain, heaviest),
         n_passes=problem.passes_since(read_before),
         outcome=Outcome.OPTIMAL,
         counted="labels" if problem.labelled else "expected",
@@ -166,17 +168,24 @@ def fit_row_costs(
     )
 
 
-def _words(gain: Gain | None) -> str:
-    words = "Every row gets the decision with the least expected cost, by its own costs."
+def _words(problem: Problem, gain: Gain | None, heaviest: float) -> str:
+    words = ["Every row gets the decision with the least expected cost, by its own costs."]
     if gain is None:
-        return words
-    said = f"{words} On rows that resamples left out, it saves {gain.estimate:.3g} per row compared with argmax"
-    said += f" (95 % interval {gain.low:.3g} to {gain.high:.3g})."
-    return (
-        said
-        if gain.estimate > 0
-        else f"{said} Argmax did no worse on these rows: check the costs and the probabilities."
+        return words[0]
+    words.append(
+        f"On rows that resamples left out, it saves {gain.estimate:.3g} per row compared with argmax (95 % interval "
+        f"{gain.low:.3g} to {gain.high:.3g})."
     )
+    if gain.estimate <= 0:
+        words.append("Argmax did no worse on these rows: check the costs and the probabilities.")
+    if heaviest > _MOST_CARRIED:
+        words.append(
+            f"Ten rows carry {heaviest:.0%} of the variance of what is saved: the estimate rests on them, and amounts "
+            "larger than these rows have are not in it."
+        )
+    if problem.dependence is not None:
+        words.append(problem.dependence.words())
+    return " ".join(words)
 
 
 def _argmax(problem: Problem, proba: Probabilities) -> NDArray[np.intp]:
@@ -191,11 +200,17 @@ def _paid(rule: CostRule, rows: Any, decided: NDArray[Any]) -> tuple[FloatArray,
         return rule.paid(rows.cost, true, decided[:, 0]), np.where(true >= 0, weight, 0.0)
     out = np.empty(rows.n_rows)
     for part in rows.proba.chunks():
-        eta = distributions(rows.proba.take(part).output(0)[:, 0])
-        table = table_of(rows.cost[part], rule.abstain_cost)
-        own = np.take_along_axis(table, decided[part][:, :, None], axis=2)[:, :, 0]
-        out[part] = np.sum(eta * own, axis=1)
+        some = rows.take(part)
+        out[part] = np.sum(
+            distributions(some.proba.output(0)[:, 0]) * _paid_by_class(rule, some, decided[part]), axis=1
+        )
     return out, weight
+
+
+def _paid_by_class(rule: CostRule, rows: Any, decided: NDArray[Any]) -> FloatArray:
+    """What decisions (N, 1) would cost if rows were of each class, (N, K)."""
+    table = table_of(rows.cost, rule.abstain_cost)
+    return np.asarray(np.take_along_axis(table, decided[:, :, None], axis=2)[:, :, 0])
 
 
 def _mean(values: FloatArray, weight: FloatArray) -> float:
@@ -204,36 +219,41 @@ def _mean(values: FloatArray, weight: FloatArray) -> float:
 
 def _judge(
     problem: Problem, rule: CostRule, recalibrate: bool, seed: int, stage: Callable[[str], None]
-) -> tuple[Gain, Estimate]:
-    """What the rule saves beside argmax, and what it costs, on rows that its link has not seen."""
+) -> tuple[Gain, Estimate, float]:
+    """What the rule saves beside argmax, what it costs, on rows that its link has not seen, and what ten rows carry."""
     stage("judging rows that were left out")
     judges, _ = judging_rows(problem)
-    judges, decided = _left_out(judges, rule, recalibrate, seed)
-    rows = judges.source.rows
-    (own, weight), (plain, _) = (_paid(rule, rows, codes) for codes in (decided, _argmax(judges, rows.proba)))
-    spread, share = Spread.of(judges), weight / weight.sum()
+    judges, decided, eta = _left_out(judges, rule, recalibrate, seed)
+    rows, spread = judges.source.rows, Spread.of(judges)
+    plain = _argmax(judges, rows.proba)
+    (own, weight), (other, _) = (_paid(rule, rows, codes) for codes in (decided, plain))
+    by_class, other_by_class = (_paid_by_class(rule, rows, codes) for codes in (decided, plain))
+    gain = mean_interval(other - own, weight, spread, other_by_class - by_class, eta)
+    value = mean_interval(-own, weight, spread, -by_class, eta)
+    several = rows.repeats is None and rows.n_rows >= _MANY_ROWS
+    heaviest = heaviest_share(other - own, weight) if several else 0.0
+    return Gain(*gain), Estimate(*value), heaviest
 
-    def estimated(values: FloatArray) -> tuple[float, float, float]:
-        mean = float(values @ share)
-        half = spread.quantile * spread.error((values - mean) * share)
-        return mean, mean - half, mean + half
 
-    return Gain(*estimated(plain - own)), Estimate(*estimated(-own))
-
-
-def _left_out(judges: InMemory, rule: CostRule, recalibrate: bool, seed: int) -> tuple[InMemory, NDArray[np.intp]]:
-    """The rows as resamples part them, and decisions on each behind the mean link of the resamples that left it out."""
+def _left_out(
+    judges: InMemory, rule: CostRule, recalibrate: bool, seed: int
+) -> tuple[InMemory, NDArray[np.intp], FloatArray]:
+    """The rows as resamples part them, decisions on each behind the mean link of the resamples that left it out, and
+    probabilities (N, K) behind that link.
+    """
     rows = judges.source.rows
     assert rows.cost is not None
     if not recalibrate:
-        return judges, rule.decide(rows.proba, rows.cost)
+        return judges, rule.decide(rows.proba, rows.cost), distributions(rows.proba.output(0)[:, 0])
     resamples = draw(judges, np.random.default_rng(seed), _ROUNDS)
     judges = resamples.problem
     rows = judges.source.rows
     assert rows.cost is not None
     bag = Bag(resamples.n_resamples, (), (), links_of(judges, resamples, True))
-    out = np.empty((rows.n_rows, 1), dtype=np.intp)
+    out, eta = np.empty((rows.n_rows, 1), dtype=np.intp), np.empty((rows.n_rows, judges.schema.width))
     for own, which in zip(resamples.rows, resamples.left_out.T, strict=True):
-        linked = replace(rule, link=bag.mean_link(which))
-        out[own] = linked.decide(rows.proba.take(own), rows.cost[own])
-    return judges, out
+        link, proba = bag.mean_link(which), rows.proba.take(own)
+        assert link is not None
+        out[own] = replace(rule, link=link).decide(proba, rows.cost[own])
+        eta[own] = distributions(link.view(proba).recalibrated().output(0)[:, 0])
+    return judges, out, eta

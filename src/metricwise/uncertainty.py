@@ -24,7 +24,9 @@ __all__ = [
     "Spread",
     "bootstrap_errors",
     "count_independent",
+    "heaviest_share",
     "influence",
+    "mean_interval",
     "moves",
     "one_more_right",
     "student",
@@ -328,6 +330,59 @@ class Errors(NamedTuple):
 def within(value: float, half: float, least: float, most: float) -> tuple[float, float, float]:
     """Return a value and the ends of its interval, which end where the range of what is estimated does."""
     return value, max(value - half, min(value, least)), min(value + half, max(value, most))
+
+
+def mean_interval(
+    values: FloatArray, weight: FloatArray, spread: Spread, by_class: FloatArray, eta: FloatArray
+) -> tuple[float, float, float]:
+    """Return the mean over rows of values that may have a long tail, such as costs, and the ends of its 95 % interval.
+
+    Where a sample lacks the few large losses, its own variance lacks them too, and intervals are too narrow just where
+    the mean is too small. Rows could have had other labels: the variance over these, by the probabilities, knows
+    amounts that no label has hit. The standard error is that, or half way to that of labels if this is larger.
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        By the labels.
+    weight : ndarray of shape (N,)
+        0 without a label.
+    spread : Spread
+        Of the rows.
+    by_class : ndarray of shape (N, K)
+        What the value would be if a row were of each class.
+    eta : ndarray of shape (N, K)
+        Calibrated probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.uncertainty import Spread, mean_interval
+    >>> amount = np.array([10.0, 10.0, 10.0, 1000.0])  # lost with a probability of 0.1: not in this sample
+    >>> lost = np.array([1, 0, 0, 0])
+    >>> by_class, eta = np.stack([0 * amount, amount], axis=1), np.tile([0.9, 0.1], (4, 1))
+    >>> mean, low, high = mean_interval(lost * amount, np.ones(4), Spread(None, None, 4), by_class, eta)
+    >>> mean, high > 100
+    (2.5, True)
+    """
+    share = weight / weight.sum()
+    mean, expected = float(values @ share), np.sum(eta * by_class, axis=1)
+    by_labels = (values - mean) * share
+    deviation = np.sum(eta * (by_class - expected @ share) ** 2, axis=1)
+    alone = Spread(None, spread.repeats, len(values))
+    error, independent = spread.error(by_labels), alone.error(by_labels)
+    more = error / independent if independent > 0 else 1.0  # because rows belong together
+    modelled = more * alone.error(np.sqrt(deviation) * share)
+    half = spread.quantile * max(modelled, (modelled + error) / 2)
+    return mean, mean - half, mean + half
+
+
+def heaviest_share(values: FloatArray, weight: FloatArray, n_rows: int = 10) -> float:
+    """Return the share of some rows, those furthest from the mean, in the variance of the mean of values (N,)."""
+    share = weight / weight.sum()
+    squares = np.sort(((values - values @ share) * share) ** 2)
+    total = float(squares.sum())
+    return float(squares[-n_rows:].sum()) / total if total > 0 else 0.0
 
 
 def bootstrap_errors(
