@@ -37,6 +37,7 @@ _HOME = {
     "MixtureRule": "rules",
     "CostRule": "rules",
     "GroupedRule": "rules",
+    "Sensitive": "inputs",
     "load_rule": "rules",
     "load_solution": "solvers.solution_file",
     "make_scorer": "estimators",

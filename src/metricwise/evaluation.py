@@ -49,6 +49,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 Rule = WeightedRule | MixtureRule | GroupedRule
 
+_OTHER_GROUPS = "other groups"  # what rows of groups that a rule does not know are called
 _WHO = "evaluate"
 _RESAMPLES = 200
 _LOTS = 1 << 12
@@ -458,7 +459,8 @@ def allowed_for(abstain: Any, rule: Rule, other: Rule | None = None) -> Abstenti
 
 def _read_groups(rules: Iterable[Rule | None], sensitive_features: Any, n_rows: int) -> inputs.SensitiveFeatures | None:
     """Read the groups of rows: those that rules by group know, else those that there are."""
-    known = [rule.known for rule in rules if isinstance(rule, GroupedRule)]
+    grouped = [rule for rule in rules if isinstance(rule, GroupedRule)]
+    known = [rule.known for rule in grouped]
     if not known:
         given = sensitive_features
         return None if given is None else inputs.read_sensitive_features(given, n_rows, _WHO)
@@ -467,7 +469,12 @@ def _read_groups(rules: Iterable[Rule | None], sensitive_features: Any, n_rows: 
             f"{_WHO}: against must be a rule for the same groups as the rule, {shown(list(known[0].names))}, got "
             f"{shown(list(known[-1].names))}."
         )
-    return inputs.SensitiveFeatures(known[0].codes(sensitive_features, n_rows, _WHO), known[0])
+    others = all(rule.other is not None for rule in grouped)
+    codes = known[0].codes(sensitive_features, n_rows, _WHO, others=others)
+    names = known[0].names
+    if (codes == len(names)).any():
+        return inputs.SensitiveFeatures(codes, inputs.Groups((*names, _OTHER_GROUPS)))
+    return inputs.SensitiveFeatures(codes, known[0])
 
 
 def _check_alike(rule: Rule, other: Rule) -> None:
@@ -665,7 +672,7 @@ class Decisions:
             own = cls._plain(rule, proba)
             shares = own.shares if len(own.shares) == 1 else np.tile(own.shares, (n_groups, 1))
             return cls(tuple(np.tile(codes, n_groups) for codes in own.codes), shares, np.tile(own.drawn, n_groups))
-        each = [components(one) for one in rule.rules]
+        each = [components(one) for one in rule.parts[:n_groups]]
         size, n_outputs = max(len(rules) for rules, _ in each), rule.n_outputs
         dtype = kernels.code_type(rule.schema.decision_width)
         codes = np.zeros((size, proba.n_rows, n_groups * n_outputs), dtype=dtype)

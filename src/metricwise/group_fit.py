@@ -48,11 +48,14 @@ class GroupTask:
         Whether the rule may see the group of a row.
     worst : bool
         Whether the worst group's value is what counts.
+    unknown : {"refuse", "abstain", "blind"}
+        What becomes of rows of other groups.
     """
 
     groups: Groups
     aware: bool = True
     worst: bool = False
+    unknown: str = "refuse"
 
     @property
     def n_groups(self) -> int:

@@ -38,7 +38,8 @@ from .promises import check_bounded, check_shown, read_limits
 from .reading import read_source
 from .recorded import record_rule
 from .row_costs import CostSolution, fit_row_costs, refuse_beside_costs, with_costs
-from .rules import CostRule, GroupedRule
+from .rules import CostRule, GroupedRule, MixtureRule, WeightedRule
+from .rules.grouped import abstaining
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
 from .sources import MemorySource
@@ -125,7 +126,8 @@ def optimize(
         constrain groups: ``"demographic_parity <= 0.05"``, ``"equal_opportunity <= 0.05"``, ``"equalized_odds <=
         0.05"``, ``"predictive_parity <= 0.05"``, ``"accuracy gap <= 0.05"``, ``"accuracy >= 0.8 in every group"``,
         ``"recall >= 0.8 in group women"``. `metric` may be the :func:`metricwise.worst_group` value of another metric.
-        `Solution.by_group` has the results of every group.
+        `Solution.by_group` has the results of every group. Pass a :class:`metricwise.Sensitive` to choose what the rule
+        does about rows of groups that are not among these.
     group_aware : bool, default=True
         Whether the rule may use the group of a row. If True, the rule has one loss per group: it is a
         :class:`metricwise.GroupedRule`, whose `predict` takes `sensitive_features`. If False, one rule serves all
@@ -364,11 +366,39 @@ def _solve_within(
     recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]
     if task is not None and task.needed(pledge.constraints):
         found = fit_by_group(problem, task, recipes, solver, pledge, seed=seed, facts=facts, stage=progress.stage)
+        if isinstance(found.rule, GroupedRule) and task.unknown != "refuse":
+            other = _other_rule(problem, task, recipe, solver, pledge, seed, progress)
+            found = replace(found, rule=replace(found.rule, other=other))
         return informed(replace(found, status=_status(found, problem, None)))
     solution = fit_within(problem, recipes, solver, pledge, seed=seed, facts=facts, stage=progress.stage)
     assert not isinstance(solution.rule, GroupedRule)
     solution = replace(solution, status=_status(solution, problem, None), recorded=record_rule(problem, solution.rule))
     return informed(_with_groups(problem, task, solution, pledge.constraints))
+
+
+def _other_rule(
+    problem: Problem,
+    task: GroupTask,
+    recipe: Recipe | list[Recipe] | None,
+    solver: Settings,
+    pledge: Pledge,
+    seed: int,
+    progress: Progress,
+) -> WeightedRule | MixtureRule:
+    """Return the rule of rows of unknown groups: it abstains, or is fitted to all rows without their groups."""
+    if task.unknown == "abstain":
+        return abstaining(problem.schema)
+    rest = tuple(one for one in pledge.constraints if one.group is None)
+    blind = replace(problem, constraints=rest, aim=replace(problem.aim, name=opened(problem.aim.name)[0]))
+    if not rest:
+        rule = _solve(blind, recipe, solver, seed, progress).rule
+    else:
+        recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]
+        rule = fit_within(
+            blind, recipes, solver, replace(pledge, constraints=rest), seed=seed, stage=progress.stage
+        ).rule
+    assert isinstance(rule, (WeightedRule, MixtureRule))
+    return replace(rule, facts={})
 
 
 def _with_groups(
@@ -550,14 +580,16 @@ def _read_groups(
         raise ValueError(
             "optimize: average must be 'micro' for the worst group's value, which pools outputs, got 'macro'."
         )
-    read = inputs.read_sensitive_features(sensitive_features, problem.n_rows, "optimize")
+    sensitive = inputs.Sensitive.of(sensitive_features)
+    sensitive.check(group_aware=bool(group_aware), may_abstain=problem.allowed is not None, who="optimize")
+    read = inputs.read_sensitive_features(sensitive, problem.n_rows, "optimize")
     aim = replace(problem.aim, name=f"worst_group({problem.aim.name})") if worst else problem.aim
 
     def with_group(rows: Any) -> Any:
         return replace(rows, group=read.codes[rows.start : rows.start + rows.n_rows])
 
     problem = replace(problem, source=problem.source.map(with_group), aim=aim)
-    return problem, GroupTask(read.groups, bool(group_aware), worst)
+    return problem, GroupTask(read.groups, bool(group_aware), worst, sensitive.unknown)
 
 
 def _check_single_columns(

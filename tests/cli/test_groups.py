@@ -83,3 +83,53 @@ def test_refusals(rows, fitted):
         assert words in " ".join(asked.err.split())
     assert not (folder / "no.json").exists()
     assert not (folder / "page.html").exists()
+
+
+def test_rows_of_other_groups(rows, fitted):
+    frame, folder = rows
+    new = frame.assign(sex=np.resize(["f", "x", "m", ""], len(frame)))
+    new.to_csv(folder / "new.csv", index=False)
+    words = [*fitted, "--sensitive-features", "sex"]
+    done(*words, "--unknown-group", "blind", "-o", folder / "any.json")
+    rule = mw.load_rule(folder / "any.json")
+    done("apply", folder / "any.json", folder / "new.csv", "-o", folder / "any.csv")
+    groups = new["sex"].replace({"": None})
+    assert pd.read_csv(folder / "any.csv")["y"].tolist() == rule.predict(frame["p_yes"].to_numpy(), groups).tolist()
+    assert "accuracy" in done("evaluate", folder / "any.json", folder / "new.csv").out
+    assert "In any other group" in done("explain", folder / "any.json").out
+    assert "use mw" not in run("apply", folder / "rule.json", folder / "new.csv").err
+    done(*words, "--unknown-group", "abstain", "--abstain", "0.3", "-o", folder / "asking.json")
+    done("apply", folder / "asking.json", folder / "new.csv", "-o", folder / "asking.csv")
+    assert (pd.read_csv(folder / "asking.csv")["y"][1::4] == "abstain").all()
+
+
+def test_numbers_of_groups_beside_others(rows, fitted):
+    frame, folder = rows
+    frame.assign(sex=frame["sex"].map({"f": 1, "m": 2})).to_csv(folder / "numbers.csv", index=False)
+    words = [fitted[0], folder / "numbers.csv", *fitted[2:], "--sensitive-features", "sex", "--unknown-group", "blind"]
+    done(*words, "-o", folder / "numbers.json")
+    new = frame.assign(sex=np.resize(["1", "x", "2"], len(frame)))
+    new.to_csv(folder / "new.csv", index=False)
+    done("apply", folder / "numbers.json", folder / "new.csv", "-o", folder / "numbers_out.csv")
+    groups = new["sex"].map({"1": 1, "2": 2, "x": 3})
+    expected = mw.load_rule(folder / "numbers.json").predict(frame["p_yes"].to_numpy(), groups.to_numpy())
+    assert pd.read_csv(folder / "numbers_out.csv")["y"].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--unknown-group", "blind"], "--unknown-group needs --sensitive-features"),
+        (["--sensitive-features", "sex", "--unknown-group", "guess"], "must be refuse, abstain or blind, got 'guess'"),
+        (["--sensitive-features", "sex", "--group-blind", "--unknown-group", "blind"], "left out with --group-blind"),
+        (
+            ["--sensitive-features", "sex", "--unknown-group", "abstain"],
+            "--unknown-group abstain needs a rule that may",
+        ),
+    ],
+)
+def test_unknown_groups_that_cannot_be(rows, fitted, more, said):
+    result = run(*fitted, *more, "-o", rows[1] / "never.json")
+    assert result.code == 2
+    assert said in result.err
+    assert "abstain=" not in result.err

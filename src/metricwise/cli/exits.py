@@ -61,6 +61,7 @@ _LED_BY = {"y": "the column of labels", "proba": "the probabilities"}
 _VALUE = r"""\.\.\.|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|range\([\d, ]+\)|[+-]?\w+(?:\.\w+)?"""
 _PARAMETER = re.compile(rf"\b(?:({'|'.join(_NAMES)})\b(?:=({_VALUE})?)?|({'|'.join(_WORDS)})=({_VALUE})?)")
 _ORDER = re.compile(r"pass metric=mw\.metrics\..*? (with the labels .*?); classes= .*")  # columns have names here
+_UNKNOWN = re.compile(r"mw\.Sensitive\(values, unknown='(\w+)'\)|\bunknown='(\w+)'")
 _IN_TABLE = re.compile(r"mw\.Table\(path, (\w+=)\.\.\.\)")  # options of a table are options here
 _WHO = re.compile(r"^(?:optimize|evaluate|trade_off|load_rule|to_\w+|[A-Z]\w+(?:\.\w+)?): ")
 
@@ -158,6 +159,7 @@ def in_options(text: str) -> str:
     if text.startswith("metric: "):
         text = f"--{text}"
     text = _IN_TABLE.sub(r"\1", text)
+    text = _UNKNOWN.sub(lambda found: f"--unknown-group {found[1] or found[2]}", text)
     text = _ORDER.sub(r"pass --classes \1.", text)
     text = with_options(text.replace("see metrics.metric_names()", "see metricwise metrics"))
     return _LEADING.sub(lambda found: _LED_BY.get(found[1], f"--{found[1]}"), text)

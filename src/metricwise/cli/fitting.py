@@ -40,6 +40,15 @@ def fit(
         bool,
         typer.Option("--group-blind", help="Use one rule for all groups, which does not see the group of a row."),
     ] = False,
+    unknown_group: Annotated[
+        str | None,
+        typer.Option(
+            "--unknown-group",
+            metavar="KIND",
+            help="What the rule does about rows of groups that are not in this table: refuse, abstain, or blind, to "
+            "decide them by one rule that is fitted without groups. By default, refuse.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Find the best rule for a metric.
@@ -60,6 +69,8 @@ def fit(
     if group_blind and not columns.sensitive_features:
         raise ValueError("--group-blind needs --sensitive-features, which is not given; leave it out.")
     arguments = {**_arguments(aim, rows, columns), "group_aware": not group_blind}
+    if unknown_group is not None:
+        arguments["sensitive_features"] = _with_unknown(arguments.get("sensitive_features"), unknown_group, group_blind)
     _say_positive(arguments["metric"], rows)
     solution = optimize(rows.proba, rows.y, confidence=_confidence(confidence), **arguments)
     solution = replace(solution, rule=solution.rule.with_facts(**rows.facts(solution.rule)))
@@ -93,6 +104,19 @@ def _arguments(aim: AimOptions, rows: Labelled, columns: ColumnOptions, against:
         "zero_division": aim.zero_division,
         **rows.options,
     }
+
+
+def _with_unknown(values: Any, unknown: str, group_blind: bool) -> Any:
+    """Return the sensitive groups with what becomes of rows of others."""
+    from .. import Sensitive
+
+    if values is None:
+        raise ValueError("--unknown-group needs --sensitive-features, which is not given; leave it out.")
+    if group_blind:
+        raise ValueError("--unknown-group must be left out with --group-blind, which decides rows of any group.")
+    if unknown not in ("refuse", "abstain", "blind"):
+        raise ValueError(f"--unknown-group must be refuse, abstain or blind, got {unknown!r}.")
+    return Sensitive(values, unknown)
 
 
 def _class_named(aim: AimOptions) -> str | None:

@@ -63,12 +63,27 @@ def sensitive_for_rule(rule: Any, table: Columns | Arrays, columns: ColumnOption
         raise ValueError(
             f"{table.path}: the rule decides by the group of a row; name its column: --sensitive-features."
         )
-    read = sensitive_of(table, names or rule.features)
+    read = _groups_for_rule(rule, table, names or rule.features)
     if rule.features and names:
         if len(names) != len(rule.features):
             raise ValueError(f"--sensitive-features must be given {len(rule.features)} times, got {len(names)}.")
         read["sensitive_features"] = read["sensitive_features"].rename_columns(list(rule.features))
     return read
+
+
+def _groups_for_rule(rule: Any, table: Columns | Arrays, names: Sequence[str]) -> dict[str, Any]:
+    """Return the groups of rows, those of text by what the rule knows: others, which may stand beside, are missing."""
+    if rule.other is None or isinstance(table, Arrays) or not is_csv(table):
+        return sensitive_of(table, names)
+    import pyarrow as pa
+
+    columns = {}
+    for at, name in enumerate(names):
+        labels = list(dict.fromkeys(own[at] if isinstance(own, tuple) else own for own in rule.groups))
+        texts = table.values([name]).column(0).to_pylist()
+        found = {text: match_label(text, labels) for text in set(texts) if text is not None}
+        columns[name] = pa.array([found[text] if text in found and found[text] in labels else None for text in texts])
+    return {"sensitive_features": pa.table(columns)}
 
 
 def target_names(rule: Any) -> list[str]:

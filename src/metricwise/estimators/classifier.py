@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..inputs import (
     Groups,
     Schema,
+    Sensitive,
     SensitiveFeatures,
     in_time,
     read_groups,
@@ -309,8 +310,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             :class:`metricwise.InTime` says besides how far rows depend on one another, which is measured otherwise.
             With metadata routing enabled, the times are also passed to the estimator if that requests them.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
-            The sensitive group of every row, for constraints about groups. With metadata routing enabled, it is also
-            passed to the estimator if that requests it.
+            The sensitive group of every row, for constraints about groups, or a :class:`metricwise.Sensitive`. With
+            metadata routing enabled, it is also passed to the estimator if that requests it.
         cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
             Costs per row, for ``metric="cost"``, as in :func:`metricwise.optimize`; `predict` and `score` then take the
             costs of their rows. They are used for the rule only and not passed to the estimator.
@@ -336,8 +337,11 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         groups = None
         if sensitive_features is not None:
             groups = read_sensitive_features(sensitive_features, count_rows(X), who)
+            sensitive = Sensitive.of(sensitive_features)
+            sensitive.check(group_aware=bool(self.group_aware), may_abstain=self.abstain is not None, who=who)
         moments = None if time is None else in_time(time).time
-        routed = self._route(sample_weight, {"time": moments, "sensitive_features": sensitive_features}, params)
+        values = Sensitive.of(sensitive_features).values
+        routed = self._route(sample_weight, {"time": moments, "sensitive_features": values}, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
             target = replace(target, scales=scales_of(y, target.classes))

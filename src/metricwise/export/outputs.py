@@ -161,7 +161,7 @@ def of_one_type(labels: Sequence[Label]) -> tuple[Label, ...]:
 
 def is_drawn(rule: Rule) -> bool:
     """Whether decisions are drawn, for all rows or for those of some group."""
-    return any(map(is_drawn, rule.rules)) if isinstance(rule, GroupedRule) else isinstance(rule, MixtureRule)
+    return any(map(is_drawn, rule.parts)) if isinstance(rule, GroupedRule) else isinstance(rule, MixtureRule)
 
 
 def group_labels(rule: GroupedRule, who: str) -> list[tuple[Label, ...]]:

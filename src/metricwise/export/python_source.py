@@ -69,7 +69,14 @@ def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
 
 def _functions(rule: Rule) -> Sequence[Callable[..., Any]]:
     drawing = _DRAWING if is_drawn(rule) else ()
-    return (*_FUNCTIONS, *drawing, *((standalone.known_group,) if isinstance(rule, GroupedRule) else ()))
+    return (*_FUNCTIONS, *drawing, *_group_functions(rule))
+
+
+def _group_functions(rule: Rule) -> Sequence[Callable[..., Any]]:
+    """The functions that find the tables of a group."""
+    if not isinstance(rule, GroupedRule):
+        return ()
+    return (standalone.known_group,) if rule.other is None else (standalone.group_or_other,)
 
 
 def _source(function: Callable[..., Any]) -> str:
@@ -108,8 +115,11 @@ def _tables(rule: Rule) -> list[str]:
             lines += ["GROUPS = {"]
             for name, part in zip(group_labels(rule, who), rule.rules, strict=True):
                 lines += [f"    {name!r}: {{", *(f"        {line}" for line in _group_lines(part, who)), "    },"]
-            seeds = [part.seed for part in rule.rules if isinstance(part, MixtureRule)]
-            return [*lines, "}", *(f"SEED = {seed}" for seed in seeds[:1])]
+            lines.append("}")
+            if rule.other is not None:
+                lines += ["OTHER = {", *(f"    {line}" for line in _group_lines(rule.other, who)), "}"]
+            seeds = [part.seed for part in rule.parts if isinstance(part, MixtureRule)]
+            return [*lines, *(f"SEED = {seed}" for seed in seeds[:1])]
         case _:
             raise unknown_kind(rule, who)
 
@@ -166,9 +176,11 @@ def _closing(rule: Rule) -> str:
     lines += [f"    probabilities: {shape}."]
     if grouped:
         lines += ["    group: the name of the group of the row; a tuple of names if GROUPS has several."]
+        other = isinstance(rule, GroupedRule) and rule.other is not None
+        found = "GROUPS.get(group_or_other(group, GROUPS), OTHER)" if other else "GROUPS[known_group(group, GROUPS)]"
     if drawn:
         lines += ["    key: a non-negative integer by which a rule is drawn, such as the position of the row."]
-    lines += ['    """', *(["    own = GROUPS[known_group(group, GROUPS)]"] if grouped else [])]
+    lines += ['    """', *([f"    own = {found}"] if grouped else [])]
     if rule.multioutput:
         lines += [
             "    if not hasattr(probabilities, '__len__') or len(probabilities) != len(CLASSES):",

@@ -57,8 +57,9 @@ def to_sql(
     Decisions are those of ``rule.predict`` on the same doubles (single-precision columns are widened first), even at
     ties. After recalibration they may differ if two scores are within 1e-9 of each other, because databases differ in
     the last bit of powers. Rows that ``rule.predict`` rejects have no decision: the expression is NULL if a probability
-    is missing, NaN or negative, if those of a row do not sum to 1, or if the group of the row is unknown. A column has
-    one type: classes False and True are 0 and 1 if the rule abstains with an integer.
+    is missing, NaN or negative, if those of a row do not sum to 1, or if the group of the row is unknown and the rule
+    has none for other groups. A column has one type: classes False and True are 0 and 1 if the rule abstains with an
+    integer.
 
     Parameters
     ----------
@@ -272,7 +273,7 @@ class _Writer:
                 for name, part in zip(group_labels(rule, "to_sql"), rule.rules, strict=True):
                     there = [self.equal(self.column(own), self.label(x)) for own, x in zip(groups, name, strict=True)]
                     case = case.when(self.all(there), self.output(part, m, names, draw), copy=False)
-                return case
+                return case if rule.other is None else case.else_(self.output(rule.other, m, names, draw), copy=False)
             case _:
                 raise unknown_kind(rule, "to_sql")
 

@@ -85,6 +85,17 @@ def drawn(seed, key, output, edges):
     return len([edge for edge in edges if number >= edge])
 
 
+def group_or_other(group, groups):
+    """Return the group as the tables have it; None for one that they do not have, and for one of another type."""
+    name = tuple(group) if isinstance(group, (list, tuple)) else (group,)
+    if name in groups:
+        return name
+    for known in groups:
+        if tuple(map(str, known)) == tuple(map(str, name)):
+            raise ValueError(f"group must have the type that the tables have, {known!r}, got {group!r}.")
+    return None
+
+
 def known_group(group, groups):
     """Return the group as the tables have it, or refuse one that there is no rule for."""
     name = tuple(group) if isinstance(group, (list, tuple)) else (group,)

@@ -19,7 +19,7 @@ from .pieces import Piece, PieceReader, distinct_values
 from .probabilities import is_list_of_outputs, read_proba
 from .row_costs import read_row_costs, table_of
 from .schema import Schema
-from .sensitive import Groups, SensitiveFeatures, read_sensitive_features
+from .sensitive import Groups, Sensitive, SensitiveFeatures, read_sensitive_features
 from .single_row import check_rows
 from .tables import check_one_column, is_two_dimensional
 from .tensors import host_array, is_tensor, shared_array
@@ -46,6 +46,7 @@ __all__ = [
     "ProbabilityColumns",
     "Scales",
     "Schema",
+    "Sensitive",
     "SensitiveFeatures",
     "check_abstain_label",
     "check_one_column",

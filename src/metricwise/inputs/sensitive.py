@@ -17,11 +17,91 @@ from .encoding import is_masked, label_array, python_label, python_labels, sorte
 from .frames import column_names, columns_of, is_frame, position_named
 from .messages import shown
 
-__all__ = ["Groups", "SensitiveFeatures", "read_sensitive_features"]
+__all__ = ["Groups", "Sensitive", "SensitiveFeatures", "read_sensitive_features"]
 
 IntArray = NDArray[np.intp]
 
 _PARAMETER = "sensitive_features"
+_UNKNOWN = ("refuse", "abstain", "blind")
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitive:
+    """The sensitive group of every row, and what becomes of rows of other groups.
+
+    Can be passed as `sensitive_features` wherever a rule is fitted. What rows are predicted needs their groups only.
+
+    Parameters
+    ----------
+    values : array-like of shape (N,) or (N, F)
+        The group of every row, by name or number; several columns are combined.
+    unknown : {"refuse", "abstain", "blind"}, default="refuse"
+        What a rule by group does about rows whose group is missing, or was not among the rows that it was fitted to:
+        raise an error; abstain, if the rule may; or decide by one rule for all such rows. That rule is fitted to the
+        same rows without their groups, for the same metric and for the constraints that are not about groups. No
+        constraint is promised for such rows.
+
+    See Also
+    --------
+    metricwise.optimize : Takes it as `sensitive_features`.
+    metricwise.GroupedRule : The rule, with the rule for other groups in `other`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> group, p = np.repeat(["a", "b"], 200), rng.random(400)
+    >>> y = (rng.random(400) < p).astype(int)
+    >>> known = mw.Sensitive(group, unknown="blind")
+    >>> rule = mw.optimize(p, y, "f1", subject_to="demographic_parity <= 0.3", sensitive_features=known).rule
+    >>> rule.unknown, rule.predict([0.9, 0.1], sensitive_features=["c", None]).tolist()
+    ('blind', [1, 0])
+    """
+
+    values: Any
+    unknown: str = "refuse"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, Sensitive):
+            raise TypeError("Sensitive: values must be the groups of rows, got a Sensitive.")
+        if not isinstance(self.unknown, str) or self.unknown not in _UNKNOWN:
+            raise ValueError(f"Sensitive: unknown must be 'refuse', 'abstain' or 'blind', got {shown(self.unknown)}.")
+
+    @classmethod
+    def of(cls, values: Any) -> Sensitive:
+        """Return what was given for `sensitive_features`, with the default for unknown groups if it says nothing."""
+        return values if isinstance(values, Sensitive) else cls(values)
+
+    def check(self, *, group_aware: bool, may_abstain: bool, who: str) -> None:
+        """Refuse what cannot become of rows of unknown groups."""
+        if self.unknown != "refuse" and not group_aware:
+            raise ValueError(
+                f"{who}: {_PARAMETER}: unknown={self.unknown!r} is only for rules that use the group, but group_aware "
+                "is False, so the rule decides rows of any group; leave unknown out."
+            )
+        if self.unknown == "abstain" and not may_abstain:
+            raise ValueError(
+                f"{who}: {_PARAMETER}: unknown='abstain' needs a rule that may abstain; pass abstain=True or the cost "
+                "of an abstention as well, or use unknown='blind'."
+            )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the values: scikit-learn splits what has one by rows."""
+        return tuple(self.values.shape) if hasattr(self.values, "shape") else (len(self.values),)
+
+    def __getitem__(self, rows: Any) -> Sensitive:
+        """Return the groups of some rows."""
+        rows = rows[0] if isinstance(rows, tuple) else rows
+        values = self.values
+        if hasattr(values, "iloc"):
+            some = values.iloc[rows]
+        elif isinstance(values, (list, tuple)):
+            some = [values[row] for row in np.arange(len(values))[rows].tolist()]
+        else:
+            some = values.take(rows) if hasattr(values, "to_pydict") else values[rows]
+        return Sensitive(some, self.unknown)
 
 
 @dataclass(frozen=True)
@@ -44,20 +124,26 @@ class Groups:
         """Columns that make a group."""
         return len(self.names[0]) if isinstance(self.names[0], tuple) else 1
 
-    def codes(self, values: Any, n_rows: int, who: str) -> IntArray:
+    def codes(self, values: Any, n_rows: int, who: str, *, others: bool = False) -> IntArray:
         """Return the position (N,) of every row's group among these.
+
+        Parameters
+        ----------
+        others : bool, default=False
+            Whether rows may be in none of them, or have no group: their position is G.
 
         Raises
         ------
         ValueError
-            If a row is in none of them.
+            If a row is in none of them, unless `others`.
         """
         if values is None:
             raise ValueError(
                 f"{who}: the rule has a loss for each group, so it needs {_PARAMETER}, the group of every row"
                 f"{'' if self.features is None else ', by ' + ' and '.join(map(repr, self.features))}."
             )
-        columns = _columns(_in_order(values, self.features, who), n_rows, who)
+        values = _in_order(Sensitive.of(values).values, self.features, who)
+        columns = _columns(values, n_rows, who, missing=others)
         if len(columns) != self.n_features:
             raise ValueError(
                 f"{who}: {_PARAMETER} must have {self.n_features} column{'s' * (self.n_features > 1)}, as when "
@@ -66,14 +152,27 @@ class Groups:
         distinct, of_row = _combined(columns)
         place = {name: g for g, name in enumerate(self.names)}
         known = np.array([place.get(name, -1) for name in distinct], dtype=np.intp)[of_row]
+        if others:
+            self._check_types([name for name in distinct if name not in place], who)
+            return np.where(known < 0, len(self.names), known)
         if (known < 0).any():
             row = int(np.argmax(known < 0))
             raise ValueError(
                 f"{who}: {_PARAMETER} must name groups that the rule knows, {shown(list(self.names))}, got "
                 f"{distinct[of_row[row]]!r} in row {row}; to decide about other groups, fit the rule to rows "
-                "that include them."
+                "that include them, or with mw.Sensitive(values, unknown='blind')."
             )
         return known
+
+    def _check_types(self, others: list[Any], who: str) -> None:
+        """Refuse names that differ from those of known groups in their type alone, such as '1' and 1."""
+        texts = {str(name): name for name in self.names}
+        for name in others:
+            if name is not None and str(name) in texts:
+                raise ValueError(
+                    f"{who}: {_PARAMETER} must have the types that the rule was fitted to, got {name!r}, although the "
+                    f"rule knows the group {texts[str(name)]!r}."
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +211,7 @@ def read_sensitive_features(values: Any, n_rows: int, who: str = "optimize") -> 
     >>> found.codes.tolist(), found.groups.names
     ([1, 0, 1], ('a', 'b'))
     """
+    values = Sensitive.of(values).values
     columns = _columns(values, n_rows, who)
     distinct, of_row = _combined(columns)
     if len(distinct) < 2:
@@ -146,8 +246,8 @@ def _in_order(values: Any, features: tuple[str, ...] | None, who: str) -> Any:
     return values.select(wanted) if hasattr(values, "select") else values[wanted]
 
 
-def _columns(values: Any, n_rows: int, who: str) -> list[Any]:
-    """Return the columns, one value per row each, none of them missing."""
+def _columns(values: Any, n_rows: int, who: str, *, missing: bool = False) -> list[Any]:
+    """Return the columns, one value per row each; missing ones are refused, or all are None if `missing`."""
     if is_frame(values):
         columns = list(columns_of(values))
     elif isinstance(values, (list, tuple)):
@@ -170,9 +270,11 @@ def _columns(values: Any, n_rows: int, who: str) -> list[Any]:
             f"{who}: {_PARAMETER} must have one value for each of the {n_rows} rows, or one per row and "
             f"feature, got shape {found}."
         )
-    for one in arrays:
+    for at, one in enumerate(arrays):
         gone = split_missing(one, None)[1]
-        if gone.any():
+        if gone.any() and missing:
+            arrays[at] = np.where(gone, None, np.asarray(one, dtype=object))
+        elif gone.any():
             raise ValueError(
                 f"{who}: {_PARAMETER} must be known for every row, got a missing value in row "
                 f"{int(np.argmax(gone))}; drop such rows, or make them a group of their own."

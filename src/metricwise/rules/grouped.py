@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import Groups, Probabilities, Schema, decode
+from ..losses import Loss
 from . import serialize
 from .description import headline
 from .link import recalibrated, shaped_like
@@ -27,7 +28,7 @@ from .weighted import (
     shared_to_dict,
 )
 
-__all__ = ["GroupedRule"]
+__all__ = ["GroupedRule", "abstaining"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -52,10 +53,14 @@ class GroupedRule(StoredRule):
         Names of these columns, by which the columns of a data frame are selected.
     facts : mapping
         As in WeightedRule.
+    other : WeightedRule or MixtureRule, optional
+        The rule of rows whose group is none of these, or missing; None: such rows raise an error. See
+        :class:`metricwise.Sensitive`.
 
     See Also
     --------
     metricwise.optimize : Find a rule that satisfies constraints about groups.
+    metricwise.Sensitive : Choose what becomes of rows of other groups.
 
     Examples
     --------
@@ -75,6 +80,7 @@ class GroupedRule(StoredRule):
     groups: tuple[Any, ...]
     features: tuple[str, ...] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    other: Rule | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
@@ -137,6 +143,18 @@ class GroupedRule(StoredRule):
         return self.schema.width
 
     @property
+    def parts(self) -> tuple[Rule, ...]:
+        """The rule of each group, and that of other groups behind them if there is one."""
+        return self.rules if self.other is None else (*self.rules, self.other)
+
+    @property
+    def unknown(self) -> str:
+        """What becomes of rows of other groups: "refuse", "abstain" or "blind"; see :class:`metricwise.Sensitive`."""
+        if self.other is None:
+            return "refuse"
+        return "abstain" if self.abstain_label is not None and self.other == abstaining(self.schema) else "blind"
+
+    @property
     def by_group(self) -> dict[Any, Rule]:
         """The rule of each group by its name."""
         return dict(zip(self.groups, self.rules, strict=True))
@@ -151,7 +169,8 @@ class GroupedRule(StoredRule):
         proba : array-like
             As in WeightedRule.predict.
         sensitive_features : array-like of shape (N,) or (N, F)
-            The group of every row, one of `groups`. Columns of a data frame are selected by name.
+            The group of every row, one of `groups` unless there is a rule for `other` ones. Columns of a data frame are
+            selected by name.
         start : int, default=0
             Position of the first row, on which the draws of mixtures depend.
 
@@ -177,7 +196,7 @@ class GroupedRule(StoredRule):
         """
         read, codes = self._read(proba, sensitive_features, "GroupedRule.distribution")
         result = np.zeros((read.n_rows, self.n_outputs, self.schema.decision_width))
-        for g, rule in enumerate(self.rules):
+        for g, rule in enumerate(self.parts):
             rows = np.flatnonzero(codes == g)
             if len(rows):
                 result[rows] = rule.distribution_of(read.take(rows))
@@ -206,7 +225,7 @@ class GroupedRule(StoredRule):
 
     def _read(self, proba: Any, sensitive_features: Any, who: str) -> tuple[Probabilities, IntArray]:
         read = components(self.rules[0])[0].read(proba, who)
-        return read, self.known.codes(sensitive_features, read.n_rows, who)
+        return read, self.known.codes(sensitive_features, read.n_rows, who, others=self.other is not None)
 
     @property
     def known(self) -> Groups:
@@ -216,7 +235,7 @@ class GroupedRule(StoredRule):
     def decide(self, proba: Probabilities, codes: IntArray, start: int = 0) -> IntArray:
         """Predict codes of shape (N, M) for probabilities and codes (N,) of groups that have been read already."""
         result = np.empty((proba.n_rows, self.n_outputs), dtype=np.intp)
-        for g, rule in enumerate(self.rules):
+        for g, rule in enumerate(self.parts):
             rows = np.flatnonzero(codes == g)
             if len(rows):
                 some = proba.take(rows)
@@ -229,6 +248,10 @@ class GroupedRule(StoredRule):
         for name, rule in self.by_group.items():
             title = ", ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)
             lines += [f"In group {title}:", *("  " + line for line in rule.describe().splitlines())]
+        if self.unknown == "abstain":
+            lines += ["In any other group:", f"  Abstain: {self.abstain_label!r}."]
+        elif self.other is not None:
+            lines += ["In any other group:", *("  " + line for line in self.other.describe().splitlines())]
         return "\n".join(lines)
 
     # ---------------------------------------------------------------------------------------- copies and files
@@ -236,10 +259,8 @@ class GroupedRule(StoredRule):
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
         who = "GroupedRule.to_dict"
-        parts = []
-        for rule in self.rules:
-            weights = None if isinstance(rule, WeightedRule) else serialize.plain(rule.weights, who, "weights")
-            parts.append({"rules": [decision_to_dict(one, who) for one in components(rule)], "weights": weights})
+        parts = [_part_to_dict(rule, who) for rule in self.rules]
+        other = {} if self.other is None else {"other": _part_to_dict(self.other, who)}
         names = [list(name) if isinstance(name, tuple) else [name] for name in self.groups]
         return {
             "format": serialize.FORMAT,
@@ -249,7 +270,8 @@ class GroupedRule(StoredRule):
             "groups": [serialize.plain_labels(_objects(own), who, "groups") for own in names],
             "features": None if self.features is None else list(self.features),
             "rules": parts,
-            "seed": next((rule.seed for rule in self.rules if isinstance(rule, MixtureRule)), 0),
+            **other,
+            "seed": next((rule.seed for rule in self.parts if isinstance(rule, MixtureRule)), 0),
             "facts": serialize.plain(self.facts, who, "facts"),
         }
 
@@ -258,7 +280,7 @@ class GroupedRule(StoredRule):
         """Return the rule from a dict written by `to_dict`; every field is checked."""
         who = "GroupedRule.from_dict"
         read = serialize.read_object(document, who, "the rule")
-        serialize.check_fields(read, "grouped", _FIELDS, who, ("abstain_label",))
+        serialize.check_fields(read, "grouped", _FIELDS, who, ("abstain_label", "other"))
         shared, seed = shared_from_dict(read, who), serialize.read_int(read["seed"], who, "seed")
         parts = serialize.read_list(read["rules"], who, "rules")
         rules = tuple(_rule_from(part, shared, seed, who, f"rules[{g}]") for g, part in enumerate(parts))
@@ -272,14 +294,30 @@ class GroupedRule(StoredRule):
             tuple(tuple(name) if len(name) > 1 else name[0] for name in names),
             None if features is None else serialize.read_names(features, who, "features"),
             serialize.read_facts(read["facts"], who),
+            _rule_from(read["other"], shared, seed, who, "other") if "other" in read else None,
         )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupedRule):
             return NotImplemented
-        return self.groups == other.groups and self.features == other.features and self.rules == other.rules
+        return (self.groups, self.features, self.parts) == (other.groups, other.features, other.parts)
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
+
+
+def abstaining(schema: Schema) -> WeightedRule:
+    """Return the rule that always abstains, for a schema that has a label for that."""
+    full = np.ones((schema.n_outputs, schema.decision_width, schema.decision_width))
+    full[np.arange(schema.n_outputs), :, schema.n_decisions - 1] = 0.0
+    return WeightedRule(
+        Loss(full=full),
+        schema.classes,
+        None,
+        schema.multioutput,
+        schema.normalize,
+        output_names=schema.output_names,
+        abstain_label=schema.abstain_label,
+    )
 
 
 def components(rule: Rule) -> tuple[WeightedRule, ...]:
@@ -317,6 +355,12 @@ def _of_outputs(rule: Rule, outputs: IntArray, schema: Schema) -> Rule:
     )
 
 
+def _part_to_dict(rule: Rule, who: str) -> dict[str, Any]:
+    """Return the rule of one group as a dict."""
+    weights = None if isinstance(rule, WeightedRule) else serialize.plain(rule.weights, who, "weights")
+    return {"rules": [decision_to_dict(one, who) for one in components(rule)], "weights": weights}
+
+
 def _rule_from(part: Any, shared: Mapping[str, Any], seed: int, who: str, field: str) -> Rule:
     """Read the rule of one group."""
     read = serialize.read_object(part, who, field)
@@ -343,8 +387,8 @@ def _objects(values: list[Any]) -> NDArray[Any]:
 
 def _check(rule: GroupedRule) -> None:
     who, rules = "GroupedRule", rule.rules
-    if not rules or not all(isinstance(one, (WeightedRule, MixtureRule)) for one in rules):
-        found = [type(one).__name__ for one in rules]
+    if not rules or not all(isinstance(one, (WeightedRule, MixtureRule)) for one in rule.parts):
+        found = [type(one).__name__ for one in rule.parts]
         raise ValueError(f"{who}: rules must hold a WeightedRule or a MixtureRule for every group, got {found}.")
     if len(rule.groups) != len(rules) or len(set(rule.groups)) < len(rules):
         raise ValueError(
@@ -356,12 +400,13 @@ def _check(rule: GroupedRule) -> None:
             f"{who}: groups must all have one label per feature, got {list(rule.groups)} and {rule.features!r}."
         )
     first = rules[0].schema
-    for g, one in enumerate(rules[1:], start=1):
+    for g, one in enumerate(rule.parts[1:], start=1):
         own = one.schema
         alike = same_classes(own.classes, first.classes) and own.multioutput == first.multioutput
         if not alike or own.normalize != first.normalize or own.output_names != first.output_names:
             raise ValueError(
-                f"{who}: rules must share outputs and classes, but those of rules[{g}] differ from those of rules[0]."
+                f"{who}: rules must share outputs and classes, but those of "
+                f"{f'rules[{g}]' if g < len(rules) else 'other'} differ from those of rules[0]."
             )
-    if len({one.seed for one in rules if isinstance(one, MixtureRule)}) > 1:
+    if len({one.seed for one in rule.parts if isinstance(one, MixtureRule)}) > 1:
         raise ValueError(f"{who}: mixtures among the rules must share their seed, got different ones.")
