@@ -167,7 +167,8 @@ class _Notebook:
     live = True
 
     def __init__(self, display: Any) -> None:
-        self._display, self._handle = display, None
+        self._display = display
+        self._handle: Any = None
 
     def show(self, line: str) -> None:
         content = {"text/plain": line}

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..inputs import few, match_label, shown
 from ..metrics import Cost
 from ..metrics.registry import needed_parameter
@@ -90,8 +92,8 @@ def read_costs(path: str | None, labels: Sequence[Any], separator: str | None = 
     _check_names(path, true, list(columns), labels)
     order = [*true, *(label for label in columns if label not in true)]
     numbers = table.numbers([columns[label] for label in order])
-    rows = zip(*(column.to_pylist() for column in numbers.columns), strict=True)
-    return CostTable(Cost([list(row) for row in rows], classes=true))
+    costs = np.column_stack([np.asarray(column, dtype=np.float64) for column in numbers.columns])
+    return CostTable(Cost(costs, classes=true))
 
 
 def _check_names(path: str, true: list[Any], predicted: list[Any], labels: Sequence[Any]) -> None:

@@ -65,7 +65,8 @@ class Sensitive:
     def __post_init__(self) -> None:
         if isinstance(self.values, Sensitive):
             raise TypeError("Sensitive: values must be the groups of rows, got a Sensitive.")
-        if not isinstance(self.unknown, str) or self.unknown not in _UNKNOWN:
+        unknown: Any = self.unknown
+        if not isinstance(unknown, str) or unknown not in _UNKNOWN:
             raise ValueError(f"Sensitive: unknown must be 'refuse', 'abstain' or 'blind', got {shown(self.unknown)}.")
 
     @classmethod
@@ -273,7 +274,8 @@ def _columns(values: Any, n_rows: int, who: str, *, missing: bool = False) -> li
     for at, one in enumerate(arrays):
         gone = split_missing(one, None)[1]
         if gone.any() and missing:
-            arrays[at] = np.where(gone, None, np.asarray(one, dtype=object))
+            arrays[at] = np.asarray(one).astype(object)
+            arrays[at][gone] = None
         elif gone.any():
             raise ValueError(
                 f"{who}: {_PARAMETER} must be known for every row, got a missing value in row "
