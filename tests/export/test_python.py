@@ -129,4 +129,5 @@ def test_what_is_copied_stands_alone():
     body = ast.parse(Path(standalone.__file__).read_text(encoding="utf-8")).body
     names = {node.name for node in body if isinstance(node, ast.FunctionDef)}
     mixture = MixtureRule((WeightedRule(Loss.argmax(2), (np.arange(2),)),), np.array([1.0]))
-    assert names <= set(load(GroupedRule((mixture, mixture), ("a", "b"))))
+    copied = set(load(GroupedRule((mixture, mixture), ("a", "b"))))
+    assert names <= copied | set(load(GroupedRule((mixture, mixture), ("a", "b"), other=mixture)))
