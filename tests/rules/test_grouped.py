@@ -139,3 +139,5 @@ def test_calibrated_probabilities_are_those_of_the_group():
     np.testing.assert_array_equal(rule.calibrated(p, group), expected)
     both = np.column_stack([1 - p, p])
     np.testing.assert_allclose(rule.calibrated(both, sensitive_features=group)[:, 1], expected, atol=1e-12)
+    blind = replace(rule, other=rules[1])
+    np.testing.assert_array_equal(blind.calibrated(p, ["z"] * 30), rules[1].calibrated(p))

@@ -216,7 +216,7 @@ class GroupedRule(StoredRule):
         """
         read, codes = self._read(proba, sensitive_features, "GroupedRule.calibrated")
         result = recalibrated(None, read)
-        for g, rule in enumerate(self.rules):
+        for g, rule in enumerate(self.parts):
             rows = np.flatnonzero(codes == g)
             if len(rows):
                 for block, own in zip(result.blocks, rule.calibrated_of(read.take(rows)).blocks, strict=True):
