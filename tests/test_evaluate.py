@@ -470,8 +470,44 @@ SEVERAL, LABELS = labels_of(n=50)
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
-        ((0.3, PROBA, Y, "f1"), {}, "^evaluate: rule must be a rule, a Solution, a JSON file or text.*got 0.3"),
-        ((RULE, PROBA, Y, "f1"), {"against": 3}, "^evaluate: against must be a rule, a Solution"),
+        (
+            (object(), PROBA, Y, "f1"),
+            {},
+            "^evaluate: rule must be a rule, a Solution, a JSON file or text.*got <object",
+        ),
+        ((RULE, PROBA, Y, "f1"), {"against": 3}, r"^evaluate: against as a threshold must be a number in \[0, 1\]"),
+        ((True, PROBA, Y, "f1"), {}, "^evaluate: rule must be a rule, a Solution"),
+        ((RULE, PROBA, Y), {}, "^evaluate: metrics must be given, because the rule does not name the metric"),
+        ((RULE, None, Y, "f1"), {}, "^evaluate: proba must hold the probabilities of the rows, got None"),
+        ((Y, None, Y, "f1"), {}, "^evaluate: proba must hold the probabilities of the rows, got None"),
+        ((Y[1:], PROBA, Y, "f1"), {}, "^evaluate: y_pred must have the shape of y_true"),
+        ((0.3, *three(n=50), "macro_f1"), {}, "^evaluate: a threshold is only for two classes, got 3"),
+        ((RULE, PROBA, Y, "worst_group(f1)"), {}, "^evaluate: metrics: the worst group's value needs sensitive_feat"),
+        ((RULE, PROBA, Y, "equalized_odds"), {}, "^evaluate: metrics: equalized_odds is about groups, so sensitive_f"),
+        (
+            (RULE, PROBA, Y, mw.gap("mcc")),
+            {"sensitive_features": Y},
+            "^evaluate: metrics: 'mcc gap' bounds mcc, which is neither a ratio of linear metrics nor concave",
+        ),
+        (
+            (RULE, PROBA, Y, "equal_opportunity"),
+            {"sensitive_features": Y},
+            "^evaluate: metrics: equal_opportunity is the same whatever is predicted in the group 0, because no row",
+        ),
+        ((RULE, PROBA, Y, "f1"), {"cost": np.ones((50, 2))}, "^evaluate: cost= is for the metric 'cost'"),
+        ((mw.CostRule(np.arange(2)), PROBA, Y, "f1"), {}, "^evaluate: cost must give the costs of the decisions about"),
+        ((THRESHOLDS, SEVERAL, LABELS, "cost"), {"cost": np.ones((50, 2))}, "^evaluate: cost= gives costs per row for"),
+        (({"a": (RULE, PROBA)}, Y, "f1"), {}, "^evaluate: rule as a dict must hold two models, got 1"),
+        (
+            ({"a": (RULE, PROBA), "b": (RULE, PROBA)}, PROBA, Y, "f1"),
+            {},
+            "^evaluate: proba must be left out if rule is a dict of two models",
+        ),
+        (
+            ({"a": (RULE, PROBA), "b": (RULE, PROBA[1:])}, Y, "f1"),
+            {},
+            "^evaluate: both models must have probabilities of the same 50 rows",
+        ),
         (
             (RULE, PROBA, Y, "f1"),
             {"against": WEIGHTS},

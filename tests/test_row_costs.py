@@ -228,7 +228,7 @@ def test_predict_refuses_costs_that_are_missing_or_of_another_shape():
     with pytest.raises(ValueError, match=r"CostRule.predict: cost must have shape \(300, 3\)"):
         rule.predict(P, cost=wrong[:-1])
     assert rule.predict(P, cost=wide[:, :, :3]).shape == (300,)  # either shape, whatever it was fitted to
-    with pytest.raises(ValueError, match="must be a rule that decides by probabilities alone"):
+    with pytest.raises(ValueError, match="evaluate: cost must give the costs of the decisions about each row"):
         mw.evaluate(rule, P, y, "accuracy")
     with pytest.raises(ValueError, match="must be a rule that decides by probabilities alone"):
         mw.FixedRuleClassifier(LogisticRegression(), rule.to_dict()).fit(P, y)

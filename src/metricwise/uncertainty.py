@@ -17,6 +17,7 @@ from .confusion import distributions
 from .metrics.objective import make_objective
 from .problem import InMemory, Problem
 from .rules import MixtureRule, WeightedRule
+from .sources import MemorySource
 
 __all__ = [
     "STEEP",
@@ -66,11 +67,24 @@ class Spread:
     @classmethod
     def of(cls, problem: InMemory) -> Spread:
         """Return the spread of sums over the rows of a problem."""
-        rows = problem.source.rows
+        return cls.of_rows_in(problem.source)
+
+    @classmethod
+    def of_rows_in(cls, source: MemorySource) -> Spread:
+        """Return the spread of sums over the rows of a source."""
+        rows = source.rows
         if rows.cluster is None:
             return cls(None, rows.repeats, rows.n_rows)
         numbers = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1).astype(np.intp)
         return cls(numbers, None, int(numbers.max()) + 1)
+
+    def of_rows(self, rows: IntArray) -> Spread:
+        """Return the spread of sums over some of the rows, given by position."""
+        cluster = None if self.cluster is None else self.cluster[rows]
+        if cluster is None:
+            return Spread(None, None if self.repeats is None else self.repeats[rows], len(rows))
+        numbers = np.unique(cluster, return_inverse=True)[1].reshape(-1).astype(np.intp)
+        return Spread(numbers, None, int(numbers.max()) + 1)
 
     def error(self, rows: FloatArray, share: float = 1.0) -> float:
         """Return the standard error of a sum of what rows (N,), which sum to 0, add to it.

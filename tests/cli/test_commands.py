@@ -142,6 +142,26 @@ def test_compare_with_a_rule_a_threshold_and_weights(tmp_path, fitted):
     assert found["metrics"] == mw.evaluate(rule, *arguments(MULTICLASS, frame), "accuracy", against=other).to_dict()
 
 
+def test_compare_two_models_by_the_columns_of_each(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    frame = pd.DataFrame({"p": p, "q": np.clip(p + rng.normal(0, 0.2, 400), 0, 1), "label": rng.random(400) < p})
+    frame["label"] = frame["label"].astype(int)
+    source = write(frame, tmp_path / "rows.csv")
+    rules = {}
+    for name in "pq":
+        done("fit", source, "--target", "label", "--proba", name, "--metric", "f1", "-o", tmp_path / f"{name}.json")
+        rules[name] = mw.load_rule(tmp_path / f"{name}.json"), frame[name].to_numpy()
+    expected = mw.evaluate(rules, frame["label"].to_numpy(), "f1").to_dict()
+    found = document("compare", tmp_path / "p.json", source, "--against", tmp_path / "q.json")
+    assert found["metrics"] == expected
+    said = done("compare", tmp_path / "p.json", source, "--against", tmp_path / "q.json").err
+    assert "the other rule decides by the columns 'q', which it was fitted to" in said
+    same = document("compare", tmp_path / "p.json", source, "--against", tmp_path / "q.json", "--proba", "p")
+    other = mw.evaluate(rules["p"][0], rules["p"][1], frame["label"].to_numpy(), "f1", against=rules["q"][0])
+    assert same["metrics"] == other.to_dict()
+
+
 def test_compare_thresholds_of_several_outputs(tmp_path, fitted):
     frame, _, rule, path = fitted[MULTILABEL]
     source = write(frame, tmp_path / "rows.csv")

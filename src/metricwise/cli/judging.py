@@ -11,7 +11,7 @@ from .fitting import read_abstain
 from .options import ColumnOptions, Json, JudgeOptions, LabelOptions, Rule, Table, takes
 from .printing import interval, print_json, print_table, say
 
-__all__ = ["compare", "evaluate", "metrics_for", "own_average", "with_own_positive"]
+__all__ = ["compare", "evaluate", "metrics_for", "with_own_positive"]
 
 
 @takes(LabelOptions, JudgeOptions, ColumnOptions)
@@ -61,8 +61,9 @@ def compare(
 ) -> None:
     """Compare two rules on the same rows.
 
-    The other rule may be given by a threshold or class weights. The interval of the difference is narrower than those
-    of the two rules would suggest, because both decide the same rows.
+    The other rule may be given by a threshold or class weights, or be that of another model: each rule decides by the
+    columns that it was fitted to. The interval of the difference is narrower than those of the two rules would suggest,
+    because both decide the same rows.
     """
     from .rule_rows import read_rule
 
@@ -141,9 +142,10 @@ def _judge(
     json: bool,
 ) -> None:
     from .. import evaluate as judge
+    from ..evaluation import own_average
     from ..inputs import few, python_labels
     from ..progress import Progress
-    from .rule_rows import read_labels_for_rule
+    from .rule_rows import read_labels_for_rule, read_own_columns
 
     with Progress("evaluate", 2) as progress:
         progress.stage(f"reading {table}")
@@ -158,8 +160,13 @@ def _judge(
         }
         metrics = metrics_for(judged, rules[0], columns.separator)
         arguments = arguments if judged.metric else with_own_positive(arguments, rules[0])
+        own = None if rules[1] is None else read_own_columns(table, rules[1], rules[0], columns)
         try:
-            found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
+            if own is None:
+                found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
+            else:
+                models = {"rule": (rules[0], rows.proba), "other rule": (arguments.pop("against"), own)}
+                found = judge(models, rows.y, metrics, **arguments)
         except ValueError as error:
             if "depends on the order of the classes" not in str(error):
                 raise
@@ -208,12 +215,6 @@ def _metric_names(given: list[str] | None, rule: Any) -> list[Any]:
         raise ValueError(f"the rule was fitted for {name}; pass --metric TARGET=METRIC for each output.")
     note(f"metric: {name}, which the rule was fitted for.")
     return [name]
-
-
-def own_average(rule: Any) -> str | None:
-    """Return the average over outputs that a rule was fitted for."""
-    average = rule.facts.get("average")
-    return average if rule.multioutput and isinstance(average, str) else None
 
 
 def with_own_positive(options: dict[str, Any], rule: Any) -> dict[str, Any]:

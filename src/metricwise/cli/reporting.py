@@ -29,8 +29,9 @@ def report(
     Use rows that neither the model nor the rule was fitted to.
     """
     from .. import GroupedRule
+    from ..evaluation import own_average
     from ..report import render, summarize, write
-    from .judging import metrics_for, own_average, with_own_positive
+    from .judging import metrics_for, with_own_positive
     from .rule_rows import read_labels_for_rule, read_rule
 
     loaded = read_rule(rule)

@@ -33,7 +33,14 @@ from .rows import (
     single_columns,
 )
 
-__all__ = ["read_for_rule", "read_labels_for_rule", "read_rule", "sensitive_for_rule", "target_names"]
+__all__ = [
+    "read_for_rule",
+    "read_labels_for_rule",
+    "read_own_columns",
+    "read_rule",
+    "sensitive_for_rule",
+    "target_names",
+]
 
 
 def read_rule(path: str, *, any_kind: bool = False) -> Any:
@@ -136,6 +143,22 @@ def _columns_of_rule(
         if not recorded or asked:
             raise
         raise _without_columns(recorded, table) from None
+
+
+def read_own_columns(path: str, rule: Any, first: Any, columns: ColumnOptions) -> Any:
+    """Return the probabilities that a rule was fitted to, where they are others than those of the first rule.
+
+    None where they are the same, where the rule does not say, or where options name the columns for both.
+    """
+    table = open_table(path, separator=columns.separator)
+    if isinstance(table, Arrays) or columns.proba is not None or columns.proba_prefix is not None:
+        return None
+    own, other = (_recorded(one, [python_labels(labels) for labels in one.classes]) for one in (rule, first))
+    names = [name for one in own for name in one.columns]
+    if not own or own == other or not all(name in table.names for name in names):
+        return None
+    note(f"the other rule decides by the columns {few(names)}, which it was fitted to.")
+    return read_for_rule(rule, table, columns)
 
 
 def _without_columns(recorded: Sequence[ProbabilityColumns], table: Columns) -> ValueError:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..evaluation import allowed_for, read_aims, read_judged, read_rule
+from ..evaluation import allowed_for, own_average, own_metric, read_aims, read_judged, read_rule
 from ..losses import Loss
 from ..metrics.aim import Aim
 from ..oracles import Counts
@@ -124,16 +124,11 @@ class Details:
                 "result of optimize."
             )
         if metrics is None:
-            metrics = rule.facts.get("metric")
-            if not isinstance(metrics, str):
-                raise ValueError(
-                    f"{who}: metrics must be given, because the rule does not name the metric that it was "
-                    "optimised for."
-                )
+            metrics = own_metric(rule, who)
             if options.get("pos_label") is None:
                 options["pos_label"] = rule.facts.get("pos_label")
-            if options.get("average") is None and rule.multioutput:
-                options["average"] = rule.facts.get("average")
+            if options.get("average") is None:
+                options["average"] = own_average(rule)
         allowed = allowed_for(options.pop("abstain", None), rule)
         source, aims = read_judged(
             rule, proba, y, metrics, allowed=allowed, abstain_label=rule.abstain_label, **options

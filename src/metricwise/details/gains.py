@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation import Comparison, Decisions, compare
+from ..evaluation import Comparison
+from ..evaluation.judging import Decisions, compare
 from ..inputs import Schema, python_labels, read_proba
 from ..losses import Loss
 from ..metrics import FBeta

@@ -96,12 +96,17 @@ class Wanted:
     def __str__(self) -> str:
         return self.text or self._bounded() + _where(self)
 
-    def _bounded(self) -> str:
+    @property
+    def term(self) -> str:
+        """What is bounded, as it is written."""
         name = self.metric
         if not isinstance(name, str):
             name = getattr(name, "name", getattr(name, "__name__", repr(name)))
         term = f"{name}[{', '.join(map(written, self.labels))}]" if self.labels else str(name)
-        term += " gap" if self.over == GAP and name not in PARITIES else ""
+        return term + (" gap" if self.over == GAP and name not in PARITIES else "")
+
+    def _bounded(self) -> str:
+        term = self.term
         if self.near_prior is not None:
             return f"{term} within {self.near_prior:g} of prior"
         if np.isinf(self.high):

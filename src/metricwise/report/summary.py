@@ -14,7 +14,7 @@ from .._version import __version__
 from ..cards.numbers import MEAN_COST, advice, as_read, improvement, metric_name, number, promise_words
 from ..cards.rule_table import rule_table
 from ..details import Curve, Details
-from ..evaluation import Comparison, evaluate, read_rule
+from ..evaluation import Comparison, evaluate, own_average, read_rule
 from ..inputs import python_labels
 from ..metrics.naming import same_classes
 from ..solvers import Estimate, Solution
@@ -67,8 +67,8 @@ class Subject:
                 return cls(found.rule, found, _known(lambda: found.details))
             raise ValueError("report: proba and y must be given for a rule, which does not contain rows, got None.")
         rule = read_rule(found, "report")
-        if metrics is None and rule.schema.multioutput and options.get("average") is None:
-            options["average"] = rule.facts.get("average")
+        if metrics is None and options.get("average") is None:
+            options["average"] = own_average(rule)
         details = Details.of_rows(rule, proba, y, metrics, who="report", **options)
         assert details.problem is not None
         name = details.problem.aim.name

@@ -76,7 +76,7 @@ class CostRule(StoredRule):
     abstain_label: Any = None
     abstain_cost: float | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
-    _reader: WeightedRule = field(init=False, repr=False)
+    reader: WeightedRule = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", dict(self.facts))
@@ -86,7 +86,7 @@ class CostRule(StoredRule):
         reader = WeightedRule(
             Loss.argmax(width), (classes,), self.link, normalize=self.normalize, abstain_label=self.abstain_label
         )
-        object.__setattr__(self, "_reader", reader)
+        object.__setattr__(self, "reader", reader)
         object.__setattr__(self, "classes", reader.classes[0])
         object.__setattr__(self, "abstain_label", reader.abstain_label)
         priced = self.abstain_cost
@@ -98,7 +98,7 @@ class CostRule(StoredRule):
     @property
     def schema(self) -> Schema:
         """Classes, and whether the rule may abstain."""
-        return self._reader.schema
+        return self.reader.schema
 
     def predict(self, proba: Any, cost: Any = None) -> NDArray[Any]:
         """Predict labels.
@@ -114,7 +114,7 @@ class CostRule(StoredRule):
         -------
         ndarray of shape (N,)
         """
-        read = self._reader.read(proba, "CostRule.predict")
+        read = self.reader.read(proba, "CostRule.predict")
         codes = self.decide(read, self.read_cost(cost, read.n_rows, "CostRule.predict"))
         return decode(codes, self.schema.decisions)[:, 0]
 
@@ -130,7 +130,7 @@ class CostRule(StoredRule):
         -------
         ndarray of shape (N, K), or (N, K + 1) if the rule may abstain
         """
-        read = self._reader.read(proba, "CostRule.distribution")
+        read = self.reader.read(proba, "CostRule.distribution")
         codes = self.decide(read, self.read_cost(cost, read.n_rows, "CostRule.distribution"))
         out = np.zeros((len(codes), self.schema.decision_width))
         np.put_along_axis(out, last_column(codes, self.schema), 1.0, axis=1)
@@ -148,7 +148,7 @@ class CostRule(StoredRule):
         -------
         ndarray of the shape of proba
         """
-        return self._reader._calibrated(proba, "CostRule.calibrated")
+        return self.reader._calibrated(proba, "CostRule.calibrated")
 
     def value(self, proba: Any, y: Any, cost: Any = None, sample_weight: Any = None) -> float:
         """Return minus the mean cost of the decisions about rows whose labels are known.
@@ -166,7 +166,7 @@ class CostRule(StoredRule):
         float
         """
         who = "CostRule.value"
-        read = self._reader.read(proba, who)
+        read = self.reader.read(proba, who)
         costs = self.read_cost(cost, read.n_rows, who)
         true = _codes(y, self.classes, read.n_rows, who)
         weight = read_sample_weight(sample_weight, read.n_rows, who)
@@ -207,7 +207,7 @@ class CostRule(StoredRule):
         if self.abstain_label is not None:
             price = "as given by the costs of the row" if self.abstain_cost is None else f"{self.abstain_cost:g}"
             lines.append(f"Abstain, {self.abstain_label!r}, if every class costs more than an abstention: {price}.")
-        return "\n".join([*lines, *link_lines(self._reader, 0)])
+        return "\n".join([*lines, *link_lines(self.reader, 0)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
@@ -217,7 +217,7 @@ class CostRule(StoredRule):
             "format": serialize.FORMAT,
             "version": serialize.VERSION,
             "kind": "row_costs",
-            **shared_to_dict(self._reader, who),
+            **shared_to_dict(self.reader, who),
             "link": None if link is None else link.to_dict(),
             "abstain_cost": serialize.plain(self.abstain_cost, who, "abstain_cost"),
             "facts": serialize.plain(self.facts, who, "facts"),

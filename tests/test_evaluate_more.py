@@ -1,0 +1,293 @@
+"""`evaluate` beyond one rule and one metric: groups, costs per row, thresholds, decisions, tables, two models.
+
+Values against NumPy and scikit-learn, intervals against the bootstrap by hand and what is true of a simulated world.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics as sk
+
+import metricwise as mw
+from metricwise import WeightedRule
+
+N = 600
+
+
+def drawn(seed=0, n=N):
+    """Two models of one truth, groups that fare differently, and costs."""
+    rng = np.random.default_rng(seed)
+    truth = rng.beta(1, 2, n)
+    y = (rng.random(n) < truth).astype(int)
+    group = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    noise = rng.normal(0, 1, n) * (1 + (group == "c"))
+    models = [1 / (1 + np.exp(-np.log(truth / (1 - truth)) - scale * noise)) for scale in (0.3, 1.0)]
+    return models, y, group, rng.lognormal(0, 1, (n, 2))
+
+
+(P, Q), Y, GROUP, COST = drawn()
+RULE, OTHER = WeightedRule.from_thresholds(0.3), WeightedRule.from_thresholds(0.6)
+
+
+# ----------------------------------------------------------------------------------------------- what stands for a rule
+
+
+def test_a_threshold_and_decisions_stand_for_a_rule():
+    whole = mw.evaluate(RULE, P, Y, ["f1", "recall"], against=OTHER)
+    for rule in (
+        0.3,
+        np.float32(0.30000001192092896),
+        RULE.predict(P),
+        RULE.predict(P).tolist(),
+        pd.Series(RULE.predict(P)),
+    ):
+        for against in (0.6, OTHER.predict(P)):
+            found = mw.evaluate(rule, P, Y, ["f1", "recall"], against=against)
+            assert found.to_dict() == whole.to_dict()
+    alone = mw.evaluate(RULE.predict(P), P, Y, "f1")
+    assert alone.against == "argmax"
+    assert alone["f1"] == mw.evaluate(RULE, P, Y, "f1")["f1"]
+
+
+def test_decisions_need_no_probabilities():
+    first, second = RULE.predict(P), OTHER.predict(P)
+    found = mw.evaluate(first, None, Y, ["f1", "accuracy"], against=second)
+    assert found["f1"].value.estimate == pytest.approx(sk.f1_score(Y, first))
+    assert found["accuracy"].baseline.estimate == pytest.approx(sk.accuracy_score(Y, second))
+    assert found["f1"].difference == mw.evaluate(RULE, P, Y, "f1", against=OTHER)["f1"].difference
+    words = np.array(["no", "yes"])
+    named = mw.evaluate(words[first], None, words[Y], "f1", against=words[second], pos_label="yes")
+    assert named["f1"] == found["f1"]
+    pairs = np.column_stack([first, second])
+    both = mw.evaluate(pairs, None, np.column_stack([Y, Y]), "f1_macro", against=pairs[:, ::-1])["f1_macro"]
+    assert both.value.estimate == pytest.approx(sk.f1_score(np.column_stack([Y, Y]), pairs, average="macro"))
+
+
+def test_a_threshold_of_words_is_of_the_positive_class():
+    words = np.array(["fine", "fraud"])
+    found = mw.evaluate(0.3, np.column_stack([1 - P, P]), words[Y], ["f1", "accuracy"], pos_label="fraud")
+    assert found["f1"] == mw.evaluate(RULE, P, Y, "f1")["f1"]
+    with pytest.raises(ValueError, match="pos_label"):
+        mw.evaluate(0.3, np.column_stack([1 - P, P]), words[Y], "accuracy")
+    several = mw.evaluate(0.3, np.column_stack([P, Q]), np.column_stack([Y, Y]), "f1_macro")
+    expected = np.mean([sk.f1_score(Y, own > 0.3) for own in (P, Q)])
+    assert several["f1_macro"].value.estimate == pytest.approx(expected)
+
+
+def test_a_rule_knows_its_own_metric():
+    solution = mw.optimize(P, Y, "f2")
+    assert list(mw.evaluate(solution, P, Y)) == ["f2"]
+    assert mw.evaluate(solution.rule, P, Y).to_dict() == mw.evaluate(solution, P, Y, "f2").to_dict()
+    words = np.array(["fine", "fraud"])
+    named = mw.optimize(np.column_stack([1 - P, P]), words[Y], "f1", pos_label="fraud").rule
+    expected = sk.f1_score(words[Y], named.predict(np.column_stack([1 - P, P])), pos_label="fraud")
+    assert mw.evaluate(named, np.column_stack([1 - P, P]), words[Y])["f1"].value.estimate == pytest.approx(expected)
+    tags, labels = np.column_stack([P, Q]), np.column_stack([Y, 1 - Y])
+    macro = mw.optimize(tags, labels, "f1", average="macro").rule
+    found = mw.evaluate(macro, tags, labels)["f1"].value.estimate
+    assert found == pytest.approx(sk.f1_score(labels, macro.predict(tags), average="macro"))
+    by_row = mw.optimize(P, Y, "cost", cost=COST)
+    assert list(mw.evaluate(by_row, P, Y, cost=COST)) == ["cost"]
+
+
+# ------------------------------------------------------------------------------------------------------------- groups
+
+
+def rates(decided, group=GROUP, y=Y):
+    """Shares, true and false positive rates, precisions and accuracies of each group, as fairlearn has them."""
+    out = {}
+    for name in np.unique(group):
+        own, true = decided[group == name], y[group == name]
+        out[name] = {
+            "share": own.mean(),
+            "recall": own[true == 1].mean(),
+            "false": own[true == 0].mean(),
+            "precision": true[own == 1].mean(),
+            "accuracy": (own == true).mean(),
+        }
+    return pd.DataFrame(out).T
+
+
+def test_gaps_between_groups_are_those_of_fairlearn():
+    found = mw.evaluate(
+        RULE,
+        P,
+        Y,
+        [
+            "demographic_parity",
+            "equalized_odds",
+            "equal_opportunity",
+            "predictive_parity",
+            "accuracy gap",
+            mw.gap("recall", 0),
+        ],
+        against=OTHER,
+        sensitive_features=GROUP,
+    )
+    for side, rule in (("value", RULE), ("baseline", OTHER)):
+        gaps = np.ptp(rates(rule.predict(P)).to_numpy(), axis=0)
+        share, recall, false, precision, accuracy = gaps
+        expected = [share, max(recall, false), recall, precision, accuracy, false]
+        values = [getattr(one, side).estimate for one in found.values()]
+        assert values == pytest.approx(expected, abs=1e-12)
+    assert list(found)[-2:] == ["accuracy gap", "recall[0] gap"]
+    for one in found.values():
+        assert 0 <= one.value.low <= one.value.estimate <= one.value.high <= 1
+        assert one.difference.low <= one.difference.estimate <= one.difference.high
+
+
+def test_the_worst_group_is_the_least_of_all():
+    found = mw.evaluate(
+        RULE, P, Y, ["worst_group(accuracy)", mw.worst_group("f1"), "accuracy"], sensitive_features=GROUP
+    )
+    plain = (P > 0.5).astype(int)
+    assert list(found) == ["worst_group(accuracy)", "worst_group(f1)", "accuracy"]
+    assert found["worst_group(accuracy)"].value.estimate == pytest.approx(rates(RULE.predict(P))["accuracy"].min())
+    assert found["worst_group(accuracy)"].baseline.estimate == pytest.approx(rates(plain)["accuracy"].min())
+    expected = min(sk.f1_score(Y[g == GROUP], RULE.predict(P)[g == GROUP]) for g in "abc")
+    assert found["worst_group(f1)"].value.estimate == pytest.approx(expected)
+    assert list(found.by_group["a"]) == ["accuracy", "f1"]
+
+
+def test_rules_by_group_are_judged_by_gaps_and_costs():
+    rule = mw.GroupedRule(tuple(WeightedRule.from_thresholds(t) for t in (0.3, 0.4, 0.5)), ("a", "b", "c"))
+    decided = rule.predict(P, GROUP)
+    found = mw.evaluate(
+        rule, P, Y, ["equalized_odds", "worst_group(recall)", "cost"], sensitive_features=GROUP, cost=COST
+    )
+    own = rates(decided)
+    assert found["equalized_odds"].value.estimate == pytest.approx(
+        np.ptp(own[["recall", "false"]].to_numpy(), axis=0).max()
+    )
+    assert found["worst_group(recall)"].value.estimate == pytest.approx(own["recall"].min())
+    paid = np.where(decided == Y, 0.0, COST[np.arange(N), Y])
+    assert found["cost"].value.estimate == pytest.approx(-paid.mean())
+    assert found.by_group["b"]["cost"].value.estimate == pytest.approx(-paid[GROUP == "b"].mean())
+
+
+@pytest.mark.parametrize("groups", [2, 5])
+def test_intervals_of_gaps_and_worst_groups_hold_what_is_true(groups):
+    """All groups alike: the gap is 0, the worst group's recall that of all; and one group apart, by a known gap."""
+    for apart in (0.0, 0.2):
+        held = np.zeros((40, 4), dtype=bool)
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            group, y = rng.integers(0, groups, 600), rng.integers(0, 2, 600)
+            first = np.where(rng.random(600) < 0.7 - apart * (group == 0), y, 1 - y)
+            second = np.where(rng.random(600) < 0.7, y, 1 - y)
+            found = mw.evaluate(
+                first, None, y, ["accuracy gap", "worst_group(accuracy)"], against=second, sensitive_features=group
+            )
+            gap, worst = found.values()
+            truths = [
+                (gap.value, apart),
+                (gap.difference, apart),
+                (worst.value, 0.7 - apart),
+                (worst.difference, -apart),
+            ]
+            held[seed] = [one.low - 1e-12 <= truth <= one.high + 1e-12 for one, truth in truths]
+        assert (held.mean(axis=0) >= 0.85).all(), (apart, held.mean(axis=0))
+
+
+def test_rows_that_belong_together_widen_gaps():
+    once = mw.evaluate(RULE, P, Y, "accuracy gap", sensitive_features=GROUP)["accuracy gap"]
+    index = np.repeat(np.arange(N), 4)
+    copied = mw.evaluate(RULE, P[index], Y[index], "accuracy gap", sensitive_features=GROUP[index], groups=index)
+    assert copied["accuracy gap"].value.high == pytest.approx(once.value.high, abs=0.02)
+    counted = mw.evaluate(
+        RULE, P, Y, "accuracy gap", sensitive_features=GROUP, sample_weight=np.full(N, 4), weight_kind="frequency"
+    )["accuracy gap"]
+    assert counted.value.high < once.value.high
+
+
+# -------------------------------------------------------------------------------------------------------------- costs
+
+
+def test_costs_per_row():
+    solution = mw.optimize(P, Y, "cost", cost=COST, recalibrate=False)
+    decided, plain = solution.predict(P, cost=COST), (P > 0.5).astype(int)
+    found = mw.evaluate(solution, P, Y, ["cost", "accuracy"], cost=COST)
+    paid, other = (np.where(own == Y, 0.0, COST[np.arange(N), Y]) for own in (decided, plain))
+    assert found["cost"].value.estimate == pytest.approx(-paid.mean()) == pytest.approx(solution.value)
+    assert found["cost"].baseline.estimate == pytest.approx(-other.mean())
+    assert found["cost"].difference.estimate == pytest.approx((other - paid).mean())
+    assert found["accuracy"].value.estimate == pytest.approx((decided == Y).mean())
+    rng = np.random.default_rng(0)
+    means = [(other - paid)[rng.integers(0, N, N)].mean() for _ in range(2000)]
+    half = (found["cost"].difference.high - found["cost"].difference.low) / 2
+    assert half >= 0.9 * 1.96 * np.std(means)
+    weight = rng.random(N)
+    weighted = mw.evaluate(0.3, P, Y, cost=COST, sample_weight=weight)["cost"].value.estimate
+    assert weighted == pytest.approx(-np.average(np.where((P > 0.3) == Y, 0.0, COST[np.arange(N), Y]), weights=weight))
+    mixture = mw.MixtureRule((RULE, OTHER), np.array([0.25, 0.75]))
+    each = [np.where(own.predict(P) == Y, 0.0, COST[np.arange(N), Y]).mean() for own in (RULE, OTHER)]
+    assert mw.evaluate(mixture, P, Y, cost=COST)["cost"].value.estimate == pytest.approx(-np.dot([0.25, 0.75], each))
+
+
+# ------------------------------------------------------------------------------------------------- models and tables
+
+
+def test_two_models_each_with_its_own_rule():
+    found = mw.evaluate({"small": (RULE, P), "large": (OTHER, Q)}, Y, ["f1", "balanced_accuracy"])
+    assert found.title == "small"
+    assert found.against == "large"
+    assert repr(found).splitlines()[1].split() == ["metric", "small", "large", "difference"]
+    decided = [RULE.predict(P), OTHER.predict(Q)]
+    for name, score in (("f1", sk.f1_score), ("balanced_accuracy", sk.balanced_accuracy_score)):
+        one = found[name]
+        values = [score(Y, own) for own in decided]
+        assert [one.value.estimate, one.baseline.estimate] == pytest.approx(values)
+        assert one.difference.estimate == pytest.approx(values[0] - values[1])
+    rng = np.random.default_rng(1)
+    paired = []
+    for _ in range(1000):
+        rows = rng.integers(0, N, N)
+        hits = [np.sum(own[rows] & Y[rows]) for own in decided]
+        sums = [np.sum(own[rows]) + np.sum(Y[rows]) for own in decided]
+        paired.append(2 * hits[0] / sums[0] - 2 * hits[1] / sums[1])
+    half = (found["f1"].difference.high - found["f1"].difference.low) / 2
+    assert half == pytest.approx(1.96 * np.std(paired), rel=0.15)
+    keyword = mw.evaluate({"small": (RULE, P), "large": (OTHER, Q)}, y=Y, metrics=["f1", "balanced_accuracy"])
+    assert keyword.to_dict() == found.to_dict()
+
+
+def test_two_models_may_be_solutions_thresholds_or_decisions():
+    first, second = mw.optimize(P, Y, "f1"), mw.optimize(Q, Y, "f1")
+    found = mw.evaluate({"a": (first, P), "b": (second, Q)}, Y)
+    assert list(found) == ["f1"]
+    assert found["f1"].baseline.estimate == pytest.approx(sk.f1_score(Y, second.predict(Q)))
+    mixed = mw.evaluate({"a": (0.3, P), "b": (second.predict(Q), None)}, Y, "f1")
+    assert mixed["f1"].value.estimate == pytest.approx(sk.f1_score(Y, P > 0.3))
+    assert mixed["f1"].baseline == found["f1"].baseline
+    by_group = mw.evaluate({"a": (0.3, P), "b": (0.3, Q)}, Y, ["f1", "equalized_odds"], sensitive_features=GROUP)
+    assert by_group["equalized_odds"].baseline.estimate == pytest.approx(
+        np.ptp(rates((Q > 0.3).astype(int))[["recall", "false"]].to_numpy(), axis=0).max()
+    )
+    document = mw.load_rule(RULE.to_json()).to_dict()  # a dict, but no pair of models
+    assert mw.evaluate(document, P, Y, "f1")["f1"] == mw.evaluate(RULE, P, Y, "f1")["f1"]
+
+
+def test_rows_of_a_table(tmp_path):
+    frame = pd.DataFrame({"id": np.arange(N), "p_0": 1 - P, "p_1": P, "q": Q, "label": Y, "w": COST[:, 0]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    whole = mw.evaluate(RULE, P, Y, ["f1", "recall"], sample_weight=COST[:, 0])
+    for name in ("rows.csv", "rows.parquet"):
+        table = mw.Table(tmp_path / name, proba_prefix="p_")
+        found = mw.evaluate(RULE, table, "label", ["f1", "recall"], sample_weight="w")
+        assert found["f1"].value.estimate == pytest.approx(whole["f1"].value.estimate, abs=1e-12)
+        assert found["recall"].difference.high == pytest.approx(whole["recall"].difference.high, abs=1e-9)
+    single = mw.Table(tmp_path / "rows.parquet", proba="q")
+    models = mw.evaluate({"p": (RULE, table), "q": (OTHER, single)}, "label", "f1")
+    assert models["f1"].difference == mw.evaluate({"p": (RULE, P), "q": (OTHER, Q)}, Y, "f1")["f1"].difference
+    by_threshold = mw.evaluate(0.3, table, "label", "equalized_odds", sensitive_features=GROUP)
+    assert (
+        by_threshold["equalized_odds"]
+        == mw.evaluate(RULE, P, Y, "equalized_odds", sensitive_features=GROUP)["equalized_odds"]
+    )
+    tags = pd.DataFrame({"a": P, "b": Q, "y_a": Y, "y_b": 1 - Y})
+    rule = WeightedRule.from_thresholds([0.3, 0.6])
+    found = mw.evaluate(rule, mw.Table(tags, proba=["a", "b"]), ["y_a", "y_b"], "f1_macro")["f1_macro"]
+    assert found == mw.evaluate(rule, np.column_stack([P, Q]), np.column_stack([Y, 1 - Y]), "f1_macro")["f1_macro"]
+    with pytest.raises(ValueError, match="evaluate: y must be one name, as the rule has outputs"):
+        mw.evaluate(RULE, table, ["label", "id"], "f1")
