@@ -234,15 +234,14 @@ def test_classes_in_the_order_of_a_scale_are_doubted_where_sorted_columns_fit():
     right = [100 * np.mean(np.array(order)[likeliest] == y) for order in (sorted(set(y)), ["low", "mid", "high"])]
     words = rf"is right in {right[0]:.0f} % .* order given in {right[1]:.0f} %; classes= must name"
     with pytest.warns(UserWarning, match=words):
-        mw.optimize(proba, y, "quadratic_kappa", classes=["low", "mid", "high"])
+        mw.optimize(proba, y, "accuracy", classes=["low", "mid", "high"])
     # Columns that do stand in the order given, and too few rows to tell: nothing is said.
-    mw.optimize(proba[:, [1, 2, 0]], y, "quadratic_kappa", classes=["low", "mid", "high"])
+    mw.optimize(proba[:, [1, 2, 0]], y, "accuracy", classes=["low", "mid", "high"])
     mw.optimize(proba[:8], y[:8], "accuracy", classes=["low", "mid", "high"])
 
 
 def test_the_question_for_an_order_shows_how_to_give_it():
     proba, y = graded_rows()
-    with pytest.raises(
-        ValueError, match=r"pass metric=mw\.metrics\.Kappa\('quadratic', order=\['high', 'low', 'mid'\]\)"
-    ):
-        mw.optimize(proba, y, "quadratic_kappa")
+    for classes in (None, ["high", "low", "mid"]):
+        with pytest.raises(ValueError, match=r"pass order=\[lowest, \.\.\., highest\]"):
+            mw.optimize(proba, y, "quadratic_kappa", classes=classes)

@@ -96,9 +96,9 @@ def test_averages_and_weights_over_outputs_of_several_classes():
 def test_given_classes_fix_order_and_number():
     y, h = ["low", "mid", "mid"], ["low", "mid", "low"]
     grades = ["low", "mid", "high"]
-    assert mw.make_scorer("ordinal", classes=grades)(echo(), h, y) == pytest.approx(1 - 0.5 / 3)
+    assert mw.make_scorer("ordinal", order=grades)(echo(), h, y) == pytest.approx(1 - 0.5 / 3)
     assert mw.make_scorer("ordinal")(echo(), h, y) == pytest.approx(1 - 1 / 3)
-    two = mw.make_scorer("ordinal", classes=grades)(echo(), np.array([h, h]).T, np.array([y, y]).T)
+    two = mw.make_scorer("ordinal", order=grades)(echo(), np.array([h, h]).T, np.array([y, y]).T)
     assert two == pytest.approx(1 - 0.5 / 3)
 
 

@@ -11,7 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from ._version import __version__
+from .inputs import python_labels
 from .metrics.naming import PerOutput
+from .metrics.scales import order_of
 from .problem import Problem
 from .solvers import Estimate, Promise, Solution
 
@@ -29,7 +31,8 @@ def facts_of(problem: Problem) -> dict[str, Any]:
     -------
     dict
         `metric`, `average`, `rows`, `metricwise` (the version), with labels `class_counts`: for each output, the rows
-        that show each of its classes; and `pos_label`, if the name of the metric does not say which class it is of.
+        that show each of its classes; `pos_label`, if the name of the metric does not say which class it is of; and
+        `order`, where it is known: for each output, its classes from the lowest to the highest, or None.
     """
     facts: dict[str, Any] = {
         "metric": problem.aim.name,
@@ -40,12 +43,31 @@ def facts_of(problem: Problem) -> dict[str, Any]:
     positive = _positive(problem.aim.metric)
     if positive is not None and "[" not in problem.aim.name:
         facts["pos_label"] = positive
+    order = _order(problem)
+    if order is not None:
+        facts["order"] = order
     if problem.allowed is not None:
         facts["abstain"] = problem.allowed.said
     if problem.labelled:
         counts = problem.source.class_rows.round().astype(int).tolist()
         facts["class_counts"] = [row[:k] for row, k in zip(counts, problem.schema.n_classes.tolist(), strict=True)]
     return facts
+
+
+def _order(problem: Problem) -> list[list[Any] | None] | None:
+    """The classes of each output from the lowest to the highest, by the call or by a metric that was given an order."""
+    schema, metrics = problem.schema, [problem.aim.metric, *(aim.metric for aim in problem.record.values())]
+    found: list[list[Any] | None] = []
+    made: dict[Any, list[Any] | None] = {}  # thousands of outputs mostly share their labels and metrics
+    for m, labels in enumerate(schema.classes):
+        scale = None if schema.order is None else schema.order[m]
+        key = (scale, id(labels), *(id(metric.of_output(m)) for metric in metrics))
+        if key not in made:
+            known = python_labels(labels)
+            orders = [list(scale)] if scale is not None else [order_of(metric, m, known) for metric in metrics]
+            made[key] = next((order for order in orders if order is not None), None)
+        found.append(made[key])
+    return found if any(order is not None for order in found) else None
 
 
 def _positive(metric: Any) -> Any:

@@ -210,6 +210,7 @@ def trade_off(
     sample_weight: ArrayLike | None = None,
     output_weight: ArrayLike | None = None,
     classes: Any = None,
+    order: Any = None,
     pos_label: Any = None,
     missing: Any = None,
     confusion: str = "auto",
@@ -242,7 +243,7 @@ def trade_off(
         Metrics to record along the frontier.
     subject_to : str, constraint, or list of these, optional
         Further constraints that every point satisfies on the given rows.
-    average, sample_weight, output_weight, classes, pos_label, missing, normalize, zero_division
+    average, sample_weight, output_weight, classes, order, pos_label, missing, normalize, zero_division
         As in :func:`metricwise.optimize`.
     confusion : {"auto", "labels", "expected", "blended"}, default="auto"
         How the metric that is maximised is counted; "auto" means "labels" if there are any, else "expected".
@@ -291,6 +292,7 @@ def trade_off(
         sample_weight=sample_weight,
         output_weight=output_weight,
         classes=classes,
+        order=order,
         pos_label=pos_label,
         missing=missing,
         normalize=normalize,
@@ -305,7 +307,7 @@ def trade_off(
     first, *rest = read_limits(
         given,
         problem.schema,
-        declared=classes is not None,
+        ordered=order is not None,
         pos_label=pos_label,
         zero_division=zero_division,
         allowed=problem.allowed,

@@ -30,6 +30,7 @@ from .metrics.linear import Accuracy
 from .metrics.naming import positive_places
 from .metrics.recording import RecordSpec, resolve_record
 from .metrics.resolution import Resolved, target_kind
+from .metrics.scales import check_order_agrees
 from .metrics.worst import opened
 from .problem import InMemory, Problem, Recipe, Settings, argmax_rule, fit
 from .progress import Progress, read_verbose
@@ -64,6 +65,7 @@ def optimize(
     group_aware: bool = True,
     output_weight: ArrayLike | None = None,
     classes: Any = None,
+    order: Any = None,
     pos_label: Any = None,
     missing: Any = None,
     record: RecordSpec = None,
@@ -96,8 +98,7 @@ def optimize(
     y : array-like of shape (N,) or (N, M), or None
         True labels; NaN, None, NA and masked entries are missing. If None, the metric is computed in expectation, with
         the probabilities in place of labels. For a table, the name of the column that holds the labels, or a list of
-        names; `sample_weight` and `groups` are then column names too. Ordinal metrics use the order of an ordered
-        categorical unless they are given an `order`.
+        names; `sample_weight` and `groups` are then column names too.
     metric : str, Metric, callable, dict or list
         The metric to maximise: a metricwise or scikit-learn scorer name, a metric object, a function, or a scorer made
         by scikit-learn's `make_scorer`. The name of a metric of one class may say which class: ``"recall[urgent]"``,
@@ -138,7 +139,12 @@ def optimize(
         Class labels in column order. None uses the column names of data frames; otherwise the sorted labels in y if
         there are as many as columns; otherwise 0..K-1 if y holds integers from 0 on, 0 among them. Ambiguous cases
         raise an error that asks for `classes`: ratings that start at 1 and lack a value, or ordered categories whose
-        order is not their sorted order. Ordinal metrics use the order given here for text labels.
+        order is not their sorted order. It says which column is which class, and nothing about the order of classes.
+    order : array-like, or list of M array-likes, optional
+        Classes from the lowest to the highest, which ordinal metrics such as "quadratic_kappa" need for text labels:
+        ``order=["low", "mid", "high"]``; for several outputs one such list for each, None for those without an order.
+        Numbers and dates are ordered by value, an ordered categorical y by its categories. The rule keeps the order,
+        and :func:`evaluate` and reports use it.
     pos_label : object, or list of M objects, optional
         Label of the positive class of metrics of one class, such as "f1" and "recall": one for all outputs, or one for
         each. Required unless the labels are 0 and 1, -1 and 1, or False and True; with more than two classes, the
@@ -269,6 +275,7 @@ def optimize(
             groups=groups,
             time=time,
             classes=classes,
+            order=order,
             missing=missing,
             normalize=normalize,
         )
@@ -292,6 +299,7 @@ def optimize(
         time=time,
         output_weight=output_weight,
         classes=classes,
+        order=order,
         pos_label=pos_label,
         missing=missing,
         prior=prior,
@@ -303,7 +311,7 @@ def optimize(
         abstain_label=abstain_label,
     )
     problem, task = _read_groups(problem, sensitive_features, group_aware, worst)
-    pledge = _read_pledge(subject_to, confidence, problem, task, classes is not None, pos_label, zero_division)
+    pledge = _read_pledge(subject_to, confidence, problem, task, order is not None, pos_label, zero_division)
     if problem.aim.metric.whole_rows:
         recipe = _read_recipe(_only_labels(problem.aim.metric, confusion, bool(randomized)), recalibrate, y)
     n_stages = 4 if isinstance(recipe, list) else 1
@@ -455,6 +463,7 @@ def read_problem(
     time: Any = None,
     output_weight: Any = None,
     classes: Any = None,
+    order: Any = None,
     pos_label: Any = None,
     missing: Any = None,
     prior: Any = None,
@@ -472,6 +481,7 @@ def read_problem(
         proba,
         y,
         classes=classes,
+        order=order,
         missing=missing,
         normalize=normalize,
         sample_weight=sample_weight,
@@ -481,7 +491,7 @@ def read_problem(
         pos_label=text_class(metric) if pos_label is None else pos_label,
         who=who,
     )
-    rows, schema, declared, scales = data.rows, data.schema, data.declared, data.scales
+    rows, schema = data.rows, data.schema
     names = schema.classes
     if not (_is_number(zero_division) and 0 <= zero_division <= 1):
         raise ValueError(f"{who}: zero_division must be a number in [0, 1], got {inputs.shown(zero_division)}.")
@@ -489,20 +499,22 @@ def read_problem(
         metric,
         names,
         several=schema.multioutput,
-        declared=declared,
         average=average,
         zero_division=zero_division,
         pos_label=pos_label,
         wanted_only=constrained,  # it may be that of a constraint
-        scales=scales,
+        scales=schema.order,
         outputs=schema.output_names,
         who=who,
     )
     recorded = resolve_record(
         record, target_kind(schema.width, schema.multioutput), resolved, zero_division, pos_label, who
     )
-    recorded = {name: settle(one, names, declared=declared, scales=scales) for name, one in recorded.items()}
-    if not declared:
+    recorded = {name: settle(one, names, scales=schema.order) for name, one in recorded.items()}
+    if order is not None:
+        for one in (resolved, *recorded.values()):
+            check_order_agrees(one.metric, schema.order, names, who)
+    if classes is None and not isinstance(y, inputs.Labels):
         _check_single_columns(rows.proba, names, resolved.metric, who)
     if resolved.metric.degenerate and not constrained:
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
@@ -647,7 +659,7 @@ def _read_pledge(
     confidence: Any,
     problem: Problem,
     task: GroupTask | None,
-    declared: bool,
+    ordered: bool,
     pos_label: Any,
     zero_division: float,
 ) -> Pledge | None:
@@ -668,7 +680,7 @@ def _read_pledge(
     constraints = read_limits(
         wanted,
         problem.schema,
-        declared=declared,
+        ordered=ordered,
         pos_label=pos_label,
         zero_division=zero_division,
         allowed=problem.allowed,

@@ -26,6 +26,7 @@ from .metrics.for_outputs import resolve_for
 from .metrics.naming import same_classes
 from .metrics.parity import PARITIES
 from .metrics.resolution import metric_meant, target_kind
+from .metrics.scales import check_order_agrees
 from .oracles import Counts, Oracle
 from .problem import Problem
 from .solvers.constrained import Feasible, InfeasibleError, Point, maximise
@@ -55,7 +56,7 @@ def read_limits(
     wanted: Sequence[Wanted],
     schema: Schema,
     *,
-    declared: bool,
+    ordered: bool = False,
     pos_label: Any = None,
     zero_division: float = 0.0,
     allowed: Abstention | None = None,
@@ -71,8 +72,8 @@ def read_limits(
     ----------
     wanted : sequence of Wanted
     schema : Schema
-    declared : bool
-        Whether the user gave the classes.
+    ordered : bool, default=False
+        Whether the user gave the order of the classes in the call, which a metric may not contradict.
     pos_label : object, optional
         The positive class of metrics of one class that name none.
     zero_division : float, default=0.0
@@ -99,7 +100,7 @@ def read_limits(
             )
         for part, metric in enumerate(_metrics(one, schema)):
             simple = replace(metric, text=str(one))
-            read = _read(simple, schema, declared, pos_label, zero_division)
+            read = _read(simple, schema, ordered, pos_label, zero_division)
             if allowed is not None and aim is not None:
                 read = replace(read, metric=allowed.beside(read.metric, aim))
             _check_form(one, read, schema, allowed)
@@ -162,7 +163,7 @@ def _check_gap(one: Wanted, bound: BoundConstraint) -> None:
         )
 
 
-def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_division: float) -> Constraint:
+def _read(one: Wanted, schema: Schema, ordered: bool, pos_label: Any, zero_division: float) -> Constraint:
     metric = one.metric
     output, label = _places(one, schema)
     classes = schema.classes if output is None else (schema.classes[output],)
@@ -171,6 +172,7 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
             f"{_WHO}: '{one}' names no output, and outputs with different classes cannot be pooled; name one, "
             f"as in {_example(one, schema)}."
         )
+    scales = None if schema.order is None else schema.order[output or 0 : (output or 0) + 1]
     try:
         if output is None and schema.multioutput:  # a name that means something else of whole rows is refused
             metric_meant(metric, target_kind(schema.width, several=True), class_named=True)
@@ -178,11 +180,13 @@ def _read(one: Wanted, schema: Schema, declared: bool, pos_label: Any, zero_divi
             metric,
             classes[:1],
             several=False,
-            declared=declared,
+            scales=scales,
             zero_division=zero_division,
             pos_label=label if label is not None else _if_wanted(metric, classes[0], pos_label, output),
             who=_WHO,
         )
+        if ordered:
+            check_order_agrees(found.metric, scales, classes[:1], _WHO)
     except (TypeError, ValueError) as error:
         names = python_labels(np.asarray(classes[0]))
         if label is not None and label not in names:

@@ -231,21 +231,28 @@ def test_a_rule_is_judged_as_it_was_fitted(tmp_path, fitted):
     assert found["metrics"] == expected.to_dict()
 
 
-def test_classes_say_the_order_of_words_and_classes_that_no_label_shows(tmp_path):
+def test_the_order_of_words_is_an_option_and_kept_with_the_rule(tmp_path):
     frame, _ = table(MULTICLASS)
     proba, y = arguments(MULTICLASS, frame)
     order = ["urgent", "mid", "low"]
-    words = ["--target", "truth", "-m", "quadratic_kappa", "--classes", ",".join(order)]
+    words = ["--target", "truth", "-m", "quadratic_kappa", "--order", ",".join(order)]
     done("fit", write(frame, tmp_path / "rows.csv"), *words, "-o", tmp_path / "rule.json")
-    rule = mw.optimize(proba[:, ::-1], y, "quadratic_kappa", classes=order).rule
+    rule = mw.optimize(proba, y, "quadratic_kappa", order=order).rule
     assert mw.load_rule(tmp_path / "rule.json") == rule
+    assert mw.load_rule(tmp_path / "rule.json").facts["order"] == [order]
     metric = mw.metrics.Kappa("quadratic", order=order)
-    expected = mw.evaluate(rule, proba[:, ::-1], y, {"quadratic_kappa": metric}).to_dict()
+    expected = mw.evaluate(rule, proba, y, {"quadratic_kappa": metric}).to_dict()
     assert document("evaluate", tmp_path / "rule.json", tmp_path / "rows.csv")["metrics"] == expected
-    rule.to_json(tmp_path / "python.json")  # which does not know the order
+    unordered = mw.optimize(proba, y, "accuracy").rule
+    unordered.to_json(tmp_path / "python.json")  # which does not know the order
     words = ["evaluate", tmp_path / "python.json", tmp_path / "rows.csv", "--target", "truth", "-m", "quadratic_kappa"]
-    assert document(*words, "--ordered")["metrics"] == expected
-    assert "pass --ordered if they are" in run(*words).err
+    expected = mw.evaluate(unordered, proba, y, {"quadratic_kappa": metric}).to_dict()
+    assert document(*words, "--order", ",".join(order))["metrics"] == expected
+    assert "pass --order LOWEST,...,HIGHEST" in run(*words).err
+
+
+def test_classes_that_no_label_shows(tmp_path):
+    frame, _ = table(MULTICLASS)
     seen = frame[frame["truth"] != "mid"].rename(columns={"low": "p1", "mid": "p2", "urgent": "p3"})
     seen["truth"] = np.where(seen["truth"] == "low", 1, 3)
     said = done(
@@ -458,6 +465,6 @@ def test_blanks_between_classes_and_after_a_question_mark(tmp_path):
     path = tmp_path / "three.csv"
     frame.to_csv(path, index=False)
     fit = ["fit", path, *options, "--metric", "ordinal", "--force", "-o", tmp_path / "rule.json"]
-    plain, spaced = (document(*fit, "--classes", text) for text in ("low,mid,urgent", "low, mid , urgent"))
+    plain, spaced = (document(*fit, "--order", text) for text in ("low,mid,urgent", "low, mid , urgent"))
     assert plain == spaced
     assert "?;" not in run("reprt").err

@@ -70,7 +70,7 @@ WRONG = {
     + " --pos-label 0 --pos-label 1": "--pos-label must be given once, or for each of the 1 targets",
     "fit binary.csv " + FIT + " --separator ;": "only one column|no column",
     "fit three.csv --metric f1 --target truth -o new.json": "name the class: --pos-label CLASS",
-    "fit three.csv --metric ordinal --target truth -o new.json": "pass --classes with the labels from one",
+    "fit three.csv --metric ordinal --target truth -o new.json": "pass --order LOWEST,\\.\\.\\.,HIGHEST",
     "fit three.csv --metric accuracy --target truth --classes low,mid -o new.json": "of 'truth', but lacks 'urgent'",
     "fit three.csv --metric accuracy --target truth --target id -o new.json": "named like 'truth=urgent'",
     "fit three.csv --metric accuracy --target low -o new.json": "no columns hold the probabilities of 'low'",

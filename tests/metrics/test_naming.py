@@ -312,10 +312,13 @@ def test_words_have_no_order_until_someone_gives_it(name):
     metric = records.make(name, 3)
     (proba,), y, predicted = draw(sorted(SCALE))
     y, predicted = y[:, 0], predicted[:, 0]
-    question = r"depends on the order of the classes, but the order of \['high', 'low', 'mid'\] is not known"
+    question = r"pass order=\[lowest, \.\.\., highest\], .* in no order, are 'high', 'low', 'mid'; classes= names"
     for ask in (
         lambda: mw.optimize(proba, y, name, **FIXED),
+        lambda: mw.optimize(proba, y, name, classes=sorted(SCALE), **FIXED),
         lambda: metric.score(y, predicted),
+        lambda: metric.score(y, predicted, classes=sorted(SCALE)),
+        lambda: mw.make_scorer(name, classes=sorted(SCALE))._score_func(y, predicted),
         lambda: mw.make_scorer(name)._score_func(y, predicted),
         lambda: mw.MetricOptimalClassifierCV(LogisticRegression(), metric=name).fit(proba, y),
         lambda: mw.MetricOptimalClassifierCV(LogisticRegression().fit(proba, y), metric=name, cv="prefit").fit(
@@ -328,12 +331,15 @@ def test_words_have_no_order_until_someone_gives_it(name):
     places = np.array([SCALE.index(label) for label in y])
     guesses = np.array([SCALE.index(label) for label in predicted])
     expected = metric.score(places, guesses)
-    assert metric.score(y, predicted, classes=SCALE) == pytest.approx(expected, abs=1e-12)
     assert replace(metric, order=SCALE).score(y, predicted) == pytest.approx(expected, abs=1e-12)
+    assert mw.make_scorer(name, order=SCALE)._score_func(y, predicted) == pytest.approx(expected, abs=1e-12)
     columns = [sorted(SCALE).index(label) for label in SCALE]
     by_place = mw.optimize(proba[:, columns], places, name, **FIXED)
-    by_word = mw.optimize(proba[:, columns], y, name, classes=SCALE, **FIXED)
+    by_word = mw.optimize(proba[:, columns], y, name, classes=SCALE, order=SCALE, **FIXED)
     assert by_word.value == by_place.value
+    for classes in (None, sorted(SCALE)):
+        sorted_columns = mw.optimize(proba, y, name, classes=classes, order=SCALE, **FIXED)
+        assert sorted_columns.value == pytest.approx(by_place.value, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", records.ORDERED)
@@ -366,9 +372,14 @@ def test_the_negative_class_of_words_is_asked_for():
         mw.metrics.MicroF1().score(y, predicted)
     expected = sk.f1_score(y, predicted, labels=["b", "z"], average="micro")
     assert mw.metrics.MicroF1(negative_label="none").score(y, predicted) == pytest.approx(expected)
-    assert mw.metrics.MicroF1().score(y, predicted, classes=["none", "b", "z"]) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="MicroF1: it is ambiguous which of the classes"):
+        mw.metrics.MicroF1().score(y, predicted, classes=["none", "b", "z"])
     numbers = np.searchsorted(["b", "none", "z"], y)
     assert mw.metrics.MicroF1().score(numbers, numbers) == 1.0
+    guesses = np.searchsorted(["b", "none", "z"], predicted)
+    lowest = sk.f1_score(numbers, guesses, labels=[1, 2], average="micro")
+    for classes in (None, [2, 0, 1]):  # whatever the columns are
+        assert mw.metrics.MicroF1().score(numbers, guesses, classes=classes) == pytest.approx(lowest)
 
 
 # ------------------------------------------------------------------------------- outputs of different classes, pooled

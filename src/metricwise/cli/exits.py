@@ -40,6 +40,7 @@ _WORDS = (
     "groups",
     "missing",
     "normalize",
+    "order",
     "proba",
     "randomized",
     "separator",
@@ -60,7 +61,7 @@ _LEADING = re.compile(rf"^(y|{'|'.join(_WORDS)})\b(?= (?:must|has|is|are|and)\b)
 _LED_BY = {"y": "the column of labels", "proba": "the probabilities"}
 _VALUE = r"""\.\.\.|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|range\([\d, ]+\)|[+-]?\w+(?:\.\w+)?"""
 _PARAMETER = re.compile(rf"\b(?:({'|'.join(_NAMES)})\b(?:=({_VALUE})?)?|({'|'.join(_WORDS)})=({_VALUE})?)")
-_ORDER = re.compile(r"pass metric=mw\.metrics\..*? (with the labels .*?); classes= .*")  # columns have names here
+_ORDER = "order=[lowest, ..., highest], to the call or to the metric"
 _UNKNOWN = re.compile(r"mw\.Sensitive\(values, unknown='(\w+)'\)|\bunknown='(\w+)'")
 _IN_TABLE = re.compile(r"mw\.Table\(path, (\w+=)\.\.\.\)")  # options of a table are options here
 _WHO = re.compile(r"^(?:optimize|evaluate|trade_off|load_rule|to_\w+|[A-Z]\w+(?:\.\w+)?): ")
@@ -160,7 +161,7 @@ def in_options(text: str) -> str:
         text = f"--{text}"
     text = _IN_TABLE.sub(r"\1", text)
     text = _UNKNOWN.sub(lambda found: f"--unknown-group {found[1] or found[2]}", text)
-    text = _ORDER.sub(r"pass --classes \1.", text)
+    text = text.replace(_ORDER, "--order LOWEST,...,HIGHEST")
     text = with_options(text.replace("see metrics.metric_names()", "see metricwise metrics"))
     return _LEADING.sub(lambda found: _LED_BY.get(found[1], f"--{found[1]}"), text)
 

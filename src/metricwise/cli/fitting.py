@@ -63,9 +63,9 @@ def fit(
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
         if is_large(table) and not columns.sensitive_features:
-            rows = read_large(table, columns, labels, aim.classes, _class_named(aim))
+            rows = read_large(table, columns, labels, aim.classes, aim.order, _class_named(aim))
         else:
-            rows = read_labelled(table, columns, labels, aim.classes, progress.tick, _class_named(aim))
+            rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
     if group_blind and not columns.sensitive_features:
         raise ValueError("--group-blind needs --sensitive-features, which is not given; leave it out.")
     arguments = {**_arguments(aim, rows, columns), "group_aware": not group_blind}
@@ -260,7 +260,7 @@ def trade_off(
         raise ValueError("--sensitive-features does not affect a trade-off; leave it out.")
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labelled(table, columns, labels, aim.classes, progress.tick, _class_named(aim))
+        rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
         arguments = _arguments(aim, rows, columns, against)
         for name in ("weight_kind", "groups", "time"):
             if arguments.pop(name, "importance") not in (None, "importance"):

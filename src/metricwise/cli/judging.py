@@ -143,7 +143,6 @@ def _judge(
 ) -> None:
     from .. import evaluate as judge
     from ..evaluation import own_average
-    from ..inputs import few, python_labels
     from ..progress import Progress
     from .rule_rows import read_labels_for_rule, read_own_columns
 
@@ -161,19 +160,11 @@ def _judge(
         metrics = metrics_for(judged, rules[0], columns.separator)
         arguments = arguments if judged.metric else with_own_positive(arguments, rules[0])
         own = None if rules[1] is None else read_own_columns(table, rules[1], rules[0], columns)
-        try:
-            if own is None:
-                found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
-            else:
-                models = {"rule": (rules[0], rows.proba), "other rule": (arguments.pop("against"), own)}
-                found = judge(models, rows.y, metrics, **arguments)
-        except ValueError as error:
-            if "depends on the order of the classes" not in str(error):
-                raise
-            raise ValueError(
-                f"it is not known whether the classes {few(python_labels(rules[0].classes[0]))} are in order; "
-                "pass --ordered if they are."
-            ) from None
+        if own is None:
+            found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
+        else:
+            models = {"rule": (rules[0], rows.proba), "other rule": (arguments.pop("against"), own)}
+            found = judge(models, rows.y, metrics, **arguments)
     if json:
         print_json({"rows": found.n_rows, "against": title, "metrics": found.to_dict()})
         return

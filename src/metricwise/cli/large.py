@@ -15,7 +15,7 @@ from ..sources.tables import survey_labels
 from ..table_files import MEMORY_LIMIT, STANDARD_STREAM, Table, format_of, open_stream
 from .exits import note
 from .options import ColumnOptions, LabelOptions
-from .rows import Labelled, Target, check_two_classes, find_columns, given_classes, positive_of
+from .rows import Labelled, Target, check_two_classes, find_columns, given_classes, order_option, positive_of
 
 __all__ = ["count_labels", "is_large", "read_large", "table_for"]
 
@@ -48,6 +48,7 @@ def read_large(
     columns: ColumnOptions,
     labels: LabelOptions,
     classes: Sequence[str] | None,
+    order: Sequence[str] | None,
     named: str | None = None,
 ) -> Labelled:
     """Read the labels that occur, and leave the rows where they are; see :func:`metricwise.cli.rows.read_labelled`.
@@ -79,7 +80,7 @@ def read_large(
         "weight_kind": labels.weight_kind,
         "groups": labels.groups,
     }
-    options |= {"time": labels.time, "missing": missing, "pos_label": positive}
+    options |= {"time": labels.time, "missing": missing, "pos_label": positive, **order_option(order, targets)}
     if any(own is not None for own in declared):
         options["classes"] = declared if len(targets) > 1 else declared[0]
     return Labelled(
@@ -89,7 +90,6 @@ def read_large(
         tuple(names),
         tuple(found),
         tuple(targets[0].labels),
-        tuple(own is not None for own in declared),
     )
 
 

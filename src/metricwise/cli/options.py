@@ -146,6 +146,12 @@ _COST = typer.Option(
     help="A table of costs for the metric cost: a row for each true class, named in the first column, and a column for "
     "each predicted class.",
 )
+_ORDER = typer.Option(
+    "--order",
+    metavar="LOWEST,...,HIGHEST",
+    help="All classes from the lowest to the highest, for ordinal metrics on words; for several targets, "
+    "TARGET=A,B,...",
+)
 _ZERO_DIVISION = typer.Option("--zero-division", metavar="NUMBER", help="Value of metrics at 0/0.")
 
 
@@ -167,8 +173,13 @@ class AimOptions:
     average: Annotated[str | None, _AVERAGE] = None
     classes: Annotated[
         list[str] | None,
-        typer.Option("--classes", metavar="A,B,...", help="All classes, in order; for several targets, TARGET=A,B,..."),
+        typer.Option(
+            "--classes",
+            metavar="A,B,...",
+            help="All classes, if some do not occur; of arrays, in column order. For several targets, TARGET=A,B,...",
+        ),
     ] = None
+    order: Annotated[list[str] | None, _ORDER] = None
     record: Annotated[
         list[str] | None,
         typer.Option(
@@ -238,12 +249,7 @@ class JudgeOptions:
             "was fitted.",
         ),
     ] = None
-    ordered: Annotated[
-        bool,
-        typer.Option(
-            "--ordered", help="State that the classes of the rule are in order, if the rule does not record it."
-        ),
-    ] = False
+    order: Annotated[list[str] | None, _ORDER] = None
     zero_division: Annotated[float, _ZERO_DIVISION] = 0.0
 
 

@@ -47,7 +47,7 @@ def report(
         options["abstain"] = read_abstain(judged.abstain)
     with saved(output, written.force, False, "report", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labels_for_rule(table, loaded, columns, labels, judged.ordered, progress.tick)
+        rows = read_labels_for_rule(table, loaded, columns, labels, judged.order, progress.tick)
         progress.stage("writing")
         options |= rows.options
         options = options if judged.metric else with_own_positive(options, loaded)

@@ -25,9 +25,9 @@ __all__ = [
     "find_columns",
     "given_classes",
     "Target",
-    "has_order",
     "is_csv",
     "labels_of",
+    "order_option",
     "positive_of",
     "proba_array",
     "proba_columns",
@@ -56,8 +56,6 @@ class Labelled:
         Of each output; none of arrays.
     known : tuple
         Labels of the first output.
-    ordered : tuple of bool
-        Whether the classes of each output are in the order of their scale.
     """
 
     proba: Any
@@ -66,7 +64,6 @@ class Labelled:
     targets: tuple[str, ...] = ()
     columns: tuple[ProbabilityColumns, ...] = ()
     known: tuple[Any, ...] = ()
-    ordered: tuple[bool, ...] = ()
 
     def label(self, text: str | None) -> Any:
         """Return the label that a text means beside those of the first target."""
@@ -75,8 +72,6 @@ class Labelled:
     def facts(self, rule: Any) -> dict[str, Any]:
         """Return what a rule should remember of these rows: which columns were what, in the order of its classes."""
         facts: dict[str, Any] = {"targets": list(self.targets)}
-        if any(self.ordered):
-            facts["ordered"] = list(self.ordered)
         if not self.columns:
             return facts
         each = []
@@ -224,8 +219,10 @@ def _given_label(text: str, labels: list[Any]) -> Any:
     return exact if exact in labels else match_label(text.strip(), labels)
 
 
-def given_classes(given: Sequence[str] | None, targets: Sequence[Target]) -> list[list[Any] | None]:
-    """Return the classes that were given, in their order, for each target."""
+def given_classes(
+    given: Sequence[str] | None, targets: Sequence[Target], option: str = "--classes"
+) -> list[list[Any] | None]:
+    """Return the classes that an option lists, in its order, for each target."""
     found: list[list[Any] | None] = [None] * len(targets)
     for text in given or ():
         at, listed = 0, text
@@ -233,7 +230,7 @@ def given_classes(given: Sequence[str] | None, targets: Sequence[Target]) -> lis
             name, sign, listed = text.partition("=")
             if not sign or name not in [one.name for one in targets]:
                 raise ValueError(
-                    f"--classes must name the target if there are several, as in {targets[0].name}=a,b,c, got "
+                    f"{option} must name the target if there are several, as in {targets[0].name}=a,b,c, got "
                     f"{shown(text)}."
                 )
             at = [one.name for one in targets].index(name)
@@ -243,9 +240,17 @@ def given_classes(given: Sequence[str] | None, targets: Sequence[Target]) -> lis
         lacking = [label for label in targets[at].labels if label not in own]
         if lacking:
             raise ValueError(
-                f"--classes must contain all labels of {shown(targets[at].name)}, but lacks {shown(lacking[0])}."
+                f"{option} must contain all labels of {shown(targets[at].name)}, but lacks {shown(lacking[0])}."
             )
     return found
+
+
+def order_option(given: Sequence[str] | None, targets: Sequence[Target]) -> dict[str, Any]:
+    """Return what --order says, as the library takes it."""
+    if not given:
+        return {}
+    found = given_classes(given, targets, "--order")
+    return {"order": found if len(targets) > 1 else found[0]}
 
 
 # ----------------------------------------------------------------------------------------------------- with labels
@@ -256,6 +261,7 @@ def read_labelled(
     columns: ColumnOptions,
     labels: LabelOptions,
     classes: Sequence[str] | None,
+    order: Sequence[str] | None,
     tick: Any,
     named: str | None = None,
 ) -> Labelled:
@@ -266,8 +272,8 @@ def read_labelled(
     path : str
     columns : ColumnOptions
     labels : LabelOptions
-    classes : sequence of str or None
-        As --classes has them.
+    classes, order : sequence of str or None
+        As --classes and --order have them.
     tick : callable
         Called as reading goes on.
     named : str, optional
@@ -279,7 +285,7 @@ def read_labelled(
     """
     table = open_table(path, separator=columns.separator, tick=tick)
     targets = read_targets(table, labels.target or [], labels.missing)
-    declared = said_classes = given_classes(classes, targets)
+    declared = given_classes(classes, targets)
     positive = positive_of(labels.pos_label, [one.labels for one in targets])
     several = len(targets) > 1
     if isinstance(table, Arrays):
@@ -299,6 +305,7 @@ def read_labelled(
     options = {
         **row_options(table, labels),
         **sensitive_of(table, columns.sensitive_features),
+        **order_option(order, targets),
         "pos_label": positive,
     }
     if given is not None and not (several and all(one is None for one in given)):
@@ -312,7 +319,6 @@ def read_labelled(
         tuple(one.name for one in targets),
         tuple(found),
         tuple(targets[0].labels),
-        tuple(said is not None or has_order(one.column) for said, one in zip(said_classes, targets, strict=True)),
     )
 
 
@@ -396,8 +402,3 @@ def proba_columns(
     check_singles(found, outputs, table.path)
     numbers = table.numbers(list(dict.fromkeys(name for one in found for name in one.columns)))
     return tables_of_columns(numbers, found, outputs, declared)
-
-
-def has_order(column: Any) -> bool:
-    """Whether a column is of ordered categories."""
-    return bool(getattr(getattr(column, "type", None), "ordered", False))

@@ -6,7 +6,6 @@ Owns the reading of rule files and the way from columns to what a rule takes. Mu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,9 @@ from .options import ColumnOptions, LabelOptions
 from .rows import (
     Labelled,
     Target,
-    has_order,
     is_csv,
     labels_of,
+    order_option,
     positive_of,
     proba_array,
     proba_columns,
@@ -217,29 +216,8 @@ def _recorded(rule: Any, classes: Sequence[list[Any]]) -> list[ProbabilityColumn
     return found
 
 
-def _knows_order(rule: Any) -> list[bool]:
-    """Return whether the classes of each output of a rule are known to be in the order of their scale."""
-    facts, n_outputs = rule.facts.get("ordered"), rule.schema.n_outputs
-    fits = isinstance(facts, list) and len(facts) == n_outputs
-    return [one is True for one in facts] if fits else [False] * n_outputs
-
-
-def _in_order(target: Target, labels: list[Any]) -> Target:
-    """Return a column of labels as ordered categories; as it is where it has others, which will be refused."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    if has_order(target.column) or isinstance(target.column, np.ndarray):
-        return target
-    places = compute.index_in(target.column, value_set=pa.array(labels))
-    if places.null_count > target.column.null_count:
-        return target
-    places = places.combine_chunks() if isinstance(places, pa.ChunkedArray) else places
-    return replace(target, column=pa.DictionaryArray.from_arrays(places, pa.array(labels), ordered=True))
-
-
 def read_labels_for_rule(
-    path: str, rule: Any, columns: ColumnOptions, labels: LabelOptions, ordered: bool, tick: Any
+    path: str, rule: Any, columns: ColumnOptions, labels: LabelOptions, order: Sequence[str] | None, tick: Any
 ) -> Labelled:
     """Read rows that a rule is to be judged on.
 
@@ -249,8 +227,8 @@ def read_labels_for_rule(
     rule : WeightedRule or MixtureRule
     columns : ColumnOptions
     labels : LabelOptions
-    ordered : bool
-        Whether the classes of the rule are in their order, whatever it knows of that.
+    order : sequence of str or None
+        As --order has it; the rule may know it besides.
     tick : callable
 
     Returns
@@ -269,11 +247,8 @@ def read_labels_for_rule(
     options = row_options(table, labels)
     classes = [python_labels(own) for own in rule.classes]
     options["pos_label"] = positive_of(labels.pos_label, classes)
-    scales = [known or ordered for known in _knows_order(rule)]
-    if any(scales) and len(targets) == len(classes):
-        targets = [
-            _in_order(one, own) if scale else one for one, own, scale in zip(targets, classes, scales, strict=True)
-        ]
+    known = [Target(one.name, None, own, 0) for one, own in zip(targets, classes, strict=False)]
+    options |= order_option(order, known)
     if labels.missing is not None and not is_csv(table):
         options["missing"] = match_label(labels.missing, [label for own in classes for label in own])
     options |= sensitive_for_rule(rule, table, columns)

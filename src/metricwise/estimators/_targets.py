@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..inputs import Labels, Scales, column_names, is_frame, observed_labels, scales_of
+from ..inputs import Labels, Scales, column_names, is_frame, observed_labels, read_order, scales_of
 from ..inputs.encoding import label_array
 
 __all__ = ["Target", "read_target"]
@@ -76,6 +76,10 @@ class Target:
         """Return the target of some of the rows."""
         return replace(self, codes=self.codes[rows])
 
+    def in_order(self, order: Any, y: Any, who: str) -> Target:
+        """Return the target whose classes have the order that the user gives, or that of an ordered categorical y."""
+        return replace(self, scales=read_order(order, self.classes, scales_of(y, self.classes), who))
+
     def of_outputs(self, outputs: NDArray[np.intp]) -> Target:
         """Return the target of some of the outputs, given by position."""
 
@@ -136,7 +140,7 @@ def read_target(y: Any, who: str, classes: Any = None) -> Target:
     who : str
         Name for messages.
     classes : array-like, or list of M array-likes, optional
-        All labels that may occur, in their order; None takes the sorted labels of y.
+        All labels that may occur; None takes the sorted labels of y.
 
     Returns
     -------
@@ -160,7 +164,7 @@ def read_target(y: Any, who: str, classes: Any = None) -> Target:
     else:
         target = target.of_classes(_shared(_given(labels, classes, who)), who)
     names = tuple(column_names(y)) if target.several and is_frame(y) else None
-    target = replace(target, scales=scales_of(y, target.classes), output_names=names)
+    target = replace(target, output_names=names).in_order(None, y, who)
     for m in range(target.n_outputs):
         # Of the labels once each, repeated so that they do not look like numbers that hardly ever repeat.
         check_classification_targets(np.repeat(target.named(m), 3))

@@ -30,12 +30,12 @@ from ..inputs import (
     read_time,
     read_weight_kind,
     refuse_both,
-    scales_of,
     warn_of_order,
 )
 from ..metrics.constraint_text import read_constraints
 from ..metrics.for_outputs import resolve_for, settle
 from ..metrics.recording import resolve_record
+from ..metrics.scales import check_order_agrees
 from ..metrics.worst import WorstGroup, opened
 from ..optimization import optimize, read_abstention
 from ..progress import Progress
@@ -90,8 +90,10 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         Average over outputs. None means "micro" unless the name of the metric fixes the average; `average` is required
         if the outputs have different classes.
     classes : array-like, or list of n_outputs array-likes, optional
-        All labels that may occur, in the order that ordinal metrics use; they become `classes_`. None uses the sorted
-        labels of y. The order of the estimator's columns does not matter: they are matched by its `classes_`.
+        All labels that may occur; they become `classes_`. None uses the sorted labels of y. The estimator's columns are
+        matched by its `classes_`, whatever their order.
+    order : array-like, or list of n_outputs array-likes, optional
+        Classes from the lowest to the highest, for ordinal metrics on text labels, as in :func:`metricwise.optimize`.
     pos_label : object, or list of n_outputs objects, optional
         The positive class of metrics of one class, as in :func:`metricwise.optimize`.
     solver : str or Solver, default="auto"
@@ -212,6 +214,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         "metric": [str, HasMethods(["bind", "value"]), WorstGroup, callable, dict, list, tuple],
         "average": [StrOptions({"micro", "macro", "instance"}), None],
         "classes": ["array-like", None],
+        "order": ["array-like", None],
         "pos_label": "no_validation",
         "solver": [str, HasMethods(["solve"])],
         "confusion": [StrOptions({"auto", "labels", "expected", "blended"})],
@@ -240,6 +243,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         metric: Any = "balanced_accuracy",
         average: str | None = None,
         classes: Any = None,
+        order: Any = None,
         pos_label: Any = None,
         solver: Any = "auto",
         confusion: str = "auto",
@@ -264,6 +268,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self.metric = metric
         self.average = average
         self.classes = classes
+        self.order = order
         self.pos_label = pos_label
         self.solver = solver
         self.confusion = confusion
@@ -344,9 +349,10 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         routed = self._route(sample_weight, {"time": moments, "sensitive_features": values}, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
-            target = replace(target, scales=scales_of(y, target.classes))
+            target = target.in_order(self.order, y, who)
             self._check_metric(target, groups, cost)
         else:
+            target = target.in_order(self.order, y, who)
             self._check_metric(target, groups, cost)  # a metric that is refused must not cost any fits
             pool = self._cross_fit(X, target, routed)
         self.solution_ = optimize(
@@ -360,6 +366,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             sensitive_features=None if groups is None else take_rows(sensitive_features, pool.rows),
             group_aware=self.group_aware,
             output_weight=self.output_weight,
+            order=self.order,
             record=self.record,
             pos_label=self.pos_label,
             solver=self.solver,
@@ -441,7 +448,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         if cost is not None:
             refuse_beside_costs(self.metric, {"record": self.record, "subject_to": self.subject_to})
             return
-        who, declared = type(self).__name__, self.classes is not None
+        who = type(self).__name__
         metric, worst = opened(self.metric)
         if groups is None and (worst or not self.group_aware):
             asked = "the metric is that of the worst group" if worst else "group_aware is False"
@@ -450,7 +457,6 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             metric,
             target.classes,
             several=target.several,
-            declared=declared,
             average=self.average,
             pos_label=self.pos_label,
             wanted_only=self.subject_to is not None,
@@ -458,17 +464,21 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             outputs=target.output_names,
             who=who,
         )
-        for one in resolve_record(self.record, target.kind, aim, pos_label=self.pos_label, who=who).values():
-            settle(one, target.classes, declared=declared, scales=target.scales)
-        schema = Schema(target.classes, multioutput=target.several, output_names=target.output_names)
+        record = resolve_record(self.record, target.kind, aim, pos_label=self.pos_label, who=who).values()
+        for one in (aim, *(settle(one, target.classes, scales=target.scales) for one in record)):
+            if self.order is not None:
+                check_order_agrees(one.metric, target.scales, target.classes, who)
+        schema = Schema(
+            target.classes, multioutput=target.several, output_names=target.output_names, order=target.scales
+        )
         allowed = read_abstention(self.abstain, self.abstain_label, schema, aim, who)
         if allowed is not None:
             allowed.check(allowed.aim(aim.metric), target.classes)
         wanted = read_constraints(self.subject_to)
         check_bounded(wanted, allowed, aim.metric, who)
         names = None if groups is None else groups.groups.names
-        given = {"declared": declared, "pos_label": self.pos_label, "allowed": allowed, "aim": aim.metric}
-        read_limits(wanted, schema, groups=names, **given)
+        given = {"pos_label": self.pos_label, "allowed": allowed, "aim": aim.metric}
+        read_limits(wanted, schema, ordered=self.order is not None, groups=names, **given)
 
     def _read_together(self, groups: Any, time: Any, n_rows: int) -> dict[str, Any]:
         """Return `groups` or `time` as the rule is to have them, by row; what is wrong must not cost any fits."""

@@ -20,6 +20,7 @@ from ..metrics.aim import Aim
 from ..metrics.for_outputs import resolve_for
 from ..metrics.functions import check_whole_rows
 from ..metrics.naming import positive_places
+from ..metrics.scales import check_order_agrees
 from ._alternation import Folds, alternate
 from ._compat import (
     HasMethods,
@@ -72,8 +73,9 @@ class MetricWeightedClassifier(TrainedClassifier):
         Average over outputs. None means "micro" unless the name of the metric fixes the average; `average` is required
         if the outputs have different classes.
     classes : array-like, or list of n_outputs array-likes, optional
-        All labels that may occur, in the order that ordinal metrics use; they become `classes_`. None uses the sorted
-        labels of y.
+        All labels that may occur; they become `classes_`. None uses the sorted labels of y.
+    order : array-like, or list of n_outputs array-likes, optional
+        Classes from the lowest to the highest, for ordinal metrics on text labels, as in :func:`metricwise.optimize`.
     pos_label : object, or list of n_outputs objects, optional
         The positive class of metrics of one class, as in :func:`metricwise.optimize`.
     output_weight : array-like of shape (n_outputs,), optional
@@ -144,6 +146,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         "metric": [str, HasMethods(["bind", "value"]), callable, dict, list, tuple],
         "average": [StrOptions({"micro", "macro", "instance"}), None],
         "classes": ["array-like", None],
+        "order": ["array-like", None],
         "pos_label": "no_validation",
         "output_weight": ["array-like", None],
         "cv": ["cv_object", Interval(RealNotInt, 0.0, 1.0, closed="neither")],
@@ -160,6 +163,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         metric: Any = "balanced_accuracy",
         average: str | None = None,
         classes: Any = None,
+        order: Any = None,
         pos_label: Any = None,
         output_weight: Any = None,
         cv: Any = None,
@@ -172,6 +176,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         self.metric = metric
         self.average = average
         self.classes = classes
+        self.order = order
         self.pos_label = pos_label
         self.output_weight = output_weight
         self.cv = cv
@@ -203,7 +208,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         who = type(self).__name__
         warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = read_outputs(y, who, self.classes)
+        target = read_outputs(y, who, self.classes).in_order(self.order, y, who)
         weight = read_sample_weight(sample_weight, count_rows(X), who)
         aim = self._read_aim(target, weight)
         check_groups(self.cv, params.get("groups"), self.estimator, who)
@@ -224,13 +229,14 @@ class MetricWeightedClassifier(TrainedClassifier):
             self.metric,
             target.classes,
             several=target.several,
-            declared=self.classes is not None,
             average=self.average,
             pos_label=self.pos_label,
             scales=target.scales,
             outputs=target.output_names,
             who=who,
         )
+        if self.order is not None:
+            check_order_agrees(found.metric, target.scales, target.classes, who)
         if found.metric.degenerate:
             warnings.warn(f"{who}: {found.metric.degenerate}", UserWarning, stacklevel=3)
         alpha = read_output_weight(self.output_weight, target.n_outputs, who)

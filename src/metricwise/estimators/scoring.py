@@ -18,6 +18,7 @@ from ..inputs import (
     column_names,
     is_frame,
     is_two_dimensional,
+    read_order,
     read_pair,
     read_sample_weight,
     split_abstained,
@@ -28,7 +29,7 @@ from ..metrics.functions import function_name
 from ..metrics.naming import positive_places
 from ..metrics.recognised import unwrap
 from ..metrics.resolution import KINDS, resolve
-from ..metrics.scales import in_order
+from ..metrics.scales import check_order_agrees, in_order
 
 __all__ = ["make_scorer"]
 
@@ -51,6 +52,7 @@ class LabelScore:
     wanted_only: bool = False  # whether pos_label may be for others, such as constraints
     abstain_label: Any = None
     abstain: bool | float = True
+    order: Any = None
 
     @property
     def __name__(self) -> str:
@@ -87,7 +89,10 @@ class LabelScore:
         if resolved.support_weighted:
             positive = np.asarray(true == positive_places(resolved.metric, names))
             output_weight = _positives(positive, output_weight, read_sample_weight(sample_weight, len(true), _WHO))
-        return in_order(resolved.metric, self.scales).score(
+        scales = read_order(self.order, names, self.scales, _WHO)
+        if self.order is not None:
+            check_order_agrees(resolved.metric, scales, names, _WHO)
+        return in_order(resolved.metric, scales).score(
             y_true,
             y_pred,
             sample_weight=sample_weight,
@@ -111,6 +116,7 @@ def make_scorer(
     *,
     average: str | None = None,
     classes: Any = None,
+    order: Any = None,
     output_weight: ArrayLike | None = None,
     missing: Any = None,
     zero_division: float = 0.0,
@@ -131,9 +137,10 @@ def make_scorer(
         Average over outputs; "micro" unless a scikit-learn name fixes it, "macro" if each output has its own metric.
         Required if the outputs have different classes.
     classes : array-like, or list of M array-likes, optional
-        Class labels in order. None uses the labels that occur among those scored, true or predicted, as scikit-learn
-        does. Pass them if the number or the order of the classes matters: a small fold may lack a class, and ordinal
-        metrics need an order for text labels.
+        All class labels. None uses those in `order`, or else the labels that occur among those scored, true or
+        predicted, as scikit-learn does. Pass them if the number of classes matters: a small fold may lack a class.
+    order : array-like, or list of M array-likes, optional
+        Classes from the lowest to the highest, for ordinal metrics on text labels, as in :func:`metricwise.optimize`.
     output_weight : array-like of shape (M,), optional
         Weights of the outputs in the average.
     missing : scalar, optional
@@ -174,6 +181,8 @@ def make_scorer(
     from sklearn.metrics import make_scorer as wrap  # loaded when asked for: `import metricwise` stays light
 
     _refuse_early(metric, average, zero_division, pos_label)
+    if classes is None and order is not None and not any(own is None for own in order):
+        classes = order
     score = LabelScore(
         metric,
         average,
@@ -184,6 +193,7 @@ def make_scorer(
         pos_label=pos_label,
         abstain_label=abstain_label,
         abstain=abstain,
+        order=order,
     )
     return wrap(score, response_method="predict", greater_is_better=True)
 

@@ -81,6 +81,7 @@ def evaluate(
     sensitive_features: Any = None,
     cost: ArrayLike | None = None,
     output_weight: ArrayLike | None = None,
+    order: Any = None,
     pos_label: Any = None,
     missing: Any = None,
     zero_division: float = 0.0,
@@ -137,9 +138,13 @@ def evaluate(
         a :class:`metricwise.CostRule`.
     output_weight : array-like of shape (M,), optional
         Weights of the outputs in the average, in the order of the rule's outputs.
+    order : array-like, or list of M array-likes, optional
+        Classes from the lowest to the highest, for ordinal metrics on text labels, as in :func:`optimize`. None: that
+        of an ordered categorical y, or the order that the rule was fitted with.
     pos_label : object, or list of M objects, optional
         Label of the positive class of metrics of one class, and of a threshold: one for all outputs, or one for each.
-        Required unless the labels are 0 and 1, -1 and 1, or False and True.
+        Required unless the labels are 0 and 1, -1 and 1, or False and True, or the rule knows it. If the rule was
+        fitted to two columns, a single column of probabilities is that of this class.
     missing : scalar, optional
         A code that marks missing labels, in addition to NaN, None, NA and masked entries.
     zero_division : float, default=0.0
@@ -213,6 +218,8 @@ def evaluate(
         groups=groups,
         time=time,
         output_weight=output_weight,
+        order=order,
+        pos_label=pos_label,
         missing=missing,
         abstain_label=next((rule.abstain_label for rule in contest.rules if rule.abstain_label is not None), None),
     )
@@ -325,7 +332,7 @@ def _decide(
     proba, schema = read.source.rows.proba, read.source.schema
     table = None if costs is None else costs.table
     both = [
-        one.decisions(contest.reader, y, missing, read_for(one, contest.reader, y, proba), sensitive, table)
+        one.decisions(contest.reader, y, missing, read_for(one, contest, y, proba), sensitive, table)
         for one in contest.contenders
     ]
     if len(both) == 1:

@@ -24,10 +24,12 @@ from ..metrics.for_outputs import are_for_outputs, resolve_outputs, settle
 from ..metrics.functions import check_whole_rows
 from ..metrics.naming import check_same_classes, positive_places
 from ..metrics.resolution import Resolved, metric_meant, resolve, target_kind
+from ..metrics.scales import check_order_agrees
 from ..metrics.worst import opened
 from ..problem import InMemory
 from ..reading import read_source
 from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule, as_rule
+from ..rules.bare_columns import says_single
 from ..rules.weighted import same_classes
 from ..solvers import Solution
 from ..sources import MemorySource
@@ -37,6 +39,7 @@ __all__ = [
     "Rule",
     "allowed_for",
     "check_alike",
+    "first_weighted",
     "is_in_table",
     "list_metrics",
     "own_average",
@@ -45,6 +48,7 @@ __all__ = [
     "read_aims",
     "read_groups",
     "read_judged",
+    "read_proba_for",
     "read_rows",
     "read_rule",
 ]
@@ -68,6 +72,7 @@ def read_judged(
     groups: Any = None,
     time: Any = None,
     output_weight: Any = None,
+    order: Any = None,
     pos_label: Any = None,
     missing: Any = None,
     zero_division: Any = 0.0,
@@ -88,6 +93,8 @@ def read_judged(
         groups=groups,
         time=time,
         output_weight=output_weight,
+        order=order,
+        pos_label=pos_label,
         missing=missing,
         abstain_label=None if allowed is None else abstain_label,
     )
@@ -99,11 +106,11 @@ def read_judged(
 
 @dataclass(frozen=True, eq=False)
 class ReadRows:
-    """Rows with labels, the weights of outputs (M,), and the order of classes where y has one."""
+    """Rows with labels, the weights of outputs (M,), and whether the user gave the order of the classes."""
 
     source: MemorySource
     output_weight: FloatArray
-    scales: Any
+    ordered: bool
 
     def aims(self, metrics: Any, **options: Any) -> dict[str, Aim]:
         """Read what rules are judged by on these rows; see :func:`read_aims`."""
@@ -112,7 +119,7 @@ class ReadRows:
             metrics,
             source.schema,
             self.output_weight,
-            scales=self.scales,
+            ordered=self.ordered,
             sample_weight=source.rows.weight,
             **options,
         )
@@ -135,19 +142,26 @@ def read_rows(
     groups: Any = None,
     time: Any = None,
     output_weight: Any = None,
+    order: Any = None,
+    pos_label: Any = None,
     missing: Any = None,
     abstain_label: Any = None,
 ) -> ReadRows:
     """Read the rows that a rule is judged on; as :func:`evaluate` takes them."""
-    data = _read_data(rule, proba, y, missing, sample_weight, weight_kind, groups, time)
+    data = _read_data(rule, proba, y, order, pos_label, missing, sample_weight, weight_kind, groups, time)
     schema, rows = replace(data.schema, abstain_label=abstain_label), data.rows
+    if order is None:
+        schema = replace(schema, order=_order_kept(rule, schema))
     alpha = inputs.read_output_weight(output_weight, schema.n_outputs, WHO)
     if proba is not None and groups is None and time is None and rows.repeats is None:
         rows = replace(rows, cluster=rows.copies())
     source = MemorySource(rows, schema)
     if not (source.class_weights > 0)[alpha > 0].any():
         raise ValueError(f"{WHO}: no observed label has a positive weight; check sample_weight and output_weight.")
-    return ReadRows(source, alpha, data.scales)
+    if proba is not None:
+        assert rows.codes is not None
+        inputs.warn_of_assignment(rows.proba, rows.codes, schema.classes, WHO)
+    return ReadRows(source, alpha, order is not None)
 
 
 def positive_of(rule: Any, schema: Schema, pos_label: Any) -> tuple[Any, bool]:
@@ -165,7 +179,7 @@ def read_aims(
     average: str | None = None,
     pos_label: Any = None,
     zero_division: Any = 0.0,
-    scales: Any = None,
+    ordered: bool = False,
     sample_weight: Any = None,
     strict: bool = True,
     allowed: Abstention | None = None,
@@ -174,15 +188,17 @@ def read_aims(
     """Read what a rule is judged by, each under its name; as :func:`evaluate` takes it.
 
     Unless `strict`, a `pos_label` that no metric wants is left alone. If `by_group`, a metric may be that of the worst
-    group: its aim says `least`.
+    group: its aim says `least`. If `ordered`, the user gave the order of the classes, which a metric may not contradict.
     """
     aims = {}
     listed = [(name, *opened(metric)) for name, metric in list_metrics(metrics, schema)]
     worst = [worst for _, _, worst in listed]
     if any(worst) and not by_group:
         raise ValueError(f"{WHO}: metrics: the worst group's value needs sensitive_features, the group of every row.")
-    read = _read_metrics(listed, schema, scales, average, pos_label, zero_division, strict)
+    read = _read_metrics(listed, schema, average, pos_label, zero_division, strict)
     for (name, meant), least in zip(read.items(), worst, strict=True):
+        if ordered:
+            check_order_agrees(meant.metric, schema.order, schema.classes, WHO)
         check_whole_rows(
             meant.metric, WHO, sample_weight=sample_weight, output_weight=output_weight, average=meant.average
         )
@@ -284,24 +300,50 @@ def _outputs(schema: Schema) -> str:
     return shown(classes if schema.multioutput else classes[0])
 
 
+def _order_kept(rule: Rule, schema: Schema) -> inputs.Scales | None:
+    """Return the order of the classes by an ordered categorical y, else that which the rule was fitted with."""
+    kept = inputs.kept_order(rule.facts, schema.classes)
+    if kept is None or schema.order is None:
+        return schema.order or kept
+    for said, own in zip(schema.order, kept, strict=True):
+        if said is not None and own is not None and said != own:
+            raise ValueError(
+                f"{WHO}: y is an ordered categorical, {' < '.join(map(shown, said))}, but the rule was fitted with "
+                f"the order {inputs.listed(own)}; pass y.astype(str), with order= if you do not mean that of the rule."
+            )
+    return tuple(said or own for said, own in zip(schema.order, kept, strict=True))
+
+
 def _read_data(
-    rule: Rule, proba: Any, y: Any, missing: Any, sample_weight: Any, weight_kind: Any, groups: Any, time: Any
+    rule: Rule,
+    proba: Any,
+    y: Any,
+    order: Any,
+    pos_label: Any,
+    missing: Any,
+    sample_weight: Any,
+    weight_kind: Any,
+    groups: Any,
+    time: Any,
 ) -> inputs.Data:
     """Read rows with labels, the outputs in the order of the rule."""
     if y is None:
         raise ValueError(f"{WHO}: y must hold the labels of the rows, got None.")
     schema = rule.schema
     if is_in_table(proba, y):
-        return _read_from_table(schema, proba, y, missing, sample_weight, weight_kind, groups, time)
+        return _read_from_table(schema, proba, y, order, missing, sample_weight, weight_kind, groups, time)
     if inputs.is_two_dimensional(y, WHO) != schema.multioutput:
         said = f"2-D, with a column for each of its {schema.n_outputs} outputs" if schema.multioutput else "1-D"
         raise ValueError(f"{WHO}: y must be {said}, as the rule has them, got shape {np.shape(y)}.")
     if proba is None:  # decisions alone
         proba = np.full((len(y), *([schema.n_outputs] * schema.multioutput), schema.width), 1 / schema.width)
-    return inputs.read_data(
-        proba,
-        _in_order(y, proba, schema.output_names) if schema.multioutput else y,
+    ordered = _in_order(y, proba, schema.output_names) if schema.multioutput else y
+    names = inputs.output_names(proba, ordered) if schema.multioutput else None
+    data = inputs.read_data(
+        read_proba_for(rule, proba, pos_label),
+        ordered,
         classes=list(schema.classes) if schema.multioutput else schema.classes[0],
+        order=order,
         missing=missing,
         normalize=schema.normalize,
         can_normalize=False,
@@ -309,8 +351,26 @@ def _read_data(
         weight_kind=weight_kind,
         groups=groups,
         time=time,
+        pos_label=[labels[1] for labels in schema.classes] if schema.multioutput else schema.classes[0][1],
         who=WHO,
     )
+    return replace(data, schema=replace(data.schema, output_names=None if names is None else tuple(map(str, names))))
+
+
+def read_proba_for(rule: Any, proba: Any, pos_label: Any) -> inputs.Probabilities:
+    """Read probabilities as a rule takes them; a single column that it does not know the class of is of pos_label."""
+    return first_weighted(rule).read(
+        proba, WHO, rule.facts, None if says_single(rule.facts, rule.schema.classes) else pos_label
+    )
+
+
+def first_weighted(rule: Any) -> WeightedRule:
+    """Return a weighted rule of the outputs and classes of a rule, which reads probabilities for it."""
+    if isinstance(rule, CostRule):
+        return rule.reader
+    if isinstance(rule, GroupedRule):
+        return first_weighted(rule.rules[0])
+    return rule if isinstance(rule, WeightedRule) else rule.rules[0]
 
 
 def is_in_table(proba: Any, y: Any) -> bool:
@@ -319,7 +379,15 @@ def is_in_table(proba: Any, y: Any) -> bool:
 
 
 def _read_from_table(
-    schema: Schema, proba: Any, y: Any, missing: Any, sample_weight: Any, weight_kind: Any, groups: Any, time: Any
+    schema: Schema,
+    proba: Any,
+    y: Any,
+    order: Any,
+    missing: Any,
+    sample_weight: Any,
+    weight_kind: Any,
+    groups: Any,
+    time: Any,
 ) -> inputs.Data:
     """Read all rows of a table into memory."""
     several = isinstance(y, (list, tuple))
@@ -333,6 +401,7 @@ def _read_from_table(
         proba,
         y,
         classes=classes if schema.multioutput else classes[0],
+        order=order,
         missing=missing,
         normalize=schema.normalize,
         sample_weight=sample_weight,
@@ -383,7 +452,6 @@ def _names(table: Any) -> list[str] | None:
 def _read_metrics(
     listed: Sequence[tuple[str | None, Any, bool]],
     schema: Schema,
-    scales: Any,
     average: str | None,
     pos_label: Any,
     zero_division: Any,
@@ -403,7 +471,7 @@ def _read_metrics(
             raise ValueError(
                 f"{WHO}: metrics: {name!r} is the name of two metrics; pass a dict of distinct names to metrics."
             )
-        found[name] = settle(meant, schema.classes, declared=False, scales=scales)
+        found[name] = settle(meant, schema.classes, scales=schema.order)
     if (
         strict
         and pos_label is not None
@@ -418,8 +486,7 @@ def _read_metrics(
 
 def _has_known_pair(schema: Schema) -> bool:
     """Whether the labels of any output show by themselves which class is the positive one."""
-    pairs: tuple[set[Any], ...] = ({0, 1}, {-1, 1})
-    return any(set(inputs.python_labels(labels)) in pairs for labels in schema.classes)
+    return any(inputs.known_positive(inputs.python_labels(labels)) is not None for labels in schema.classes)
 
 
 def _takes_positive(metric: Any, schema: Schema, pos_label: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule, load_rule
 from ..rules.load import rule_from_dict
 from ..solvers import Solution
 from ..sources import MemorySource
-from .arguments import WHO, check_alike, is_in_table
+from .arguments import WHO, check_alike, first_weighted, is_in_table, read_proba_for
 from .judging import Decisions
 
 __all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_for"]
@@ -94,6 +94,8 @@ class Contest:
         Of the outputs and classes that all have in common.
     by_threshold : bool
         Whether one of them is a threshold, which is of the positive class.
+    pos_label : object
+        The positive class, as it was given.
     """
 
     first: Contender
@@ -102,6 +104,7 @@ class Contest:
     proba: Any
     reader: WeightedRule
     by_threshold: bool = False
+    pos_label: Any = None
 
     @property
     def contenders(self) -> list[Contender]:
@@ -119,7 +122,7 @@ class Contest:
         if self.proba is None:
             return np.tile(source.class_weights / source.class_weights.sum(), (source.n_rows, 1))
         if rule is not None and not isinstance(rule, GroupedRule):
-            proba = _first_weighted(rule).calibrated_of(read_for(self.first, self.reader, y, proba))
+            proba = first_weighted(rule).calibrated_of(read_for(self.first, self, y, proba))
         return distributions(proba.output(0)[:, 0])
 
 
@@ -157,7 +160,7 @@ def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any, mi
     if second is not None and found[0].rule is not None and second.rule is not None:
         check_alike(found[0].rule, second.rule)
     by_threshold = any(isinstance(one, float) for one, _ in pairs)
-    return Contest(found[0], second, (titles[0], titles[1]), shown_proba, reader, by_threshold)
+    return Contest(found[0], second, (titles[0], titles[1]), shown_proba, reader, by_threshold, pos_label)
 
 
 def is_pair_of_models(rule: Any) -> bool:
@@ -206,18 +209,9 @@ def _reader(given: list[Any], proba: Any, y: Any, pos_label: Any, missing: Any) 
     """Return argmax of the outputs and classes that all have in common: those of a rule, else those of the rows."""
     for one in given:
         if isinstance(one, AnyRule):
-            return _first_weighted(one)
+            return replace(first_weighted(one), facts=one.facts)
     classes, several, names = _classes(given, proba, y, pos_label, missing)
     return WeightedRule(Loss.argmax(max(map(len, classes))), classes, multioutput=several, output_names=names)
-
-
-def _first_weighted(rule: AnyRule) -> WeightedRule:
-    """Return a weighted rule of the outputs and classes of a rule, which reads probabilities for it."""
-    if isinstance(rule, CostRule):
-        return rule.reader
-    if isinstance(rule, GroupedRule):
-        return _first_weighted(rule.rules[0])
-    return rule if isinstance(rule, WeightedRule) else rule.rules[0]
 
 
 def _classes(given: list[Any], proba: Any, y: Any, pos_label: Any, missing: Any) -> tuple[Any, bool, Any]:
@@ -248,9 +242,10 @@ def _contender(one: Any, proba: Any, reader: WeightedRule, pos_label: Any) -> Co
     return Contender(one, proba)
 
 
-def read_for(contender: Contender, reader: WeightedRule, y: Any, rows: Probabilities) -> Probabilities:
+def read_for(contender: Contender, contest: Contest, y: Any, rows: Probabilities) -> Probabilities:
     """Read the probabilities that a contender decides by; those of the rows where it has none of its own."""
-    if contender.rule is None:
+    rule, reader = contender.rule, contest.reader
+    if rule is None or (contender.proba is contest.proba and rule.schema.normalize == reader.schema.normalize):
         return rows
     if is_in_table(contender.proba, y):
         classes = [inputs.python_labels(own) for own in reader.classes]
@@ -258,9 +253,9 @@ def read_for(contender: Contender, reader: WeightedRule, y: Any, rows: Probabili
             contender.proba,
             y,
             classes=classes if reader.multioutput else classes[0],
-            normalize=contender.rule.schema.normalize,
+            normalize=rule.schema.normalize,
             pos_label=[own[1] for own in classes],
             who=WHO,
         )[1]
         return source.take(np.arange(source.n_rows)).proba
-    return _first_weighted(contender.rule).read(contender.proba, WHO)
+    return read_proba_for(rule, contender.proba, contest.pos_label)

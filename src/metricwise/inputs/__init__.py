@@ -14,7 +14,8 @@ from .data import Data, read_data
 from .encoding import decode, python_labels, read_missing, shared
 from .frames import column_names, is_frame, is_lazy, is_table, match_columns, position_named, warn_of_order
 from .labels import Labels, make_rows, observed_labels, read_labels, read_pair
-from .messages import shown
+from .messages import listed, shown
+from .order import kept_order, read_order
 from .pieces import Piece, PieceReader, distinct_values
 from .probabilities import is_list_of_outputs, read_proba
 from .row_costs import read_row_costs, table_of
@@ -65,7 +66,9 @@ __all__ = [
     "is_table",
     "is_tensor",
     "is_two_dimensional",
+    "kept_order",
     "labels_of_texts",
+    "listed",
     "make_rows",
     "match_columns",
     "match_label",
@@ -79,6 +82,7 @@ __all__ = [
     "read_groups",
     "read_labels",
     "read_missing",
+    "read_order",
     "read_output_weight",
     "read_pair",
     "read_prior",

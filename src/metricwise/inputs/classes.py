@@ -78,24 +78,28 @@ def given_classes(classes: Any, proba: Probabilities, who: str) -> tuple[NDArray
     return arrays
 
 
-def checked_classes(items: Sequence[Any], who: str) -> Classes:
+def checked_classes(items: Sequence[Any], who: str, parameter: str = "classes") -> Classes:
     """Return the labels given for each output as arrays, distinct labels all of them."""
     made = {id(labels): labels for labels in items}
-    arrays = {key: _distinct_labels(labels, who) for key, labels in made.items()}
+    arrays = {key: _distinct_labels(labels, who, parameter) for key, labels in made.items()}
     return shared(arrays[id(labels)] for labels in items)
 
 
-def _distinct_labels(labels: Any, who: str) -> NDArray[Any]:
+def _distinct_labels(labels: Any, who: str, parameter: str) -> NDArray[Any]:
     try:
         array = label_array(labels)
         n_distinct = len(set(array.tolist()))
         missing = split_missing(array, None)[1]
     except (TypeError, ValueError):  # lists among the labels, or one label alone
-        raise ValueError(f"{who}: classes must be text, numbers or other plain labels, got {shown(labels)}.") from None
+        raise ValueError(
+            f"{who}: {parameter} must be text, numbers or other plain labels, got {shown(labels)}."
+        ) from None
     if missing.any():
-        raise ValueError(f"{who}: classes must not be missing, got NaN, None or NA as class {int(np.argmax(missing))}.")
+        raise ValueError(
+            f"{who}: {parameter} must not be missing, got NaN, None or NA as class {int(np.argmax(missing))}."
+        )
     if n_distinct < len(array):
-        raise ValueError(f"{who}: classes must be distinct, got {listed(array)}.")
+        raise ValueError(f"{who}: {parameter} must be distinct, got {listed(array)}.")
     return array
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..rows import Rows
-from .categories import Scales
 from .classes import classes_from_columns, name_classes, warn_of_column_order
 from .encoding import drop_missing, read_missing, unique
 from .frames import column_names, columns_of, is_frame, position_named, surplus_columns
 from .labels import Labels, make_rows, read_labels
 from .messages import shown
+from .order import read_order
 from .probabilities import read_proba
 from .schema import Schema
 from .tables import check_one_column, is_two_dimensional, read_table, table_columns
@@ -32,18 +32,12 @@ class Data:
     ----------
     rows : Rows
     schema : Schema
-    declared : bool
-        Whether the user gave the classes, and with them their order.
-    scales : tuple of M tuples or None, optional
-        The order of the classes of each output, where y has one; see :class:`Labels`.
     counts : ndarray of shape (M, K), optional
         Labels of each class, where they have been counted.
     """
 
     rows: Rows
     schema: Schema
-    declared: bool
-    scales: Scales | None = None
     counts: NDArray[np.float64] | None = None
 
 
@@ -52,6 +46,7 @@ def read_data(
     y: Any,
     *,
     classes: Any = None,
+    order: Any = None,
     missing: Any = None,
     normalize: Any = False,
     sample_weight: Any = None,
@@ -97,11 +92,13 @@ def read_data(
     labels = known if known is not None or y is None else read_labels(y, read, classes, missing, who)
     if declared and known is None and labels is not None and not is_frame(proba):
         warn_of_column_order(read, labels.codes, labels.classes)
+    names = labels.classes if labels is not None else name_classes(classes, read, who)
     schema = Schema(
-        labels.classes if labels is not None else name_classes(classes, read, who),
+        names,
         read.n_outputs > 1 if multioutput is None else multioutput,
         normalize,
         None if columns is None else tuple(map(str, columns)),
+        order=read_order(order, names, None if labels is None else labels.scales, who),
     )
     weight = read_sample_weight(sample_weight, read.n_rows, who)
     rows = make_rows(read, labels, weight)
@@ -113,9 +110,7 @@ def read_data(
         rows = replace(rows, cluster=read_groups(groups, read.n_rows, who))
     elif time is not None:
         rows = replace(rows, cluster=read_time(time, read.n_rows, who))
-    if labels is None:
-        return Data(rows, schema, declared)
-    return Data(rows, schema, declared, labels.scales, labels.counts if weight is None else None)
+    return Data(rows, schema, labels.counts if labels is not None and weight is None else None)
 
 
 def _misfit(proba: Any, y: Any, missing: Any, shape: dict[str, Any]) -> Exception | None:

@@ -87,6 +87,7 @@ class PieceReader:
         head: Piece,
         *,
         classes: Any = None,
+        order: Any = None,
         missing: Any = None,
         normalize: Any = False,
         weight_kind: Any = "importance",
@@ -99,7 +100,7 @@ class PieceReader:
         head : Piece
             The first row or more of the probabilities; and in the place of labels the distinct ones of all rows, as
             many as there are, missing ones among them.
-        classes, missing, normalize, weight_kind
+        classes, order, missing, normalize, weight_kind
             As in :func:`metricwise.optimize`.
         who : str
 
@@ -117,6 +118,7 @@ class PieceReader:
             proba,
             head.y,
             classes=classes,
+            order=order,
             missing=missing,
             normalize=normalize,
             sample_weight=weight,

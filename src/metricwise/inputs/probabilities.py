@@ -19,6 +19,7 @@ __all__ = ["Probabilities", "is_list_of_outputs", "per_output", "read_proba", "s
 IntArray = NDArray[np.intp]
 
 _CHECK_ROWS = 1 << 14
+_MEANING = {"classes": "in column order", "order": "from the lowest to the highest"}
 
 
 def sum_tolerance(n_classes: int) -> float:
@@ -30,7 +31,7 @@ def _is_scalar(values: Any) -> bool:
     return getattr(values, "shape", None) == ()
 
 
-def per_output(classes: Any, n_outputs: int, who: str) -> list[Any]:
+def per_output(classes: Any, n_outputs: int, who: str, parameter: str = "classes") -> list[Any]:
     """Class labels of each output, None where they are not known; labels given once are those of every output."""
     if classes is None:
         return [None] * n_outputs
@@ -40,16 +41,18 @@ def per_output(classes: Any, n_outputs: int, who: str) -> list[Any]:
         or _is_scalar(classes)
     ):
         raise TypeError(
-            f"{who}: classes must be a list of labels in column order, or one such list per output, got "
+            f"{who}: {parameter} must be a list of labels {_MEANING[parameter]}, or one such list per output, got "
             f"{shown(classes)}."
         )
     items = list(classes)
     lists = [hasattr(item, "__len__") and not isinstance(item, (str, bytes)) for item in items]
     nested = any(lists)
     if nested and not all(is_list or item is None for item, is_list in zip(items, lists, strict=True)):
-        raise TypeError(f"{who}: classes must be labels, or a list of labels for each output, got {shown(items)}.")
+        raise TypeError(f"{who}: {parameter} must be labels, or a list of labels for each output, got {shown(items)}.")
     if nested and len(items) != n_outputs:
-        raise ValueError(f"{who}: classes must hold the labels of each of {n_outputs} outputs, got {len(items)} lists.")
+        raise ValueError(
+            f"{who}: {parameter} must hold the labels of each of {n_outputs} outputs, got {len(items)} lists."
+        )
     return items if nested else [items] * n_outputs
 
 

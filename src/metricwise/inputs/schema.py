@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .abstention import with_label
+from .categories import Scales
 from .encoding import shared
 
 __all__ = ["Schema"]
@@ -39,6 +40,8 @@ class Schema:
     n_groups : int, default=1
         Number of sensitive groups, if the rows of each are treated as separate outputs: all outputs then occur once per
         group.
+    order : tuple of M tuples or None, optional
+        Classes of each output from the lowest to the highest, where an order is known.
 
     See Also
     --------
@@ -59,6 +62,7 @@ class Schema:
     n_extra: int = 0
     abstain_label: Any = None
     n_groups: int = 1
+    order: Scales | None = None
 
     def __post_init__(self) -> None:
         if self.abstain_label is not None:
@@ -77,7 +81,8 @@ class Schema:
     def of_outputs(self, outputs: IntArray) -> Schema:
         """Return the schema of some of the outputs, given by position."""
         names = None if self.output_names is None else tuple([self.output_names[m] for m in outputs])
-        return replace(self, classes=tuple([self.classes[m] for m in outputs]), output_names=names)
+        order = None if self.order is None else tuple([self.order[m] for m in outputs])
+        return replace(self, classes=tuple([self.classes[m] for m in outputs]), output_names=names, order=order)
 
     def by_group(self, n_groups: int) -> Schema:
         """Return the schema of all outputs once for every sensitive group."""
@@ -88,6 +93,7 @@ class Schema:
             output_names=names,
             multioutput=True,
             n_groups=self.n_groups * n_groups,
+            order=None if self.order is None else self.order * n_groups,
         )
 
     @cached_property

@@ -35,6 +35,7 @@ __all__ = [
     "ranks",
     "require",
     "require_order",
+    "scale_of",
     "self_ordered",
     "weight_places",
     "with_column",
@@ -183,27 +184,25 @@ def self_ordered(labels: Iterable[Any]) -> bool:
     return all(isinstance(label, kinds) for label in labels)
 
 
-def require_order(who: str, order: Sequence[Any] | None, classes: Sequence[Any], example: str) -> None:
+def require_order(who: str, order: Sequence[Any] | None, classes: Sequence[Any]) -> None:
     """Refuse words whose order nobody has given, for a metric that goes by the order of the classes."""
-    known = list(classes)
-    template = example.replace("[...]", str(known))
     require(
-        _scale_of(order, len(known), known) is not None or self_ordered(known),
-        f"{who}: depends on the order of the classes, but the order of {known} is not known; pass "
-        f"metric=mw.metrics.{template} with the labels from one end of the scale to the other; classes= does not "
-        "set this order, but names the columns in the order in which they stand.",
+        scale_of(order, len(classes), classes) is not None or self_ordered(classes),
+        f"{who}: depends on the order of the classes, which words do not have; pass order=[lowest, ..., highest], to "
+        f"the call or to the metric. The classes, in no order, are {', '.join(map(repr, classes))}; classes= names "
+        "columns and sets no order.",
     )
 
 
 def ranks(who: str, order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | None) -> FloatArray:
-    """Return the place 0..K-1 of each class on its scale: its position, or that of its label in `order`.
+    """Return the place 0..K-1 of each class on its scale: that of its label in `order`, or among numbers and dates.
 
     An `order` of several tuples has one for each kind of output, and the one with the labels of this output counts.
-
-    Words sort by the alphabet, so that ordered classes rarely come in their order: scikit-learn's columns are "high",
-    "low", "medium".
+    Without any labels, or for words without an order (which :func:`require_order` refuses), it is the position.
     """
-    scale = _scale_of(order, n_classes, classes)
+    scale = scale_of(order, n_classes, classes)
+    if scale is None and classes is not None and len(classes) == n_classes and self_ordered(classes):
+        scale = _sorted_scale(classes)
     if scale is None:
         return np.arange(n_classes, dtype=np.float64)
     require(
@@ -221,7 +220,15 @@ def ranks(who: str, order: Sequence[Any] | None, n_classes: int, classes: Sequen
     return out
 
 
-def _scale_of(order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | None) -> list[Any] | None:
+def _sorted_scale(labels: Sequence[Any]) -> list[Any] | None:
+    """Return numbers or dates in their order, None for what cannot be compared, such as numbers with dates."""
+    try:
+        return sorted(labels)
+    except TypeError:
+        return None
+
+
+def scale_of(order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | None) -> list[Any] | None:
     """Return the order of these classes: the one given or, of one for each kind of output, that of their labels."""
     if order is None or not all(isinstance(item, tuple) for item in order):
         return None if order is None else list(order)
@@ -230,8 +237,9 @@ def _scale_of(order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any
 
 
 def order_places(who: str, order: Sequence[Any] | None, classes: Sequence[Any]) -> tuple[int, ...]:
-    """Return `ranks` as integers, () without an `order`: what outputs that are pooled must agree on."""
-    return () if order is None else tuple(ranks(who, order, len(classes), classes).astype(int).tolist())
+    """Return `ranks` as integers, () for positions without an `order`: what outputs that are pooled must agree on."""
+    places = tuple(ranks(who, order, len(classes), classes).astype(int).tolist())
+    return () if order is None and places == tuple(range(len(classes))) else places
 
 
 def weight_places(who: str, weights: Any, classes: Sequence[Any]) -> tuple[int, ...]:

@@ -33,7 +33,6 @@ def resolve_for(
     classes: Sequence[NDArray[Any]],
     *,
     several: bool,
-    declared: bool,
     average: str | None = None,
     zero_division: float = 0.0,
     pos_label: Any = None,
@@ -48,7 +47,7 @@ def resolve_for(
     ----------
     metric, average, zero_division, pos_label, wanted_only, several, outputs
         See :func:`resolve_outputs`.
-    classes, declared, scales
+    classes, scales
         See :func:`settle`.
     who : str
 
@@ -69,7 +68,7 @@ def resolve_for(
     )
     if not found.average_given:
         check_same_classes(classes, who)
-    return settle(found, classes, declared=declared, scales=scales)
+    return settle(found, classes, scales=scales)
 
 
 def resolve_outputs(
@@ -208,26 +207,22 @@ def _joined(found: Sequence[Resolved], labels: Sequence[Any], titles: tuple[str,
     return Resolved(metric, "macro", False, metric.name)
 
 
-def settle(
-    found: Resolved, classes: Sequence[NDArray[Any]], *, declared: bool, scales: Scales | None = None
-) -> Resolved:
+def settle(found: Resolved, classes: Sequence[NDArray[Any]], *, scales: Scales | None = None) -> Resolved:
     """Give a metric the order of the classes, and refuse what nobody has said of them.
 
     Parameters
     ----------
     found : Resolved
     classes : sequence of M ndarrays
-    declared : bool
-        Whether the user gave the classes, and with them their order.
     scales : tuple of M tuples or None, optional
-        The order of the classes of each output by an ordered categorical; see :func:`metricwise.metrics.in_order`.
+        The classes of each output from the lowest to the highest; see :func:`metricwise.metrics.scales.in_order`.
 
     Returns
     -------
     Resolved
     """
     metric = in_order(found.metric, scales)
-    check_classes(metric, classes, declared=declared)
+    check_classes(metric, classes)
     if found.average != "macro":
         pooled(metric, classes)
     return replace(found, metric=metric)

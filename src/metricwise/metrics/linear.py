@@ -156,8 +156,8 @@ class WeightedExponential(_HitsOnly):
     gamma : float, default=0.5
         Rate at which the weights decay.
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other. None orders numbers and dates by value and other labels as
-        in `classes`; text labels without an order raise an error.
+        The classes from the lowest to the highest. None: the `order` of the call, or that of an ordered categorical;
+        else numbers and dates are ordered by value, and text labels raise an error.
     first_index : int, default=1
         The index f of the first class: 1 as in the paper; with 0, the first class has weight 1.
 
@@ -205,7 +205,7 @@ class WeightedExponential(_HitsOnly):
         return order_places("WeightedExponential", self.order, classes)
 
     def check_order(self, classes: Sequence[Any]) -> None:
-        require_order("WeightedExponential", self.order, classes, "WeightedExponential(order=[...])")
+        require_order("WeightedExponential", self.order, classes)
 
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         places = ranks("WeightedExponential", self.order, priors.shape[-1], classes)
@@ -233,8 +233,8 @@ class Ordinal(_OnScale):
     Parameters
     ----------
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other. None orders numbers and dates by value and other labels as
-        in `classes`; text labels without an order raise an error.
+        The classes from the lowest to the highest. None: the `order` of the call, or that of an ordered categorical;
+        else numbers and dates are ordered by value, and text labels raise an error.
 
     See Also
     --------
@@ -262,7 +262,7 @@ class Ordinal(_OnScale):
 
     def check_order(self, classes: Sequence[Any]) -> None:
         if len(classes) > 2:  # two classes are as far apart in either order
-            require_order("Ordinal", self.order, classes, "Ordinal(order=[...])")
+            require_order("Ordinal", self.order, classes)
 
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         return 1 - _distance(ranks("Ordinal", self.order, priors.shape[-1], classes))
@@ -277,8 +277,8 @@ class SquaredOrdinal(_OnScale):
     Parameters
     ----------
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other. None orders numbers and dates by value and other labels as
-        in `classes`; text labels without an order raise an error.
+        The classes from the lowest to the highest. None: the `order` of the call, or that of an ordered categorical;
+        else numbers and dates are ordered by value, and text labels raise an error.
 
     See Also
     --------
@@ -305,7 +305,7 @@ class SquaredOrdinal(_OnScale):
 
     def check_order(self, classes: Sequence[Any]) -> None:
         if len(classes) > 2:  # two classes are as far apart in either order
-            require_order("SquaredOrdinal", self.order, classes, "SquaredOrdinal(order=[...])")
+            require_order("SquaredOrdinal", self.order, classes)
 
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         return 1 - _distance(ranks("SquaredOrdinal", self.order, priors.shape[-1], classes)) ** 2

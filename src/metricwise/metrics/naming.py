@@ -193,15 +193,13 @@ def check_same_classes(classes: Classes, who: str, remedy: str = "") -> None:
     )
 
 
-def check_classes(metric: Metric, classes: Classes, *, declared: bool) -> None:
+def check_classes(metric: Metric, classes: Classes) -> None:
     """Refuse classes of which nothing says what the metric must know: which is the positive one, or their order.
 
     Parameters
     ----------
     metric : Metric
     classes : sequence of M label sequences
-    declared : bool
-        Whether the user gave the classes, and with them their order.
     """
     if isinstance(metric, PerOutput) and len(metric.metrics) != len(classes):
         raise ValueError(
@@ -211,8 +209,7 @@ def check_classes(metric: Metric, classes: Classes, *, declared: bool) -> None:
     for m, own, labels in _by_labels(metric, classes):
         try:
             own.places(labels)
-            if not declared:
-                own.check_order(labels)
+            own.check_order(labels)
         except ValueError as error:
             words = str(error).removesuffix(".")
             raise ValueError(f"{words} (output {m})." if len(classes) > 1 else str(error)) from None

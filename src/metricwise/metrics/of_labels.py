@@ -62,8 +62,8 @@ def score(
     output_weight : array-like of shape (M,), optional
         Weights of the outputs in the average.
     classes : array-like, or list of M array-likes, optional
-        Class labels in order; None uses the sorted labels that occur, for "micro" and "instance" those of all outputs.
-        Ordinal metrics use the order of an ordered categorical `y_true` unless they are given an `order`.
+        All class labels; None uses the labels that occur, for "micro" and "instance" those of all outputs. Ordinal
+        metrics use their `order`, or else that of an ordered categorical `y_true`.
     pos_label : object, or list of M objects, optional
         The positive class of a metric of one class that does not name it, for all outputs or for each.
     missing : scalar, optional
@@ -97,7 +97,7 @@ def score(
     if average != "macro" and _pools_by_label(metric, names, given=classes is not None):
         true, predicted, names = _on_common_classes(true, predicted, names)
     metric = in_order(metric, scales_of(y_true, names))
-    check_classes(metric, names, declared=classes is not None)
+    check_classes(metric, names)
     weight = read_sample_weight(sample_weight, len(true), who)
     alpha = read_output_weight(output_weight, true.shape[1], who)
     check_whole_rows(metric, who, sample_weight=weight, output_weight=alpha, average=average)

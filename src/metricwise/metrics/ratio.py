@@ -183,8 +183,8 @@ class MicroF1(Metric):
     Parameters
     ----------
     negative_index : int, optional
-        The negative class n by position; the first class if neither this nor the label is given and the classes have an
-        order: numbers, dates, or labels given by `classes`.
+        The negative class n by position; the lowest class if neither this nor the label is given and the classes are
+        numbers or dates.
     negative_label : object, optional
         The negative class by label.
     zero_division : float, default=0.0
@@ -218,7 +218,7 @@ class MicroF1(Metric):
 
     def _negative(self, n_classes: int, classes: Sequence[Any] | None) -> int:
         """Return the index of the negative class."""
-        first = 0 if self._takes_first else self.negative_index
+        first = int(ranks("MicroF1", None, n_classes, classes).argmin()) if self._takes_first else self.negative_index
         names = ("negative_index", "negative_label")
         return find_class("MicroF1", n_classes, classes, first, self.negative_label, names)
 
@@ -270,8 +270,8 @@ class Kappa(Metric):
         Weights W of disagreements: None for 1, "linear" for ``|i - j|``, "quadratic" for ``(i - j)^2``, or a
         non-negative matrix with zero diagonal.
     order : sequence of K labels, optional
-        The classes from one end of the scale to the other, for "linear" and "quadratic". None orders numbers and dates
-        by value and other labels as in `classes`; text labels without an order raise an error.
+        The classes from the lowest to the highest, for "linear" and "quadratic". None: the `order` of the call, or that
+        of an ordered categorical; else numbers and dates are ordered by value, and text labels raise an error.
 
     See Also
     --------
@@ -340,7 +340,7 @@ class Kappa(Metric):
     def check_order(self, classes: Sequence[Any]) -> None:
         # Two classes are as far apart in either order.
         if isinstance(self.weights, str) and len(classes) > 2:
-            require_order("Kappa", self.order, classes, f"Kappa({self.weights!r}, order=[...])")
+            require_order("Kappa", self.order, classes)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
         priors = as_shares(priors)

@@ -1,18 +1,21 @@
 """The scale of an ordered target, handed to the metrics that go by one.
 
-Owns the step from what y says of its order to `order` of an ordinal metric. Must not know any one metric: whichever has
-the parameter takes part.
+Owns the step from what a call or y says of the order to `order` of an ordinal metric, and back: which order a metric
+has. Must not know any one metric: whichever has the parameter takes part.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from ..inputs import listed
+from ._common import scale_of
 from .base import Metric
 from .naming import PerOutput
 
-__all__ = ["in_order"]
+__all__ = ["check_order_agrees", "in_order", "order_of"]
 
 Scale = tuple[Any, ...]
 
@@ -24,8 +27,7 @@ def in_order(metric: Metric, scales: tuple[Scale | None, ...] | None) -> Metric:
     ----------
     metric : Metric
     scales : tuple of M tuples or None, optional
-        The classes of each output from one end of the scale to the other, None for an output without an order; what
-        :func:`metricwise.inputs.scales_of` reads of an ordered categorical.
+        The classes of each output from the lowest to the highest, None for an output without an order.
 
     Examples
     --------
@@ -38,18 +40,42 @@ def in_order(metric: Metric, scales: tuple[Scale | None, ...] | None) -> Metric:
     """
     if isinstance(metric, PerOutput):
         return _each_in_order(metric, scales)
-    unordered: Any = metric
-    if scales is None or getattr(metric, "order", "none") is not None:
+    known = () if scales is None else tuple(dict.fromkeys(scale for scale in scales if scale is not None))
+    if scales is None or not known:
         return metric
-    known = tuple(dict.fromkeys(scale for scale in scales if scale is not None))
-    if len({frozenset(scale) for scale in known}) < len(known):
-        raise ValueError(
-            f"{type(metric).__name__}: outputs with the same labels must have the same order, got {known}; "
-            "pass order= to the metric."
-        )
     same = len(known) == 1 and None not in scales
-    ordered: Metric = replace(unordered, order=known[0] if same else known)
-    return ordered
+
+    def ordered(part: Any) -> Metric:
+        if len({frozenset(scale) for scale in known}) < len(known):
+            raise ValueError(
+                f"{type(part).__name__}: outputs with the same labels must have the same order, got {known}; "
+                "pass order= to the metric."
+            )
+        made: Metric = replace(part, order=known[0] if same else known)
+        return made
+
+    return _with_parts(metric, lambda part: part if part.order is not None else ordered(part))
+
+
+def _with_parts(metric: Metric, change: Callable[[Any], Metric]) -> Metric:
+    """Return the metric with whatever in it has the parameter `order` changed; itself if nothing has."""
+    if hasattr(metric, "order"):
+        return change(metric)
+    if not is_dataclass(metric):
+        return metric
+    changed: dict[str, Any] = {}
+    for name in [field.name for field in fields(metric)]:
+        value = getattr(metric, name)
+        if isinstance(value, Metric):
+            made: Any = _with_parts(value, change)
+        elif isinstance(value, tuple) and value and all(isinstance(part, Metric) for part in value):
+            made = tuple(_with_parts(part, change) for part in value)
+            made = value if all(new is old for new, old in zip(made, value, strict=True)) else made
+        else:
+            continue
+        if made is not value:
+            changed[name] = made
+    return replace(metric, **changed) if changed else metric
 
 
 def _each_in_order(metric: PerOutput, scales: tuple[Scale | None, ...] | None) -> PerOutput:
@@ -62,3 +88,55 @@ def _each_in_order(metric: PerOutput, scales: tuple[Scale | None, ...] | None) -
             made[id(own), scale] = own if scale is None else in_order(own, (scale,))
     ordered = tuple([made[id(own), scale] for own, scale in zip(metric.metrics, scales, strict=True)])
     return replace(metric, metrics=ordered)
+
+
+def order_of(metric: Metric, output: int, labels: Sequence[Any]) -> list[Any] | None:
+    """Return the order that a metric has of the classes of an output; None if it was given none.
+
+    Parameters
+    ----------
+    metric : Metric
+    output : int
+    labels : sequence
+        Classes of that output.
+
+    Examples
+    --------
+    >>> from metricwise import metrics
+    >>> from metricwise.metrics.scales import order_of
+    >>> order_of(metrics.Ordinal(order=["low", "mid", "high"]), 0, ["high", "low", "mid"])
+    ['low', 'mid', 'high']
+    """
+    found: list[list[Any]] = []
+
+    def note(part: Any) -> Metric:
+        scale = scale_of(part.order, len(labels), labels)
+        if scale is not None and set(scale) == set(labels):
+            found.append(scale)
+        made: Metric = part
+        return made
+
+    _with_parts(metric.of_output(output), note)
+    return found[0] if found else None
+
+
+def check_order_agrees(
+    metric: Metric, order: Sequence[Sequence[Any] | None] | None, classes: Sequence[Sequence[Any]], who: str
+) -> None:
+    """Refuse a metric with another order than that of the call.
+
+    Parameters
+    ----------
+    metric : Metric
+    order : sequence of M sequences or None
+        What was given as `order` in the call, for each output.
+    classes : sequence of M sequences
+    who : str
+    """
+    for m, (scale, labels) in enumerate(zip(order or (), classes, strict=False)):
+        own = None if scale is None else order_of(metric, m, list(labels))
+        if scale is not None and own is not None and own != list(scale):
+            raise ValueError(
+                f"{who}: order is {listed(scale)}, but {metric.name} was given the order {listed(own)}; give it once, "
+                "or the same."
+            )

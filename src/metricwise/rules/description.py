@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import python_labels
-from .forms import regions_of, scale_of
+from .forms import regions_of, scale_of, scale_places
 from .serialize import as_float
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _MANY_CLASSES = 12
 
 def describe_rule(rule: WeightedRule) -> str:
     """Return a few lines: what the rule is for, what it predicts when, what the link does before."""
-    return "\n".join([*headline(rule.facts, rule.n_outputs > 1), *_decision_lines(rule)])
+    return "\n".join([*headline(rule.facts, rule.n_outputs > 1), *_decision_lines(rule, rule.facts)])
 
 
 def describe_mixture(rules: tuple[WeightedRule, ...], weights: FloatArray, facts: Any) -> str:
@@ -40,7 +40,7 @@ def describe_mixture(rules: tuple[WeightedRule, ...], weights: FloatArray, facts
         share = weights[..., r]
         low, high = float(share.min()), float(share.max())
         shown = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}, by output"
-        lines += [f"- with probability {shown}:", *("  " + line for line in _decision_lines(rule))]
+        lines += [f"- with probability {shown}:", *("  " + line for line in _decision_lines(rule, facts))]
     return "\n".join(lines)
 
 
@@ -64,19 +64,20 @@ def headline(facts: Any, several: bool) -> list[str]:
     return [f"Rule for {facts['metric']}{words}."]
 
 
-def _decision_lines(rule: WeightedRule) -> list[str]:
+def _decision_lines(rule: WeightedRule, facts: Any) -> list[str]:
+    """Say what the rule does; classes are listed in the order that the facts of the whole rule have of them."""
     if rule.n_outputs == 1:
-        return [*_output_lines(rule, 0), *link_lines(rule, 0)]
+        return [*_output_lines(rule, 0, facts), *link_lines(rule, 0)]
     shared = rule.loss.n_outputs == 1 and _same_labels(rule)
     # Behind links a shared loss means other thresholds on the model's own probabilities, output by output.
     if shared and (rule.link is None or rule.width > 2):
-        lines = [f"The same for each of {rule.n_outputs} outputs:", *_output_lines(rule, 0)]
+        lines = [f"The same for each of {rule.n_outputs} outputs:", *_output_lines(rule, 0, facts)]
         return lines if rule.link is None else [*lines, *_link_summary(rule)]
     if rule.n_outputs <= _MANY_OUTPUTS:
         lines = []
         for m in range(rule.n_outputs):
             name = rule.output_names[m] if rule.output_names is not None else m
-            first, *rest = [*_output_lines(rule, m), *link_lines(rule, m)]
+            first, *rest = [*_output_lines(rule, m, facts), *link_lines(rule, m)]
             lines += [f"Output {name}: {first}", *("  " + line for line in rest)]
         return lines
     return _summary_lines(rule)
@@ -87,18 +88,19 @@ def _same_labels(rule: WeightedRule) -> bool:
     return all(labels is first or labels.tolist() == first.tolist() for labels in rule.classes)
 
 
-def _output_lines(rule: WeightedRule, m: int) -> list[str]:
+def _output_lines(rule: WeightedRule, m: int, facts: Any) -> list[str]:
     labels = [repr(label) for label in python_labels(rule.classes[m])]
     if rule.abstain_label is not None:
         return _abstaining_lines(rule, m, labels)
     if len(labels) == 2:
         return [_binary_sentence(rule, m, *labels)]
-    k, scale = len(labels), scale_of(rule, m)
+    k, scale, places = len(labels), scale_of(rule, m, facts), scale_places(rule, m, facts)
+    labels = [labels[place] for place in places]
     if scale is not None:
-        return _cut_lines(labels, *scale)
+        return _cut_lines(labels, scale.grades[places], scale.cut_points)
     if rule.class_weight is None or rule.bonus is None:
-        return _table_lines(labels, rule.loss.output(m).tensor()[0, :k, :k])
-    weight, bonus = (np.atleast_2d(values)[m, :k] for values in (rule.class_weight, rule.bonus))
+        return _table_lines(labels, rule.loss.output(m).tensor()[0][np.ix_(places, places)])
+    weight, bonus = (np.atleast_2d(values)[m, :k][places] for values in (rule.class_weight, rule.bonus))
     return _weight_lines(labels, weight, bonus)
 
 

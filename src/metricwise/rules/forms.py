@@ -6,19 +6,20 @@ regions are about the probabilities behind the link.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import python_labels
+from ..inputs import kept_order, python_labels
 from .decisions import bisect_regions
 from .serialize import as_float
 
 if TYPE_CHECKING:
     from .weighted import WeightedRule
 
-__all__ = ["Region", "Scale", "readable_weights", "regions_of", "scale_of", "weights_and_bonuses"]
+__all__ = ["Region", "Scale", "readable_weights", "regions_of", "scale_of", "scale_places", "weights_and_bonuses"]
 
 FloatArray = NDArray[np.float64]
 
@@ -79,14 +80,28 @@ def readable_weights(weight: FloatArray, bonus: FloatArray) -> tuple[FloatArray,
     return weight, bonus
 
 
-def scale_of(rule: WeightedRule, m: int) -> Scale | None:
+def scale_places(rule: WeightedRule, m: int, facts: Mapping[str, Any] | None = None) -> list[int]:
+    """Return the positions of the classes of output m from the lowest to the highest; as they stand without an order.
+
+    The order is in the facts of the rule, or of the one that it is a part of; numbers have their own.
+    """
+    labels = python_labels(rule.classes[m])
+    kept = kept_order(rule.facts if facts is None else facts, rule.classes)
+    numbers = all(isinstance(label, (int, float)) for label in labels)
+    scale = sorted(labels) if numbers else labels
+    return [labels.index(label) for label in (scale if kept is None or kept[m] is None else kept[m] or ())]
+
+
+def scale_of(rule: WeightedRule, m: int, facts: Mapping[str, Any] | None = None) -> Scale | None:
     """Return grades and cut points of output m, if its rule rounds the expected grade; None for any other rule."""
     labels, loss = python_labels(rule.classes[m]), rule.loss.output(m)
     k = len(labels)
     # Two classes have a threshold, and wider diagonals no cut points.
     if k == 2 or rule.abstain_label is not None or (k > 3 and loss.is_diagonal):
         return None
-    return _cut_points(loss.tensor()[0, :k, :k], labels)
+    places = scale_places(rule, m, facts)
+    found = _cut_points(loss.tensor()[0][np.ix_(places, places)], [labels[place] for place in places])
+    return None if found is None else found._replace(grades=found.grades[np.argsort(places)])
 
 
 def _cut_points(full: FloatArray, labels: list[Any]) -> Scale | None:

@@ -26,6 +26,7 @@ def read_collection(
     y: Any,
     *,
     classes: Any = None,
+    order: Any = None,
     missing: Any = None,
     normalize: Any = False,
     sample_weight: Any = None,
@@ -57,8 +58,8 @@ def read_collection(
     summary = compute(add_up([call(_Summary.of, piece) for piece in raw], _Summary.add))
     sizes = _checked_sizes(summary.sizes, list(given), who)
     head = Piece(summary.head, _joined_labels(summary.labels, summary.frame), sample_weight)
-    options = {"classes": classes, "missing": missing, "normalize": normalize, "weight_kind": weight_kind}
-    reader, data = PieceReader.of(head, who=who, **options)
+    options = {"classes": classes, "order": order, "missing": missing, "normalize": normalize}
+    reader, data = PieceReader.of(head, who=who, weight_kind=weight_kind, **options)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     sent = leaf(reader)
     pieces = tuple(

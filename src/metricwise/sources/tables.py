@@ -45,6 +45,7 @@ def read_table_source(
     y: Any,
     *,
     classes: Any = None,
+    order: Any = None,
     missing: Any = None,
     normalize: Any = False,
     sample_weight: Any = None,
@@ -86,7 +87,7 @@ def read_table_source(
     n_batch = batch_rows(some.nbytes // some.num_rows + 8 * len(beside), table.memory_limit)
     head, given = _head(first, found, targets, declared, isinstance(y, (list, tuple)))
     head = head._replace(weight=sample_weight)
-    options = {"missing": missing, "normalize": normalize, "weight_kind": weight_kind}
+    options = {"order": order, "missing": missing, "normalize": normalize, "weight_kind": weight_kind}
     reader, data = PieceReader.of(head, classes=given, who=who, **options)
     layout = _Layout(reader, found, tuple(targets), sample_weight, groups, missing, stream.title)
     chunks = TableChunks(stream, layout, n_rows, n_batch)

@@ -140,7 +140,7 @@ def regret(
         metric,
         rule.classes,
         several=rule.multioutput,
-        declared=False,
+        scales=inputs.kept_order(rule.facts, rule.classes),
         average=average,
         zero_division=zero_division,
         pos_label=pos_label,
