@@ -55,7 +55,14 @@ def test_chows_rule_behind_the_link_which_leaks_nothing_into_abstentions():
     for proba, names in ((sharp, ["a", "b", "c"]), (sharp[:, 0] / (sharp[:, 0] + sharp[:, 1]), ["b", "a"])):
         labels = y if len(names) == 3 else np.where(y == "a", "a", "b")
         solution = mw.optimize(
-            proba, labels, "accuracy", abstain=0.2, confusion="expected", recalibrate=True, classes=names
+            proba,
+            labels,
+            "accuracy",
+            abstain=0.2,
+            confusion="expected",
+            recalibrate=True,
+            classes=names,
+            pos_label=None if proba.ndim == 2 else "a",
         )
         link = solution.rule.link
         block = link.apply(read_proba(proba)).blocks[0][:, 0]

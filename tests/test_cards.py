@@ -152,7 +152,7 @@ def test_rules_of_every_kind():
         mw.WeightedRule.from_thresholds({f"label {m}": 0.1 + 0.01 * m for m in range(30)}),
         mw.WeightedRule.from_weights(rng.random((3, 4))),
         mw.WeightedRule.from_cut_points([0.5, 1.7]),
-        mw.optimize(P, y, "quadratic_kappa", classes=["low", "mid", "high"]).rule,
+        mw.optimize(P, y, "quadratic_kappa", classes=["low", "mid", "high"], order=["low", "mid", "high"]).rule,
         mw.optimize(P, None, "min_recall", randomized=True).rule,
         mw.optimize(P, y, "accuracy", abstain=0.3).rule,
         mw.WeightedRule.from_weights(rng.random(40)),

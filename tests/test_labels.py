@@ -232,7 +232,9 @@ def test_classes_in_the_order_of_a_scale_are_doubted_where_sorted_columns_fit():
     proba, y = graded_rows()
     likeliest = proba.argmax(axis=1)
     right = [100 * np.mean(np.array(order)[likeliest] == y) for order in (sorted(set(y)), ["low", "mid", "high"])]
-    words = rf"is right in {right[0]:.0f} % .* order given in {right[1]:.0f} %; classes= must name"
+    words = (
+        rf"is right in {right[1]:.0f} % .* in {right[0]:.0f} % if the columns were those of \['high', 'low', 'mid'\]"
+    )
     with pytest.warns(UserWarning, match=words):
         mw.optimize(proba, y, "accuracy", classes=["low", "mid", "high"])
     # Columns that do stand in the order given, and too few rows to tell: nothing is said.

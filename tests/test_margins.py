@@ -93,7 +93,7 @@ def argmax_counted(text, proba, y, **options):
     """Constraints as counted of argmax."""
     problem = read_problem(proba, y, "f1", **options)
     schema, oracle = problem.schema, problem.oracle()
-    limits = bind_limits(read_limits(read_constraints(text), schema, declared=True), schema, oracle)
+    limits = bind_limits(read_limits(read_constraints(text), schema), schema, oracle)
     rule = anonymous_rule(Loss.argmax(schema.width), schema.n_classes)
     C = oracle.confusions([Loss.argmax(schema.width)])[0]
     return counted_by(problem, limits, C, rule, None)

@@ -338,8 +338,8 @@ def test_a_class_by_name_is_that_class():
     y = np.where(B == 1, "yes", "no")
     both = np.stack([1 - P, P], axis=1)
     by_name = mw.optimize(both, y, mw.metrics.FBeta(pos_label="no"), **LABELS)
-    assert by_name.value == pytest.approx(sk.f1_score(y, by_name.rule.predict(P), pos_label="no"))
-    assert by_name.value == mw.optimize(P, y, mw.metrics.FBeta(index=0), **LABELS).value
+    assert by_name.value == pytest.approx(sk.f1_score(y, by_name.rule.predict(P, pos_label="yes"), pos_label="no"))
+    assert by_name.value == mw.optimize(P, y, mw.metrics.FBeta(index=0), pos_label="yes", **LABELS).value
     assert (
         mw.optimize(P, y, mw.metrics.FBeta(pos_label="yes"), **LABELS).value == mw.optimize(P, B, "f1", **LABELS).value
     )

@@ -19,9 +19,7 @@ def problem_of(proba, y, metric="accuracy", **options):
 def values(problem, text, **options):
     """What constraints are of argmax, by name."""
     schema = problem.schema
-    limits = bind_limits(
-        read_limits(read_constraints(text), schema, declared=True, **options), schema, problem.oracle()
-    )
+    limits = bind_limits(read_limits(read_constraints(text), schema, **options), schema, problem.oracle())
     C = problem.oracle().confusions([Loss.argmax(schema.width)])[0]
     return limits.values(C), limits
 

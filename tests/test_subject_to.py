@@ -196,7 +196,7 @@ def test_mixtures_against_the_programme_over_all_rules_and_single_rules_against_
     problem = read_problem(eta, None, aim, classes=classes, constrained=True)
     oracle = problem.oracle("expected")
     objective = problem.objective(oracle)
-    limits = bind_limits(read_limits(read_constraints(wanted), problem.schema, declared=True), problem.schema, oracle)
+    limits = bind_limits(read_limits(read_constraints(wanted), problem.schema), problem.schema, oracle)
 
     def programme(more):
         ratio = objective.ratio
@@ -241,7 +241,7 @@ def test_single_rules_by_probabilities_are_close_to_the_best_of_every_one():
         wanted = [f"recall[0] >= {b}", f"share[1] <= {round(rng.uniform(0.2, 0.5), 2)}"]
         problem = read_problem(eta, None, "accuracy", constrained=True)
         oracle = problem.oracle("expected")
-        limits = read_limits(read_constraints(wanted), problem.schema, declared=True)
+        limits = read_limits(read_constraints(wanted), problem.schema)
         limits = bind_limits(limits, problem.schema, oracle)
         decided = np.array(list(itertools.product(range(3), repeat=6)))
         C = np.einsum("ni,rnj->rij", eta / 6, np.eye(3)[decided])

@@ -32,7 +32,8 @@ def facts_of(problem: Problem) -> dict[str, Any]:
     dict
         `metric`, `average`, `rows`, `metricwise` (the version), with labels `class_counts`: for each output, the rows
         that show each of its classes; `pos_label`, if the name of the metric does not say which class it is of; and
-        `order`, where it is known: for each output, its classes from the lowest to the highest, or None.
+        `order`, where it is known: for each output, its classes from the lowest to the highest, or None; and what
+        the rule must know of columns without names (:attr:`metricwise.inputs.Schema.column_facts`).
     """
     facts: dict[str, Any] = {
         "metric": problem.aim.name,
@@ -46,6 +47,7 @@ def facts_of(problem: Problem) -> dict[str, Any]:
     order = _order(problem)
     if order is not None:
         facts["order"] = order
+    facts |= problem.schema.column_facts
     if problem.allowed is not None:
         facts["abstain"] = problem.allowed.said
     if problem.labelled:

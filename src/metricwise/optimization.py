@@ -21,7 +21,7 @@ from .group_fit import GroupTask, fit_by_group, values_by_group
 from .metrics.abstention import Abstention, check_pooled, read_abstain
 from .metrics.aim import Aim
 from .metrics.base import Metric
-from .metrics.class_names import text_class
+from .metrics.class_names import class_named, text_class
 from .metrics.constraint import Constraint
 from .metrics.constraint_text import read_constraints
 from .metrics.for_outputs import MetricSpec, resolve_for, settle
@@ -49,6 +49,7 @@ from .uncertainty import threshold_range
 __all__ = ["optimize", "read_problem"]
 
 _SUSPICIOUS_ROWS = 50  # that argmax gets right without exception, beyond which rows will have been trained on
+_DOUBTED_ROWS = 1 << 10  # of a source that is not in memory, which say whether columns may be of other classes
 
 
 def optimize(
@@ -90,7 +91,9 @@ def optimize(
     Parameters
     ----------
     proba : array-like
-        Class probabilities. With a 1-D y: (N,) or (N, 2) binary, or (N, K). With a 2-D y: (N, M) multilabel, (N, M, K),
+        Class probabilities. With a 1-D y: (N,) or (N, 2) binary, or (N, K). A single column is the probability of
+        `pos_label`, or of class 1 if the labels are 0 and 1, -1 and 1, or False and True; any other labels raise an
+        error that asks for `pos_label`. With a 2-D y: (N, M) multilabel, (N, M, K),
         or a list of M arrays (N, K_m), which is what scikit-learn's multioutput ``predict_proba`` returns. Without y, a
         2-D array is (N, K). Columns of data frames, also of frames in a list, are matched to classes by name. Dask
         arrays and data frames are read lazily, chunk by chunk, in every pass over the rows; see :doc:`/scale`. Tables
@@ -148,7 +151,8 @@ def optimize(
     pos_label : object, or list of M objects, optional
         Label of the positive class of metrics of one class, such as "f1" and "recall": one for all outputs, or one for
         each. Required unless the labels are 0 and 1, -1 and 1, or False and True; with more than two classes, the
-        metric is that of this class against the rest. Must not be given if the metric names its class.
+        metric is that of this class against the rest. Must not be given if the metric names another class. A single
+        column of probabilities is that of this class.
     missing : scalar, optional
         A code that marks missing labels, in addition to NaN, None, NA and masked entries.
     record : list or dict, optional
@@ -254,7 +258,6 @@ def optimize(
         refused = {
             "average": average,
             "output_weight": output_weight,
-            "pos_label": pos_label,
             "record": record,
             "prior": prior,
             "subject_to": subject_to,
@@ -276,6 +279,7 @@ def optimize(
             time=time,
             classes=classes,
             order=order,
+            pos_label=pos_label,
             missing=missing,
             normalize=normalize,
         )
@@ -502,7 +506,8 @@ def read_problem(
         average=average,
         zero_division=zero_division,
         pos_label=pos_label,
-        wanted_only=constrained,  # it may be that of a constraint
+        # It may be that of a constraint, or of a single column: there a metric need not want it, but not name another.
+        wanted_only=constrained or (schema.single and class_named(metric) in (None, pos_label)),
         scales=schema.order,
         outputs=schema.output_names,
         who=who,
@@ -514,8 +519,8 @@ def read_problem(
     if order is not None:
         for one in (resolved, *recorded.values()):
             check_order_agrees(one.metric, schema.order, names, who)
-    if classes is None and not isinstance(y, inputs.Labels):
-        _check_single_columns(rows.proba, names, resolved.metric, who)
+    if schema.single and pos_label is not None:
+        _check_column_class(pos_label, names, who)
     if resolved.metric.degenerate and not constrained:
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
     allowed = read_abstention(abstain, abstain_label, schema, resolved, who)
@@ -544,6 +549,10 @@ def read_problem(
     record_of = {name: aim_of(one) for name, one in recorded.items()}
     problem = Problem(source.described(schema), aim_of(resolved, main=True), shares, record_of, allowed)
     _check_observed(problem, who)
+    if source.labelled and not isinstance(y, inputs.Labels):  # an estimator has assigned columns by its classes
+        some = rows if isinstance(source, MemorySource) else source.glance(_DOUBTED_ROWS)
+        assert some.codes is not None
+        inputs.warn_of_assignment(some.proba, some.codes, names, who)
     return problem if time is None else _in_time(problem, time)
 
 
@@ -604,20 +613,13 @@ def _read_groups(
     return problem, GroupTask(read.groups, bool(group_aware), worst, sensitive.unknown)
 
 
-def _check_single_columns(
-    proba: inputs.Probabilities, classes: tuple[NDArray[Any], ...], metric: Metric, who: str
-) -> None:
-    """Refuse the probability of one class where the metric names the other one, and nothing says which it is of."""
-    single = [span for block, span in proba.spans() if block.ndim == 2]
-    for m in (m for span in single for m in range(span.start, span.stop)):
-        named = getattr(metric.of_output(m), "pos_label", None)
-        first, second = inputs.python_labels(classes[m])
-        if named == first and first not in (0, -1):
-            raise ValueError(
-                f"{who}: pos_label is {first!r}, but a proba with a single column is read as the probability "
-                f"of {second!r}, which sorts last; pass both columns, or classes= with the class of the column "
-                "last."
-            )
+def _check_column_class(pos_label: Any, classes: Sequence[NDArray[Any]], who: str) -> None:
+    """Refuse the class of a single column that is none of any output."""
+    for m, label in enumerate(inputs.positive_labels(pos_label, len(classes), who)):
+        own = isinstance(pos_label, (list, tuple)) or len(classes) == 1
+        known = [inputs.python_labels(labels) for labels in (classes[m : m + 1] if own else classes)]
+        if label is not None and not any(label in labels for labels in known):
+            raise ValueError(f"{who}: pos_label must be one of the classes {known[0]}, got {inputs.shown(label)}.")
 
 
 def _check_observed(problem: Problem, who: str) -> None:

@@ -15,17 +15,13 @@ from .sources import MemorySource, SourceBase
 __all__ = ["read_source"]
 
 
-def read_source(
-    proba: Any, y: Any, *, pos_label: Any = None, who: str = "optimize", **options: Any
-) -> tuple[inputs.Data, SourceBase]:
+def read_source(proba: Any, y: Any, *, who: str = "optimize", **options: Any) -> tuple[inputs.Data, SourceBase]:
     """Read what is known of all rows, and open the source of them.
 
     Parameters
     ----------
     proba, y
         As in :func:`metricwise.optimize`.
-    pos_label : object, optional
-        The positive class, which the only column of probabilities of a table is of.
     who : str
         For messages.
     **options
@@ -49,7 +45,7 @@ def read_source(
         from .table_files import Table
 
         table = proba if isinstance(proba, Table) else Table(proba)
-        data, batches = read_table_source(table, y, pos_label=pos_label, who=who, **options)
+        data, batches = read_table_source(table, y, who=who, **options)
         return data, _checked(batches, who)
     proba, y = _shared(proba), inputs.host_array(y) if inputs.is_tensor(y) else y
     if inputs.is_tensor(proba):

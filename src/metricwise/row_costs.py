@@ -150,6 +150,7 @@ def fit_row_costs(
     value, baseline = (-_mean(*_paid(linked, source.rows, codes)) for codes in (decided, plain))
     oracle = problem.oracle("labels" if problem.labelled else "expected", linked.link)
     facts = {"metric": "cost", "rows": problem.n_rows, "metricwise": __version__, "value": value}
+    facts |= problem.schema.column_facts
     gain, new, heaviest = _judge(problem, rule, recalibrate, seed, stage) if judged else (None, None, 0.0)
     return CostSolution(
         rule=replace(linked, facts=facts),

@@ -39,7 +39,7 @@ def test_an_estimator_takes_classes_in_their_order(cv):
     places = np.array([SCALE.index(label) for label in y])
     X = features(places)
     by_word = mw.MetricOptimalClassifierCV(
-        LogisticRegression().fit(X, y), metric="quadratic_kappa", classes=SCALE, cv=cv, **FIXED
+        LogisticRegression().fit(X, y), metric="quadratic_kappa", classes=SCALE, order=SCALE, cv=cv, **FIXED
     ).fit(X, y)
     by_place = mw.MetricOptimalClassifierCV(
         LogisticRegression().fit(X, places), metric="quadratic_kappa", cv=cv, **FIXED

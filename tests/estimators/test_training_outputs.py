@@ -412,19 +412,19 @@ def test_whole_weights_are_repetitions_for_a_metric_too(average):
     assert plain.history_[0] != once.history_[0]
 
 
-def test_classes_are_the_order_of_an_ordinal_metric():
+def test_an_ordinal_metric_takes_an_order():
     X, codes = draw(400, (3, 3), missing=0.2)
     scale = ["low", "mid", "high"]
     words = np.where(codes < 0, None, np.array(scale)[codes])
     y = np.where(codes < 0, np.nan, codes)
     by_place = weighted_for("quadratic_kappa", GaussianNB(), average="macro").fit(X, y)
-    by_word = weighted_for("quadratic_kappa", GaussianNB(), average="macro", classes=scale).fit(X, words)
+    by_word = weighted_for("quadratic_kappa", GaussianNB(), average="macro", classes=scale, order=scale).fit(X, words)
     assert [own.tolist() for own in by_word.classes_] == [scale, scale]
     np.testing.assert_allclose(by_word.loss_, by_place.loss_, atol=1e-12)
     with pytest.raises(ValueError, match="depends on the order of the classes"):
         weighted_for("quadratic_kappa", GaussianNB(), average="macro").fit(X, words)
     seen = codes[:, 0] >= 0
-    alone = weighted_for("quadratic_kappa", GaussianNB(), classes=scale).fit(X[seen], words[seen, 0])
+    alone = weighted_for("quadratic_kappa", GaussianNB(), classes=scale, order=scale).fit(X[seen], words[seen, 0])
     number = weighted_for("quadratic_kappa", GaussianNB()).fit(X[seen], codes[seen, 0])
     np.testing.assert_allclose(alone.loss_, number.loss_, atol=1e-12)
     kappa = sk.cohen_kappa_score(codes[seen, 0], number.predict(X[seen]), weights="quadratic")

@@ -1,7 +1,7 @@
 """Seeded cases: a target, its probabilities, labels and weights, a metric, and the guises that all of it comes in."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from hunt.guises import DTYPES, LAYOUTS, MARKS, dress_labels, dress_proba, missing_code, proba_layouts
 from hunt.references import HUNTED
 from metrics.records import RECORDS, make
+from metricwise.metrics.scales import in_order
 
 TARGETS = ("binary", "multiclass", "multilabel", "multioutput")
 WEIGHTS = ("none", "integer", "float", "zeros")
@@ -78,6 +79,21 @@ class Case:
     @property
     def our_metric(self):
         return make(self.metric, max(self.sizes), self.zero_division, c=1)
+
+    @property
+    def named_metric(self):
+        """The metric of labels, for which classes are in the order of their columns."""
+        metric = in_order(self.our_metric, tuple(map(tuple, self.names)))
+        if getattr(metric, "negative_index", 0) is None and metric.negative_label is None:
+            metric = replace(metric, negative_index=0)
+        return metric
+
+    @property
+    def column_class(self):
+        """What single columns are of, the second classes; None where there are all columns."""
+        if self.form != "positive":
+            return None
+        return self.names[0][1] if self.one_output else [own[1] for own in self.names]
 
     @property
     def y(self):

@@ -27,7 +27,7 @@ def test_a_score_is_scikit_learns(target, chunk):
         layout = LAYOUTS[seed % len(LAYOUTS)]
         y_pred = dress_labels(predicted, case.names, case.kind, "none", layout, case.one_output)
         with named(case):
-            value = case.our_metric.score(case.y, y_pred, **case.options(infer=False))
+            value = case.named_metric.score(case.y, y_pred, **case.options(infer=False))
             assert value == pytest.approx(expected_value(case, predicted), abs=1e-12)
 
 

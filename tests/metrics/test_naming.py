@@ -213,13 +213,12 @@ def test_a_smallest_metric_hands_the_class_on():
 
 
 def test_a_single_column_is_not_turned_silently():
-    """One column is of the class that sorts last, and a user who names the other may mean that one."""
+    """One column is of pos_label, whatever sorts last."""
     both, y = words(np.linspace(0.05, 0.95, 40))
-    with pytest.raises(ValueError, match="is read as the probability of 'ok', which sorts last; pass both columns"):
-        mw.optimize(both[:, 0], y, "f1", pos_label="fraud", **FIXED)
-    right = mw.optimize(both[:, 0], y, "f1", pos_label="fraud", classes=["ok", "fraud"], **FIXED)
-    assert right.value == mw.optimize(both, y, "f1", pos_label="fraud", **FIXED).value
-    assert right.value == mw.optimize(both[:, 1], y, "f1", pos_label="fraud", classes=["fraud", "ok"], **FIXED).value
+    expected = mw.optimize(both, y, "f1", pos_label="fraud", **FIXED).value
+    for classes in (None, ["ok", "fraud"], ["fraud", "ok"]):
+        assert mw.optimize(both[:, 0], y, "f1", pos_label="fraud", classes=classes, **FIXED).value == expected
+        assert mw.optimize(both[:, 0], y, "f1[fraud]", classes=classes, **FIXED).value == expected
 
 
 def test_a_fold_that_shows_one_class_scores_as_in_scikit_learn():

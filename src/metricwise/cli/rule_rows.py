@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import ProbabilityColumns, few, match_label, probability_columns, python_labels, shown
+from ..inputs import ProbabilityColumns, few, match_label, positive_labels, probability_columns, python_labels, shown
+from ..rules.bare_columns import says_single
 from ..table_files import Arrays, Columns, open_table
 from .exits import note
 from .options import ColumnOptions, LabelOptions
@@ -104,7 +105,9 @@ def target_names(rule: Any) -> list[str]:
     return ["decision"] if n_outputs == 1 else [f"decision_{m}" for m in range(n_outputs)]
 
 
-def read_for_rule(rule: Any, table: Columns | Arrays, columns: ColumnOptions, known: Sequence[str] = ()) -> Any:
+def read_for_rule(
+    rule: Any, table: Columns | Arrays, columns: ColumnOptions, known: Sequence[str] = (), pos_label: Any = None
+) -> Any:
     """Return the probabilities that a rule decides on.
 
     Parameters
@@ -114,6 +117,8 @@ def read_for_rule(rule: Any, table: Columns | Arrays, columns: ColumnOptions, kn
     columns : ColumnOptions
     known : sequence of str
         Columns that are no probabilities.
+    pos_label : object, or list, optional
+        The class that a single column is of, for a rule that was fitted to two.
 
     Returns
     -------
@@ -122,13 +127,26 @@ def read_for_rule(rule: Any, table: Columns | Arrays, columns: ColumnOptions, kn
     if isinstance(table, Arrays):
         refuse_columns(columns, table.path)
         return proba_array(table)
-    found, names = _columns_of_rule(rule, table, columns, known), target_names(rule)
+    said = says_single(rule.facts, rule.classes)
+    positive = positive_labels(None if said else pos_label, len(rule.classes), table.path)
+    found, names = _columns_of_rule(rule, table, columns, known, positive), target_names(rule)
     proba, _ = proba_columns(table, found, names, [None] * len(found))
+    if found[0].single and not said:
+        both = [_both_columns(column, one) for column, one in zip(proba.columns, found, strict=True)]
+        return both if rule.multioutput else both[0]
     return proba if not (rule.multioutput and len(found) == 1 and not found[0].single) else [proba]
 
 
+def _both_columns(column: Any, found: ProbabilityColumns) -> Any:
+    """Return the probability of the second of two classes as a table of both."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    return pa.table({str(found.classes[0]): compute.subtract(1.0, column), str(found.classes[1]): column})
+
+
 def _columns_of_rule(
-    rule: Any, table: Columns, columns: ColumnOptions, known: Sequence[str]
+    rule: Any, table: Columns, columns: ColumnOptions, known: Sequence[str], positive: Sequence[Any]
 ) -> list[ProbabilityColumns]:
     """Return the columns that the rule was fitted to, if they are there; else those that names show."""
     classes = [python_labels(labels) for labels in rule.classes]
@@ -137,7 +155,7 @@ def _columns_of_rule(
     if recorded and not asked and all(name in table.names for one in recorded for name in one.columns):
         return recorded
     try:
-        return _named_columns(rule, classes, table, columns, known)
+        return _named_columns(rule, classes, table, columns, known, positive)
     except ValueError:
         if not recorded or asked:
             raise
@@ -171,13 +189,19 @@ def _without_columns(recorded: Sequence[ProbabilityColumns], table: Columns) -> 
 
 
 def _named_columns(
-    rule: Any, classes: Sequence[list[Any]], table: Columns, columns: ColumnOptions, known: Sequence[str]
+    rule: Any,
+    classes: Sequence[list[Any]],
+    table: Columns,
+    columns: ColumnOptions,
+    known: Sequence[str],
+    positive: Sequence[Any],
 ) -> list[ProbabilityColumns]:
     """Return the columns that are named like the classes of a rule, or that options name."""
     targets = target_names(rule)
     single, free = single_columns(columns.proba, len(classes)), [n for n in table.names if n not in known]
     found = []
     for at, labels in enumerate(classes):
+        meant = labels[1] if positive[at] is None else positive[at]
         found.append(
             probability_columns(
                 free,
@@ -187,15 +211,15 @@ def _named_columns(
                 prefix=columns.proba_prefix,
                 classes=labels,
                 column=single[at],
-                pos_label=labels[1],
+                pos_label=meant,
                 of_rule=True,
                 who=table.path,
             )
         )
-        if found[-1].single and found[-1].classes[1] != labels[1]:
+        if found[-1].single and found[-1].classes[1] != meant:
             raise ValueError(
                 f"{table.path}: the column {shown(found[-1].columns[0])} has the probability of "
-                f"{shown(found[-1].classes[1])}, but the rule needs that of {shown(labels[1])}."
+                f"{shown(found[-1].classes[1])}, but the rule needs that of {shown(meant)}."
             )
     for one, target in zip(found, targets, strict=True):
         say_columns(one, target if len(found) > 1 else None)
@@ -252,6 +276,7 @@ def read_labels_for_rule(
     if labels.missing is not None and not is_csv(table):
         options["missing"] = match_label(labels.missing, [label for own in classes for label in own])
     options |= sensitive_for_rule(rule, table, columns)
-    proba = read_for_rule(rule, table, columns, [*names, *labels.known, *(columns.sensitive_features or ())])
+    others = [*names, *labels.known, *(columns.sensitive_features or ())]
+    proba = read_for_rule(rule, table, columns, others, options["pos_label"])
     several = rule.multioutput and (len(targets) > 1 or np.ndim(targets[0].column) == 1)
     return Labelled(proba, labels_of(targets, several), options)

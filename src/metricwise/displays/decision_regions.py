@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import read_rule
-from ..inputs import python_labels
+from ..inputs import decode, python_labels
 from ..rules import MixtureRule, WeightedRule
 from ._style import INK, font_for, legend, new_axes, short
 
@@ -52,9 +52,11 @@ def regions(rule: WeightedRule | MixtureRule, n: int = _SIDE) -> tuple[FloatArra
     inside = first + second <= n
     first, second = first[inside], second[inside]
     proba = np.stack([first, second, n - first - second], axis=1) / n
+    reader = rule.rules[0] if isinstance(rule, MixtureRule) else rule
+    read = reader.read(proba, "regions", {})  # whatever the rule was fitted to, in the order of its classes
     if isinstance(rule, MixtureRule):
-        return proba, np.argmax(rule.distribution(proba), axis=1)
-    return proba, rule.decide(rule.read(proba, "regions"))[:, 0]
+        return proba, np.argmax(rule.distribution_of(read)[:, 0], axis=1)
+    return proba, rule.decide(read)[:, 0]
 
 
 def _mesh(at: FloatArray) -> Any:
@@ -170,9 +172,9 @@ class DecisionRegionsDisplay:
         right = None
         if proba is not None:
             read = rule if isinstance(rule, WeightedRule) else rule.rules[0]
-            block = read.read(proba, who).blocks[0]
-            predicted = rule.predict(proba)
-            proba = np.asarray(block[:, 0], dtype=np.float64)
+            rows = read.read(proba, who, rule.facts)
+            predicted = decode(rule.decide(rows), rule.schema.decisions)[:, 0]
+            proba = np.asarray(rows.blocks[0][:, 0], dtype=np.float64)
             right = None if y is None else np.asarray(predicted == np.asarray(y))
         return cls(*regions(rule), labels, proba, right)
 

@@ -133,7 +133,10 @@ class FeasibleSetDisplay:
         """
         who = f"{cls.__name__}.from_predictions"
         link = None if rule is None else _first(rule).link
-        read = inputs.read_proba(proba, can_normalize=False, who=who) if rule is None else _first(rule).read(proba, who)
+        if rule is None:
+            read = inputs.read_proba(proba, can_normalize=False, who=who)
+        else:
+            read = _first(rule).read(proba, who, rule.facts)
         weight = inputs.read_sample_weight(sample_weight, read.n_rows, who)
         schema = inputs.Schema.of_codes(read.n_classes) if rule is None else rule.schema
         if schema.n_outputs != 1:

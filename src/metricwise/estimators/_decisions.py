@@ -46,6 +46,8 @@ class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         estimator, rule = self._fitted(X)
         schema = rule.schema
         target = Target(np.empty((0, schema.n_outputs), dtype=np.intp), schema.classes, schema.multioutput)
+        if rule.facts.get("column_order") is not None:  # columns are aligned here, by the classes of the estimator
+            rule = rule.with_facts(column_order=None)
         return aligned_proba(estimator, X, target, f"{type(self).__name__}.predict"), target, rule
 
     def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:

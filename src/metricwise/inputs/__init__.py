@@ -7,12 +7,13 @@ objects are recognised by what they can do.
 
 from ..rows import Dependence, Probabilities
 from .abstention import check_abstain_label, read_abstain_label, split_abstained
+from .assignment import warn_of_assignment
 from .categories import Scales, scales_of
 from .classes import classes_from_columns, name_classes
 from .columns import ProbabilityColumns, few, labels_of_texts, match_label, probability_columns
-from .data import Data, read_data
+from .data import Data, output_names, read_data
 from .encoding import decode, python_labels, read_missing, shared
-from .frames import column_names, is_frame, is_lazy, is_table, match_columns, position_named, warn_of_order
+from .frames import column_names, has_names, is_frame, is_lazy, is_table, match_columns, position_named, warn_of_order
 from .labels import Labels, make_rows, observed_labels, read_labels, read_pair
 from .messages import listed, shown
 from .order import kept_order, read_order
@@ -21,6 +22,14 @@ from .probabilities import is_list_of_outputs, read_proba
 from .row_costs import read_row_costs, table_of
 from .schema import Schema
 from .sensitive import Groups, Sensitive, SensitiveFeatures, read_sensitive_features
+from .single_column import (
+    column_places,
+    is_single,
+    known_positive,
+    positive_labels,
+    second_is_positive,
+    with_both_columns,
+)
 from .single_row import check_rows
 from .tables import check_one_column, is_two_dimensional
 from .tensors import host_array, is_tensor, shared_array
@@ -54,19 +63,23 @@ __all__ = [
     "check_rows",
     "check_sum",
     "classes_from_columns",
+    "column_places",
     "column_names",
     "decode",
     "distinct_values",
     "few",
+    "has_names",
     "host_array",
     "in_time",
     "is_frame",
     "is_lazy",
     "is_list_of_outputs",
+    "is_single",
     "is_table",
     "is_tensor",
     "is_two_dimensional",
     "kept_order",
+    "known_positive",
     "labels_of_texts",
     "listed",
     "make_rows",
@@ -74,6 +87,8 @@ __all__ = [
     "match_label",
     "name_classes",
     "observed_labels",
+    "output_names",
+    "positive_labels",
     "position_named",
     "probability_columns",
     "python_labels",
@@ -94,11 +109,14 @@ __all__ = [
     "read_weight_kind",
     "refuse_both",
     "scales_of",
+    "second_is_positive",
     "shared",
     "shared_array",
     "shown",
     "split_abstained",
     "stretches",
     "table_of",
+    "warn_of_assignment",
     "warn_of_order",
+    "with_both_columns",
 ]

@@ -6,7 +6,6 @@ for `classes`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..rows import Probabilities
-from .categories import Categories, categories_of, in_scale_order
+from .categories import Categories, Scales, categories_of, in_scale_order
 from .encoding import (
     check_labels,
     drop_missing,
@@ -25,8 +24,8 @@ from .encoding import (
     split_missing,
     unique,
 )
-from .frames import column_names, is_frame, position_named
-from .messages import caller_level, listed, shown
+from .frames import column_names, has_names, is_frame
+from .messages import listed, shown
 from .probabilities import IntArray, is_list_of_outputs, per_output
 from .tables import read_table, table_columns
 
@@ -39,14 +38,11 @@ __all__ = [
     "infer_small",
     "is_number",
     "name_classes",
+    "named_order",
     "ranges",
-    "warn_of_column_order",
 ]
 
 Classes = tuple[NDArray[Any], ...]
-
-_MOST_ORDERED = 8  # classes, beyond which nobody gives them by hand in the order of a scale
-_JUDGED_ROWS = 10_000
 
 
 def ranges(n_classes: IntArray, boolean: bool = False) -> Classes:
@@ -103,41 +99,6 @@ def _distinct_labels(labels: Any, who: str, parameter: str) -> NDArray[Any]:
     return array
 
 
-def warn_of_column_order(proba: Probabilities, codes: NDArray[Any], classes: Classes) -> None:
-    """Warn if the classes given seem to be in the order of a scale, while the columns are sorted as in scikit-learn.
-
-    Parameters
-    ----------
-    proba : Probabilities
-    codes : integer ndarray of shape (N, M)
-        Positions among the classes given; -1 where the label is missing.
-    classes : tuple of M ndarrays
-        As the user gave them.
-    """
-    labels = python_labels(classes[0])
-    if len(classes) > 1 or not 3 <= len(labels) <= _MOST_ORDERED or not all(isinstance(one, str) for one in labels):
-        return
-    plain = sorted(labels)
-    if plain == labels:
-        return
-    some = slice(None, None, -(-len(codes) // _JUDGED_ROWS))
-    true, likeliest = codes[some, 0], proba.blocks[0][some, 0].argmax(axis=1)
-    place = np.array([plain.index(label) for label in labels])
-    n_given = np.count_nonzero(true == likeliest)
-    n_sorted = np.count_nonzero((true >= 0) & (place[true] == likeliest))
-    # Far worse, and by more than chance makes of a few rows.
-    if n_given >= 0.6 * n_sorted or n_sorted - n_given <= 3 * np.sqrt(n_sorted + n_given):
-        return
-    n_rows = np.count_nonzero(true >= 0)
-    warnings.warn(
-        f"classes: with the columns in sorted order {listed(plain)} the most probable class is right in "
-        f"{100 * n_sorted / n_rows:.0f} % of the rows, with the order given in {100 * n_given / n_rows:.0f} %; "
-        "classes= must name the columns of proba in the order in which they stand.",
-        UserWarning,
-        stacklevel=caller_level(),
-    )
-
-
 # ------------------------------------------------------------------------------------------------- by column names
 
 
@@ -178,11 +139,39 @@ def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | N
     return found[0] if outputs is None else found
 
 
+def named_order(proba: Any, classes: Sequence[NDArray[Any]]) -> Scales | None:
+    """Return the classes of each output in the order of its named columns; None where that is how they stand anyway.
+
+    Parameters
+    ----------
+    proba : array-like, or list of M array-likes
+    classes : sequence of M ndarrays
+        Of each output.
+
+    Returns
+    -------
+    tuple of M tuples or None
+        None for an output whose columns have no names, or are in the order of the classes and sorted; None altogether
+        if there is no other.
+    """
+    frames = proba if is_list_of_outputs(proba) else [proba]
+    found = [_order_of(frame, python_labels(own)) for frame, own in zip(frames, classes, strict=False)]
+    return tuple(found) if len(found) == len(classes) and any(own is not None for own in found) else None
+
+
+def _order_of(frame: Any, labels: list[Any]) -> tuple[Any, ...] | None:
+    if not _is_named(frame):
+        return None
+    by_text = {str(label): label for label in labels}
+    names = list(map(str, column_names(frame)))
+    if len(names) != len(labels) or set(names) != set(by_text):
+        return None
+    order = [by_text[name] for name in names]
+    return None if order == labels == sorted_labels(labels) else tuple(order)
+
+
 def _is_named(proba: Any) -> bool:
-    if not is_frame(proba):
-        return False
-    names = column_names(proba)
-    return len(names) > 1 and not position_named(names)
+    return has_names(proba) and len(column_names(proba)) > 1
 
 
 def _labels_of_columns(names: list[Any], column: Any, categories: Categories | None, missing: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .messages import listed, shown
+from .single_column import known_positive
 
 __all__ = [
     "ProbabilityColumns",
@@ -24,7 +25,7 @@ __all__ = [
     "tables_of_columns",
 ]
 
-_KNOWN_PAIRS = ([0, 1], [-1, 1])  # of which the second is the positive class; False and True equal 0 and 1
+_PAIRS = ([0, 1], [-1, 1])  # which one label of may stand for both
 _MOST_LISTED = 12
 
 
@@ -300,7 +301,7 @@ class _Search:
         """The two classes of a binary output, the positive one last."""
         labels = self.labels
         if len(labels) < 2:  # one of several outputs, of which little is known
-            known = [[False, True]] if any(isinstance(label, bool) for label in labels) else _KNOWN_PAIRS
+            known = [[False, True]] if any(isinstance(label, bool) for label in labels) else _PAIRS
             labels = next((pair for pair in known if set(labels) <= set(pair)), labels)
         if len(labels) != 2:
             raise ValueError(
@@ -320,9 +321,7 @@ class _Search:
 
     def _positive(self, labels: Sequence[Any]) -> Any:
         """The positive class of two, None where it is not known."""
-        if self.pos_label is None and any(set(labels) == set(pair) for pair in _KNOWN_PAIRS):
-            return max(labels)
-        return self.pos_label
+        return known_positive(labels) if self.pos_label is None else self.pos_label
 
     def _incomplete(self, attempts: list[dict[Any, str]], prefix: str, several: bool) -> ValueError:
         """Return the error where classes have no columns: some of them, or all."""

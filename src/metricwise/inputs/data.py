@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rows import Rows
-from .classes import classes_from_columns, name_classes, warn_of_column_order
+from ..rows import Probabilities, Rows
+from .classes import classes_from_columns, name_classes, named_order
 from .encoding import drop_missing, read_missing, unique
 from .frames import column_names, columns_of, is_frame, position_named, surplus_columns
 from .labels import Labels, make_rows, read_labels
@@ -17,6 +17,7 @@ from .messages import shown
 from .order import read_order
 from .probabilities import read_proba
 from .schema import Schema
+from .single_column import is_single, positive_last
 from .tables import check_one_column, is_two_dimensional, read_table, table_columns
 from .time_order import read_time
 from .weights import count_by_weight, read_groups, read_sample_weight, read_weight_kind, refuse_both
@@ -47,6 +48,7 @@ def read_data(
     *,
     classes: Any = None,
     order: Any = None,
+    pos_label: Any = None,
     missing: Any = None,
     normalize: Any = False,
     sample_weight: Any = None,
@@ -60,8 +62,12 @@ def read_data(
 
     Parameters
     ----------
+    proba : array-like, or Probabilities
+        Probabilities have been read already, for the classes given, and are not read again.
     y : array-like of shape (N,) or (N, M), Labels or None
         Labels have been read already, and are not read again.
+    pos_label : object, or list of M objects, optional
+        The class that a single column of probabilities is of.
     can_normalize : bool, default=True
         As in :func:`read_proba`.
 
@@ -84,21 +90,29 @@ def read_data(
     columns = output_names(proba, y) if multioutput else None
     shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns, "who": who}
     try:
-        read = read_proba(proba, normalize=normalize, can_normalize=can_normalize, **shape)
+        if isinstance(proba, Probabilities):
+            read = proba
+        else:
+            read = read_proba(proba, normalize=normalize, can_normalize=can_normalize, **shape)
     except (ValueError, TypeError) as error:
         surplus = None if declared else _surplus(proba, y, missing, normalize, shape)
         misfit = surplus if surplus or y is None or known is not None else _misfit(proba, y, missing, shape)
         raise misfit or error from None
     labels = known if known is not None or y is None else read_labels(y, read, classes, missing, who)
-    if declared and known is None and labels is not None and not is_frame(proba):
-        warn_of_column_order(read, labels.codes, labels.classes)
     names = labels.classes if labels is not None else name_classes(classes, read, who)
+    single = is_single(read)
+    if single and known is None:
+        names, codes, turned = positive_last(names, None if labels is None else labels.codes, pos_label, who)
+        if labels is not None and codes is not None and turned:
+            labels = replace(labels, classes=names, codes=codes, counts=None)
     schema = Schema(
         names,
         read.n_outputs > 1 if multioutput is None else multioutput,
         normalize,
         None if columns is None else tuple(map(str, columns)),
         order=read_order(order, names, None if labels is None else labels.scales, who),
+        single=single,
+        column_order=None if single else named_order(proba, names),
     )
     weight = read_sample_weight(sample_weight, read.n_rows, who)
     rows = make_rows(read, labels, weight)

@@ -19,6 +19,7 @@ from .tensors import host_array, is_tensor
 
 __all__ = [
     "column_names",
+    "has_names",
     "columns_of",
     "is_frame",
     "is_lazy",
@@ -103,6 +104,11 @@ def table_array(frame: Any) -> Any:
 def position_named(names: list[Any]) -> bool:
     """Whether the columns have the names that a frame gives where there are none: 0, 1, 2, ..."""
     return names == list(range(len(names)))
+
+
+def has_names(values: Any) -> bool:
+    """Whether `values` is a data frame whose columns have names of their own."""
+    return is_frame(values) and not position_named(column_names(values))
 
 
 def match_columns(frame: Any, names: Any, who: str, what: str = "proba", kind: str = "class") -> Any:

@@ -88,6 +88,7 @@ class PieceReader:
         *,
         classes: Any = None,
         order: Any = None,
+        pos_label: Any = None,
         missing: Any = None,
         normalize: Any = False,
         weight_kind: Any = "importance",
@@ -100,7 +101,7 @@ class PieceReader:
         head : Piece
             The first row or more of the probabilities; and in the place of labels the distinct ones of all rows, as
             many as there are, missing ones among them.
-        classes, order, missing, normalize, weight_kind
+        classes, order, pos_label, missing, normalize, weight_kind
             As in :func:`metricwise.optimize`.
         who : str
 
@@ -119,6 +120,7 @@ class PieceReader:
             head.y,
             classes=classes,
             order=order,
+            pos_label=pos_label,
             missing=missing,
             normalize=normalize,
             sample_weight=weight,

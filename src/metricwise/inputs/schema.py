@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .abstention import with_label
 from .categories import Scales
 from .encoding import shared
+from .single_column import second_is_positive
 
 __all__ = ["Schema"]
 
@@ -42,6 +43,11 @@ class Schema:
         group.
     order : tuple of M tuples or None, optional
         Classes of each output from the lowest to the highest, where an order is known.
+    single : bool, default=False
+        Whether the probabilities were single columns, that of the second of two classes.
+    column_order : tuple of M tuples or None, optional
+        Classes of each output in the order in which its columns stood, where these were matched by name and not in
+        the order of the classes, or not sorted.
 
     See Also
     --------
@@ -63,6 +69,8 @@ class Schema:
     abstain_label: Any = None
     n_groups: int = 1
     order: Scales | None = None
+    single: bool = False
+    column_order: Scales | None = None
 
     def __post_init__(self) -> None:
         if self.abstain_label is not None:
@@ -95,6 +103,16 @@ class Schema:
             n_groups=self.n_groups * n_groups,
             order=None if self.order is None else self.order * n_groups,
         )
+
+    @property
+    def column_facts(self) -> dict[str, Any]:
+        """What a rule that is fitted to such probabilities keeps of their columns, as JSON values."""
+        facts: dict[str, Any] = {}
+        if (self.n_classes == 2).all() and not second_is_positive(self.classes):
+            facts["single_column"] = self.single
+        if self.column_order is not None:
+            facts["column_order"] = [None if own is None else list(own) for own in self.column_order]
+        return facts
 
     @cached_property
     def n_classes(self) -> IntArray:

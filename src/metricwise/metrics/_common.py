@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..inputs.single_column import known_positive
 from .base import _EMPTY as EMPTY
 from .class_names import written
 
@@ -148,8 +149,9 @@ def _positive(who: str, classes: Sequence[Any] | None) -> int:
     if classes is None:
         return 1
     known = list(classes)
-    if _is_any(known, ({0, 1}, {-1, 1})):
-        return known.index(1)
+    positive = known_positive(known)
+    if positive is not None:
+        return known.index(positive)
     first, second = known
     name = f"f1[{second if str(second).isidentifier() else written(second)}]"
     raise ValueError(
@@ -157,11 +159,6 @@ def _positive(who: str, classes: Sequence[Any] | None) -> int:
         f"pos_label={first!r} or pos_label={second!r}, or name the class in the metric, such as "
         f"{name!r}."
     )
-
-
-def _is_any(labels: list[Any], sets: Iterable[set[int]]) -> bool:
-    """Whether labels are one of some sets of numbers, whatever their type; never text."""
-    return all(isinstance(label, (Number, np.bool_)) for label in labels) and set(labels) in list(sets)
 
 
 def _find_label(
@@ -237,9 +234,9 @@ def scale_of(order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any]
 
 
 def order_places(who: str, order: Sequence[Any] | None, classes: Sequence[Any]) -> tuple[int, ...]:
-    """Return `ranks` as integers, () for positions without an `order`: what outputs that are pooled must agree on."""
+    """Return `ranks` as integers, () for positions: what outputs that are pooled must agree on."""
     places = tuple(ranks(who, order, len(classes), classes).astype(int).tolist())
-    return () if order is None and places == tuple(range(len(classes))) else places
+    return () if places == tuple(range(len(classes))) else places
 
 
 def weight_places(who: str, weights: Any, classes: Sequence[Any]) -> tuple[int, ...]:

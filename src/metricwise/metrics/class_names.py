@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-__all__ = ["NAME", "NUMBER", "NamedClass", "Reader", "read_name", "text_class", "written"]
+__all__ = ["NAME", "NUMBER", "NamedClass", "Reader", "class_named", "read_name", "text_class", "written"]
 
 NAME = re.compile(r"[A-Za-z_][\w.]*")
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -75,12 +75,24 @@ def text_class(metric: Any) -> str | None:
     >>> text_class("recall[urgent]"), text_class("recall"), text_class("recall[0]")
     ('urgent', None, None)
     """
+    label = class_named(metric)
+    return label if isinstance(label, str) else None
+
+
+def class_named(metric: Any) -> Any:
+    """Return the class that a metric names, None if it names none.
+
+    Examples
+    --------
+    >>> from metricwise.metrics.class_names import class_named
+    >>> class_named("recall[0]"), class_named("recall")
+    (0, None)
+    """
     try:
         named = read_name(metric) if isinstance(metric, str) else None
     except ValueError:  # said where the metric is read
         return None
-    label = getattr(metric, "pos_label", None) if named is None else named.label
-    return label if isinstance(label, str) else None
+    return getattr(metric, "pos_label", None) if named is None else named.label
 
 
 def written(label: Any) -> str:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from ..inputs import listed
+from numpy.typing import NDArray
+
+from ..inputs import listed, python_labels
 from ._common import scale_of
 from .base import Metric
 from .naming import PerOutput
@@ -61,11 +63,10 @@ def _with_parts(metric: Metric, change: Callable[[Any], Metric]) -> Metric:
     """Return the metric with whatever in it has the parameter `order` changed; itself if nothing has."""
     if hasattr(metric, "order"):
         return change(metric)
-    if not is_dataclass(metric):
-        return metric
+    whole: Any = metric
     changed: dict[str, Any] = {}
-    for name in [field.name for field in fields(metric)]:
-        value = getattr(metric, name)
+    for field in fields(whole) if is_dataclass(whole) else ():
+        name, value = field.name, getattr(metric, field.name)
         if isinstance(value, Metric):
             made: Any = _with_parts(value, change)
         elif isinstance(value, tuple) and value and all(isinstance(part, Metric) for part in value):
@@ -75,7 +76,7 @@ def _with_parts(metric: Metric, change: Callable[[Any], Metric]) -> Metric:
             continue
         if made is not value:
             changed[name] = made
-    return replace(metric, **changed) if changed else metric
+    return replace(whole, **changed) if changed else metric
 
 
 def _each_in_order(metric: PerOutput, scales: tuple[Scale | None, ...] | None) -> PerOutput:
@@ -121,7 +122,7 @@ def order_of(metric: Metric, output: int, labels: Sequence[Any]) -> list[Any] | 
 
 
 def check_order_agrees(
-    metric: Metric, order: Sequence[Sequence[Any] | None] | None, classes: Sequence[Sequence[Any]], who: str
+    metric: Metric, order: Sequence[Sequence[Any] | None] | None, classes: Sequence[NDArray[Any]], who: str
 ) -> None:
     """Refuse a metric with another order than that of the call.
 
@@ -130,11 +131,11 @@ def check_order_agrees(
     metric : Metric
     order : sequence of M sequences or None
         What was given as `order` in the call, for each output.
-    classes : sequence of M sequences
+    classes : sequence of M ndarrays
     who : str
     """
     for m, (scale, labels) in enumerate(zip(order or (), classes, strict=False)):
-        own = None if scale is None else order_of(metric, m, list(labels))
+        own = None if scale is None else order_of(metric, m, python_labels(labels))
         if scale is not None and own is not None and own != list(scale):
             raise ValueError(
                 f"{who}: order is {listed(scale)}, but {metric.name} was given the order {listed(own)}; give it once, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -72,7 +73,9 @@ class Subject:
         details = Details.of_rows(rule, proba, y, metrics, who="report", **options)
         assert details.problem is not None
         name = details.problem.aim.name
-        judged = evaluate(rule, proba, y, {name: _first(metrics, rule)}, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # said above, of the same rows
+            judged = evaluate(rule, proba, y, {name: _first(metrics, rule)}, **options)
         return cls(rule, None, details, judged[name])
 
 

@@ -19,6 +19,7 @@ from ..inputs import python_labels, shown
 from ..inputs.classes import checked_classes, is_number
 from ..inputs.encoding import python_label, sorted_labels
 from ..inputs.probabilities import per_output
+from ..inputs.single_column import known_positive
 from ..losses import Loss
 
 __all__ = ["by_cut_points", "by_thresholds", "by_weights"]
@@ -28,7 +29,6 @@ Fields = dict[str, Any]
 
 # Beyond every probability, and finite, for a rule is JSON.
 _ALWAYS, _NEVER = -1.0, 2.0
-_KNOWN_PAIRS = ([0, 1], [-1, 1])  # of which the second is the positive class; False and True equal 0 and 1
 
 
 @dataclass(frozen=True)
@@ -223,8 +223,9 @@ def _positive_labels(pos_label: Any, n_outputs: int, several: bool, who: str) ->
 
 def _positive_place(label: Any, pair: list[Any], title: str, who: str) -> int:
     if label is None:
-        if pair in _KNOWN_PAIRS:
-            return 1
+        positive = known_positive(pair)
+        if positive is not None:
+            return pair.index(positive)
         raise ValueError(
             f"{who}: it is ambiguous which of the classes {pair[0]!r} and {pair[1]!r} is the positive "
             f"one{title}; set pos_label={pair[0]!r} or pos_label={pair[1]!r}."

@@ -100,7 +100,7 @@ class CostRule(StoredRule):
         """Classes, and whether the rule may abstain."""
         return self.reader.schema
 
-    def predict(self, proba: Any, cost: Any = None) -> NDArray[Any]:
+    def predict(self, proba: Any, cost: Any = None, *, pos_label: Any = None) -> NDArray[Any]:
         """Predict labels.
 
         Parameters
@@ -109,28 +109,30 @@ class CostRule(StoredRule):
             As in WeightedRule.predict.
         cost : array-like of shape (N, K), (N, K, K) or (N, K, K + 1)
             Costs of the decisions about these rows, as in :func:`metricwise.optimize`.
+        pos_label : object, optional
+            As in WeightedRule.predict.
 
         Returns
         -------
         ndarray of shape (N,)
         """
-        read = self.reader.read(proba, "CostRule.predict")
+        read = self.reader.read(proba, "CostRule.predict", self.facts, pos_label)
         codes = self.decide(read, self.read_cost(cost, read.n_rows, "CostRule.predict"))
         return decode(codes, self.schema.decisions)[:, 0]
 
-    def distribution(self, proba: Any, cost: Any = None) -> FloatArray:
+    def distribution(self, proba: Any, cost: Any = None, *, pos_label: Any = None) -> FloatArray:
         """Return 1 for the decision about each row and 0 for the others; abstentions are the last column.
 
         Parameters
         ----------
-        proba, cost
+        proba, cost, pos_label
             As in `predict`.
 
         Returns
         -------
         ndarray of shape (N, K), or (N, K + 1) if the rule may abstain
         """
-        read = self.reader.read(proba, "CostRule.distribution")
+        read = self.reader.read(proba, "CostRule.distribution", self.facts, pos_label)
         codes = self.decide(read, self.read_cost(cost, read.n_rows, "CostRule.distribution"))
         out = np.zeros((len(codes), self.schema.decision_width))
         np.put_along_axis(out, last_column(codes, self.schema), 1.0, axis=1)
@@ -166,7 +168,7 @@ class CostRule(StoredRule):
         float
         """
         who = "CostRule.value"
-        read = self.reader.read(proba, who)
+        read = self.reader.read(proba, who, self.facts)
         costs = self.read_cost(cost, read.n_rows, who)
         true = _codes(y, self.classes, read.n_rows, who)
         weight = read_sample_weight(sample_weight, read.n_rows, who)

@@ -161,7 +161,9 @@ class GroupedRule(StoredRule):
 
     # ---------------------------------------------------------------------------------------------- decisions
 
-    def predict(self, proba: Any, sensitive_features: Any = None, start: int = 0) -> NDArray[Any]:
+    def predict(
+        self, proba: Any, sensitive_features: Any = None, start: int = 0, *, pos_label: Any = None
+    ) -> NDArray[Any]:
         """Predict labels, each row by the rule of its group.
 
         Parameters
@@ -173,28 +175,30 @@ class GroupedRule(StoredRule):
             selected by name.
         start : int, default=0
             Position of the first row, on which the draws of mixtures depend.
+        pos_label : object, or list of M objects, optional
+            As in WeightedRule.predict.
 
         Returns
         -------
         ndarray of shape (N,), or (N, M) if `multioutput`
         """
-        read, codes = self._read(proba, sensitive_features, "GroupedRule.predict")
+        read, codes = self._read(proba, sensitive_features, "GroupedRule.predict", pos_label)
         labels = decode(self.decide(read, codes, start), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 
-    def distribution(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
+    def distribution(self, proba: Any, sensitive_features: Any = None, *, pos_label: Any = None) -> FloatArray:
         """Return the exact probability with which each class is predicted; nothing is drawn.
 
         Parameters
         ----------
-        proba, sensitive_features
+        proba, sensitive_features, pos_label
             As in `predict`.
 
         Returns
         -------
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
-        read, codes = self._read(proba, sensitive_features, "GroupedRule.distribution")
+        read, codes = self._read(proba, sensitive_features, "GroupedRule.distribution", pos_label)
         result = np.zeros((read.n_rows, self.n_outputs, self.schema.decision_width))
         for g, rule in enumerate(self.parts):
             rows = np.flatnonzero(codes == g)
@@ -214,7 +218,7 @@ class GroupedRule(StoredRule):
         -------
         ndarray of the shape of proba, or list of M such
         """
-        read, codes = self._read(proba, sensitive_features, "GroupedRule.calibrated")
+        read, codes = self._read(proba, sensitive_features, "GroupedRule.calibrated", None)
         result = recalibrated(None, read)
         for g, rule in enumerate(self.parts):
             rows = np.flatnonzero(codes == g)
@@ -223,8 +227,8 @@ class GroupedRule(StoredRule):
                     block[rows] = own
         return shaped_like(proba, result, self.multioutput)
 
-    def _read(self, proba: Any, sensitive_features: Any, who: str) -> tuple[Probabilities, IntArray]:
-        read = components(self.rules[0])[0].read(proba, who)
+    def _read(self, proba: Any, sensitive_features: Any, who: str, pos_label: Any) -> tuple[Probabilities, IntArray]:
+        read = components(self.rules[0])[0].read(proba, who, self.facts, pos_label)
         return read, self.known.codes(sensitive_features, read.n_rows, who, others=self.other is not None)
 
     @property

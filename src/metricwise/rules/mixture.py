@@ -184,7 +184,7 @@ class MixtureRule(StoredRule):
 
     # ---------------------------------------------------------------------------------------------- decisions
 
-    def predict(self, proba: Any, start: int = 0) -> NDArray[Any]:
+    def predict(self, proba: Any, start: int = 0, *, pos_label: Any = None) -> NDArray[Any]:
         """Draw and predict labels.
 
         Parameters
@@ -193,40 +193,42 @@ class MixtureRule(StoredRule):
             As in WeightedRule.predict.
         start : int, default=0
             Position of the first row, so that rows predicted in chunks get the same draws as in one call.
+        pos_label : object, or list of M objects, optional
+            As in WeightedRule.predict.
 
         Returns
         -------
         ndarray of shape (N,), or (N, M) if `multioutput`; a Dask collection if proba is one
         """
         if is_lazy(proba):
-            draw = partial(self._draw_from, int(start))
+            draw = partial(self._draw_from, int(start), pos_label)
             return predict_lazily(draw, self.schema, proba, "MixtureRule.predict", draws=True)  # type: ignore[no-any-return]
         parts = batches_of(proba)
         if parts is not None:
-            return np.concatenate([self.predict(part, start + at) for at, part in parts])
-        read = self.rules[0].read(proba, "MixtureRule.predict")
+            return np.concatenate([self.predict(part, start + at, pos_label=pos_label) for at, part in parts])
+        read = self.rules[0].read(proba, "MixtureRule.predict", self.facts, pos_label)
         labels = decode(self.decide(read, start), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 
-    def _draw_from(self, first: int, proba: Any, start: int) -> NDArray[Any]:
+    def _draw_from(self, first: int, pos_label: Any, proba: Any, start: int) -> NDArray[Any]:
         """Predict rows at a position behind the first one."""
-        return self.predict(proba, first + start)
+        return self.predict(proba, first + start, pos_label=pos_label)
 
-    def distribution(self, proba: Any) -> FloatArray:
+    def distribution(self, proba: Any, *, pos_label: Any = None) -> FloatArray:
         """Return the exact probability with which each class is predicted; nothing is drawn.
 
         A rule that may abstain has an additional last column for abstentions.
 
         Parameters
         ----------
-        proba : array-like
+        proba, pos_label
             As in `predict`.
 
         Returns
         -------
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
-        result = self.distribution_of(self.rules[0].read(proba, "MixtureRule.distribution"))
+        result = self.distribution_of(self.rules[0].read(proba, "MixtureRule.distribution", self.facts, pos_label))
         return result if self.multioutput else result[:, 0]
 
     def distribution_of(self, proba: Probabilities) -> FloatArray:
@@ -253,7 +255,7 @@ class MixtureRule(StoredRule):
         ndarray of the shape of proba, or list of M such
         """
         return shaped_like(
-            proba, self.calibrated_of(self.rules[0].read(proba, "MixtureRule.calibrated")), self.multioutput
+            proba, self.calibrated_of(self.rules[0].read(proba, "MixtureRule.calibrated", self.facts)), self.multioutput
         )
 
     def calibrated_of(self, proba: Probabilities) -> Probabilities:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from ..inputs import (
 from ..inputs.encoding import python_label
 from ..losses import Loss
 from . import by_hand, serialize
+from .bare_columns import in_fitted_order, read_single
 from .decisions import bisect_changes, decide_loss
 from .description import describe_rule
 from .forms import Scale, regions_of, scale_of, weights_and_bonuses
@@ -268,7 +269,7 @@ class WeightedRule(StoredRule):
 
     # ---------------------------------------------------------------------------------------------- decisions
 
-    def predict(self, proba: Any) -> NDArray[Any]:
+    def predict(self, proba: Any, *, pos_label: Any = None) -> NDArray[Any]:
         """Predict labels.
 
         Parameters
@@ -277,36 +278,42 @@ class WeightedRule(StoredRule):
             Class probabilities, in any shape that `optimize` takes: (N,) or (N, K) for one output; (N, M), (N, M, K) or
             a list of M arrays (N, K_m) for several. The columns of a data frame are matched by name. A single row must
             keep its axis: ``proba[:1]``, not ``proba[0]``. For a binary rule, a 1-D array always holds N probabilities
-            of class 1; an array of two numbers that sum to 1 raises a warning, because it may be meant as one row with
-            both classes. For a Dask array or data frame, predictions are lazy.
+            of the second of its classes, unless `pos_label` names the other one; an array of two numbers that sum to 1
+            raises a warning, because it may be meant as one row with both classes. For a Dask array or data frame,
+            predictions are lazy.
+        pos_label : object, or list of M objects, optional
+            The class that a single column of probabilities is of, where it is not the second one. A rule that was
+            fitted to two columns of text classes warns if a single one comes without it.
 
         Returns
         -------
         ndarray of shape (N,), or (N, M) if `multioutput`; a Dask collection if proba is one
         """
         if is_lazy(proba):
-            return predict_lazily(self.predict, self.schema, proba, "WeightedRule.predict")  # type: ignore[no-any-return]
+            predict = partial(self.predict, pos_label=pos_label)
+            return predict_lazily(predict, self.schema, proba, "WeightedRule.predict")  # type: ignore[no-any-return]
         parts = batches_of(proba)
         if parts is not None:
-            return np.concatenate([self.predict(part) for _, part in parts])
-        labels = decode(self.decide(self.read(proba, "WeightedRule.predict")), self.schema.decisions)
+            return np.concatenate([self.predict(part, pos_label=pos_label) for _, part in parts])
+        read = self.read(proba, "WeightedRule.predict", pos_label=pos_label)
+        labels = decode(self.decide(read), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 
-    def distribution(self, proba: Any) -> FloatArray:
+    def distribution(self, proba: Any, *, pos_label: Any = None) -> FloatArray:
         """Return the probability with which each class is predicted: 1 for the decision, 0 for the others.
 
         A rule that may abstain has an additional last column for abstentions.
 
         Parameters
         ----------
-        proba : array-like
+        proba, pos_label
             As in `predict`.
 
         Returns
         -------
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
-        result = self.distribution_of(self.read(proba, "WeightedRule.distribution"))
+        result = self.distribution_of(self.read(proba, "WeightedRule.distribution", pos_label=pos_label))
         return result if self.multioutput else result[:, 0]
 
     def distribution_of(self, proba: Probabilities) -> FloatArray:
@@ -355,10 +362,24 @@ class WeightedRule(StoredRule):
         """Return the same for probabilities that have been read already."""
         return recalibrated(self.link, proba)
 
-    def read(self, proba: Any, who: str) -> Probabilities:
-        """Read probabilities for this rule, and check that they are of its outputs and classes."""
+    def read(
+        self, proba: Any, who: str, facts: Mapping[str, Any] | None = None, pos_label: Any = None
+    ) -> Probabilities:
+        """Read probabilities for this rule, and check that they are of its outputs and classes.
+
+        Parameters
+        ----------
+        proba, pos_label
+            As in `predict`.
+        who : str
+        facts : mapping, optional
+            Of the rule that this one is a part of.
+        """
+        facts = self.facts if facts is None else facts
         check_rows(proba, self.classes, self.multioutput, who)
         _check_outputs(proba, self, who)
+        if facts.get("column_order") is not None:
+            proba = in_fitted_order(proba, facts, self.classes, who)
         result = read_proba(
             proba,
             multioutput=self.multioutput,
@@ -372,7 +393,7 @@ class WeightedRule(StoredRule):
             raise ValueError(
                 f"{who}: proba must have {_counts(self.n_classes)}, as the rule has, got {_counts(result.n_classes)}."
             )
-        return result
+        return read_single(result, facts, self.classes, pos_label, who) if result.blocks[0].ndim == 2 else result
 
     def decide(self, proba: Probabilities) -> IntArray:
         """Predict codes of shape (N, M) for probabilities that have been read already."""

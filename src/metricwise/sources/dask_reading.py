@@ -27,6 +27,7 @@ def read_collection(
     *,
     classes: Any = None,
     order: Any = None,
+    pos_label: Any = None,
     missing: Any = None,
     normalize: Any = False,
     sample_weight: Any = None,
@@ -58,7 +59,7 @@ def read_collection(
     summary = compute(add_up([call(_Summary.of, piece) for piece in raw], _Summary.add))
     sizes = _checked_sizes(summary.sizes, list(given), who)
     head = Piece(summary.head, _joined_labels(summary.labels, summary.frame), sample_weight)
-    options = {"classes": classes, "order": order, "missing": missing, "normalize": normalize}
+    options = {"classes": classes, "order": order, "pos_label": pos_label, "missing": missing, "normalize": normalize}
     reader, data = PieceReader.of(head, who=who, weight_kind=weight_kind, **options)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     sent = leaf(reader)

@@ -87,7 +87,14 @@ def read_table_source(
     n_batch = batch_rows(some.nbytes // some.num_rows + 8 * len(beside), table.memory_limit)
     head, given = _head(first, found, targets, declared, isinstance(y, (list, tuple)))
     head = head._replace(weight=sample_weight)
-    options = {"order": order, "missing": missing, "normalize": normalize, "weight_kind": weight_kind}
+    singles = [one.classes[1] if one.single else None for one in found]
+    options = {
+        "order": order,
+        "pos_label": singles if len(singles) > 1 else singles[0],
+        "missing": missing,
+        "normalize": normalize,
+        "weight_kind": weight_kind,
+    }
     reader, data = PieceReader.of(head, classes=given, who=who, **options)
     layout = _Layout(reader, found, tuple(targets), sample_weight, groups, missing, stream.title)
     chunks = TableChunks(stream, layout, n_rows, n_batch)

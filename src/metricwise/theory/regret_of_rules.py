@@ -133,7 +133,7 @@ def regret(
     if not isinstance(rule, (WeightedRule, MixtureRule)):
         raise TypeError(f"{who}: rule must be a WeightedRule or a MixtureRule, got {type(rule).__name__}.")
     reader = rule if isinstance(rule, WeightedRule) else rule.rules[0]
-    estimate, truth = reader.read(proba, who), reader.read(eta, who)
+    estimate, truth = reader.read(proba, who, rule.facts), reader.read(eta, who, rule.facts)
     if estimate.n_rows != truth.n_rows:
         raise ValueError(f"{who}: eta must have as many rows as proba, {estimate.n_rows}, got {truth.n_rows}.")
     resolved = resolve_for(

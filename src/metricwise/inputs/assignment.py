@@ -1,0 +1,89 @@
+"""Columns that seem to be of other classes than they are taken for.
+
+Owns the doubt: if another assignment of columns to classes makes the most probable class right far more often, that is
+said. Must not know metrics or rules.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..rows import Probabilities
+from .encoding import python_labels
+from .messages import caller_level, listed, shown
+
+__all__ = ["warn_of_assignment"]
+
+IntArray = NDArray[np.intp]
+
+_MOST_CLASSES = 8  # of an output whose columns are looked at
+_FEWEST_LABELS = 50  # of an output, below which chance may look like another assignment
+_DOUBTED_SHARE = 0.2  # of the labels, that another assignment gets right beyond those that this one does
+_JUDGED_ROWS = 10_000
+_JUDGED_ENTRIES = 1 << 22  # rows times outputs that are looked at
+
+
+def warn_of_assignment(proba: Probabilities, codes: NDArray[Any], classes: Sequence[NDArray[Any]], who: str) -> None:
+    """Warn if the most probable class is right far more often with the columns assigned to the classes otherwise.
+
+    Parameters
+    ----------
+    proba : Probabilities
+    codes : integer ndarray of shape (N, M)
+        Positions among the classes; -1 where the label is missing.
+    classes : sequence of M ndarrays
+    who : str
+    """
+    step = max(1, -(-len(codes) // _JUDGED_ROWS), -(-codes.size // _JUDGED_ENTRIES))
+    rows = slice(None, None, step)
+    for block, span in proba.spans():
+        for m in range(span.start, span.stop):
+            k = int(proba.n_classes[m])
+            if k > _MOST_CLASSES:
+                continue
+            column = block[rows, m - span.start]
+            likeliest = (column > 0.5).astype(np.intp) if column.ndim == 1 else column[:, :k].argmax(axis=1)
+            found = _better_assignment(codes[rows, m], likeliest, k)
+            if found is not None:
+                _warn(found, python_labels(classes[m]), block.ndim == 2, m if len(classes) > 1 else None, who)
+                return
+
+
+def _better_assignment(true: NDArray[Any], likeliest: IntArray, k: int) -> tuple[IntArray, float, float] | None:
+    """Return the class of each column that makes far more rows right, and the shares before and after."""
+    kept = true >= 0
+    n_labels = int(np.count_nonzero(kept))
+    if n_labels < _FEWEST_LABELS:
+        return None
+    counts = np.bincount(likeliest[kept] * k + true[kept].astype(np.intp), minlength=k * k).reshape(k, k)
+    right = int(np.trace(counts))
+    if counts.max(axis=1).sum() - right < _DOUBTED_SHARE * n_labels:  # no assignment does better than that
+        return None
+    from scipy.optimize import linear_sum_assignment
+
+    _, best = linear_sum_assignment(counts, maximize=True)
+    most = int(counts[np.arange(k), best].sum())
+    return (best, right / n_labels, most / n_labels) if most - right >= _DOUBTED_SHARE * n_labels else None
+
+
+def _warn(found: tuple[IntArray, float, float], labels: list[Any], single: bool, output: int | None, who: str) -> None:
+    best, before, after = found
+    where = "" if output is None else f" of output {output}"
+    better = [labels[code] for code in best]
+    if single:
+        meant = f"the column{where} were the probability of {shown(better[1])} and not of {shown(labels[1])}"
+        remedy = f"if it is, pass pos_label={shown(better[1])} or both columns"
+    else:
+        meant = f"the columns{where} were those of {listed(better)} in that order, and not of {listed(labels)}"
+        remedy = "if they are, name them so: classes=, or the names of the columns"
+    warnings.warn(
+        f"{who}: the most probable class is right in {100 * before:.0f} % of the rows, and in {100 * after:.0f} % if "
+        f"{meant}; {remedy}.",
+        UserWarning,
+        stacklevel=caller_level(),
+    )
