@@ -148,7 +148,7 @@ def _judge(
 
     with Progress("evaluate", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labels_for_rule(table, rules[0], columns, labels, judged.ordered, progress.tick)
+        rows = read_labels_for_rule(table, rules[0], columns, labels, judged.order, progress.tick)
         progress.stage("judging")
         arguments = {
             "against": rules[1],

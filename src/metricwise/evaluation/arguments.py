@@ -188,7 +188,7 @@ def read_aims(
     """Read what a rule is judged by, each under its name; as :func:`evaluate` takes it.
 
     Unless `strict`, a `pos_label` that no metric wants is left alone. If `by_group`, a metric may be that of the worst
-    group: its aim says `least`. If `ordered`, the user gave the order of the classes, which a metric may not contradict.
+    group: its aim says `least`. If `ordered`, the user gave the order of the classes, which no metric may contradict.
     """
     aims = {}
     listed = [(name, *opened(metric)) for name, metric in list_metrics(metrics, schema)]

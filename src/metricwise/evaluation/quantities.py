@@ -73,9 +73,7 @@ def read_gap(
             "got None."
         )
     try:
-        found = read_limits(
-            [wanted], schema, declared=True, pos_label=pos_label, zero_division=zero_division, groups=groups
-        )
+        found = read_limits([wanted], schema, pos_label=pos_label, zero_division=zero_division, groups=groups)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{WHO}: metrics: {str(error).removeprefix('subject_to: ')}") from None
     aims = []
