@@ -228,6 +228,8 @@ def test_a_rule_of_two_columns_says_how_it_takes_one():
     assert len(said) == 1
     assert rule.predict(P, pos_label="fraud").tolist() == rule.predict(both).tolist()
     assert rule.distribution(P, pos_label="fraud").tolist() == rule.distribution(both).tolist()
+    solution = mw.optimize(both, WORDS, "balanced_accuracy")
+    assert solution.predict(P, pos_label="fraud").tolist() == solution.predict(both).tolist()
     judged = mw.evaluate(rule, P, WORDS, "recall", pos_label="fraud")["recall"].value.estimate
     assert judged == pytest.approx(recall_score(WORDS, rule.predict(both), pos_label="fraud"))
     mixture = mw.MixtureRule((rule, rule), np.array([0.5, 0.5]))

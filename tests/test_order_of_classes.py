@@ -195,6 +195,15 @@ def test_cut_points_are_described_in_order():
             for text in (rule.describe(), by_number)
         )
         np.testing.assert_allclose(cuts, expected - 1, atol=1e-3)  # grades from 0 on, not from 1
+    one = mw.optimize(PROBA, Y, "quadratic_kappa", order=SCALE, **FIXED).rule
+    np.testing.assert_allclose(one.grades, [2, 0, 1], atol=1e-12)  # in the order of the columns
+    assert (np.diff(one.cut_points) > 0).all()
+    graded_rows = np.digitize(one.calibrated(NEW) @ one.grades, one.cut_points, right=True)
+    assert np.array(SCALE)[graded_rows].tolist() == one.predict(NEW).tolist()
+    parts = (one.with_facts(order=None), one.with_facts(order=None))
+    for whole in (mw.MixtureRule(parts, np.array([0.5, 0.5])), mw.GroupedRule(parts, ("a", "b"))):
+        assert "Grades:" not in whole.describe()
+        assert whole.with_facts(order=[SCALE]).describe().count("Grades: 'low': 0, 'mid': 1, 'high': 2.") == 2
     four = ["a", "d", "b", "c"]
     table = mw.WeightedRule.from_cut_points([0.5, 1.5, 2.5], classes=four).with_facts(order=[four])
     turned = mw.WeightedRule(

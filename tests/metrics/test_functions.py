@@ -257,7 +257,7 @@ def test_labels_are_the_users_own():
         return float(np.mean(y_true == y_pred))
 
     p = np.linspace(0.05, 0.95, 20)
-    mw.optimize(p, np.where(p > 0.4, "spam", "ham"), spy, classes=["ham", "spam"], **FIXED)
+    mw.optimize(p, np.where(p > 0.4, "spam", "ham"), spy, pos_label="spam", **FIXED)
     assert set(seen) == {"ham", "spam"}
 
 

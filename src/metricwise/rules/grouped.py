@@ -249,13 +249,18 @@ class GroupedRule(StoredRule):
     def describe(self) -> str:
         """Describe the rule of each group in a few lines of plain English."""
         lines = headline(self.facts, self.n_outputs > 1)
+        known = {name: self.facts[name] for name in ("order", "ordered") if name in self.facts}
+
+        def described(rule: Rule) -> list[str]:
+            return ["  " + line for line in rule.with_facts(**known).describe().splitlines()]
+
         for name, rule in self.by_group.items():
             title = ", ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)
-            lines += [f"In group {title}:", *("  " + line for line in rule.describe().splitlines())]
+            lines += [f"In group {title}:", *described(rule)]
         if self.unknown == "abstain":
             lines += ["In any other group:", f"  Abstain: {self.abstain_label!r}."]
         elif self.other is not None:
-            lines += ["In any other group:", *("  " + line for line in self.other.describe().splitlines())]
+            lines += ["In any other group:", *described(self.other)]
         return "\n".join(lines)
 
     # ---------------------------------------------------------------------------------------- copies and files

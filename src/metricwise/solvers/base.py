@@ -354,7 +354,9 @@ class Solution:
     by_group: dict[Any, dict[str, Recorded]] = field(default_factory=dict)
     problem: Any = field(default=None, repr=False)
 
-    def predict(self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, start: int = 0) -> NDArray[Any]:
+    def predict(
+        self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, start: int = 0, pos_label: Any = None
+    ) -> NDArray[Any]:
         """Predict labels by the rule that was found.
 
         Parameters
@@ -367,6 +369,8 @@ class Solution:
             The costs of the decisions about each row, for a rule by costs per row; refused by all others.
         start : int, default=0
             Position of the first row, on which the draws of a mixture depend.
+        pos_label : object, or list of M objects, optional
+            The class that a single column of probabilities is of, for a rule that was fitted to two columns.
 
         Returns
         -------
@@ -381,15 +385,19 @@ class Solution:
         """
         rule = self.rule
         if isinstance(rule, CostRule):
-            return rule.predict(proba, cost)
+            return rule.predict(proba, cost, pos_label=pos_label)
         if cost is not None:
             raise ValueError(
                 "Solution.predict: cost must be left out, because this rule has one loss for all rows; optimise with "
                 "cost= to decide each row by its own costs."
             )
         if isinstance(rule, GroupedRule):
-            return rule.predict(proba, sensitive_features, start)
-        labels: NDArray[Any] = rule.predict(proba, start) if isinstance(rule, MixtureRule) else rule.predict(proba)
+            return rule.predict(proba, sensitive_features, start, pos_label=pos_label)
+        labels: NDArray[Any] = (
+            rule.predict(proba, start, pos_label=pos_label)
+            if isinstance(rule, MixtureRule)
+            else rule.predict(proba, pos_label=pos_label)
+        )
         return labels
 
     def save(self, path: str | os.PathLike[str]) -> None:
