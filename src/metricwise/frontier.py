@@ -17,7 +17,7 @@ from .facts import facts_of
 from .losses import Loss
 from .metrics.abstention import Abstained
 from .metrics.constraint import Constraint
-from .metrics.constraint_text import Wanted, at_least, read_constraints
+from .metrics.constraint_text import Wanted, read_constraints
 from .metrics.for_outputs import MetricSpec
 from .metrics.recording import RecordSpec
 from .optimization import read_problem
@@ -356,11 +356,11 @@ def _bounded(against: Any) -> Wanted:
     if isinstance(against, Wanted):
         raise ValueError(f"{_WHO}: against must be a metric without a bound, got {str(against)!r}.")
     if not isinstance(against, str):
-        return at_least(against, 0.0)
+        return Wanted(against)
     if any(sign in against for sign in "<>=≤≥"):
         raise ValueError(f"{_WHO}: against must be a metric without a bound, got {against!r}.")
     (one,) = read_constraints(f"{against} >= 0")
-    return one
+    return replace(one, low=-np.inf)
 
 
 def _from_zero(constraint: Constraint, ceiling: bool) -> Constraint:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .inputs.messages import caller_level
 from .margins import Apart, Counted, lower_limit, upper_limit
-from .metrics.constraint import Constraint, Difference, Limit
+from .metrics.constraint import Constraint, Difference, Limit, can_be_empty
 from .problem import Problem, Recipe, Settings, present
 from .promise_search import Found, NoSingleRuleError, Search
 from .promise_unseen import Refits, Unseen
@@ -233,10 +233,10 @@ class _Task:
         for q, (one, level) in enumerate(zip(counted, levels, strict=True)):
             low, high = one.bound.constraint.low, one.bound.constraint.high
             if np.isfinite(low):
-                limit = lower_limit(one, level)
+                limit = max(lower_limit(one, level), one.bound.extent[0])
                 short[q, 0], wanted[q, 0] = limit < low - _TOL, one.value - limit
             if np.isfinite(high):
-                limit = upper_limit(one, level)
+                limit = min(upper_limit(one, level), one.bound.extent[1])
                 short[q, 1], wanted[q, 1] = limit > high + _TOL, limit - one.value
         return short, wanted
 
@@ -311,7 +311,7 @@ class _Task:
             alternative = self._single_value(search, margins)
         solution = present(problem, search.recipe, search.oracle, search.objective, found.solution, own)
         promises = self._promises(search, found, margins, promised, seen)
-        words += self._words(promises, promised)
+        words += [*self._words(promises, promised), *_tightening(promises), *_idle(search)]
         solution = replace(
             solution,
             alternative=alternative,
@@ -337,7 +337,7 @@ class _Task:
         limits = search.limits.constraints
         counted = search.counted(found) if self.problem.labelled else [None] * len(limits)
         kept = [
-            self._keeping(one, found, counted[q], None if seen is None else float(seen.optimism[q]))
+            self._keeping(one, found, margins[q], counted[q], None if seen is None else float(seen.optimism[q]))
             for q, one in enumerate(limits)
         ]
         out = []
@@ -347,7 +347,6 @@ class _Task:
             out.append(
                 replace(
                     _worst([kept[q] for q in which]),
-                    margin=float(margins[which].max()),
                     confidence=promised,
                     price=None if price is None or np.isnan(price) else price,
                 )
@@ -355,15 +354,21 @@ class _Task:
         return tuple(out)
 
     def _keeping(
-        self, one: Limit | Difference, found: Found, own: Counted | Apart | None, shift: float | None
+        self,
+        one: Limit | Difference,
+        found: Found,
+        margins: FloatArray,
+        own: Counted | Apart | None,
+        shift: float | None,
     ) -> Promise:
-        """How a rule keeps one constraint, and will on new rows."""
+        """How a rule keeps one constraint, whose bounds were tightened by margins (2,), and will on new rows."""
         value, given, estimate = float(one.value(found.judged)), one.constraint, None
         if own is not None and shift is not None:
             ends = lower_limit(own, _QUANTILE) - max(shift, 0.0), upper_limit(own, _QUANTILE) - min(shift, 0.0)
             least, most = one.range
             estimate = Estimate(value - shift, max(ends[0], least), min(ends[1], most))
-        return Promise(given.name, given.low, given.high, value, on_new_rows=estimate)
+        margin = float(margins[0 if value - given.low < given.high - value else 1])  # of the bound that is nearer
+        return Promise(given.name, given.low, given.high, value, margin, on_new_rows=estimate)
 
     def _words(self, promises: Sequence[Promise], promised: float | None) -> list[str]:
         wanted = self.pledge.confidence
@@ -390,6 +395,29 @@ class _Task:
 
 def _if_any(recipe: Recipe | None, search_by: Callable[[Recipe], Search]) -> Search | None:
     return None if recipe is None else search_by(recipe)
+
+
+def _tightening(promises: Sequence[Promise]) -> list[str]:
+    """Say by how much bounds were tightened, where a rule may do better that keeps them on the given rows only."""
+    narrower = [f"{one.name} by {one.margin:.2g}" for one in promises if one.margin > 0]
+    if not narrower:
+        return []
+    return [
+        f"For that confidence, bounds were tightened on the given rows: {'; '.join(narrower)}; confidence=None keeps "
+        "them as they are, for the given rows only."
+    ]
+
+
+def _idle(search: Search) -> list[str]:
+    """Say which constraints no rule can violate."""
+    priors, sentences = search.judge.priors, []
+    for promise in dict.fromkeys(one.promise for one in search.constraints):
+        limits = [limit for limit in search.limits.constraints if limit.constraint.promise == promise]
+        if all(limit.unbreakable(priors) for limit in limits):
+            name, empty = limits[0].constraint.name, any(can_be_empty(limit, priors) for limit in limits)
+            effect = "other than by a 0/0" if empty else "so it has no effect"
+            sentences.append(f"No rule can violate {name!r}, {effect}.")
+    return sentences
 
 
 def _worst(kept: Sequence[Promise]) -> Promise:

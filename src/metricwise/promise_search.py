@@ -129,15 +129,15 @@ class _Piece:
         mixture = self._mixture(limits)
         exact = self.feasible.certified or self.feasible.blocks.n_blocks > 1
         if not single and (exact or not self.settings.randomized):
-            return self._packed(mixture, None)
+            return self._packed(mixture, None, limits.called)
         one = best_single(self.feasible, mixture, thorough=thorough)
         if one is not None and one.value > mixture.value:  # of what is not proved, the search may find better rules
             mixture = max(one, maximise(self.feasible), key=lambda point: point.value)
         if not single:
-            return self._packed(mixture, None)
+            return self._packed(mixture, None, limits.called)
         if one is None:
             raise NoSingleRuleError(mixture)
-        return self._packed(one, mixture)
+        return self._packed(one, mixture, limits.called)
 
     def _mixture(self, limits: Limits) -> Point:
         """Return the best mixture within limits; of gaps of ratios, at the best of the levels that were tried."""
@@ -178,16 +178,16 @@ class _Piece:
         except InfeasibleError:
             return None
 
-    def _packed(self, point: Point, mixture: Point | None) -> Found:
-        """Turn a point into a solution: of one rule, beside the mixture; or of a mixture."""
+    def _packed(self, point: Point, mixture: Point | None, constraints: str) -> Found:
+        """Turn a point into a solution: of one rule, beside the mixture; or of a mixture; with a name for limits."""
         rule = self._rule(point)
         certified = self.feasible.certified
         exact = self.objective.ratio is not None or self.objective.concave
         kind = "of all rules" if certified else "of the rules that were tried"
         best = (
-            f"The best {kind} that satisfy the constraints"
+            f"The best {kind} that satisfy {constraints}"
             if exact
-            else "Local: no step among rules that satisfy the constraints"
+            else f"Local: no step among rules that satisfy {constraints}"
         )
         optimal = mixture is None and exact and certified
         bound = mixture.bound if mixture is not None else point.bound
@@ -195,7 +195,7 @@ class _Piece:
         if mixture is not None:
             more = mixture.value - point.value
             words = (
-                "The best single rule found that satisfies the constraints; a mixture of rules would add "
+                f"The best single rule found that satisfies {constraints}; a mixture of rules would add "
                 f"{more:.2g} (set randomized=True to get it)."
             )
         solution = Solution(

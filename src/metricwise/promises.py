@@ -46,6 +46,7 @@ FloatArray = NDArray[np.float64]
 
 _WHO = "subject_to"
 _TOL = 1e-9
+_ROUNDING = 1e-12  # by which a bound that is the end of a range may seem to lie beyond it
 
 
 class InfeasibleConstraintsError(ValueError):
@@ -194,13 +195,31 @@ def _read(one: Wanted, schema: Schema, ordered: bool, pos_label: Any, zero_divis
             raise ValueError(f"{_WHO}: '{one}' {words}{_pointed(one, label)}") from None
         words = str(error).removeprefix(f"{_WHO}: ").removeprefix("metric: ")
         raise type(error)(f"{_WHO}: '{one}': {words}{_pointed(one, metric)}") from None
+    _check_range(one, found.metric)
     low, high = (one.low, one.high) if one.near_prior is None else (-one.near_prior, one.near_prior)
-    least, most = found.metric.range
-    if one.near_prior is None and one.over != GAP and (low > most or high < least):
-        words = f"is at most {most:g}" if low > most else f"is at least {least:g}"
-        hint = f"; write {low:g} % if you mean a percentage" if most == 1 < low <= 100 else ""
-        raise ValueError(f"{_WHO}: '{one}' can never be satisfied: {found.metric.name} {words}{hint}.")
     return Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
+
+
+def _check_range(one: Wanted, metric: Metric) -> None:
+    """Refuse a bound outside the range of what is bounded: no rule satisfies it, or every rule does."""
+    least, most = metric.range
+    name, low, high = metric.name, one.low, one.high
+    if one.near_prior is not None:
+        name, least, high = f"the distance of {name} from the prior", 0.0, one.near_prior
+    elif one.over == GAP:
+        name, least, most = f"a gap of {name}", 0.0, most - least
+    for bound, floor in ((low, True), (high, False)):
+        if np.isinf(bound) or least - _ROUNDING <= bound <= most + _ROUNDING:
+            continue
+        above = bound > most
+        verdict = "can never be" if above == floor else "is always"
+        end = f"at most {most:g}" if above else f"at least {least:g}"
+        remedy = (
+            "choose a bound within the range" if above == floor else "leave it out, or choose a bound within the range"
+        )
+        if most == 1 < bound <= 100:
+            remedy = f"write {bound:g} % if you mean a percentage"
+        raise ValueError(f"{_WHO}: '{one}' {verdict} satisfied: {name} is {end}; {remedy}.")
 
 
 def check_bounded(wanted: Sequence[Wanted], allowed: Abstention | None, aim: Metric, who: str) -> None:

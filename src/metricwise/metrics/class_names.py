@@ -13,6 +13,8 @@ __all__ = ["NAME", "NUMBER", "NamedClass", "Reader", "class_named", "read_name",
 
 NAME = re.compile(r"[A-Za-z_][\w.]*")
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_COMMA, _CLOSED = re.compile(","), re.compile(r"\]")
+_UNQUOTED = re.compile(r"[^'\"\[\],]+(?=[\],])")  # what stands before a comma or the end of the brackets
 _WORDS = {"True": True, "False": False}
 
 
@@ -57,9 +59,7 @@ def read_name(text: str, who: str = "metric") -> NamedClass | None:
         return None
     reader = Reader(text, who)
     name = reader.take(NAME, "the name of a metric, such as recall")
-    reader.expect("[")
-    label = reader.label()
-    reader.expect("]")
+    (label,) = reader.in_brackets(most=1)
     reader.end()
     return NamedClass(name, label)
 
@@ -167,6 +167,24 @@ class Reader:
             return int(number.group()) if re.fullmatch(r"[+-]?\d+", number.group()) else float(number.group())
         word = self.take(re.compile(r"\w+"), "a class: a word, a number, or anything in quotes")
         return _WORDS.get(word, word)
+
+    def in_brackets(self, most: int) -> list[Any]:
+        """Read classes in brackets, as many as there may be at most."""
+        self.expect("[")
+        labels: list[Any] = []
+        while True:
+            self.skip()
+            begin = self.at
+            labels.append(self.label())
+            if len(labels) < most and self.sees(_COMMA):
+                self.expect(",")
+                continue
+            unquoted = _UNQUOTED.match(self.text, begin)
+            if not self.sees(_CLOSED) and unquoted is not None and unquoted.end() > self.at:
+                self.at = begin
+                raise self.error(f"quotes around a class that is not one word, {written(unquoted.group().strip())},")
+            self.expect("]")
+            return labels
 
     def error(self, what: str) -> ValueError:
         """Point at where the text cannot be read."""

@@ -18,13 +18,14 @@ from .abstention import Abstaining
 from .base import FractionalLinear, Increasing, Linear, Metric, inner
 from .one_vs_rest import OneVsRest
 
-__all__ = ["BoundConstraint", "Constraint", "Difference", "HalfSpace", "Limit", "Limits"]
+__all__ = ["BoundConstraint", "Constraint", "Difference", "HalfSpace", "Limit", "Limits", "can_be_empty"]
 
 FloatArray = NDArray[np.float64]
 Key = tuple[int, int]
 
 _EMPTY = 1e-12  # of a denominator, beside its largest entry
 _ROUNDING = 1e-12  # by which a value that meets a bound may seem to miss it
+_LITTLE = 1e-9  # of the largest entry of a denominator: with less, a rule may be 0/0
 _HALVINGS = 200
 
 
@@ -45,6 +46,11 @@ class HalfSpace:
     def of_outputs(self, share: FloatArray) -> HalfSpace:
         """Return what it is of the confusions of M outputs, where it is of their mean by shares (M,)."""
         return HalfSpace(share[:, None, None] * self.A, self.level)
+
+    def holds_all(self, priors: FloatArray) -> bool:
+        """Say whether it holds every confusion (M, K, K) with these class priors (M, K)."""
+        least = float(np.sum(priors[:, : self.A.shape[-2]] * self.A.min(axis=-1)))
+        return least >= self.level - _ROUNDING * max(float(np.abs(self.A).max()), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +173,11 @@ class BoundConstraint:
     def form(self) -> Metric:
         """The metric, or what it is an increasing transform of."""
         return self.metric.base if isinstance(self.metric, Increasing) else self.metric
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """Between what the metric lies, whatever the class priors."""
+        return self.constraint.metric.range
 
     @cached_property
     def limits(self) -> tuple[float, float]:
@@ -324,6 +335,12 @@ class Limit:
         """Half-spaces that it needs besides, which the bound does not move."""
         return ()
 
+    def unbreakable(self, priors: FloatArray) -> bool:
+        """Say whether every rule keeps it, or is 0/0, at class priors (M, K) of the outputs."""
+        if isinstance(self.bound.form, (Linear, FractionalLinear)):
+            return all(space.holds_all(priors) for space in self.half_spaces)
+        return self.constraint.low <= self.range[0] and self.constraint.high >= self.range[1]
+
     def something(self, least: float) -> tuple[HalfSpace, ...]:
         """Return at least a little of the denominator of a ratio."""
         B = self.bound.denominator
@@ -382,6 +399,12 @@ class Difference:
         return least - most, most - least
 
     @property
+    def extent(self) -> tuple[float, float]:
+        """Between what the difference lies, whatever the class priors."""
+        least, most = self.one.bound.extent
+        return least - most, most - least
+
+    @property
     def of_ratio(self) -> bool:
         """Whether either may be 0/0."""
         return self.one.of_ratio or self.other.of_ratio
@@ -422,6 +445,12 @@ class Difference:
         bound = replace(limit.bound, constraint=replace(limit.constraint, low=low, high=high))
         return replace(limit, bound=bound).half_spaces
 
+    def unbreakable(self, priors: FloatArray) -> bool:
+        """Say whether every rule keeps it, or is 0/0, at class priors (M, K) of the outputs."""
+        if self.of_ratio:
+            return self.constraint.high >= self.range[1]
+        return all(space.holds_all(priors) for space in self.half_spaces)
+
     def something(self, least: float) -> tuple[HalfSpace, ...]:
         """Return at least a little of both denominators."""
         return self.one.something(least) + self.other.something(least)
@@ -439,6 +468,11 @@ class Difference:
         return replace(self, constraint=replace(self.constraint, high=self.constraint.high - high))
 
 
+def can_be_empty(limit: Limit | Difference, priors: FloatArray) -> bool:
+    """Say whether a rule can be 0/0 by a limit, which then is not kept, at class priors (M, K) of the outputs."""
+    return not all(space.holds_all(priors) for space in limit.something(_LITTLE))
+
+
 @dataclass(frozen=True, eq=False)
 class Limits:
     """Constraints on the confusions of M outputs, all of which are to be kept.
@@ -446,9 +480,17 @@ class Limits:
     Parameters
     ----------
     constraints : tuple of Q Limit or Difference
+    narrowed : bool, default=False
+        Whether their bounds are narrower than those that were given.
     """
 
     constraints: tuple[Limit | Difference, ...] = ()
+    narrowed: bool = False
+
+    @property
+    def called(self) -> str:
+        """What to call them in a sentence."""
+        return "the tightened constraints" if self.narrowed else "the constraints"
 
     def shared(self, share: FloatArray) -> bool:
         """Say whether all are about one confusion, that of all outputs by shares (M,)."""
@@ -481,7 +523,7 @@ class Limits:
     def tightened(self, margins: FloatArray) -> Limits:
         """Return the limits whose bounds are narrower by margins (Q, 2), from below and from above."""
         narrower = [one.tightened(*own) for one, own in zip(self.constraints, margins.tolist(), strict=True)]
-        return Limits(tuple(narrower))
+        return Limits(tuple(narrower), narrowed=bool((margins > 0).any()))
 
     @property
     def levels(self) -> dict[Key, tuple[float, float]]:
@@ -498,12 +540,12 @@ class Limits:
 
     def without_levels(self) -> Limits:
         """Return the limits that need no such level."""
-        return Limits(tuple(one for one in self.constraints if not _levelled(one)))
+        return replace(self, constraints=tuple(one for one in self.constraints if not _levelled(one)))
 
     def at(self, levels: Mapping[Key, float]) -> Limits:
         """Return the limits with common levels."""
         placed = [replace(one, level=levels[_key(one)]) if _levelled(one) else one for one in self.constraints]
-        return Limits(tuple(placed))
+        return replace(self, constraints=tuple(placed))
 
 
 def _key(one: Limit | Difference) -> Key:

@@ -427,14 +427,7 @@ def _bounded(reader: Reader) -> Wanted:
 
 def _term(reader: Reader) -> tuple[str, tuple[Any, ...], str | None]:
     name = reader.take(NAME, "the name of a metric, such as recall")
-    labels: list[Any] = []
-    if reader.sees(re.compile(r"\[")):
-        reader.expect("[")
-        labels.append(reader.label())
-        if reader.sees(_COMMA):
-            reader.expect(",")
-            labels.append(reader.label())
-        reader.expect("]")
+    labels = reader.in_brackets(most=2) if reader.sees(re.compile(r"\[")) else []
     over = None
     if reader.sees(_GAP):
         reader.take(_GAP, "'gap'")

@@ -252,7 +252,7 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
         loss=threshold_loss,
         value=lambda pooled: score.of_confusions(pooled.reshape(-1, 2, 2)).reshape(pooled.shape[:-2]),
         n_candidates=n_candidates,
-        status="Optimal over all thresholds that satisfy the constraints.",
+        status=f"Optimal over all thresholds that satisfy {limits.called}.",
         outcome=Outcome.OPTIMAL,
     )
     return replace(solution, threshold=threshold, upper_bound=solution.value)
