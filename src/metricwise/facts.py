@@ -14,10 +14,11 @@ from ._version import __version__
 from .inputs import python_labels
 from .metrics.naming import PerOutput
 from .metrics.scales import order_of
+from .metrics.worst import opened
 from .problem import Problem
 from .solvers import Estimate, Promise, Solution
 
-__all__ = ["facts_of", "informed"]
+__all__ = ["facts_of", "informed", "losses_of"]
 
 
 def facts_of(problem: Problem) -> dict[str, Any]:
@@ -32,8 +33,9 @@ def facts_of(problem: Problem) -> dict[str, Any]:
     dict
         `metric`, `average`, `rows`, `metricwise` (the version), with labels `class_counts`: for each output, the rows
         that show each of its classes; `pos_label`, if the name of the metric does not say which class it is of; and
-        `order`, where it is known: for each output, its classes from the lowest to the highest, or None; and what
-        the rule must know of columns without names (:attr:`metricwise.inputs.Schema.column_facts`).
+        `order`, where it is known: for each output, its classes from the lowest to the highest, or None; `losses`, if
+        there are any: see :func:`losses_of`; and what the rule must know of columns without names
+        (:attr:`metricwise.inputs.Schema.column_facts`).
     """
     facts: dict[str, Any] = {
         "metric": problem.aim.name,
@@ -48,6 +50,9 @@ def facts_of(problem: Problem) -> dict[str, Any]:
     if order is not None:
         facts["order"] = order
     facts |= problem.schema.column_facts
+    losses = losses_of(problem)
+    if losses:
+        facts["losses"] = losses
     if problem.allowed is not None:
         facts["abstain"] = problem.allowed.said
     if problem.labelled:
@@ -70,6 +75,17 @@ def _order(problem: Problem) -> list[list[Any] | None] | None:
             made[key] = next((order for order in orders if order is not None), None)
         found.append(made[key])
     return found if any(order is not None for order in found) else None
+
+
+def losses_of(problem: Problem) -> dict[str, str]:
+    """Return which of the metrics of a problem are minus a loss or a cost, by name, and what people read instead."""
+    names = {name: aim.metric for name, aim in {problem.aim.name: problem.aim, **problem.record}.items()}
+    names.setdefault(opened(problem.aim.name)[0], problem.aim.metric)
+    return {
+        name: metric.loss_name if name == metric.name else f"{name} ({metric.loss_name})"
+        for name, metric in names.items()
+        if metric.loss_name is not None
+    }
 
 
 def _positive(metric: Any) -> Any:

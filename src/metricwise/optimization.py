@@ -29,7 +29,7 @@ from .metrics.functions import check_whole_rows
 from .metrics.linear import Accuracy
 from .metrics.naming import positive_places
 from .metrics.recording import RecordSpec, resolve_record
-from .metrics.resolution import Resolved, target_kind
+from .metrics.resolution import Resolved, target_kind, to_maximise
 from .metrics.scales import check_order_agrees
 from .metrics.worst import opened
 from .problem import InMemory, Problem, Recipe, Settings, argmax_rule, fit
@@ -499,18 +499,21 @@ def read_problem(
     names = schema.classes
     if not (_is_number(zero_division) and 0 <= zero_division <= 1):
         raise ValueError(f"{who}: zero_division must be a number in [0, 1], got {inputs.shown(zero_division)}.")
-    resolved = resolve_for(
-        metric,
-        names,
-        several=schema.multioutput,
-        average=average,
-        zero_division=zero_division,
-        pos_label=pos_label,
-        # It may be that of a constraint, or of a single column: there a metric need not want it, but not name another.
-        wanted_only=constrained or (schema.single and class_named(metric) in (None, pos_label)),
-        scales=schema.order,
-        outputs=schema.output_names,
-        who=who,
+    resolved = to_maximise(
+        resolve_for(
+            metric,
+            names,
+            several=schema.multioutput,
+            average=average,
+            zero_division=zero_division,
+            pos_label=pos_label,
+            # It may be that of a constraint, or of a single column: there a metric need not want it, but must not
+            # name another.
+            wanted_only=constrained or (schema.single and class_named(metric) in (None, pos_label)),
+            scales=schema.order,
+            outputs=schema.output_names,
+            who=who,
+        )
     )
     recorded = resolve_record(
         record, target_kind(schema.width, schema.multioutput), resolved, zero_division, pos_label, who

@@ -18,6 +18,7 @@ from ._version import __version__
 from .bags import Bag, draw, links_of
 from .confusion import distributions
 from .inputs import Probabilities, read_abstain_label, read_row_costs, shown, table_of
+from .metrics import Cost
 from .metrics.abstention import read_abstain
 from .problem import InMemory, Problem, argmax_rule
 from .rules import CostRule
@@ -70,7 +71,7 @@ def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
     others : mapping of names to values
         Arguments of :func:`metricwise.optimize`, each of which must be None.
     """
-    if not (isinstance(metric, str) and metric == "cost"):
+    if not (isinstance(metric, str) and metric == Cost.name):
         raise ValueError(f"{_WHO}: metric must be 'cost', minus the mean cost, if cost= is given, got {shown(metric)}.")
     given = [name for name, value in others.items() if value is not None]
     if given:
@@ -149,8 +150,8 @@ def fit_row_costs(
     decided, plain = linked.decide(source.rows.proba, source.rows.cost), _argmax(problem, source.rows.proba)
     value, baseline = (-_mean(*_paid(linked, source.rows, codes)) for codes in (decided, plain))
     oracle = problem.oracle("labels" if problem.labelled else "expected", linked.link)
-    facts = {"metric": "cost", "rows": problem.n_rows, "metricwise": __version__, "value": value}
-    facts |= problem.schema.column_facts
+    facts = {"metric": Cost.name, "rows": problem.n_rows, "metricwise": __version__, "value": value}
+    facts |= {"losses": {Cost.name: Cost.loss_name}, **problem.schema.column_facts}
     gain, new, heaviest = _judge(problem, rule, recalibrate, seed, stage) if judged else (None, None, 0.0)
     return CostSolution(
         rule=replace(linked, facts=facts),

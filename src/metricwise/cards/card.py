@@ -13,7 +13,7 @@ from ..rules import MixtureRule, WeightedRule
 from ..solvers import Solution
 from ..sources import MemorySource
 from .markup import Html, join, table, tag
-from .numbers import MEAN_COST, advice, as_read, interval, metric_name, number, promise_words
+from .numbers import advice, as_read, interval, is_loss, losses_known, metric_name, number, promise_words
 from .rule_table import rule_table
 from .svg import Mark, line_chart
 
@@ -45,10 +45,11 @@ def solution_card(solution: Solution) -> Html:
     kind, sentence = advice(solution)
     expected = "expected " if solution.counted == "expected" else ""
     name = metric_name(solution)
-    value, baseline = (number(as_read(name, one)[1]) for one in (solution.value, solution.baseline))
+    sign = -1.0 if is_loss(solution) else 1.0
+    value, baseline = (number(sign * one + 0.0) for one in (solution.value, solution.baseline))
     head = [_figure(f"{expected}{name}", value), _figure("argmax", baseline)]
     if solution.gain is not None:
-        gained = "saved" if name == MEAN_COST else "gain"
+        gained = "saved" if is_loss(solution) else "gain"
         head.append(_figure(f"{gained} on new rows", interval(solution.gain, signed=True)))
     curve = known_curve(solution)
     left = [None if curve is None else curve_chart(curve, solution), _promises(solution), _groups(solution)]
@@ -107,7 +108,7 @@ def known_curve(solution: Solution) -> Curve | None:
 
 def curve_chart(curve: Curve, solution: Solution | None = None, width: int = 410, height: int = 170) -> Html:
     """Return a curve as inline SVG."""
-    name, along = as_read(*next(iter(curve.values.items())))
+    name, along = as_read(*next(iter(curve.values.items())), curve.losses)
     x = np.maximum(curve.position, 0.0)
     marks = [Mark(kind, x[at], along[at]) for kind, at in (("argmax", curve.plain), ("rule", curve.chosen))]
     band = label = None
@@ -172,10 +173,15 @@ def _promises(solution: Solution) -> Html | None:
 def _groups(solution: Solution) -> Html | None:
     """How every sensitive group fares."""
     names = [", ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in solution.by_group]
+    losses = losses_known(solution.rule)
     rows = [
-        (group, metric, number(one.baseline), number(one.value))
+        (
+            group,
+            as_read(name, None, losses)[0],
+            *(number(as_read(name, x, losses)[1]) for x in (one.baseline, one.value)),
+        )
         for group, values in zip(names, solution.by_group.values(), strict=True)
-        for metric, one in values.items()
+        for name, one in values.items()
     ]
     if not rows:
         return None

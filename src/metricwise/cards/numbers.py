@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from ..solvers import Estimate, Outcome, Promise, Solution
 
-__all__ = ["MEAN_COST", "advice", "as_read", "improvement", "interval", "metric_name", "number", "promise_words"]
-
-MEAN_COST = "mean cost"
+__all__ = [
+    "advice",
+    "as_read",
+    "improvement",
+    "interval",
+    "is_loss",
+    "losses_known",
+    "metric_name",
+    "number",
+    "promise_words",
+]
 
 
 def number(value: float | None, signed: bool = False) -> str:
@@ -52,38 +61,56 @@ def interval(estimate: Estimate, signed: bool = False) -> str:
     return f"{number(estimate.estimate, signed)} [{low}, {high}]"
 
 
-def as_read(name: str, value: Any) -> tuple[str, Any]:
+def losses_known(rule: Any) -> Mapping[str, str]:
+    """Return which metrics a rule knows to be minus a loss or a cost, by name, and what people read instead."""
+    losses = rule.facts.get("losses")
+    return losses if isinstance(losses, Mapping) else {}
+
+
+def is_loss(solution: Solution) -> bool:
+    """Whether the metric of a solution is minus a loss or a cost, which the rule lowers."""
+    return solution.rule.facts.get("metric") in losses_known(solution.rule)
+
+
+def as_read(name: str, value: Any, losses: Mapping[str, str]) -> tuple[str, Any]:
     """Return the name and a value, or an array of values, of a metric as people read them.
 
-    A cost is maximised as minus the mean cost; people read the mean cost.
+    A loss or a cost is maximised as minus itself; people read the loss.
+
+    Parameters
+    ----------
+    name : str
+    value : float, array or Estimate
+    losses : mapping of str to str
+        Which metrics are minus a loss, by name, and what to call that.
 
     Examples
     --------
     >>> from metricwise.cards.numbers import as_read
-    >>> as_read("cost", -0.5), as_read("f1", 0.5)
+    >>> as_read("cost", -0.5, {"cost": "mean cost"}), as_read("f1", 0.5, {})
     (('mean cost', 0.5), ('f1', 0.5))
     """
-    if name not in ("cost", MEAN_COST):
+    if name not in losses:
         return name, value
     if isinstance(value, Estimate):
-        return MEAN_COST, Estimate(0.0 - value.estimate, 0.0 - value.high, 0.0 - value.low)
-    return MEAN_COST, None if value is None else 0.0 - value  # never -0
+        return losses[name], Estimate(0.0 - value.estimate, 0.0 - value.high, 0.0 - value.low)
+    return losses[name], None if value is None else 0.0 - value  # never -0
 
 
-def improvement(name: str, gain: float, value: float | None = None, about: str = "") -> str:
-    """Say what a rule does for a metric.
+def improvement(name: str, gain: float, value: float | None = None, about: str = "", *, loss: bool = False) -> str:
+    """Say what a rule does for a metric, or for a loss, whose value is given as minus itself.
 
     Examples
     --------
     >>> from metricwise.cards.numbers import improvement
-    >>> improvement("f1", 0.1, 0.8), improvement("mean cost", 0.7, -0.5)
+    >>> improvement("f1", 0.1, 0.8), improvement("mean cost", 0.7, -0.5, loss=True)
     ('adds 0.100 to f1', 'lowers the mean cost from 1.200 to 0.500')
     """
-    if name != MEAN_COST:
+    if not loss:
         return f"adds {about}{number(gain)} to {name}"
     if value is None:
-        return f"lowers the mean cost by {about}{number(gain)}"
-    return f"lowers the mean cost from {about}{number(gain - value)} to {about}{number(0.0 - value)}"
+        return f"lowers the {name} by {about}{number(gain)}"
+    return f"lowers the {name} from {about}{number(gain - value)} to {about}{number(0.0 - value)}"
 
 
 def promise_words(promise: Promise) -> tuple[bool, str]:
@@ -117,7 +144,7 @@ def advice(solution: Solution) -> tuple[str, str]:
     >>> print(advice(mw.optimize(p, y, "f1"))[1])
     Use the rule: on new rows it adds about 0.141 to f1 (at least 0.092 by the 95 % interval).
     """
-    name = metric_name(solution)
+    name, loss = metric_name(solution), is_loss(solution)
     gain = solution.gain
     if solution.constraints:
         return _advice_within(solution, name)
@@ -125,21 +152,24 @@ def advice(solution: Solution) -> tuple[str, str]:
         return "no", "Keep plain argmax: no rule that was tried is expected to do better on new rows."
     if gain is not None:
         new = solution.value_on_new_rows
-        adds = improvement(name, gain.estimate, None if new is None else new.estimate, "about ")
+        adds = improvement(name, gain.estimate, None if new is None else new.estimate, "about ", loss=loss)
         about = f"on new rows it {adds}"
         if gain.low > 0:
-            least = f"{'by ' if name == MEAN_COST else ''}at least {number(gain.low)}"
+            least = f"{'by ' if loss else ''}at least {number(gain.low)}"
             return "yes", f"Use the rule: {about} ({least} by the 95 % interval)."
         if gain.estimate > 0:
-            return "maybe", f"The rule is likely to help: {about}, but the 95 % interval includes no gain at all."
-        change = number(as_read(name, gain.estimate)[1], True)
+            return (
+                "maybe",
+                f"The rule is likely to help: {about}, but the 95 % interval includes zero: the gain may be none.",
+            )
+        change = number(0.0 - gain.estimate if loss else gain.estimate, True)
         return "no", f"Keep plain argmax: on new rows the rule changes {name} by about {change}."
     difference = solution.value - solution.baseline
     if solution.counted == "expected":
         said = "if the probabilities are right" if difference > 0 else "as far as the probabilities can tell"
-        verb = improvement(name, difference, solution.value) if difference > 0 else "gains nothing"
+        verb = improvement(name, difference, solution.value, loss=loss) if difference > 0 else "gains nothing"
         return ("maybe" if difference > 0 else "no"), f"The rule {verb}, {said}; pass labels to check."
-    said = f"On the given rows, the rule {improvement(name, difference, solution.value)}"
+    said = f"On the given rows, the rule {improvement(name, difference, solution.value, loss=loss)}"
     return "maybe", f"{said}; on new rows it will gain less, by an amount that has not been estimated."
 
 
@@ -149,10 +179,11 @@ def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
         return "no", f"Do not rely on the rule: it violates {', '.join(broken)} on the given rows."
     n, new = len(solution.constraints), solution.value_on_new_rows
     what = "the constraint" if n == 1 else "both constraints" if n == 2 else f"all {n} constraints"
+    sign = -1.0 if is_loss(solution) else 1.0
     value = (
-        f"{name} is {number(as_read(name, solution.value)[1])}"
+        f"{name} is {number(sign * solution.value + 0.0)}"
         if new is None
-        else f"{name} is about {number(as_read(name, new.estimate)[1])} on new rows"
+        else f"{name} is about {number(sign * new.estimate + 0.0)} on new rows"
     )
     sure = [one.confidence for one in solution.constraints if one.confidence is not None]
     if len(sure) == n:
@@ -162,6 +193,6 @@ def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
 
 
 def metric_name(solution: Solution) -> str:
-    """Return what the metric is called."""
+    """Return what the metric is called, or the loss that it is minus of."""
     name = solution.rule.facts.get("metric")
-    return as_read(name, None)[0] if isinstance(name, str) and name else "the metric"
+    return as_read(name, None, losses_known(solution.rule))[0] if isinstance(name, str) and name else "the metric"

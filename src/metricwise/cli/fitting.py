@@ -217,18 +217,26 @@ def _document(solution: Any) -> dict[str, Any]:
 
 
 def _print_solution(solution: Any) -> None:
+    from ..cards.numbers import as_read, losses_known
+
     facts = solution.rule.facts
-    measured = {facts["metric"]: solution, **solution.recorded}
+    losses = losses_known(solution.rule)
+    measured = {
+        as_read(name, None, losses)[0]: [as_read(name, x, losses)[1] for x in (one.value, one.baseline)]
+        for name, one in {facts["metric"]: solution, **solution.recorded}.items()
+    }
     print_table(
         [f"on these {facts['rows']:,} rows", "rule", "argmax", "difference"],
         [
-            [name, f"{one.value:.4f}", f"{one.baseline:.4f}", signed(one.value - one.baseline)]
-            for name, one in measured.items()
+            [name, f"{value:.4f}", f"{baseline:.4f}", signed(value - baseline)]
+            for name, (value, baseline) in measured.items()
         ],
     )
     if solution.value_on_new_rows is not None:
-        over = "" if solution.gain is None else f", {interval(solution.gain, difference=True)} over argmax"
-        say(f"On new rows, with 95 % intervals: {interval(solution.value_on_new_rows)}{over}.")
+        new = as_read(facts["metric"], solution.value_on_new_rows, losses)[1]
+        verb = "saved" if facts["metric"] in losses else "over argmax"
+        over = "" if solution.gain is None else f", {interval(solution.gain, difference=True)} {verb}"
+        say(f"On new rows, with 95 % intervals: {interval(new)}{over}.")
     for one in solution.constraints:
         sure = "" if one.confidence is None else f", satisfied on new rows with a confidence of {one.confidence:.3g}"
         say(f"{one.name}: {one.value:.4f} on these rows{sure}.")

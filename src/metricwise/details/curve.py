@@ -6,12 +6,13 @@ Owns which rules those are and how they are counted. Must not know how a curve i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..facts import losses_of
 from ..losses import Loss
 from ..metrics.constraint import Limits
 from ..oracles import Counts
@@ -60,6 +61,8 @@ class Curve:
         Positions of argmax and of the rule.
     n_rows : int
         Number of rows that were counted; a sample if there are very many.
+    losses : dict of str to str
+        Which of the values are minus a loss or a cost, and what that is called.
 
     See Also
     --------
@@ -83,6 +86,7 @@ class Curve:
     plain: int
     chosen: int
     n_rows: int
+    losses: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.position)
@@ -116,7 +120,17 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
     values = {name: family.values(replace(problem, aim=aim), judge, confusion) for name, aim in aims.items()}
     bounded = _bounded(bind_limits(problem.constraints, problem.schema, judge), confusion)
     confusion = confusion[:, :, : schema.width]
-    return Curve(family.kind, family.position, confusion, values, bounded, family.plain, family.chosen, problem.n_rows)
+    return Curve(
+        family.kind,
+        family.position,
+        confusion,
+        values,
+        bounded,
+        family.plain,
+        family.chosen,
+        problem.n_rows,
+        losses_of(problem),
+    )
 
 
 def _bounded(limits: Limits, confusion: FloatArray) -> dict[str, FloatArray]:

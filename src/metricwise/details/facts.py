@@ -134,7 +134,8 @@ class Details:
             rule, proba, y, metrics, allowed=allowed, abstain_label=rule.abstain_label, **options
         )
         first, *others = aims
-        return cls(rule, Problem(source, aims[first], record={name: aims[name] for name in others}, allowed=allowed))
+        record = {name: aims[name] for name in others}
+        return cls(rule, Problem(source, aims[first].maximised(), record=record, allowed=allowed))
 
     # ---------------------------------------------------------------------------------------------------- the parts
 

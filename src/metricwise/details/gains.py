@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ class Gains:
         to these rows, the intervals do not account for that.
     n_parts : int
         Number of all parts: if there are very many, only those that change most are listed.
+    losses : dict of str to str
+        What the metric is minus of, by its name, if it is minus a loss or a cost.
 
     See Also
     --------
@@ -65,6 +67,7 @@ class Gains:
     baseline: FloatArray
     difference: FloatArray
     n_parts: int
+    losses: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)

@@ -35,6 +35,7 @@ from ..inputs import (
 from ..metrics.constraint_text import read_constraints
 from ..metrics.for_outputs import resolve_for, settle
 from ..metrics.recording import resolve_record
+from ..metrics.resolution import to_maximise
 from ..metrics.scales import check_order_agrees
 from ..metrics.worst import WorstGroup, opened
 from ..optimization import optimize, read_abstention
@@ -453,16 +454,18 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         if groups is None and (worst or not self.group_aware):
             asked = "the metric is that of the worst group" if worst else "group_aware is False"
             raise ValueError(f"{who}: {asked}, so sensitive_features, the group of every row, must be passed to fit.")
-        aim = resolve_for(
-            metric,
-            target.classes,
-            several=target.several,
-            average=self.average,
-            pos_label=self.pos_label,
-            wanted_only=self.subject_to is not None,
-            scales=target.scales,
-            outputs=target.output_names,
-            who=who,
+        aim = to_maximise(
+            resolve_for(
+                metric,
+                target.classes,
+                several=target.several,
+                average=self.average,
+                pos_label=self.pos_label,
+                wanted_only=self.subject_to is not None,
+                scales=target.scales,
+                outputs=target.output_names,
+                who=who,
+            )
         )
         record = resolve_record(self.record, target.kind, aim, pos_label=self.pos_label, who=who).values()
         for one in (aim, *(settle(one, target.classes, scales=target.scales) for one in record)):

@@ -20,6 +20,7 @@ from ..metrics.aim import Aim
 from ..metrics.for_outputs import resolve_for
 from ..metrics.functions import check_whole_rows
 from ..metrics.naming import positive_places
+from ..metrics.resolution import to_maximise
 from ..metrics.scales import check_order_agrees
 from ._alternation import Folds, alternate
 from ._compat import (
@@ -225,15 +226,17 @@ class MetricWeightedClassifier(TrainedClassifier):
 
     def _read_aim(self, target: Target, weight: FloatArray | None) -> Aim:
         who = type(self).__name__
-        found = resolve_for(
-            self.metric,
-            target.classes,
-            several=target.several,
-            average=self.average,
-            pos_label=self.pos_label,
-            scales=target.scales,
-            outputs=target.output_names,
-            who=who,
+        found = to_maximise(
+            resolve_for(
+                self.metric,
+                target.classes,
+                several=target.several,
+                average=self.average,
+                pos_label=self.pos_label,
+                scales=target.scales,
+                outputs=target.output_names,
+                who=who,
+            )
         )
         if self.order is not None:
             check_order_agrees(found.metric, target.scales, target.classes, who)

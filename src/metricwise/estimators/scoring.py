@@ -28,7 +28,7 @@ from ..metrics.for_outputs import MetricSpec, check_macro, resolve_outputs
 from ..metrics.functions import function_name
 from ..metrics.naming import positive_places
 from ..metrics.recognised import unwrap
-from ..metrics.resolution import KINDS, resolve
+from ..metrics.resolution import KINDS, resolve, to_maximise
 from ..metrics.scales import check_order_agrees, in_order
 
 __all__ = ["make_scorer"]
@@ -74,16 +74,18 @@ class LabelScore:
         if self.abstain_label is not None:
             accepted, _ = split_abstained(y_true, y_pred, self.abstain_label, _WHO)
         true, _, names = read_pair(y_true, accepted, self.classes, self.missing, _WHO)
-        resolved = resolve_outputs(
-            self.metric,
-            names,
-            several=several,
-            average=self.average,
-            zero_division=self.zero_division,
-            pos_label=self.pos_label,
-            wanted_only=self.wanted_only,
-            outputs=column_names(y_true) if is_frame(y_true) else self.outputs,
-            who=_WHO,
+        resolved = to_maximise(
+            resolve_outputs(
+                self.metric,
+                names,
+                several=several,
+                average=self.average,
+                zero_division=self.zero_division,
+                pos_label=self.pos_label,
+                wanted_only=self.wanted_only,
+                outputs=column_names(y_true) if is_frame(y_true) else self.outputs,
+                who=_WHO,
+            )
         )
         output_weight = self.output_weight
         if resolved.support_weighted:
@@ -212,7 +214,7 @@ def _refuse_for_all_kinds(metric: Any, average: str | None, zero_division: float
     errors = []
     for kind in KINDS:
         try:
-            resolve(metric, kind, average, zero_division, pos_label)
+            to_maximise(resolve(metric, kind, average, zero_division, pos_label))
         except (TypeError, ValueError) as error:
             errors.append(error)
     if len(errors) == len(KINDS):

@@ -20,7 +20,7 @@ from ..metrics.aim import Aim
 from ..metrics.base import Metric
 from ..metrics.naming import check_same_classes
 from ..metrics.objective import Objective
-from ..metrics.resolution import resolve
+from ..metrics.resolution import resolve, to_maximise
 from ..oracles import Counts, Oracle
 from ..sources import MemorySource
 from .results import Decomposition, Exit, Membership, Part
@@ -171,7 +171,7 @@ class FeasibleSet:
         n_classes = self.oracle.n_classes
         several, binary = len(n_classes) > 1, int(n_classes.max()) == 2
         kind = ("multilabel" if binary else "multioutput") if several else ("binary" if binary else "multiclass")
-        resolved = resolve(metric, kind, average, zero_division)
+        resolved = to_maximise(resolve(metric, kind, average, zero_division))
         who = "FeasibleSet.objective"
         if not resolved.average_given:
             check_same_classes([range(k) for k in n_classes.tolist()], who)

@@ -171,6 +171,14 @@ class Abstaining(Metric):
         return self.base.by_class
 
     @property
+    def lower_is_better(self) -> bool:  # type: ignore[override]  # likewise
+        return self.base.lower_is_better
+
+    @property
+    def loss_name(self) -> str | None:  # type: ignore[override]  # likewise
+        return self.base.loss_name
+
+    @property
     def degenerate(self) -> str | None:
         return self.base.degenerate
 

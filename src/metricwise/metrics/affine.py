@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._common import FloatArray
-from .base import FractionalLinear, Increasing, Linear, Metric
+from .base import FractionalLinear, Linear, Metric
 
-__all__ = ["Affine"]
+__all__ = ["Affine", "negated"]
 
 
 @dataclass(frozen=True, eq=False)
 class Affine(Metric):
-    """``scale * psi(C) + shift``; an increasing transform of psi, or of minus psi, where that is linear or a ratio.
+    """``scale * psi(C) + shift``, which is linear or a ratio where psi is, for cells of C sum to 1.
 
     Parameters
     ----------
@@ -25,6 +25,12 @@ class Affine(Metric):
     scale : float, default=-1.0
         Not 0.
     shift : float, default=0.0
+    title : str, optional
+        The name; by default made of that of `base`.
+    is_loss : bool, default=False
+        Whether smaller values are better.
+    minus : str, optional
+        The name of the loss that it is minus of, if people read that instead.
 
     Examples
     --------
@@ -32,16 +38,29 @@ class Affine(Metric):
     >>> from metricwise.metrics.affine import Affine
     >>> error = Affine(mw.metrics.Accuracy(), -1.0, 1.0)
     >>> float(error.value([[0.5, 0.25], [0.0, 0.25]])), error.bind([0.75, 0.25]).family
-    (0.25, 'increasing transform')
+    (0.25, 'linear')
     """
 
     base: Metric
     scale: float = -1.0
     shift: float = 0.0
+    title: str | None = None
+    is_loss: bool = False
+    minus: str | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]  # made of its parts
+        if self.title is not None:
+            return self.title
         return f"neg_{self.base.name}" if (self.scale, self.shift) == (-1.0, 0.0) else f"affine_{self.base.name}"
+
+    @property
+    def lower_is_better(self) -> bool:  # type: ignore[override]  # depends on what it is made of
+        return self.is_loss
+
+    @property
+    def loss_name(self) -> str | None:  # type: ignore[override]  # likewise
+        return self.minus
 
     @property
     def family(self) -> str:  # type: ignore[override]  # likewise
@@ -78,7 +97,7 @@ class Affine(Metric):
         self.base.check_order(classes)
 
     def with_positive(self, label: Any) -> Affine:
-        return Affine(self.base.with_positive(label), self.scale, self.shift)
+        return replace(self, base=self.base.with_positive(label))
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
         return self._of(self.base.bind(priors, classes))
@@ -92,18 +111,13 @@ class Affine(Metric):
 
     def _of(self, bound: Metric) -> Metric:
         """Return the same of a bound metric."""
-        if not isinstance(bound, Linear | FractionalLinear):
-            return Affine(bound, self.scale, self.shift)
-        form = bound if self.scale > 0 else _negative(bound)
-        size, shift = abs(self.scale), self.shift
-        if (size, shift) == (1.0, 0.0):
-            return form
-        return Increasing(
-            form,
-            lambda value: np.asarray(size * value + shift),
-            lambda value: np.full_like(value, size),
-            self._limits(bound.range),
-        )
+        if isinstance(bound, Linear):
+            return Linear(self.scale * bound.A + self.shift, self._limits(bound.range))
+        if isinstance(bound, FractionalLinear):
+            at_zero = self.scale * (bound.zero_division or 0.0) + self.shift
+            A = self.scale * bound.A + self.shift * bound.B
+            return FractionalLinear(A, bound.B, at_zero, self._limits(bound.range))
+        return Affine(bound, self.scale, self.shift)
 
     def value(self, confusion: ArrayLike) -> FloatArray:
         return np.asarray(self.scale * self.base.value(confusion) + self.shift)
@@ -112,9 +126,16 @@ class Affine(Metric):
         return np.asarray(self.scale * self.base.gradient(confusion))
 
 
-def _negative(bound: Linear | FractionalLinear) -> Linear | FractionalLinear:
-    limits = (-bound.range[1], -bound.range[0])
-    if isinstance(bound, Linear):
-        return Linear(-bound.A, limits)
-    zero = None if bound.zero_division is None else -bound.zero_division
-    return FractionalLinear(-bound.A, bound.B, zero, limits)
+def negated(metric: Metric, name: str | None = None) -> Affine:
+    """Return minus a metric, which people read as the metric itself, under its name or another one.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> from metricwise.metrics.affine import negated
+    >>> least = negated(mw.metrics.Accuracy())
+    >>> least.name, least.loss_name
+    ('neg_accuracy', 'accuracy')
+    """
+    name = metric.name if name is None else name
+    return Affine(metric, -1.0, 0.0, title=f"neg_{name}", minus=name)

@@ -75,6 +75,11 @@ class Aim:
     loss: IntArray | None = None
     least: bool = False
 
+    def maximised(self) -> Aim:
+        """Return the aim of which more is better: that of minus a loss."""
+        metric = self.metric.maximised()
+        return self if metric is self.metric else replace(self, metric=metric, name=metric.name)
+
     def of_outputs(self, outputs: IntArray) -> Aim:
         """Return the aim for some of the outputs, given by position."""
         positive = None if self.positive is None else self.positive[outputs]

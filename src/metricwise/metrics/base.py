@@ -9,8 +9,8 @@ Every method takes stacks: C of shape (..., K, K) gives values of shape (...). M
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import isqrt
 from typing import Any, ClassVar, cast
@@ -79,6 +79,10 @@ class Metric:
         Whether a value requires a call of a user's function, so that solvers should evaluate few.
     whole_rows : bool
         Whether it is a function of whole rows, and so can be evaluated with labels only.
+    lower_is_better : bool
+        Whether it is a loss: as an aim, minus its value is maximised (:meth:`maximised`).
+    loss_name : str or None
+        The name of the loss or cost that the metric is minus of, which people read instead; None for most metrics.
 
     See Also
     --------
@@ -103,6 +107,14 @@ class Metric:
     reads_labels: ClassVar[bool] = False
     costly: ClassVar[bool] = False
     whole_rows: ClassVar[bool] = False
+    lower_is_better: ClassVar[bool] = False
+    loss_name: ClassVar[str | None] = None
+
+    def maximised(self) -> Metric:
+        """Return the metric as an aim, of which more is better: itself, or minus itself if it is a loss."""
+        from .affine import negated  # which is built on this class
+
+        return negated(self) if self.lower_is_better else self
 
     @property
     def range(self) -> tuple[float, float]:
@@ -530,6 +542,12 @@ class FromFunction(Metric):
         The `function`, `gradient`, `concave` and `range` of :func:`from_function`.
     step : float, default=1e-6
         Step of finite differences.
+    is_loss : bool or None, default=False
+        Whether smaller values are better; None: nobody says, and by its name they are.
+    sign : int, default=1
+        -1 for minus the function.
+    parameters : mapping, optional
+        Further keyword arguments of the function.
 
     See Also
     --------
@@ -547,33 +565,56 @@ class FromFunction(Metric):
     is_concave: bool = False
     limits: tuple[float, float] = (-np.inf, np.inf)
     step: float = 1e-6
+    is_loss: bool | None = False
+    sign: int = 1
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    name: ClassVar[str] = "function"
     family: ClassVar[str] = "callable"
     by_class: ClassVar[bool] = True  # for all that is known
 
     @property
+    def name(self) -> str:  # type: ignore[override]  # depends on the sign
+        return "function" if self.sign > 0 else "neg_function"
+
+    @property
+    def loss_name(self) -> str | None:  # type: ignore[override]  # likewise
+        return None if self.sign > 0 else "function"
+
+    @property
+    def lower_is_better(self) -> bool:  # type: ignore[override]  # the user's word, not the class's
+        return bool(self.is_loss)
+
+    def maximised(self) -> FromFunction:
+        if self.is_loss is None:
+            from .functions import unclear_direction  # which are built on this class
+
+            raise unclear_direction(self.function, self.parameters)
+        return replace(self, is_loss=False, sign=-self.sign) if self.is_loss else self
+
+    @property
     def concave(self) -> bool:  # type: ignore[override]  # the user's word, not the class's
-        return self.is_concave
+        return self.is_concave and not self.is_loss
 
     @property
     def range(self) -> tuple[float, float]:
-        return self.limits
+        low, high = self.limits
+        return (low, high) if self.sign > 0 else (-high, -low)
 
     def value(self, confusion: ArrayLike) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
         flat = confusion.reshape(-1, *confusion.shape[-2:])
-        values = [as_value(self.function(matrix), "from_function: the metric", matrix) for matrix in flat]
+        found = [self.function(matrix, **self.parameters) for matrix in flat]
+        values = [self.sign * as_value(v, "from_function: the metric", C) for v, C in zip(found, flat, strict=True)]
         return np.array(values, dtype=np.float64).reshape(confusion.shape[:-2])
 
     def gradient(self, confusion: ArrayLike) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
         flat = confusion.reshape(-1, *confusion.shape[-2:])
-        one = self._numerical if self.derivative is None else self.derivative
-        return np.array([np.asarray(one(matrix), dtype=np.float64) for matrix in flat]).reshape(confusion.shape)
-
-    def _numerical(self, matrix: FloatArray) -> FloatArray:
-        return differences(self.value, matrix, self.step)
+        if self.derivative is None:
+            slopes = [differences(self.value, matrix, self.step) for matrix in flat]
+        else:
+            slopes = [self.sign * np.asarray(self.derivative(matrix), dtype=np.float64) for matrix in flat]
+        return np.array(slopes).reshape(confusion.shape)
 
 
 def as_value(found: Any, who: str, confusion: FloatArray) -> float:
@@ -620,28 +661,34 @@ def differences(
 
 
 def from_function(
-    function: Callable[[FloatArray], float],
+    function: Callable[..., float],
     gradient: Callable[[FloatArray], ArrayLike] | None = None,
     *,
     concave: bool = False,
     range: tuple[float, float] = (-np.inf, np.inf),
-) -> FromFunction:
-    """Make a metric from any callable f(C).
+    greater_is_better: bool = True,
+) -> Metric:
+    """Make a metric from any callable f(C) of a confusion matrix, or f(y_true, y_pred) of labels.
 
     Parameters
     ----------
     function : callable
-        Function of a (K, K) confusion matrix of shares (true classes in rows, sum 1) that returns a finite number.
+        Function of a (K, K) confusion matrix of shares (true classes in rows, sum 1) that returns a finite number; or
+        of two arrays of labels, preferably with a parameter ``sample_weight``.
     gradient : callable, optional
-        Function that returns the (K, K) gradient; without it, finite differences within rows are used.
+        Function that returns the (K, K) gradient of f(C); without it, finite differences within rows are used.
     concave : bool, default=False
-        Whether f is concave in C at fixed row sums. This is not checked, and allows a certificate of optimality.
+        Whether f(C), or minus f(C) if smaller is better, is concave in C at fixed row sums. This is not checked,
+        and allows a certificate of optimality.
     range : (float, float), optional
-        Smallest and largest possible value.
+        Smallest and largest possible value of f(C).
+    greater_is_better : bool, default=True
+        Whether greater values are better. False for a loss: :func:`metricwise.optimize` minimises it, and its value is
+        then minus the loss, as that of scikit-learn's ``neg_...`` scorers.
 
     Returns
     -------
-    FromFunction
+    Metric
 
     See Also
     --------
@@ -655,10 +702,27 @@ def from_function(
     >>> metric = mw.metrics.from_function(lambda C: float(np.sqrt(np.trace(C))))
     >>> float(metric.value([[0.64, 0.2], [0.16, 0.0]]))
     0.8
+    >>> def share_of_errors(y_true, y_pred):
+    ...     return np.mean(y_true != y_pred)
+    >>> loss = mw.metrics.from_function(share_of_errors, greater_is_better=False)
+    >>> proba, y = [0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1]
+    >>> mw.optimize(proba, y, loss, recalibrate=False, confusion="labels").value
+    0.0
     """
     if not callable(function):
         raise TypeError(f"from_function: function must be callable, got {type(function).__name__}.")
-    return FromFunction(function, gradient, concave, range)
+    if not isinstance(greater_is_better, (bool, np.bool_)):
+        raise TypeError(f"from_function: greater_is_better must be True or False, got {shown(greater_is_better)}.")
+    from .functions import from_labels, takes_labels  # which are built on this class
+
+    if not takes_labels(function):
+        return FromFunction(function, gradient, concave, range, is_loss=not greater_is_better)
+    if gradient is not None or concave or range != (-np.inf, np.inf):
+        raise ValueError(
+            "from_function: gradient, concave and range are only for a function f(C) of the confusion matrix, but "
+            "this one takes labels; leave them out."
+        )
+    return from_labels(function, is_loss=not greater_is_better)
 
 
 def _check_matrix(matrix: ArrayLike, who: str, parameter: str) -> FloatArray:

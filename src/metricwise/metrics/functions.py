@@ -8,6 +8,7 @@ what a callable's signature says of it. Must not know which functions there are.
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,13 +18,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .base import FloatArray, Metric, as_value, differences, from_function
+from .base import FloatArray, FromFunction, Metric, as_value, differences
 
-__all__ = ["FromLabels", "check_whole_rows", "from_callable"]
+__all__ = [
+    "FromLabels",
+    "check_whole_rows",
+    "from_callable",
+    "from_labels",
+    "takes_labels",
+    "unclear_direction",
+]
 
 _ROWS = 10_000  # that a confusion stands for where nobody says how many there are
 _WHOLE = 1e-6  # how far a number of rows may be from a whole one
 _WEIGHT = "sample_weight"
+# Names of functions that are hardly to be maximised: it is asked.
+_LOSS_LIKE = re.compile(r"(^|_)(loss|error)$")
 # What scikit-learn calls a second argument that is no label.
 _NO_LABELS = {
     "y_score": "the order of the scores",
@@ -44,7 +54,7 @@ class FromLabels(Metric):
     parameters : mapping
         Further keyword arguments.
     sign : int, default=1
-        -1 for a loss, which is to be small.
+        -1 for minus the function.
     weighted : bool, default=True
         Whether it takes ``sample_weight``. If not, it is asked about whole rows: `total` times C, rounded so that every
         class keeps its rows where C is none of whole rows. Such a metric is counted with labels only.
@@ -52,6 +62,8 @@ class FromLabels(Metric):
         What the function sees; 0 to K - 1 unless bound.
     total : float or ndarray of shape (...), default=10000
         How many rows a confusion stands for; :meth:`of_rows` sets it.
+    is_loss : bool or None, default=False
+        Whether smaller values are better; None: nobody says, and by its name they are.
     """
 
     function: Callable[..., Any]
@@ -60,6 +72,7 @@ class FromLabels(Metric):
     weighted: bool = True
     classes: tuple[Any, ...] | None = None
     total: ArrayLike = _ROWS
+    is_loss: bool | None = False
 
     family: ClassVar[str] = "callable"
     costly: ClassVar[bool] = True
@@ -69,6 +82,19 @@ class FromLabels(Metric):
     @property
     def name(self) -> str:  # type: ignore[override]  # the function's
         return ("neg_" if self.sign < 0 else "") + function_name(self.function)
+
+    @property
+    def loss_name(self) -> str | None:  # type: ignore[override]  # likewise
+        return function_name(self.function) if self.sign < 0 else None
+
+    @property
+    def lower_is_better(self) -> bool:  # type: ignore[override]  # the user's word, not the class's
+        return bool(self.is_loss)
+
+    def maximised(self) -> FromLabels:
+        if self.is_loss is None:
+            raise unclear_direction(self.function, self.parameters)
+        return replace(self, is_loss=False, sign=-self.sign) if self.is_loss else self
 
     @property
     def whole_rows(self) -> bool:  # type: ignore[override]  # depends on the function
@@ -284,28 +310,59 @@ def from_callable(function: Any, parameters: Mapping[str, Any] | None = None, si
     parameters = dict(parameters or {})
     if parameters.pop(_WEIGHT, None) is not None:
         raise ValueError(f"metric: {function_name(function)} has a fixed {_WEIGHT}; pass it to optimize instead.")
+    is_loss = None if sign > 0 and _LOSS_LIKE.search(function_name(function)) else False
+    if takes_labels(function, parameters):
+        return from_labels(function, parameters, sign, is_loss)
+    return FromFunction(function, sign=sign, is_loss=is_loss, parameters=parameters)
+
+
+def from_labels(
+    function: Any, parameters: Mapping[str, Any] | None = None, sign: int = 1, is_loss: bool | None = False
+) -> FromLabels:
+    """Make a metric of a function f(y_true, y_pred) of labels."""
+    weight = inspect.signature(function).parameters.get(_WEIGHT)
+    weighted = weight is not None and weight.kind in (weight.POSITIONAL_OR_KEYWORD, weight.KEYWORD_ONLY)
+    return FromLabels(function, dict(parameters or {}), sign, weighted, is_loss=is_loss)
+
+
+def takes_labels(function: Any, parameters: Mapping[str, Any] | None = None) -> bool:
+    """Say whether a function takes true and predicted labels, rather than a confusion matrix, by its signature.
+
+    Raises
+    ------
+    TypeError
+        If it needs more than that.
+    ValueError
+        If its second argument is no label.
+    """
     try:
         signature = inspect.signature(function)
     except ValueError:  # a builtin without a signature: it will speak for itself when called
-        return from_function(function)
-    needed = _required(function, signature, parameters)
+        return False
+    needed = _required(function, signature, parameters or {})
     if len(needed) > 2:
         raise TypeError(
             f"metric: {function_name(function)} needs {', '.join(needed)}; a metric is f(C) of a confusion "
             "matrix, or f(y_true, y_pred) of labels. A scorer that calls an estimator cannot be inspected: "
             "pass the function that it uses."
         )
-    if len(needed) < 2:
-        own = function if not parameters else _with(function, parameters)
-        return from_function(own if sign > 0 else lambda C: -own(C))
-    if needed[1] in _NO_LABELS:
+    if len(needed) == 2 and needed[1] in _NO_LABELS:
         raise ValueError(
             f"metric: {function_name(function)} judges {_NO_LABELS[needed[1]]}, not decisions; choose a metric "
             "of decisions, such as 'f1'."
         )
-    weight = signature.parameters.get(_WEIGHT)
-    weighted = weight is not None and weight.kind in (weight.POSITIONAL_OR_KEYWORD, weight.KEYWORD_ONLY)
-    return FromLabels(function, parameters, sign, weighted)
+    return len(needed) == 2
+
+
+def unclear_direction(function: Any, parameters: Mapping[str, Any]) -> ValueError:
+    """Return the error for a function that is a loss by its name, and to be maximised by all else that is said."""
+    name = function_name(function)
+    given = f"functools.partial({name}, {', '.join(f'{key}={value!r}' for key, value in parameters.items())})"
+    call = f"mw.metrics.from_function({given if parameters else name}, greater_is_better=False)"
+    return ValueError(
+        f"metric: {name} is a loss or an error by its name, and a metric is maximised; to minimise it, pass {call}; "
+        "pass True instead if greater values are better."
+    )
 
 
 def _required(function: Any, signature: inspect.Signature, given: Mapping[str, Any]) -> list[str]:
@@ -319,7 +376,3 @@ def _required(function: Any, signature: inspect.Signature, given: Mapping[str, A
             f"functools.partial({function_name(function)}, {words[0]}=...)."
         )
     return [one.name for one in free if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-
-
-def _with(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Callable[..., Any]:
-    return lambda C: function(C, **parameters)

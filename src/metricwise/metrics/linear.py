@@ -349,6 +349,7 @@ class Cost(_LinearMetric):
     classes: Sequence[Any] | None = None
 
     name: ClassVar[str] = "cost"
+    loss_name: ClassVar[str | None] = "mean cost"
 
     def __post_init__(self) -> None:
         if self.classes is not None:

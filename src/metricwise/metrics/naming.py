@@ -7,7 +7,7 @@ outputs of different classes may be pooled. Must not know data, rules or solvers
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,23 @@ class PerOutput(Metric):
     @property
     def whole_rows(self) -> bool:  # type: ignore[override]  # that of what it holds
         return any(metric.whole_rows for metric in self.each)
+
+    @property
+    def lower_is_better(self) -> bool:  # type: ignore[override]  # that of what it holds
+        return any(metric.lower_is_better for metric in self.each)
+
+    @property
+    def loss_name(self) -> str | None:  # type: ignore[override]  # that of what it holds
+        return self.metrics[0].loss_name if self.kinds is None else None
+
+    def maximised(self) -> PerOutput:
+        if all(metric.maximised() is metric for metric in self.each):
+            return self
+        made = {id(metric): metric.maximised() for metric in self.metrics}
+        metrics, names = tuple([made[id(metric)] for metric in self.metrics]), list(self.names)
+        for metric, kind in zip(self.metrics, self.kinds or (), strict=False):
+            names[kind] = made[id(metric)].name if metric.lower_is_better else names[kind]
+        return replace(self, metrics=metrics, names=tuple(names))
 
     def of_output(self, output: int) -> Metric:
         return self.metrics[output]

@@ -26,7 +26,7 @@ from .one_vs_rest import ClassRatio
 from .ratio import FBeta, Jaccard, Kappa, Precision
 from .smooth import MCC
 
-__all__ = ["Known", "Unwrapped", "known_function", "unwrap"]
+__all__ = ["LOSSES", "Known", "Unwrapped", "known_function", "unwrap"]
 
 _RANKING = "judges the order of the scores"
 _PROBABILITY = "judges the probabilities themselves"
@@ -58,11 +58,15 @@ _REFUSED = {
 
 
 class Unwrapped(NamedTuple):
-    """A callable without what is around it: the function, its keyword arguments, and -1 where it is to be small."""
+    """A callable without what is around it: the function, its keyword arguments, and -1 where it is to be small.
+
+    `scorer` says whether it was a scorer object, whose sign somebody has chosen.
+    """
 
     function: Any
     parameters: dict[str, Any]
     sign: int
+    scorer: bool = False
 
 
 class Known(NamedTuple):
@@ -76,15 +80,14 @@ class Known(NamedTuple):
         "micro", "macro", "weighted" or "samples": over outputs on multilabel targets, over classes elsewhere.
     labels : tuple or None
         The classes that are averaged, where not all are.
-    scale, shift : float
-        The value is ``scale * metric + shift``.
+    loss : str or None
+        The name of the loss ``1 - metric`` that is meant instead of the metric.
     """
 
     metric: Metric
     suffix: str | None = None
     labels: tuple[Any, ...] | None = None
-    scale: float = 1.0
-    shift: float = 0.0
+    loss: str | None = None
 
     def over_classes(self) -> Metric:
         """Return the average over classes that `suffix` names."""
@@ -93,9 +96,9 @@ class Known(NamedTuple):
             return ClassAverage(self.metric, str(self.suffix))
         return SomeClasses(self.metric, str(self.suffix), self.labels)
 
-    def scaled(self, metric: Metric) -> Metric:
-        """Return ``scale * metric + shift``."""
-        return metric if (self.scale, self.shift) == (1.0, 0.0) else Affine(metric, self.scale, self.shift)
+    def meant(self, metric: Metric) -> Metric:
+        """Return the metric, or the loss that it stands for."""
+        return metric if self.loss is None else Affine(metric, -1.0, 1.0, title=self.loss, is_loss=True)
 
 
 def unwrap(function: Any) -> Unwrapped:
@@ -107,7 +110,7 @@ def unwrap(function: Any) -> Unwrapped:
         If a scorer judges something else than predicted labels.
     """
     parameters: dict[str, Any] = {}
-    sign = 1
+    sign, scorer = 1, False
     while True:
         if isinstance(function, functools.partial) and not function.args:
             parameters = {**function.keywords, **parameters}
@@ -115,10 +118,10 @@ def unwrap(function: Any) -> Unwrapped:
         elif hasattr(function, "_score_func") and hasattr(function, "_sign"):
             _check_response(function)
             parameters = {**getattr(function, "_kwargs", {}), **parameters}
-            sign *= int(function._sign)
+            sign, scorer = sign * int(function._sign), True
             function = function._score_func
         else:
-            return Unwrapped(function, parameters, sign)
+            return Unwrapped(function, parameters, sign, scorer)
 
 
 def _check_response(scorer: Any) -> None:
@@ -187,9 +190,14 @@ def _accuracy(given: dict[str, Any]) -> Known | None:
     return None if given else Known(Accuracy())
 
 
-def _error(given: dict[str, Any]) -> Known | None:
-    found = _accuracy(given)
-    return None if found is None else found._replace(scale=-1.0, shift=1.0)
+def _loss(name: str) -> Callable[[dict[str, Any]], Known | None]:
+    """Return the reader of a function that is the share of wrong decisions."""
+
+    def read(given: dict[str, Any]) -> Known | None:
+        known = _accuracy(given)
+        return None if known is None else known._replace(loss=name)
+
+    return read
 
 
 def _balanced_accuracy(given: dict[str, Any]) -> Known | None:
@@ -213,10 +221,14 @@ _READERS: dict[str, Callable[[dict[str, Any]], Known | None]] = {
     "accuracy_score": _accuracy,
     "balanced_accuracy_score": _balanced_accuracy,
     "cohen_kappa_score": _kappa,
-    "hamming_loss": _error,
+    "hamming_loss": _loss("hamming_loss"),
     "matthews_corrcoef": _mcc,
-    "zero_one_loss": _error,
+    "zero_one_loss": _loss("zero_one_loss"),
 }
+
+
+# Losses that are known by name too, as they are called in the facts of a rule.
+LOSSES: dict[str, Known] = {name: Known(Accuracy(), loss=name) for name in ("hamming_loss", "zero_one_loss")}
 
 
 @dataclass(frozen=True, eq=False)

@@ -105,7 +105,6 @@ _NEEDS = {
 _SYNONYMS = {
     "cohen_kappa": "kappa",
     "dice": "f1",
-    "hamming_loss": "hamming_accuracy",
     "iou": "jaccard",
     "mae": "ordinal",
     "matthews": "mcc",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .affine import negated
 from .averages import AverageName, check_average
 from .base import Metric
 from .class_average import ClassAverage
@@ -19,10 +20,10 @@ from .linear import Recall
 from .naming import with_positive
 from .one_vs_rest import OneVsRest
 from .ratio import FBeta, Jaccard, Precision
-from .recognised import Known, known_function, unwrap
+from .recognised import LOSSES, Known, known_function, unwrap
 from .registry import beta_of, get_metric, is_metric_name, metric_names, unknown_name
 
-__all__ = ["Resolved", "metric_meant", "resolve", "scorer_names", "target_kind"]
+__all__ = ["Resolved", "metric_meant", "resolve", "scorer_names", "target_kind", "to_maximise"]
 
 KINDS = ("binary", "multiclass", "multilabel", "multioutput")
 
@@ -259,7 +260,7 @@ def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division
             "metric: must be a name, a Metric, a scorer, a function f(y_true, y_pred) of labels or f(C) of the "
             f"confusion matrix, got {type(metric).__name__}{costs}."
         )
-    function, parameters, sign = unwrap(metric)
+    function, parameters, sign, scorer = unwrap(metric)
     if hasattr(function, "as_metric"):  # a scorer that make_scorer of ours has made
         own, own_average, own_zero, own_label = function.as_metric()
         return resolve(own, kind, own_average if average is None else average, own_zero, own_label)
@@ -267,8 +268,13 @@ def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division
     if known is None:
         found = from_callable(function, parameters, sign)
         return Resolved(found, _or_micro(average), False, found.name, average_given=average is not None)
-    known = known._replace(scale=sign * known.scale, shift=sign * known.shift)
-    return _resolve_known(function_name(function), known, kind, average, class_named)
+    if known.loss is not None and scorer and sign > 0:
+        raise ValueError(
+            f"metric: the scorer of {known.loss} says that a greater loss is better; pass greater_is_better=False to "
+            "make_scorer, or pass the function itself."
+        )
+    resolved = _resolve_known(function_name(function), known, kind, average, class_named)
+    return resolved if sign > 0 else negative(resolved)
 
 
 def _resolve_known(name: str, known: Known, kind: str, average: str | None, class_named: bool) -> Resolved:
@@ -289,7 +295,18 @@ def _resolve_known(name: str, known: Known, kind: str, average: str | None, clas
     else:
         assert isinstance(metric, OneVsRest)
         resolved = _over_outputs(name, known.suffix, metric, kind, average)
-    return replace(resolved, metric=known.scaled(resolved.metric))
+    return replace(resolved, metric=known.meant(resolved.metric))
+
+
+def negative(resolved: Resolved) -> Resolved:
+    """Return minus a metric, named as scikit-learn names such scorers."""
+    return replace(resolved, metric=negated(resolved.metric, resolved.name), name=f"neg_{resolved.name}")
+
+
+def to_maximise(resolved: Resolved) -> Resolved:
+    """Return what is maximised where a metric is the aim: minus a loss, anything else as it is."""
+    metric = resolved.metric.maximised()
+    return resolved if metric is resolved.metric else replace(resolved, metric=metric, name=metric.name)
 
 
 def _resolve_name(name: str, kind: str, average: str | None, zero_division: float, class_named: bool) -> Resolved:
@@ -304,6 +321,10 @@ def _resolve_name(name: str, kind: str, average: str | None, zero_division: floa
     one = _of_one_class(base, zero_division)
     if one is not None and suffix in _OVER_OUTPUTS:
         return (_over_outputs if kind == "multilabel" else _over_classes)(name, suffix, one, kind, average)
+    loss = LOSSES.get(name.removeprefix("neg_"))
+    if loss is not None and loss.loss is not None:
+        resolved = _resolve_known(loss.loss, loss, kind, average, class_named)
+        return resolved if name == loss.loss else negative(resolved)
     ours = _ALIASES.get(name, name)
     if not is_metric_name(ours):
         raise unknown_name(

@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..cards.numbers import MEAN_COST, advice, as_read, improvement, metric_name, number, promise_words
+from ..cards.numbers import advice, as_read, improvement, is_loss, losses_known, metric_name, number, promise_words
 from ..cards.rule_table import rule_table
 from ..details import Curve, Details
 from ..evaluation import Comparison, evaluate, own_average, read_rule
+from ..facts import losses_of
 from ..inputs import python_labels
+from ..metrics.for_outputs import are_for_outputs
 from ..metrics.naming import same_classes
+from ..metrics.resolution import metric_meant, target_kind
 from ..solvers import Estimate, Solution
 from .applying import ways_to_apply
 
@@ -72,11 +75,30 @@ class Subject:
             options["average"] = own_average(rule)
         details = Details.of_rows(rule, proba, y, metrics, who="report", **options)
         assert details.problem is not None
-        name = details.problem.aim.name
+        name, first = details.problem.aim.name, _first(metrics, rule)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # said above, of the same rows
-            judged = evaluate(rule, proba, y, {name: _first(metrics, rule)}, **options)
-        return cls(rule, None, details, judged[name])
+            judged = evaluate(rule, proba, y, {name: first}, **options)[name]
+        if not are_for_outputs(first):
+            kind = target_kind(rule.schema.width, rule.schema.multioutput)
+            if metric_meant(first, kind, class_named=True).metric.lower_is_better:  # details have minus the loss
+                judged = Comparison(*(_turned(one) for one in (judged.value, judged.baseline, judged.difference)))
+        return cls(rule, None, details, judged)
+
+    @property
+    def losses(self) -> Mapping[str, str]:
+        """Which metrics are minus a loss or a cost, by name, and what people read instead."""
+        if self.solution is None and self.details is not None and self.details.problem is not None:
+            return losses_of(self.details.problem)
+        return losses_known(self.rule)
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the metric is minus a loss or a cost."""
+        if self.solution is not None:
+            return is_loss(self.solution)
+        assert self.details is not None and self.details.problem is not None
+        return self.details.problem.aim.name in self.losses
 
 
 def summarize(found: Any, proba: Any = None, y: Any = None, metrics: Any = None, **options: Any) -> dict[str, Any]:
@@ -159,6 +181,11 @@ def _number(value: Any) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
 
 
+def _turned(estimate: Estimate) -> Estimate:
+    """Return minus an estimate."""
+    return Estimate(0.0 - estimate.estimate, 0.0 - estimate.high, 0.0 - estimate.low)
+
+
 def _interval(estimate: Estimate | None) -> dict[str, float | None] | None:
     if estimate is None:
         return None
@@ -170,7 +197,7 @@ def _interval(estimate: Estimate | None) -> dict[str, float | None] | None:
 
 def _metric(subject: Subject) -> str:
     if subject.solution is None and subject.details is not None and subject.details.problem is not None:
-        return str(as_read(subject.details.problem.aim.name, None)[0])
+        return str(as_read(subject.details.problem.aim.name, None, subject.losses)[0])
     return "the metric" if subject.solution is None else metric_name(subject.solution)
 
 
@@ -179,17 +206,17 @@ def _advice(subject: Subject) -> dict[str, str]:
         kind, sentence = advice(subject.solution)
         return {"kind": kind, "sentence": sentence}
     assert subject.comparison is not None
-    gain, name = subject.comparison.difference, _metric(subject)
+    gain, name, loss = subject.comparison.difference, _metric(subject), subject.lower_is_better
     value = subject.comparison.value.estimate
-    change = as_read(name, gain)[1]
+    change = _turned(gain) if loss else gain
     ends = f"95 % interval {number(change.low, True)} to {number(change.high, True)}"
     if gain.low > 0:
         return {
             "kind": "yes",
-            "sentence": f"Use the rule: on these rows it {improvement(name, gain.estimate, value)}, {ends}.",
+            "sentence": f"Use the rule: on these rows it {improvement(name, gain.estimate, value, loss=loss)}, {ends}.",
         }
     if gain.high < 0:
-        verb = "raises the" if name == MEAN_COST else "reduces"
+        verb = "raises the" if loss else "reduces"
         said = f"Do not use the rule: on these rows it {verb} {name} by {number(-gain.estimate)}, {ends}."
         return {"kind": "no", "sentence": said}
     said = (
@@ -200,24 +227,29 @@ def _advice(subject: Subject) -> dict[str, str]:
 
 
 def _figures(subject: Subject) -> dict[str, Any]:
-    solution, name = subject.solution, _metric(subject)
-    lower = {"lower_is_better": name == MEAN_COST}
+    solution = subject.solution
+    lower = {"lower_is_better": subject.lower_is_better}
+
+    def read(estimate: Estimate | None) -> Estimate | None:
+        return _turned(estimate) if estimate is not None and subject.lower_is_better else estimate
+
+    sign = -1.0 if subject.lower_is_better else 1.0
     if solution is None:
         assert subject.comparison is not None
         one = subject.comparison
         return {
-            "value": as_read(name, one.value.estimate)[1],
-            "baseline": as_read(name, one.baseline.estimate)[1],
-            "value_on_new_rows": _interval(as_read(name, one.value)[1]),
+            "value": sign * one.value.estimate + 0.0,
+            "baseline": sign * one.baseline.estimate + 0.0,
+            "value_on_new_rows": _interval(read(one.value)),
             "gain": _interval(one.difference),
             **lower,
             "expected": False,
             "given": "these rows",
         }
     return {
-        "value": _number(as_read(name, solution.value)[1]),
-        "baseline": _number(as_read(name, solution.baseline)[1]),
-        "value_on_new_rows": _interval(as_read(name, solution.value_on_new_rows)[1]),
+        "value": _number(sign * solution.value + 0.0),
+        "baseline": _number(sign * solution.baseline + 0.0),
+        "value_on_new_rows": _interval(read(solution.value_on_new_rows)),
         "gain": _interval(solution.gain),
         **lower,
         "expected": solution.counted == "expected",
@@ -264,9 +296,9 @@ def _recorded(subject: Subject) -> list[dict[str, Any]]:
         return []
     return [
         {
-            "name": as_read(name, None)[0],
-            "value": _number(as_read(name, one.value)[1]),
-            "baseline": _number(as_read(name, one.baseline)[1]),
+            "name": as_read(name, None, subject.losses)[0],
+            "value": _number(as_read(name, one.value, subject.losses)[1]),
+            "baseline": _number(as_read(name, one.baseline, subject.losses)[1]),
         }
         for name, one in subject.solution.recorded.items()
     ]
@@ -299,7 +331,9 @@ def _path(subject: Subject) -> dict[str, Any] | None:
         "position": _rounded(np.maximum(curve.position, 0.0)),
         "plain": curve.plain,
         "chosen": curve.chosen,
-        "values": {name: _rounded(values) for name, values in (as_read(*pair) for pair in shown_values.items())},
+        "values": {
+            name: _rounded(values) for name, values in (as_read(*pair, curve.losses) for pair in shown_values.items())
+        },
         "bounded": {name: _rounded(values) for name, values in curve.bounded.items()},
         "bounds": bounds,
         "range": shown,
@@ -405,9 +439,9 @@ def _groups(subject: Subject) -> list[dict[str, Any]]:
     return [
         {
             "group": ", ".join(map(str, name)) if isinstance(name, tuple) else str(name),
-            "metric": metric,
-            "value": _number(one.value),
-            "baseline": _number(one.baseline),
+            "metric": as_read(metric, None, subject.losses)[0],
+            "value": _number(as_read(metric, one.value, subject.losses)[1]),
+            "baseline": _number(as_read(metric, one.baseline, subject.losses)[1]),
         }
         for name, values in found.items()
         for metric, one in values.items()
@@ -436,7 +470,8 @@ def _gains(subject: Subject) -> dict[str, Any] | None:
     low, high = gains.difference[:, 1], gains.difference[:, 2]
     better, worse = int((low > 0).sum()), int((high < 0).sum())
     counts = {"better": better, "worse": worse, "words": _gains_words(gains.n_parts, better, worse)}
-    metric = "minus the mean cost" if gains.metric == "cost" else gains.metric  # differences are gains
+    loss = gains.losses.get(gains.metric)
+    metric = gains.metric if loss is None else f"minus the {loss}"  # differences are gains
     return {"by": gains.by, "metric": metric, "parts": parts, "n_parts": gains.n_parts, **counts}
 
 

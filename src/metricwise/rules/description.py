@@ -5,6 +5,7 @@ Owns the sentences of ``describe()``. Reads rules through their public names onl
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,7 +62,9 @@ def headline(facts: Any, several: bool) -> list[str]:
         confidence = as_float(facts.get("confidence"))
         sure = "" if confidence is None else f", with a confidence of {confidence:.3g}"
         words += f", subject to {' and '.join(map(str, kept))}{sure}"
-    return [f"Rule for {facts['metric']}{words}."]
+    losses = facts.get("losses")
+    loss = losses.get(facts["metric"]) if isinstance(losses, Mapping) else None
+    return [f"Rule for {facts['metric'] if loss is None else f'the least {loss}'}{words}."]
 
 
 def _decision_lines(rule: WeightedRule, facts: Any) -> list[str]:

@@ -139,7 +139,7 @@ def check_monotonic(
     check_whole(n_classes, 2, who, "n_classes")
     check_whole(n_matrices, 1, who, "n_matrices")
     check_number(tol, who, "tol", low=0.0)
-    found = resolve(metric, target_kind(n_classes, False), None, zero_division).metric
+    found = resolve(metric, target_kind(n_classes, False), None, zero_division).metric.maximised()
     n_moves, worst, drop = 0, None, 0.0
     for C in _random_confusions(n_classes, n_matrices, np.random.default_rng(random_state)):
         moved, true, predicted, amount = _repairs(C)

@@ -10,7 +10,7 @@ from ..confusion import normalize
 from ..metrics.aim import Aim
 from ..metrics.base import Metric
 from ..metrics.naming import check_same_classes
-from ..metrics.resolution import resolve, target_kind
+from ..metrics.resolution import resolve, target_kind, to_maximise
 from ._checks import FloatArray, MetricLike, read_sizes, read_tensor
 
 __all__ = ["loss_from_gradient"]
@@ -101,7 +101,7 @@ def loss_from_gradient(
     single = tensor.ndim == 2
     C, weight = normalize(tensor.reshape(-1, *tensor.shape[-2:]))
     sizes = read_sizes(n_classes, C, who)
-    resolved = resolve(metric, target_kind(C.shape[-1], not single), average, zero_division)
+    resolved = to_maximise(resolve(metric, target_kind(C.shape[-1], not single), average, zero_division))
     if not resolved.average_given:
         check_same_classes([range(k) for k in sizes.tolist()], who)
     alpha = inputs.read_output_weight(output_weight, len(C), who)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from .. import inputs
 from ..metrics.aim import Aim
 from ..metrics.for_outputs import resolve_for
+from ..metrics.resolution import to_maximise
 from ..problem import Problem, Recipe, Settings, components, fit, mixed
 from ..rules import MixtureRule, WeightedRule
 from ..sources import MemorySource
@@ -136,16 +137,18 @@ def regret(
     estimate, truth = reader.read(proba, who, rule.facts), reader.read(eta, who, rule.facts)
     if estimate.n_rows != truth.n_rows:
         raise ValueError(f"{who}: eta must have as many rows as proba, {estimate.n_rows}, got {truth.n_rows}.")
-    resolved = resolve_for(
-        metric,
-        rule.classes,
-        several=rule.multioutput,
-        scales=inputs.kept_order(rule.facts, rule.classes),
-        average=average,
-        zero_division=zero_division,
-        pos_label=pos_label,
-        outputs=reader.schema.output_names,
-        who=who,
+    resolved = to_maximise(
+        resolve_for(
+            metric,
+            rule.classes,
+            several=rule.multioutput,
+            scales=inputs.kept_order(rule.facts, rule.classes),
+            average=average,
+            zero_division=zero_division,
+            pos_label=pos_label,
+            outputs=reader.schema.output_names,
+            who=who,
+        )
     )
     weight = inputs.read_sample_weight(sample_weight, truth.n_rows, who)
     alpha = inputs.read_output_weight(output_weight, truth.n_outputs, who)
