@@ -105,7 +105,8 @@ class Choice:
         gain = self.gain
         return (
             f"Recipe: {self.name}. Estimated gain over argmax on new rows: {gain.estimate:+.3g} (95 % interval "
-            f"{gain.low:+.3g} to {gain.high:+.3g}), from the rows that resamples left out."
+            f"{gain.low:+.3g} to {gain.high:+.3g}), from the rows that resamples left out. The rule is made for new "
+            "rows; on the given ones another may be slightly better."
         )
 
 

@@ -73,9 +73,9 @@ def metrics(
             ["metric", "what it is", "how it is maximised"], [[one.name, one.about, one.optimum] for one in found]
         )
         say(
-            "With two classes and labels, every metric is maximised exactly over all thresholds. In addition "
-            "to these names, f2, f0.5 and so on are F-measures, scikit-learn's scorer names have the same "
-            "meaning as there, and a metric of one class may name the class: recall[urgent]."
+            "The default makes rules for new rows: with two classes it is near the best threshold of the rows given, "
+            "not always at it. In addition to these names, f2, f0.5 and so on are F-measures, scikit-learn's scorer "
+            "names have the same meaning as there, and a metric of one class may name the class: recall[urgent]."
         )
     else:
         say(f"{found[0].name}: {found[0].about}\n{found[0].details}\nIts best rule: {found[0].optimum}.")

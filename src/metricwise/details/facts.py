@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from ..evaluation import allowed_for, own_average, own_metric, read_aims, read_j
 from ..losses import Loss
 from ..metrics.aim import Aim
 from ..oracles import Counts
-from ..problem import Problem, components
+from ..problem import InMemory, Problem, components
 from ..rules import GroupedRule, Link, MixtureRule, WeightedRule
 from ..selection import judging_rows
 from .curve import Curve, count_curve, judge_of
@@ -26,6 +26,7 @@ from .reliability import Reliability, count_reliability
 __all__ = ["Details"]
 
 FloatArray = NDArray[np.float64]
+T = TypeVar("T", Gains, Reliability)
 
 _ROUNDING = 1e-9
 
@@ -175,20 +176,22 @@ class Details:
     @cached_property
     def reliability(self) -> Reliability | None:
         """Predicted probabilities against observed frequencies, before and after the link; None without labels."""
-        return count_reliability(judging_rows(self._rows)[0], self.link) if self._rows.labelled else None
+        return self._of_judges(lambda rows: count_reliability(rows, self.link))
 
     @cached_property
     def output_gains(self) -> Gains | None:
         """Gain of the rule in each output, by the metric that was maximised; None without labels."""
-        return count_output_gains(judging_rows(self._rows)[0], self.rule) if self._rows.labelled else None
+        return self._of_judges(lambda rows: count_output_gains(rows, self.rule))
 
     @cached_property
     def class_gains(self) -> Gains | None:
-        """Gain of the rule for each class, by F1; None without labels, or for several outputs."""
-        problem = self._rows
-        if not problem.labelled or problem.schema.n_outputs > 1:
+        """Gain of the rule for each class, by what the metric is made of; None without labels, or for several outputs.
+
+        That is the recall, precision or F-measure of each class, and F1 if the metric is made of neither.
+        """
+        if self._rows.schema.n_outputs > 1:
             return None
-        return count_class_gains(judging_rows(problem)[0], self.rule)
+        return self._of_judges(lambda rows: count_class_gains(rows, self.rule))
 
     @property
     def gains(self) -> Gains | None:
@@ -220,6 +223,14 @@ class Details:
     def recording(self, aims: Mapping[str, Aim]) -> Details:
         """Return the details with exactly these aims in addition to the first one."""
         return replace(self, problem=replace(self._rows, record=dict(aims)))
+
+    def _of_judges(self, count: Callable[[InMemory], T]) -> T | None:
+        """Count a part on rows in memory, a sample of very many; None without labels."""
+        if not self._rows.labelled:
+            return None
+        rows, whole = judging_rows(self._rows)
+        part = count(rows)
+        return part if whole else replace(part, sampled=rows.n_rows)
 
     @property
     def link(self) -> Link | None:

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from ..evaluation import Comparison
 from ..evaluation.judging import Decisions, compare
+from ..facts import losses_of
 from ..inputs import Schema, python_labels, read_proba
 from ..losses import Loss
 from ..metrics import FBeta
 from ..metrics.aim import Aim
+from ..metrics.base import Metric
 from ..problem import InMemory
 from ..rules import MixtureRule, WeightedRule, anonymous_rule
 from ..sources import MemorySource
@@ -45,6 +47,8 @@ class Gains:
         Number of all parts: if there are very many, only those that change most are listed.
     losses : dict of str to str
         What the metric is minus of, by its name, if it is minus a loss or a cost.
+    sampled : int or None
+        Number of rows that were counted, if they are a sample.
 
     See Also
     --------
@@ -68,6 +72,7 @@ class Gains:
     difference: FloatArray
     n_parts: int
     losses: dict[str, str] = field(default_factory=dict)
+    sampled: int | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -88,11 +93,15 @@ def count_output_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> G
         own = [_of_output(decisions, m) for decisions in both]
         found.append(compare(problem.of_outputs(one), own))
     by = "group" if schema.n_groups > 1 else "output"
-    return _packed(by, problem.aim.name, [output_name(schema, m) for m in outputs], found, int(seen.sum()))
+    packed = _packed(by, problem.aim.name, [output_name(schema, m) for m in outputs], found, int(seen.sum()))
+    return replace(packed, losses=losses_of(problem))
 
 
 def count_class_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> Gains:
-    """Value each class of a single output by its F1 against the rest; the rows must be in memory and have labels."""
+    """Value each class of a single output against the rest; the rows must be in memory and have labels.
+
+    By what the metric is made of, class by class: recalls, precisions or F-measures; F1 where it is made of neither.
+    """
     labels = python_labels(problem.schema.classes[0])
     both = _decided(problem, rule)
     oracle = problem.oracle()
@@ -100,18 +109,19 @@ def count_class_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> Ga
     k, seen = len(labels), problem.source.class_weights[0] > 0
     moved = np.abs(C - plain).sum(axis=0)[:k] + np.abs(C - plain).sum(axis=1)[:k]
     classes = _most(np.flatnonzero(seen[:k]), moved)
-    found = [compare(_against_rest(problem, j), [_is_class(own, j) for own in both]) for j in classes]
-    metric = "f1" if problem.allowed is None else "f1 (abstentions are misses)"
-    return _packed("class", metric, [str(labels[j]) for j in classes], found, int(seen.sum()))
+    metric = problem.aim.metric.of_output(0).class_metric() or FBeta(index=1)
+    found = [compare(_against_rest(problem, j, metric), [_is_class(own, j) for own in both]) for j in classes]
+    name = metric.name if problem.allowed is None else f"{metric.name} (abstentions are misses)"
+    return _packed("class", name, [str(labels[j]) for j in classes], found, int(seen.sum()))
 
 
-def _against_rest(problem: InMemory, j: int) -> InMemory:
+def _against_rest(problem: InMemory, j: int, metric: Metric) -> InMemory:
     """Return the problem of class j of a single output against the rest, two classes only."""
     rows = problem.source.rows
     eta = rows.proba.output(0)[:, 0]
     codes = np.where(rows.codes < 0, -1, rows.codes == j)  # type: ignore[operator]  # labelled
     own = replace(rows, proba=read_proba(eta[:, j] if eta.ndim == 2 else eta), codes=codes)
-    return InMemory(MemorySource(own, Schema.of_codes([2])), Aim(FBeta(index=1), "micro", np.ones(1)))
+    return InMemory(MemorySource(own, Schema.of_codes([2])), Aim(metric, "micro", np.ones(1)))
 
 
 def _is_class(decisions: Decisions, j: int) -> Decisions:

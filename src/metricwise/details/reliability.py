@@ -57,6 +57,8 @@ class Reliability:
         Bins of the raw probabilities: of class 1 for binary outputs, otherwise of every class against the rest, pooled.
     after : Bins or None
         Bins of the probabilities after the link; None if the rule has no link.
+    sampled : int or None
+        Number of rows that were counted, if they are a sample.
 
     See Also
     --------
@@ -73,6 +75,7 @@ class Reliability:
 
     before: Bins
     after: Bins | None
+    sampled: int | None = None
 
 
 def calibration_bins(

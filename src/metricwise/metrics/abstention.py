@@ -48,7 +48,7 @@ class Abstention:
 
     def beside(self, metric: Metric, aim: Metric) -> Metric:
         """Return what is bounded or recorded beside an aim, as it was given: abstentions cost nothing in it."""
-        accepted = self.cost is None and not any(one.priced for one in aim.each)
+        accepted = self.cost is None and not any(one.priced and not one.of_abstentions for one in aim.each)
         return _wrapped(metric, lambda one: _checked(Abstaining(one, None, accepted)))
 
     def judge(self, metric: Metric, classes: Sequence[NDArray[Any]]) -> Metric:
@@ -175,6 +175,13 @@ class Abstaining(Metric):
         return self.base.lower_is_better
 
     @property
+    def of_abstentions(self) -> bool:  # type: ignore[override]  # likewise
+        return self.base.of_abstentions
+
+    def class_metric(self) -> Metric | None:
+        return self.base.class_metric()
+
+    @property
     def loss_name(self) -> str | None:  # type: ignore[override]  # likewise
         return self.base.loss_name
 
@@ -251,7 +258,8 @@ class Abstaining(Metric):
 class Abstained(Metric):
     """Share of abstentions, ``sum_i C[i, K]`` of confusion matrices with an additional column.
 
-    Range [0, 1]. It has no 0/0. It is meant to be bounded or recorded, for rules that may abstain.
+    Range [0, 1]. It has no 0/0. It is for rules that may abstain, to be bounded or recorded; as an aim it is minimised,
+    subject to a bound on another metric.
 
     See Also
     --------
@@ -272,6 +280,8 @@ class Abstained(Metric):
     name: ClassVar[str] = "abstained"
     family: ClassVar[str] = "linear"
     concave: ClassVar[bool] = True
+    lower_is_better: ClassVar[bool] = True
+    of_abstentions: ClassVar[bool] = True
 
     @property
     def priced(self) -> bool:
@@ -280,8 +290,8 @@ class Abstained(Metric):
     @property
     def degenerate(self) -> str:
         return (
-            "The share of abstentions is highest if no row is decided; bound it with subject_to instead, under "
-            "another metric."
+            "The share of abstentions alone is lowest if every row is decided; bound another metric with subject_to, "
+            "such as 'accuracy >= 0.9', or bound the share of abstentions under another metric."
         )
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:

@@ -58,9 +58,24 @@ class Affine(Metric):
     def lower_is_better(self) -> bool:  # type: ignore[override]  # depends on what it is made of
         return self.is_loss
 
+    def class_metric(self) -> Metric | None:
+        return self.base.class_metric()
+
     @property
     def loss_name(self) -> str | None:  # type: ignore[override]  # likewise
         return self.minus
+
+    @property
+    def of_abstentions(self) -> bool:  # type: ignore[override]  # likewise
+        return self.base.of_abstentions
+
+    @property
+    def priced(self) -> bool:
+        return self.base.priced
+
+    @property
+    def degenerate(self) -> str | None:
+        return self.base.degenerate if self.base.lower_is_better else None
 
     @property
     def family(self) -> str:  # type: ignore[override]  # likewise

@@ -81,6 +81,8 @@ class Metric:
         Whether it is a function of whole rows, and so can be evaluated with labels only.
     lower_is_better : bool
         Whether it is a loss: as an aim, minus its value is maximised (:meth:`maximised`).
+    of_abstentions : bool
+        Whether it is only about how often a rule abstains.
     loss_name : str or None
         The name of the loss or cost that the metric is minus of, which people read instead; None for most metrics.
 
@@ -108,6 +110,7 @@ class Metric:
     costly: ClassVar[bool] = False
     whole_rows: ClassVar[bool] = False
     lower_is_better: ClassVar[bool] = False
+    of_abstentions: ClassVar[bool] = False
     loss_name: ClassVar[str | None] = None
 
     def maximised(self) -> Metric:
@@ -115,6 +118,10 @@ class Metric:
         from .affine import negated  # which is built on this class
 
         return negated(self) if self.lower_is_better else self
+
+    def class_metric(self) -> Metric | None:
+        """Return the metric of class 1 against the rest that shows for which classes a rule gains; None: F1 will do."""
+        return None
 
     @property
     def range(self) -> tuple[float, float]:

@@ -80,6 +80,9 @@ class ClassAverage(Metric):
             "ClassAverage: class_weight must be None with average='micro', which pools all classes.",
         )
 
+    def class_metric(self) -> Metric | None:
+        return self.base.class_metric()
+
     @property
     def name(self) -> str:  # type: ignore[override]  # made of its parts
         # "micro_f1" is the paper's metric, which has a negative class.

@@ -73,6 +73,9 @@ class _LinearMetric(Metric):
 class _HitsOnly(_LinearMetric):
     """Base of the linear metrics by which all errors about a class are alike, so that an undecided row is one."""
 
+    def class_metric(self) -> Metric:
+        return Recall(index=1)  # of which it is a weighted mean
+
     def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         priors = as_shares(priors)
         own = self.matrix(priors[..., :-1], classes)

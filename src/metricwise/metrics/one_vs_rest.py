@@ -116,6 +116,9 @@ class OneVsRest(Metric):
     def check_parameters(self) -> None:
         """Check what a subclass has besides; here, nothing."""
 
+    def class_metric(self) -> OneVsRest:
+        return replace(self, index=1, pos_label=None)
+
     @property
     def names_class(self) -> bool:
         """Whether the class is given, by position or by label."""

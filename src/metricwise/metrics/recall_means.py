@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._common import EMPTY, FloatArray, as_shares, diagonal, divide, require
 from ._free import centred
 from .base import Linear, Metric, inner
+from .linear import Recall
 from .summary import OfShares, Summarised
 
 __all__ = [
@@ -47,6 +48,9 @@ class RecallMean(Metric):
     family: ClassVar[str] = "concave"
     concave: ClassVar[bool] = True
     by_class: ClassVar[bool] = True
+
+    def class_metric(self) -> Metric:
+        return Recall(index=1)
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         """Return the mean, shape (...)."""
@@ -356,6 +360,9 @@ class MinRecall(Metric):
     concave: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
     by_class: ClassVar[bool] = True
+
+    def class_metric(self) -> Metric:
+        return Recall(index=1)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfRecalls:
         priors = as_shares(priors)

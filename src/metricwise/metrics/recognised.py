@@ -258,6 +258,9 @@ class SomeClasses(Metric):
     def by_class(self) -> bool:  # type: ignore[override]  # depends on the average
         return self.average == "macro"
 
+    def class_metric(self) -> Metric | None:
+        return self.base.class_metric()
+
     def _positions(self, n_classes: int, classes: Sequence[Any] | None) -> list[int]:
         known = list(range(n_classes)) if classes is None else list(classes)
         require(

@@ -157,7 +157,8 @@ def _path_chart(path: dict[str, Any] | None) -> str | None:
 def _reliability_chart(found: dict[str, Any] | None) -> str | None:
     if found is None:
         return None
-    lines = {name: (own["predicted"], own["observed"]) for name, own in found.items() if own is not None}
+    both = {name: found[name] for name in ("before", "after")}
+    lines = {name: (own["predicted"], own["observed"]) for name, own in both.items() if own is not None}
     title, labels = "Observed frequency against predicted probability", ("predicted probability", "observed frequency")
     return str(scatter_lines(lines, title=title, labels=labels))
 

@@ -33,6 +33,7 @@ _MANY_CLASSES = 20  # of which confusions are shown, cell by cell
 _MOST_FLOWS = 12
 _UNCLEAR = ("show no clear difference", "shows no clear difference")
 _MOST_PARTS = 400
+_LEVEL = 1e-9  # below this, a difference in height is rounding
 _DIGITS = 9  # of numbers along the path: rounding them again shows what the figures show
 
 # What is shown beside the metric, where it means something for the target.
@@ -338,9 +339,29 @@ def _path(subject: Subject) -> dict[str, Any] | None:
         "bounds": bounds,
         "range": shown,
         "rows": curve.n_rows,
+        "sampled": curve.n_rows < details.problem.n_rows,
+        "beside_top": _beside_top(subject, curve),
         "positive": str(python_labels(subject.rule.classes[0])[1]),
         "confusion": _confusions(subject, curve),
     }
+
+
+def _beside_top(subject: Subject, curve: Curve) -> str | None:
+    """Say why the rule is not where the metric is highest along the curve; None where it is."""
+    along = next(iter(curve.values.values()))
+    if not np.nanmax(along) > along[curve.chosen] + _LEVEL:
+        return None
+    solution, end = subject.solution, "lowest" if subject.lower_is_better else "highest"
+    if solution is None:
+        return f"The rule was not fitted to these rows, so it need not be where {_metric(subject)} is {end} on them."
+    if solution.constraints:
+        return f"The rule is not where {_metric(subject)} is {end}, because it must satisfy the constraints."
+    if solution.candidates:
+        return (
+            f"The rule is not where {_metric(subject)} is {end} on these rows, because it is made for new rows: it is "
+            "the mean of rules that were fitted to resamples of these rows, on recalibrated probabilities."
+        )
+    return None
 
 
 def _beside(details: Details) -> Details:
@@ -472,7 +493,13 @@ def _gains(subject: Subject) -> dict[str, Any] | None:
     counts = {"better": better, "worse": worse, "words": _gains_words(gains.n_parts, better, worse)}
     loss = gains.losses.get(gains.metric)
     metric = gains.metric if loss is None else f"minus the {loss}"  # differences are gains
-    return {"by": gains.by, "metric": metric, "parts": parts, "n_parts": gains.n_parts, **counts}
+    found = {"by": gains.by, "metric": metric, "parts": parts, "n_parts": gains.n_parts, **counts}
+    return {**found, "rows": _counted(gains.sampled)}
+
+
+def _counted(sampled: int | None) -> str:
+    """On which rows something was counted."""
+    return "these rows" if sampled is None else f"a sample of {sampled:,} of these rows"
 
 
 def _gains_words(n: int, better: int, worse: int) -> str:
@@ -489,12 +516,13 @@ def _reliability(subject: Subject) -> dict[str, Any] | None:
     if found is None:
         return None
     both = {"before": found.before, "after": found.after}
-    return {
+    bins = {
         name: None
-        if bins is None
-        else {"predicted": _rounded(bins.predicted), "observed": _rounded(bins.observed), "error": bins.error}
-        for name, bins in both.items()
+        if own is None
+        else {"predicted": _rounded(own.predicted), "observed": _rounded(own.observed), "error": own.error}
+        for name, own in both.items()
     }
+    return {**bins, "rows": _counted(found.sampled)}
 
 
 # ------------------------------------------------------------------------------------------------------------- facts

@@ -209,7 +209,7 @@ class CostRule(StoredRule):
         if self.abstain_label is not None:
             price = "as given by the costs of the row" if self.abstain_cost is None else f"{self.abstain_cost:g}"
             lines.append(f"Abstain, {self.abstain_label!r}, if every class costs more than an abstention: {price}.")
-        return "\n".join([*lines, *link_lines(self.reader, 0)])
+        return "\n".join([*lines, *link_lines(self.reader, 0, own_costs=True)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""

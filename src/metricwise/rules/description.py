@@ -6,6 +6,7 @@ Owns the sentences of ``describe()``. Reads rules through their public names onl
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,13 +78,21 @@ def _decision_lines(rule: WeightedRule, facts: Any) -> list[str]:
         lines = [f"The same for each of {rule.n_outputs} outputs:", *_output_lines(rule, 0, facts)]
         return lines if rule.link is None else [*lines, *_link_summary(rule)]
     if rule.n_outputs <= _MANY_OUTPUTS:
-        lines = []
+        lines = _shared_threshold(rule) if shared else []
         for m in range(rule.n_outputs):
             name = rule.output_names[m] if rule.output_names is not None else m
             first, *rest = [*_output_lines(rule, m, facts), *link_lines(rule, m)]
             lines += [f"Output {name}: {first}", *("  " + line for line in rest)]
         return lines
     return _summary_lines(rule)
+
+
+def _shared_threshold(rule: WeightedRule) -> list[str]:
+    """Say which threshold binary outputs share behind their links, where it is one."""
+    threshold = float(replace(rule, link=None).thresholds[0])
+    if rule.abstain_label is not None or not np.isfinite(threshold):
+        return []
+    return [f"One threshold for all outputs, {threshold:.4g} on their recalibrated probabilities; on the model's own:"]
 
 
 def _same_labels(rule: WeightedRule) -> bool:
@@ -192,8 +201,8 @@ def _table_lines(labels: list[str], full: FloatArray, abstain: str | None = None
     return [f"{what}. Losses of predicting each column:", *table]
 
 
-def link_lines(rule: WeightedRule, m: int) -> list[str]:
-    """Say what the link does before, for output m."""
+def link_lines(rule: WeightedRule, m: int, *, own_costs: bool = False) -> list[str]:
+    """Say what the link does before, for output m; with costs of its own for each row, there is no threshold."""
     if rule.link is None:
         return []
     t = float(rule.link.temperature[m])
@@ -206,7 +215,9 @@ def link_lines(rule: WeightedRule, m: int) -> list[str]:
         factors = np.exp(bias - bias.mean())
         odds = np.exp(bias[1] - bias[0])
     if len(labels) == 2:
-        where = "The threshold applies to the model's own probability: recalibration is already taken into account"
+        numbers = "The threshold applies" if rule.abstain_label is None else "These numbers apply"
+        where = f"{numbers} to the model's own probability: recalibration is already taken into account"
+        where = "Probabilities are recalibrated first" if own_costs else where
         factor = f"odds of {labels[1]} times {odds:.4g}"
     else:
         where = "Probabilities are recalibrated first"

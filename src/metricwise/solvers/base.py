@@ -145,8 +145,9 @@ class Promise:
     value : float
         Value of the bounded metric for the rule, counted with the labels, or in expectation without labels.
     margin : float
-        Distance that the rule keeps from the bound on the given rows, so that the constraint also holds on new rows;
-        with two bounds, the larger distance.
+        By how much the bound was tightened on the given rows, so that the constraint also holds on new rows: the rule
+        keeps at least this distance from the bound. Of two bounds, or of those in several groups, the margin of the one
+        that `value` is nearest to.
     confidence : float or None
         Approximate confidence with which all constraints together hold in the population that the rows are drawn from:
         the requested one, a lower one if there are too few labels, or None if nothing can be said about new rows.
