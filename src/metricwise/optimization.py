@@ -27,7 +27,8 @@ from .metrics.constraint_text import read_constraints
 from .metrics.for_outputs import MetricSpec, resolve_for, settle
 from .metrics.functions import check_whole_rows
 from .metrics.linear import Accuracy
-from .metrics.naming import positive_places
+from .metrics.naming import positive_places, same_classes
+from .metrics.probing import N_PROBES, metric_of_values
 from .metrics.recording import RecordSpec, resolve_record
 from .metrics.resolution import Resolved, target_kind, to_maximise
 from .metrics.scales import check_order_agrees
@@ -515,6 +516,7 @@ def read_problem(
             who=who,
         )
     )
+    resolved, note = _by_values(resolved, names, source)
     recorded = resolve_record(
         record, target_kind(schema.width, schema.multioutput), resolved, zero_division, pos_label, who
     )
@@ -546,7 +548,8 @@ def read_problem(
         if allowed is not None:
             metric = allowed.aim(metric) if main else allowed.beside(metric, resolved.metric)
             allowed.check(metric, names)
-        return Aim(metric, one.average, alpha, one.support_weighted, positive, one.name)
+        own_note = note if main else ""
+        return Aim(metric, one.average, alpha, one.support_weighted, positive, one.name, note=own_note)
 
     shares = None if prior is None else inputs.read_prior(prior, schema.n_classes, who)
     record_of = {name: aim_of(one) for name, one in recorded.items()}
@@ -565,6 +568,18 @@ def _in_time(problem: Problem, time: Any) -> Problem:
     assert isinstance(source, MemorySource)  # others refuse time
     judged = InMemory(source, problem.aim, problem.prior, allowed=problem.allowed)
     return replace(problem, source=in_stretches(source, [judged], inputs.in_time(time).length))
+
+
+def _by_values(resolved: Resolved, classes: tuple[NDArray[Any], ...], source: Any) -> tuple[Resolved, str]:
+    """Return the metric of ours that a function of labels is by its values, and a sentence that says so."""
+    metric = resolved.metric
+    if not (metric.costly and source.labelled and same_classes(classes)):
+        return resolved, ""
+    known = metric_of_values(metric, inputs.python_labels(classes[0]), source.class_rows.sum(axis=0))
+    if known is None:
+        return resolved, ""
+    note = f"The function is {known.name} by its values at {N_PROBES} confusion matrices, and was maximised as such."
+    return replace(resolved, metric=known, name=known.name), note
 
 
 def read_abstention(
@@ -760,6 +775,8 @@ def _refuse_settings(name: str, settings: Settings) -> None:
 def _status(solution: Solution, problem: Problem, choice: Choice | None) -> str:
     """Say what else the user should know."""
     words = [part for part in (solution.status, choice.words() if choice else "") if part]
+    if problem.aim.note:
+        words.append(problem.aim.note)
     if problem.aim.average == "instance":
         words.append("The instance-average is optimised through its surrogate, the micro-average.")
     kept = np.flatnonzero(problem.keeps_argmax)

@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 from .bags import PARTS, ROUNDS, Bag, Resamples, dealt_size, draw, fit_bags, links_of
 from .confusion import expected_confusion, from_predictions
 from .kernels import code_type, tally
-from .problem import WIDE, InMemory, Problem, Recipe, Settings, argmax_rule
+from .metrics.aim import Aim
+from .metrics.base import Linear
+from .metrics.naming import PerOutput
+from .problem import WIDE, InMemory, Problem, Recipe, Settings, argmax_rule, solve
 from .recorded import held_out
 from .rules import Link, WeightedRule
 from .rules.link_fit import LINK_ROWS
@@ -50,6 +53,8 @@ _FEW = 2  # rounds of resamples where they judge only, and the rule is fitted to
 _MANY = 64  # outputs, beyond which the spread is that between blocks of rows
 _CELLS = 1 << 20  # of confusion matrices that are held at once
 _WORK = 1 << 23  # numbers, of all resamples and recipes together, that rules are fitted to
+_KEPT_GAIN = 0.9  # of the gain over argmax, that the best rule for a tangent has at least
+_OF_NOISE = 1.0  # of the value over the root of the number of rows: what it may lose besides, which is luck
 _ROUGH = 1e-4  # tolerance of solvers on resamples: what is left of the gap drowns in sampling error
 _STEPS = 30  # of solvers on resamples, at most
 # Resamples share rows, the rule varies with them, and so does the model between folds and the whole: measured on the
@@ -150,12 +155,15 @@ def choose(
     if isinstance(solver, Settings) and solver.tol is None:
         solver = replace(solver, tol=_ROUGH, max_iter=_STEPS)
     rows, whole = _judges(problem, len(recipes), rng)
-    resamples = draw(rows, rng, _rounds(rows, len(recipes)) if whole else min(_FEW, _rounds(rows, len(recipes))))
+    costly = rows.aim.metric.costly
+    tangent = _tangent(rows, recipes[-1], solver) if costly else None
+    n_rounds = 1 if costly and tangent is None else _rounds(rows, len(recipes))
+    resamples = draw(rows, rng, n_rounds if whole else min(_FEW, n_rounds))
     rows = resamples.problem
     stage("recalibrating resamples")
     link = links_of(rows, resamples, recipes[0].recalibrate)
     stage("fitting rules to resamples")
-    bags = fit_bags(rows, resamples, recipes, solver, link)
+    bags = fit_bags(rows if tangent is None else replace(rows, aim=tangent), resamples, recipes, solver, link)
     stage("judging rows that were left out")
     names = [str(recipe) for recipe in recipes]
     together = whole and not any(bag.mixtures for bag in bags)
@@ -203,6 +211,31 @@ def _judges(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple
             chosen = np.sort(rng.choice(chosen, n_outputs, replace=False))
         rows, whole = rows.of_outputs(chosen).compact(), False
     return noticing_copies(rows), whole
+
+
+def _tangent(problem: InMemory, recipe: Recipe, solver: Solver | Settings) -> Aim | None:
+    """Return the aim with a metric whose values are calls replaced by its tangent at the best rule of all rows.
+
+    Resamples are fitted to that, and none of it is a call. A rule that is best for a smooth metric is so for its
+    tangent too. None where the best rule for the tangent has little of the gain, as with a kink.
+    """
+    oracle = problem.oracle(recipe.confusion, problem.link(recipe.recalibrate))
+    objective = problem.objective(oracle)
+    grouping = objective.grouping
+    best = solve(problem, recipe, solver, oracle.link).confusion
+    slope = objective.gradient(grouping.pool(best))
+    metrics = [
+        Linear(slope[g, :k, :k] if g >= 0 else np.eye(k))
+        for g, k in zip(grouping.group.tolist(), problem.schema.n_decisions.tolist(), strict=True)
+    ]
+    metric = PerOutput(tuple(metrics)) if grouping.n_groups > 1 else metrics[int(np.argmax(grouping.group == 0))]
+    average = "micro" if problem.aim.average == "instance" else problem.aim.average
+    tangent = replace(problem.aim, metric=metric, average=average)
+    again = solve(replace(problem, aim=tangent), recipe, solver, oracle.link).confusion
+    plain = oracle.confusions([argmax_rule(problem).loss], linked=False)[0]
+    top, reached, base = (objective.value(C) for C in (best, again, plain))
+    noise = _OF_NOISE * abs(top) / problem.n_rows**0.5
+    return tangent if top - reached <= max((1 - _KEPT_GAIN) * (top - base), noise) else None
 
 
 def judging_rows(problem: Problem) -> tuple[InMemory, bool]:

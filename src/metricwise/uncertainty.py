@@ -6,7 +6,9 @@ not know recipes, resamples or solvers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +46,8 @@ _FEW_WEIGHTS = 64
 # Of the metric's range: where the error by slopes is larger, the metric has none to speak of (MCC and G-mean of a class
 # that is hardly ever predicted), and rows are drawn again instead.
 STEEP = 0.1
+_COSTLY_PLACES = 33  # along the thresholds, at which a metric whose values are calls is valued
+_COSTLY_RESAMPLES = 40  # of the bootstrap for such a metric: the standard error is known to a ninth
 _MOST_RANGES = 64  # outputs whose thresholds are looked at, one by one
 
 
@@ -283,7 +287,7 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
         # Rows before a place are decided as 0, the others as 1.
         below = np.stack([np.append(0.0, np.cumsum(mass * (true == i) * factor[m, i])) for i in (0, 1)], axis=1)
         C = np.stack([below, below[-1] - below], axis=2)  # by true class, then decision
-        values = objective.values_of(int(group[m]), C)
+        values = _along(partial(objective.values_of, int(group[m])), C, objective.costly)
         step = (table[m, true, 1] - table[m, true, 0]) * mass / objective.grouping.weight[group[m]]
         noise = np.append(0.0, np.cumsum(spread.variances(order, step)))
         here = int(np.searchsorted(p, thresholds[m], side="right"))
@@ -295,6 +299,14 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
         edges = np.concatenate([[0.0], p, [1.0]])
         out[m] = edges[places[0]], edges[places[-1] + 1]
     return out
+
+
+def _along(value: Callable[[FloatArray], FloatArray], C: FloatArray, costly: bool) -> FloatArray:
+    """Return the values (T,) of confusions (T, K, K) in a row; those of a costly metric are interpolated."""
+    if not costly or len(C) <= _COSTLY_PLACES:
+        return value(C)
+    places = np.unique(np.linspace(0, len(C) - 1, _COSTLY_PLACES).astype(np.intp))
+    return np.interp(np.arange(len(C)), places, value(C[places]))
 
 
 def values_of_counts(problem: InMemory, counts: FloatArray) -> FloatArray:
@@ -417,6 +429,7 @@ def bootstrap_errors(
     rows, k = problem.source.rows, problem.schema.decision_width
     assert rows.codes is not None
     rng = np.random.default_rng(seed)
+    n_resamples = min(n_resamples, _COSTLY_RESAMPLES) if problem.aim.metric.costly else n_resamples
     if rows.cluster is None and rows.repeats is None and rows.codes.shape[1] == 1 and problem.aim.average != "instance":
         weight, kind = (np.ones(1), np.zeros(rows.n_rows, dtype=np.intp))
         if rows.weight is not None:

@@ -47,6 +47,8 @@ class Aim:
     parts, loss : ndarray of shape (M,), int, optional
         Which outputs are parts of one, and which follow one loss; see
         :func:`metricwise.metrics.averages.group_outputs`.
+    note : str, default=""
+        What the user should know of how the metric was read.
     least : bool, default=False
         Whether the value is the least of those that are averaged, instead of their mean.
 
@@ -74,6 +76,7 @@ class Aim:
     parts: IntArray | None = None
     loss: IntArray | None = None
     least: bool = False
+    note: str = ""
 
     def maximised(self) -> Aim:
         """Return the aim of which more is better: that of minus a loss."""

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _ROWS = 10_000  # that a confusion stands for where nobody says how many there are
+_MAX_KNOWN = 100_000  # values that are kept
 _WHOLE = 1e-6  # how far a number of rows may be from a whole one
 _WEIGHT = "sample_weight"
 # Names of functions that are hardly to be maximised: it is asked.
@@ -73,6 +74,7 @@ class FromLabels(Metric):
     classes: tuple[Any, ...] | None = None
     total: ArrayLike = _ROWS
     is_loss: bool | None = False
+    known: dict[Any, float] = field(default_factory=dict, compare=False, repr=False)  # values that were asked for
 
     family: ClassVar[str] = "callable"
     costly: ClassVar[bool] = True
@@ -197,11 +199,22 @@ class FromLabels(Metric):
     def _call(
         self, true: NDArray[Any], predicted: NDArray[Any], matrix: NDArray[Any], weight: Mapping[str, Any]
     ) -> float:
+        """Call the function, unless its value at this matrix is known; copies of the metric share what they know."""
+        key = self.classes, matrix.dtype.char, matrix.tobytes()
+        if key not in self.known:
+            if len(self.known) >= _MAX_KNOWN:
+                self.known.clear()
+            self.known[key] = self._called(true, predicted, matrix, weight)
+        return self.sign * self.known[key]
+
+    def _called(
+        self, true: NDArray[Any], predicted: NDArray[Any], matrix: NDArray[Any], weight: Mapping[str, Any]
+    ) -> float:
         with warnings.catch_warnings():
             # Of classes that are never predicted, mostly: rules are tried that nobody would choose.
             warnings.simplefilter("ignore")
             found = self.function(true, predicted, **self.parameters, **weight)
-        return self.sign * as_value(found, f"metric: {function_name(self.function)}", matrix)
+        return as_value(found, f"metric: {function_name(self.function)}", matrix)
 
 
 def function_name(function: Any) -> str:

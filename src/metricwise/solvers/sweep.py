@@ -8,6 +8,7 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..losses import Loss
 from ..metrics.constraint import BoundConstraint, Limit, Limits
@@ -188,15 +189,20 @@ class _Within:
 
     def of_confusions(self, C: FloatArray) -> FloatArray:
         """Return the values (T,) of confusions (T, 2, 2); of a transform of a ratio, what it transforms."""
-        kept = np.ones(len(C), dtype=bool)
-        for one in self.constraints:
-            kept &= one.keeps(C)
+        kept = self.kept(C)
         values, ratio = np.full(len(C), -np.inf), self.objective.ratio
         if ratio is None:
             values[kept] = self.objective.values_of(0, C[kept])
         else:
             values[kept] = ratio.value(*ratio.at(C[kept, None]))[:, 0]
         return values
+
+    def kept(self, C: FloatArray) -> NDArray[np.bool_]:
+        """Say which confusions (T, 2, 2) keep the constraints."""
+        kept = np.ones(len(C), dtype=bool)
+        for one in self.constraints:
+            kept &= one.keeps(C)
+        return kept
 
     def bound(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Return bounds of the metric in boxes, of a ratio or one that rises; -inf where a box keeps no half-space."""
@@ -238,10 +244,16 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
     group = np.where(grouping.share > 0, grouping.group, -1)
     line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
     walk = oracle.walk(line, 0.0, score if objective.rising or objective.ratio is not None else None)
-    values = np.concatenate(
-        [score.value(walk.values[start : start + _CHUNK]) for start in range(0, len(walk.group), _CHUNK)]
-    )
-    if values.max() == -np.inf:
+    everywhere = not objective.costly or len(walk.group) <= _MANY
+    if everywhere:
+        chunks = range(0, len(walk.group), _CHUNK)
+        values = np.concatenate([score.value(walk.values[start : start + _CHUNK]) for start in chunks])
+    else:
+        values = np.full(len(walk.group), -np.inf)
+        order = np.argsort(walk.lower, kind="stable")
+        own = order[score.kept(_confusions(walk.values[order], objective.row_priors[0]))]
+        values[own] = _looked_at(score.value, walk.values[own])
+    if values.max(initial=-np.inf) == -np.inf:
         return None
     solution, threshold, _ = finish_walk(
         oracle,
@@ -252,10 +264,12 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
         loss=threshold_loss,
         value=lambda pooled: score.of_confusions(pooled.reshape(-1, 2, 2)).reshape(pooled.shape[:-2]),
         n_candidates=n_candidates,
-        status=f"Optimal over all thresholds that satisfy {limits.called}.",
-        outcome=Outcome.OPTIMAL,
+        status=f"Optimal over all thresholds that satisfy {limits.called}."
+        if everywhere
+        else f"{_SOME} Those that were tried satisfy {limits.called}.",
+        outcome=Outcome.OPTIMAL if everywhere else Outcome.LOCAL,
     )
-    return replace(solution, threshold=threshold, upper_bound=solution.value)
+    return replace(solution, threshold=threshold, upper_bound=solution.value if everywhere else None)
 
 
 def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> list[Loss]:
@@ -330,6 +344,8 @@ def _promising(corner: _Corner, predicted_one: FloatArray) -> IntArray:
 def _looked_at(value: Callable[[FloatArray], FloatArray], predicted_one: FloatArray) -> FloatArray:
     """Values of some of the intervals in a row, the more the nearer to the best ones; -inf of the others."""
     values = np.full(len(predicted_one), -np.inf)
+    if len(values) == 0:
+        return values
     step = -(-len(values) // _COARSE)
     wanted = np.arange(0, len(values), step)
     while True:
