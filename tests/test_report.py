@@ -292,3 +292,98 @@ def test_reports_say_what_they_need():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines() == ["report needs Jinja2: pip install 'metricwise[report]'.", "False"]
+
+
+# ------------------------------------------------------------------------------------------------- what words promise
+
+
+def test_what_was_counted_on_a_sample_is_said_to_be():
+    p, y = binary(30_000)
+    found = mw.optimize(p, y, "f1", pos_label="fraud")
+    summary = report.summarize(found)
+    assert summary["gains"]["rows"] == summary["reliability"]["rows"] == "a sample of 20,000 of these rows"
+    text = " ".join(Page(report.render(summary)).texts)
+    assert "minus that of argmax on a sample of 20,000 of these rows" in text
+    assert "had the class, in a sample of 20,000 of these rows" in text
+    few = report.summarize(mw.optimize(*binary(500), "f1", pos_label="fraud"))
+    assert few["gains"]["rows"] == "these rows"
+    assert not few["path"]["sampled"]
+
+
+def test_the_slider_says_that_it_moves_over_a_sample(monkeypatch):
+    monkeypatch.setattr("metricwise.details.curve._ENTRIES", 1)
+    summary = report.summarize(mw.optimize(*binary(3_000), "f1", pos_label="fraud"))
+    assert summary["path"]["sampled"]
+    text = " ".join(Page(report.render(summary)).texts)
+    assert "on a sample of 2,000 rows" in text
+    assert "estimated from the sample" in text
+
+
+@pytest.mark.parametrize(
+    ("metric", "name", "score"),
+    [
+        ("min_recall", "recall", sk.recall_score),
+        ("balanced_accuracy", "recall", sk.recall_score),
+        ("g_mean", "recall", sk.recall_score),
+        ("accuracy", "recall", sk.recall_score),
+        ("macro_precision", "precision", sk.precision_score),
+        ("macro_f1", "f1", sk.f1_score),
+        ("f1[high]", "f1", sk.f1_score),
+        ("mcc", "f1", sk.f1_score),
+        (sk.zero_one_loss, "recall", sk.recall_score),
+    ],
+)
+def test_classes_are_shown_by_what_the_metric_is_made_of(metric, name, score):
+    P, y = three()
+    found = mw.optimize(P, y, metric, confusion="labels", recalibrate=True)
+    gains = found.details.gains
+    assert gains.metric == name
+    h = found.rule.predict(P)
+    for label, value in zip(gains.names, gains.value[:, 0], strict=True):
+        assert value == pytest.approx(score(y == label, h == label), abs=1e-12)
+    assert f"{name} of each class" in " ".join(Page(report.render(report.summarize(found))).texts)
+
+
+def test_why_the_rule_is_not_at_the_top_of_its_curve_is_said():
+    p, y = binary()
+    by_default = mw.optimize(p, y, "f1", pos_label="fraud")
+    assert "made for new rows" in by_default.status
+    said = report.summarize(by_default)["path"]["beside_top"]
+    assert "because it is made for new rows" in said
+    best = mw.optimize(p, y, "f1", pos_label="fraud", confusion="labels", recalibrate=False)
+    assert report.summarize(best)["path"]["beside_top"] is None
+    kept = mw.optimize(p, y, "f1", pos_label="fraud", subject_to="recall >= 0.9")
+    assert "must satisfy the constraints" in report.summarize(kept)["path"]["beside_top"]
+    other = report.summarize(by_default.rule, *binary(seed=5), "f1", pos_label="fraud")
+    assert "was not fitted to these rows" in other["path"]["beside_top"]
+
+
+def test_the_margin_is_explained_as_what_it_is():
+    found = mw.optimize(*binary(), "f1", pos_label="fraud", subject_to="recall >= 0.7")
+    text = " ".join(Page(report.render(report.summarize(found))).texts)
+    assert "The margin is by how much the bound was tightened" in text
+
+
+def test_an_interval_with_zero_in_it_does_not_exclude_a_gain():
+    rng = np.random.default_rng(3)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(2, 2, 150)
+        found = mw.optimize(p, (rng.random(150) < p).astype(int), "f1")
+        if found.gain is not None and found.gain.low <= 0 < found.gain.estimate:
+            said = report.summarize(found)["advice"]["sentence"]
+            assert said.endswith("but the 95 % interval includes zero: the gain may be none.")
+            return
+    raise AssertionError("no gain of which it is not clear")
+
+
+def test_rules_without_a_threshold_do_not_speak_of_one():
+    p, y = binary()
+    cost = np.random.default_rng(0).uniform(1, 5, (len(p), 2))
+    priced = mw.optimize(p, (y == "fraud").astype(int), "cost", cost=cost)
+    assert "threshold" not in priced.rule.describe()
+    assert "Probabilities are recalibrated first" in priced.rule.describe()
+    rng = np.random.default_rng(0)
+    P = rng.beta(1, 4, (1_000, 3))
+    tags = mw.optimize(P, (rng.random(P.shape) < P).astype(int), "f1").rule.describe()
+    assert "One threshold for all outputs, 0." in tags

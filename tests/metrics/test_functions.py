@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 import metricwise as mw
 from metricwise import metrics
 from metricwise.metrics import resolve, scorer_names
-from metricwise.metrics.functions import FromLabels, whole_counts
+from metricwise.metrics.functions import FromLabels, from_callable, whole_counts
+from metricwise.metrics.probing import metric_of_values
 
 KINDS = ["binary", "multiclass", "multilabel", "multioutput"]
 FIXED = {"confusion": "labels", "recalibrate": False}
@@ -309,13 +310,13 @@ def test_of_many_thresholds_those_near_the_best_are_looked_at():
 
     def counted(y_true, y_pred, sample_weight=None):
         calls.append(1)
-        return sk.f1_score(y_true, y_pred, sample_weight=sample_weight)
+        return sk.f1_score(y_true, y_pred, sample_weight=sample_weight) ** 3  # which is best where f1 is
 
     found, best = mw.optimize(eta, y, counted, **FIXED), mw.optimize(eta, y, "f1", **FIXED)
     assert len(calls) < 400
     assert found.upper_bound is None
     assert "thresholds that were tried" in found.status
-    assert found.value >= best.value - 0.002
+    assert found.value >= best.value**3 - 0.002
 
 
 @pytest.mark.parametrize("weighted", [True, False])
@@ -329,7 +330,7 @@ def test_ascent_climbs_any_function(weighted):
 
 def test_without_weights_the_recipe_is_chosen_among_labels():
     eta, y = problem(3, n=120)
-    found = mw.optimize(eta, y, lambda y, p: np.mean(y == p))
+    found = mw.optimize(eta, y, lambda y, p: np.mean(y == p) ** 3)
     assert {one.recipe for one in found.candidates} == {"recalibrated + labels"}
     assert found.gain is not None
 
@@ -355,7 +356,7 @@ def test_whole_weights_are_rows():
 )
 def test_a_function_without_weights_is_refused_parts_of_rows(options, message):
     def less_wrong(y_true, y_pred):
-        return -np.mean(y_true != y_pred)
+        return -(np.mean(y_true != y_pred) ** 2)
 
     with pytest.raises(ValueError, match=f"optimize: less_wrong takes no sample_weight.*{message}"):
         mw.optimize(*problem(0), less_wrong, **options)
@@ -367,9 +368,108 @@ def test_a_function_without_weights_needs_labels_and_outputs_that_count_alike():
         mw.optimize(eta, None, lambda y, p: np.mean(y == p))
     y = np.column_stack([problem(seed)[1] for seed in range(2)])
     with pytest.raises(ValueError, match="output_weight= counts fractions of rows with average='micro'"):
-        mw.optimize(np.full((60, 2), 0.4), y, lambda y, p: np.mean(y == p), output_weight=[1, 2], average="micro")
+        mw.optimize(np.full((60, 2), 0.4), y, lambda y, p: np.mean(y == p) ** 3, output_weight=[1, 2], average="micro")
     with pytest.raises(ValueError, match=r"FromLabels.score: function takes no sample_weight.*has fractions"):
         mw.make_scorer(lambda y, p: np.mean(y == p))._score_func([0, 1], [0, 1], sample_weight=[0.5, 1])
+
+
+# ------------------------------------------------------------------------------------------- recognised by values
+
+
+def odd(y_true, y_pred):
+    """What is no metric of ours, and takes no weights."""
+    return 0.3 * sk.f1_score(y_true, y_pred, average="macro") + 0.7 * sk.matthews_corrcoef(y_true, y_pred) ** 2
+
+
+def counting(function):
+    def counted(y_true, y_pred):
+        counted.calls += 1
+        return function(y_true, y_pred)
+
+    counted.calls = 0
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "k"),
+    [
+        (lambda y, p: sk.f1_score(y, p), "f1", 2),
+        (lambda y, p: sk.f1_score(y, p, pos_label=0), "f1[0]", 2),
+        (lambda y, p: sk.f1_score(y, p, average="macro"), "macro_f1", 3),
+        (lambda y, p: sk.matthews_corrcoef(y, p), "mcc", 3),
+        (lambda y, p: sk.recall_score(y, p, average=None).min(), "min_recall", 3),
+        (lambda y, p: sk.cohen_kappa_score(y, p, weights="quadratic"), "qwk", 3),
+        (lambda y, p: sk.fbeta_score(y, p, beta=2, average="macro"), "macro_f2", 3),
+    ],
+)
+def test_a_lambda_around_a_metric_is_that_metric(function, name, k):
+    eta, y = problem(5, n=2_000, k=k)
+    counted = counting(function)
+    found, expected = mw.optimize(eta, y, counted), mw.optimize(eta, y, name)
+    assert counted.calls <= 60
+    assert found.value == pytest.approx(expected.value, abs=1e-12)
+    assert (found.rule.predict(eta) == expected.rule.predict(eta)).all()
+    assert "by its values at 50 confusion matrices" in found.status
+    assert found.value == pytest.approx(function(y, found.rule.predict(eta)), abs=1e-9)
+
+
+def test_what_differs_from_a_metric_somewhere_is_not_taken_for_it():
+    def nearly(y_true, y_pred):  # F1, but where nothing is predicted
+        return sk.f1_score(y_true, y_pred) if np.any(y_pred == 1) else -1.0
+
+    def of_few(y_true, y_pred):  # accuracy, but of many rows
+        return np.mean(y_true == y_pred) if len(y_true) < 1_000 else np.mean(y_true == y_pred) ** 2
+
+    for function in (nearly, of_few, lambda y, p: np.mean(y == p) ** 3):
+        found = metric_of_values(from_callable(function), [0, 1], [1_000, 500])
+        assert found is None
+    assert metric_of_values(metrics.FBeta(), [0, 1], [10, 10]) is None
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_another_function_is_asked_a_few_hundred_times(k):
+    rng = np.random.default_rng(k)
+    truth = rng.dirichlet([4.0] + [0.5] * (k - 1), 2_000)
+    y = (truth.cumsum(axis=1) < rng.random((2_000, 1))).sum(axis=1)
+    eta = truth * np.append(3.0, np.ones(k - 1))  # too little of the rare ones
+    eta /= eta.sum(axis=1, keepdims=True)
+    counted = counting(odd)
+    found = mw.optimize(eta, y, counted)
+    assert counted.calls <= 500
+    assert found.gain is not None
+    assert found.gain.low > 0
+    assert found.value == pytest.approx(odd(y, found.rule.predict(eta)), abs=1e-12)
+    if k == 2:  # nearly the best of all thresholds, which the default does not aim at
+        best = max(odd(y, (eta[:, 1] > t).astype(int)) for t in np.quantile(eta[:, 1], np.linspace(0.5, 1, 200)))
+        fixed = mw.optimize(eta, y, odd, confusion="labels", recalibrate=False)
+        assert fixed.value >= best - 0.002
+        assert found.value >= best - 0.015
+    else:  # no worse than what one fit to all rows finds
+        assert found.value >= mw.optimize(eta, y, odd, confusion="labels", recalibrate=False).value - 0.002
+
+
+def test_a_function_with_a_kink_is_fitted_to_resamples_as_it_is():
+    def kink(y_true, y_pred):
+        recalls = sk.recall_score(y_true, y_pred, average=None)
+        return 0.5 * recalls.min() + 0.5 * sk.accuracy_score(y_true, y_pred)
+
+    rng = np.random.default_rng(0)
+    truth = rng.beta(0.5, 3, 2_000)
+    y = (rng.random(2_000) < truth).astype(int)
+    found = mw.optimize(truth / (truth + 4 * (1 - truth)), y, kink)
+    assert found.gain is not None
+    assert found.gain.low > 0
+
+
+def test_a_value_that_is_known_is_not_asked_for_again():
+    counted = counting(odd)
+    metric = from_callable(counted).of_rows(30)
+    C = np.array([[10, 5], [3, 12]]) / 30
+    values = [metric.bind(C.sum(axis=1), [0, 1]).value(C) for _ in range(3)]
+    assert counted.calls == 1
+    assert len(set(map(float, values))) == 1
+    assert metric.bind(C.sum(axis=1), ["a", "b"]).value(C) == values[0]  # other labels are asked about
+    assert counted.calls == 2
 
 
 # -------------------------------------------------------------------------------------------------------- refusals

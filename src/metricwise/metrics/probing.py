@@ -52,7 +52,7 @@ def metric_of_values(function: Metric, classes: Sequence[Any], class_rows: Array
     >>> share_right = from_callable(lambda y_true, y_pred: np.mean(y_true == y_pred))
     >>> metric_of_values(share_right, [0, 1], [10, 20]).name
     'accuracy'
-    >>> metric_of_values(from_callable(lambda y_true, y_pred: np.mean(y_true == y_pred) ** 2), [0, 1], [10, 20])
+    >>> metric_of_values(from_callable(lambda y_true, y_pred: np.mean(y_true == y_pred) ** 3), [0, 1], [10, 20])
     """
     if not isinstance(function, FromLabels):
         return None
