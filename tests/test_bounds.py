@@ -98,13 +98,12 @@ def test_bounds_that_were_tightened_are_called_so():
     assert "tightened" not in loose.status
 
 
-@pytest.mark.parametrize("bound", ["recall gap <= 0.2", "recall >= 0.5 in every group", "0.05 <= share <= 0.5"])
-def test_the_margin_is_no_more_than_the_distance_to_the_bound(bound):
+def test_the_margin_is_no_more_than_the_distance_to_the_bound():
     p, y, _ = world(1_000, seed=2)
-    group = np.where(np.arange(1_000) % 5 == 0, "few", "many")
-    (promise,) = mw.optimize(p, y, "f1", subject_to=bound, sensitive_features=group).constraints
-    distance = min(promise.value - promise.low, promise.high - promise.value)
-    assert promise.margin <= distance + 1e-6
+    group = np.where(np.arange(1_000) % 5 == 0, "few", "many")  # of the few, the bound is tightened by more
+    floor = "recall >= 0.7 in every group"
+    (promise,) = mw.optimize(p, y, "accuracy", subject_to=floor, sensitive_features=group).constraints
+    assert 0 < promise.margin <= promise.value - 0.7 + 1e-6
 
 
 def test_a_class_of_several_words_is_to_be_quoted():
@@ -112,7 +111,7 @@ def test_a_class_of_several_words_is_to_be_quoted():
         read_constraints("recall[sehr gut] >= 0.8")
     with pytest.raises(ValueError, match="quotes around a class that is not one word, 'sehr gut'"):
         read_constraints("recall[topic, sehr gut] >= 0.8")
-    with pytest.raises(ValueError, match="metric: .* quotes around a class that is not one word, 'a-b'"):
+    with pytest.raises(ValueError, match=r"metric: .* quotes around a class that is not one word, 'a-b'"):
         read_name("recall[a-b]")
     with pytest.raises(ValueError, match=re.escape("must have ']' at character 9, got the end")):
         read_name("recall[a")
