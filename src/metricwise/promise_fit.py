@@ -39,6 +39,9 @@ _HURRY = 6  # steps after which margins grow faster than they must
 _HASTE = 1.05
 _HALVINGS = 5  # in which the confidence is found that labels allow
 _QUANTILE = 0.975  # of an interval's ends
+# By how much of the optimism, itself an estimate, the end of an interval moves that it moves inwards. On the worlds of
+# benchmarks/intervals.py intervals cover 95 to 99 % so; 96 to 100 % with none of it, 78 % at 300 rows with all of it.
+_TRUSTED_OPTIMISM = 0.5
 
 
 @dataclass(frozen=True)
@@ -364,9 +367,10 @@ class _Task:
         """How a rule keeps one constraint, whose bounds were tightened by margins (2,), and will on new rows."""
         value, given, estimate = float(one.value(found.judged)), one.constraint, None
         if own is not None and shift is not None:
-            ends = lower_limit(own, _QUANTILE) - max(shift, 0.0), upper_limit(own, _QUANTILE) - min(shift, 0.0)
             least, most = one.range
-            estimate = Estimate(value - shift, max(ends[0], least), min(ends[1], most))
+            low = lower_limit(own, _QUANTILE) - shift * (1.0 if shift > 0 else _TRUSTED_OPTIMISM)
+            high = upper_limit(own, _QUANTILE) - shift * (1.0 if shift < 0 else _TRUSTED_OPTIMISM)
+            estimate = Estimate(value - shift, max(low, least), min(high, most))
         margin = float(margins[0 if value - given.low < given.high - value else 1])  # of the bound that is nearer
         return Promise(given.name, given.low, given.high, value, margin, on_new_rows=estimate)
 
