@@ -40,15 +40,16 @@ def warn_of_assignment(proba: Probabilities, codes: NDArray[Any], classes: Seque
     who : str
     """
     step = max(1, -(-len(codes) // _JUDGED_ROWS), -(-codes.size // _JUDGED_ENTRIES))
-    rows = slice(None, None, step)
     for block, span in proba.spans():
-        for m in range(span.start, span.stop):
-            k = int(proba.n_classes[m])
-            if k > _MOST_CLASSES:
-                continue
-            column = block[rows, m - span.start]
-            likeliest = (column > 0.5).astype(np.intp) if column.ndim == 1 else column[:, :k].argmax(axis=1)
-            found = _better_assignment(codes[rows, m], likeliest, k)
+        some, true = block[::step], codes[::step, span]
+        if some.shape[-1] > _MOST_CLASSES and some.ndim == 3:
+            continue
+        likeliest = (some > 0.5).astype(np.intp) if some.ndim == 2 else some.argmax(axis=2)
+        n_labels, n_right = np.count_nonzero(true >= 0, axis=0), np.count_nonzero(true == likeliest, axis=0)
+        doubtful = (n_labels >= _FEWEST_LABELS) & (n_labels - n_right >= _DOUBTED_SHARE * n_labels)
+        for at in np.flatnonzero(doubtful).tolist():
+            m = span.start + at
+            found = _better_assignment(true[:, at], likeliest[:, at], int(proba.n_classes[m]))
             if found is not None:
                 _warn(found, python_labels(classes[m]), block.ndim == 2, m if len(classes) > 1 else None, who)
                 return
@@ -58,8 +59,6 @@ def _better_assignment(true: NDArray[Any], likeliest: IntArray, k: int) -> tuple
     """Return the class of each column that makes far more rows right, and the shares before and after."""
     kept = true >= 0
     n_labels = int(np.count_nonzero(kept))
-    if n_labels < _FEWEST_LABELS:
-        return None
     counts = np.bincount(likeliest[kept] * k + true[kept].astype(np.intp), minlength=k * k).reshape(k, k)
     right = int(np.trace(counts))
     if counts.max(axis=1).sum() - right < _DOUBTED_SHARE * n_labels:  # no assignment does better than that
