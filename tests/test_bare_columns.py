@@ -256,6 +256,9 @@ def test_another_assignment_of_columns_is_named():
         with pytest.warns(UserWarning, match=words) as said:
             ask()
         assert len(said) == 1
+    turned = pd.DataFrame(PROBA[:, [2, 0, 1]], columns=SCALE)  # as the columns of the user stand
+    with pytest.warns(UserWarning, match=r"those of \['high', 'low', 'mid'\] in that order, and not of \['low', 'mid'"):
+        mw.optimize(turned, Y, "accuracy")
     rule = mw.optimize(PROBA[:, [2, 0, 1]], Y, "accuracy").rule
     with pytest.warns(UserWarning, match=words.replace("optimize", "evaluate")) as said:
         mw.evaluate(rule, PROBA, Y, "accuracy")

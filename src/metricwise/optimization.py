@@ -558,7 +558,7 @@ def read_problem(
     if source.labelled and not isinstance(y, inputs.Labels):  # an estimator has assigned columns by its classes
         some = rows if isinstance(source, MemorySource) else source.glance(_DOUBTED_ROWS)
         assert some.codes is not None
-        inputs.warn_of_assignment(some.proba, some.codes, names, who)
+        inputs.warn_of_assignment(some.proba, some.codes, names, who, schema.column_order)
     return problem if time is None else _in_time(problem, time)
 
 

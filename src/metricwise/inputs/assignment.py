@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..rows import Probabilities
+from .categories import Scales
 from .encoding import python_labels
 from .messages import caller_level, listed, shown
 
@@ -28,7 +29,13 @@ _JUDGED_ROWS = 10_000
 _JUDGED_ENTRIES = 1 << 22  # rows times outputs that are looked at
 
 
-def warn_of_assignment(proba: Probabilities, codes: NDArray[Any], classes: Sequence[NDArray[Any]], who: str) -> None:
+def warn_of_assignment(
+    proba: Probabilities,
+    codes: NDArray[Any],
+    classes: Sequence[NDArray[Any]],
+    who: str,
+    column_order: Scales | None = None,
+) -> None:
     """Warn if the most probable class is right far more often with the columns assigned to the classes otherwise.
 
     Parameters
@@ -38,6 +45,8 @@ def warn_of_assignment(proba: Probabilities, codes: NDArray[Any], classes: Seque
         Positions among the classes; -1 where the label is missing.
     classes : sequence of M ndarrays
     who : str
+    column_order : tuple of M tuples or None, optional
+        Classes of each output as the user's columns stood, if that is another order.
     """
     step = max(1, -(-len(codes) // _JUDGED_ROWS), -(-codes.size // _JUDGED_ENTRIES))
     for block, span in proba.spans():
@@ -51,7 +60,10 @@ def warn_of_assignment(proba: Probabilities, codes: NDArray[Any], classes: Seque
             m = span.start + at
             found = _better_assignment(true[:, at], likeliest[:, at], int(proba.n_classes[m]))
             if found is not None:
-                _warn(found, python_labels(classes[m]), block.ndim == 2, m if len(classes) > 1 else None, who)
+                meant = dict(zip(python_labels(classes[m]), python_labels(classes[m][found[0]]), strict=True))
+                order = (column_order[m] if column_order is not None else None) or tuple(meant)
+                pairs = [(label, meant[label]) for label in order]
+                _warn(pairs, *found[1:], block.ndim == 2, m if len(classes) > 1 else None, who)
                 return
 
 
@@ -70,10 +82,12 @@ def _better_assignment(true: NDArray[Any], likeliest: IntArray, k: int) -> tuple
     return (best, right / n_labels, most / n_labels) if most - right >= _DOUBTED_SHARE * n_labels else None
 
 
-def _warn(found: tuple[IntArray, float, float], labels: list[Any], single: bool, output: int | None, who: str) -> None:
-    best, before, after = found
+def _warn(
+    pairs: list[tuple[Any, Any]], before: float, after: float, single: bool, output: int | None, who: str
+) -> None:
+    """Say which class each column is taken for, and which it seems to be of."""
     where = "" if output is None else f" of output {output}"
-    better = [labels[code] for code in best]
+    labels, better = zip(*pairs, strict=True)
     if single:
         meant = f"the column{where} were the probability of {shown(better[1])} and not of {shown(labels[1])}"
         remedy = f"if it is, pass pos_label={shown(better[1])} or both columns"
