@@ -1,7 +1,8 @@
 # Every target sets up .venv on its own: from nothing, or from the state it is in.
 #
 #   make demo    argmax against the optimal rule, on data that come with scikit-learn
-#   make test    format, lint, types, layers, tests: what CI runs
+#   make test    format, lint, types, layers, tests: what CI runs first
+#   make golden  all stored calls of tests/golden against their recordings, with both kernels
 #   make lint    the same without the tests
 #   make format  let ruff rewrite what it can
 #   make docs    the documentation site, warnings are errors
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 
-.PHONY: demo test lint format layers docs bench reproduce install constraints clean
+.PHONY: demo test golden lint format layers docs bench reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -39,6 +40,10 @@ WITHOUT_PASSES := cli estimators/test_guide.py export metrics reproduction $(add
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS)
 	METRICWISE_KERNELS=numpy $(BIN)/python -m pytest -n $(WORKERS) $(addprefix --ignore=tests/,$(WITHOUT_PASSES))
+
+# What the calls gave when they were recorded: decisions, rules, numbers and sentences. `python -m tests.golden --help` says how to record.
+golden: $(STAMP)
+	$(BIN)/python -m tests.golden --jobs $(WORKERS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check
