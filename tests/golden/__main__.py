@@ -26,6 +26,7 @@ from tests.golden.columns import NAMES
 from tests.golden.comparison import Difference, differences, report
 
 ROOT = Path(__file__).parents[2]
+N_SLOWEST = 3  # calls that are named with their times
 COMMANDS = ("check", "record", "freeze", "times", "compose")
 
 
@@ -107,10 +108,14 @@ def _made(options: argparse.Namespace, calls: list[dict[str, Any]]) -> dict[str,
     order = list(calls)
     if options.shuffle is not None:
         random.Random(options.shuffle).shuffle(order)
-    started, spent = time.perf_counter(), time.process_time()
-    made = {call["id"]: adapter.perform(call) for call in order}
-    wall, cpu = time.perf_counter() - started, time.process_time() - spent
-    _say(f"{len(made)} calls in {wall:.0f} s ({cpu:.0f} s of processor time).")
+    made, spent, started = {}, {}, time.perf_counter()
+    for call in order:
+        before = time.process_time()
+        made[call["id"]] = adapter.perform(call)
+        spent[call["id"]] = time.process_time() - before
+    wall, slowest = time.perf_counter() - started, sorted(spent, key=spent.__getitem__, reverse=True)[:N_SLOWEST]
+    _say(f"{len(made)} calls in {wall:.0f} s, {sum(spent.values()):.0f} s of processor time; the slowest:")
+    _say("".join(f"  {spent[name]:.1f} s {name}\n" for name in slowest).rstrip())
     return made
 
 

@@ -36,7 +36,6 @@ def kernel_in_use() -> str:
 
 def perform(call: Mapping[str, Any]) -> Columns:
     """Make a call, and return the columns of what came of it."""
-    columns: Columns = {}
     with warnings.catch_warnings(record=True) as caught, tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("always")
         with contextlib.chdir(folder), _one_thread_of_dask():
@@ -44,10 +43,10 @@ def perform(call: Mapping[str, Any]) -> Columns:
                 columns = OPERATIONS[call["do"]](make(call["world"]), dict(call["options"]))
             except Exception as error:  # a refusal is what came of it
                 columns = {"error": f"{type(error).__name__}: {error}"}
-    said = [f"{one.category.__name__}: {one.message}" for one in caught]
-    if said:
-        columns["warnings"] = list(dict.fromkeys(said))
-    return _without_version(plain_values(columns))
+            said = [f"{one.category.__name__}: {one.message}" for one in caught]
+            if said:
+                columns["warnings"] = list(dict.fromkeys(said))
+            return _without_places(plain_values(columns))
 
 
 load_rule, load_solution = mw.load_rule, mw.load_solution
@@ -71,19 +70,19 @@ def _one_thread_of_dask() -> Any:
         yield
 
 
-def _without_version(value: Any) -> Any:
-    """The same with <version> for the version, which changes with every release."""
+def _without_places(value: Any) -> Any:
+    """The same with <version> for the version, and <folder> for the one that a call works in: neither is its result."""
     if isinstance(value, str):
-        return VERSION.sub("<version>", value)
+        return VERSION.sub("<version>", value).replace(str(Path.cwd()), "<folder>")
     if isinstance(value, list):
-        return [_without_version(entry) for entry in value]
+        return [_without_places(entry) for entry in value]
     if isinstance(value, dict):
-        return {key: _without_version(entry) for key, entry in value.items()}
+        return {key: _without_places(entry) for key, entry in value.items()}
     return value
 
 
 def _short(value: Any) -> Any:
-    return shortened(_without_version(plain_values(value)))
+    return shortened(_without_places(plain_values(value)))
 
 
 # ------------------------------------------------------------------------------------------------- what calls speak of

@@ -23,7 +23,10 @@ FLOATS = ("decisions", "rule", "numbers", "work")  # columns that depend on the 
 
 def environment() -> dict[str, Any]:
     """Return what floats depend on: versions, and what the processor can do."""
-    from numpy._core._multiarray_umath import __cpu_features__ as features
+    try:
+        from numpy._core._multiarray_umath import __cpu_features__ as features
+    except ImportError:  # before NumPy 2
+        from numpy.core._multiarray_umath import __cpu_features__ as features
 
     return {
         "python": ".".join(platform.python_version_tuple()[:2]),
