@@ -16,7 +16,9 @@ PACKAGE = "metricwise"
 
 def public_names() -> str:
     """Return all public names of the package and of its public modules, and all commands with their options."""
-    lines = [line for name in _modules() for line in _module(name)]
+    values = {name: value for module in _modules() for name, value in _members_of(module)}
+    public = {value for value in values.values() if inspect.isclass(value)}
+    lines = [line for name, value in values.items() for line in _lines(name, value, public)]
     return "\n".join([*lines, *_commands()]) + "\n"
 
 
@@ -26,19 +28,20 @@ def _modules() -> Iterator[str]:
     yield from sorted(f"{PACKAGE}.{name}" for name in package.__all__ if inspect.ismodule(getattr(package, name)))
 
 
-def _module(name: str) -> Iterator[str]:
+def _members_of(name: str) -> Iterator[tuple[str, Any]]:
     module = import_module(name)
     for public in sorted(module.__all__):
         value = getattr(module, public)
         if not inspect.ismodule(value) and public != "__version__":
-            yield from _lines(f"{name}.{public}", value)
+            yield f"{name}.{public}", value
 
 
-def _lines(name: str, value: Any) -> Iterator[str]:
+def _lines(name: str, value: Any, public: set[type]) -> Iterator[str]:
     if inspect.isclass(value):
-        yield f"class {name}"
+        bases = [base for base in value.__mro__[1:] if base in public]
+        yield f"class {name}{f'({bases[0].__name__})' if bases else ''}"
         yield from _parameters(value)
-        yield from _members(name, value)
+        yield from _members(name, value, public)
     elif callable(value):
         yield f"def {name}"
         yield from _parameters(value)
@@ -46,10 +49,16 @@ def _lines(name: str, value: Any) -> Iterator[str]:
         yield f"{name}: {type(value).__name__}"
 
 
-def _members(name: str, value: type) -> Iterator[str]:
+def _members(name: str, value: type, public: set[type]) -> Iterator[str]:
+    """Members of a class that no public class above it has listed."""
+    above = [base for base in value.__mro__[1:] if base in public]
+    inherited = {member for base in above for member in dir(base)}
+    own = [base for base in value.__mro__ if base.__module__.split(".")[0] == PACKAGE and base not in above]
     fields = {field.name for field in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else set()
-    inherited = (vars(base) for base in value.__mro__ if base.__module__.split(".")[0] == PACKAGE)
-    members = sorted({member for names in inherited for member in names if not member.startswith("_")} | fields)
+    names = fields.union(*(vars(base) for base in own))
+    members = sorted(
+        member for member in names if not member.startswith("_") and (member not in inherited or member in vars(value))
+    )
     for member in members:
         found = inspect.getattr_static(value, member, None)
         function = found.__func__ if isinstance(found, (classmethod, staticmethod)) else found
@@ -91,5 +100,5 @@ def _commands() -> Iterator[str]:
                 "" if parameter.default in (None, ()) or callable(parameter.default) else f" = {parameter.default!r}"
             )
             needed = " (required)" if parameter.required else ""
-            shown = " ".join(words) if parameter.param_type_name == "option" else parameter.human_readable_name
+            shown = " ".join(words) if parameter.param_type_name == "option" else parameter.name
             yield f"    {shown}{default}{needed}"

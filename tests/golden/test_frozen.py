@@ -10,7 +10,7 @@ import pytest
 from tests.golden import adapter, frozen, signatures
 
 pytestmark = pytest.mark.skipif(
-    not frozen.FOLDER.exists(), reason="nothing is frozen yet: python -m tests.golden freeze"
+    not frozen.TIMES.exists(), reason="nothing is frozen yet: python -m tests.golden freeze"
 )
 
 
