@@ -23,7 +23,7 @@ from typing import Any
 
 from tests.golden import compose, recording
 from tests.golden.columns import NAMES
-from tests.golden.comparison import Difference, differences, report
+from tests.golden.comparison import Difference, differences, report, unsteady
 
 ROOT = Path(__file__).parents[2]
 N_SLOWEST = 3  # calls that are named with their times
@@ -125,18 +125,28 @@ def _check(options: argparse.Namespace) -> int:
         return 1
     stored, calls = recording.read(options.kernel, options.folder), _chosen(options)
     made = _made(options, calls)
+    skipped = left_out(stored, options.folder)
     found: list[Difference] = []
     for name, fresh in made.items():
-        found += differences(name, stored.calls.get(name, {}), fresh, exact=stored.exact)
+        if name not in skipped:
+            found += differences(name, stored.calls.get(name, {}), fresh, exact=stored.exact)
     strangers = [name for name in stored.calls if options.calls in name and name not in made]
     _say(report(found, len(made)))
     if not stored.exact:
-        _say("Another processor or other versions than recorded: floats are compared to 1e-9.")
+        _say("Another processor or other versions than recorded: floats are compared to 1e-9, and calls that the last")
+        _say(f"bits of sums decide are left out: {sorted(skipped) or 'none'}.")
     if strangers:
         _say(f"Recorded, and no longer called: {strangers}.")
     old = old_rules(stored, calls)
     _say(report(old, len(calls)).replace("as recorded", "decided as recorded by the rules that were recorded"))
     return int(bool(found or strangers or old))
+
+
+def left_out(stored: recording.Recording, folder: Path = recording.FOLDER) -> set[str]:
+    """Return calls that the last bits of sums decide, where these need not be those of the recording."""
+    if stored.exact or not all(recording.exists(kernel, folder) for kernel in recording.KERNELS):
+        return set()
+    return unsteady(*(recording.read(kernel, folder).calls for kernel in recording.KERNELS))
 
 
 def old_rules(stored: recording.Recording, calls: list[dict[str, Any]]) -> list[Difference]:

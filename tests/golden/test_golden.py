@@ -3,8 +3,8 @@
 import pytest
 
 from tests.golden import adapter, compose, recording
-from tests.golden.__main__ import old_rules
-from tests.golden.comparison import differences, report
+from tests.golden.__main__ import left_out, old_rules
+from tests.golden.comparison import differences, report, unsteady
 
 CALLS = {call["id"]: call for call in compose.read() if "quick" in call}
 KERNEL = adapter.kernel_in_use()
@@ -17,8 +17,17 @@ def recorded():
     return recording.read(KERNEL)
 
 
+@pytest.fixture(scope="module")
+def skipped(recorded):
+    return left_out(recorded)
+
+
 @pytest.mark.parametrize("name", CALLS)
-def test_as_recorded(name, recorded):
+def test_as_recorded(name, recorded, skipped):
+    if name in skipped:
+        pytest.skip(
+            "the last bits of sums decide this call, and another processor or other versions made the recording"
+        )
     fresh = adapter.perform(CALLS[name])
     found = differences(name, recorded.calls.get(name, {}), fresh, exact=recorded.exact)
     assert not found, report(found, 1)
@@ -35,9 +44,7 @@ def test_both_kernels_are_recorded_for_the_same_calls(recorded):
         assert list(recording.read(kernel).calls) == names
 
 
-def test_kernels_decide_alike(recorded):
-    # Sums differ in their last bits, so that numbers do: what is decided does not.
-    compiled, twin = (recording.read(kernel) for kernel in recording.KERNELS)
-    pairs = [(name, columns, twin.calls[name]) for name, columns in compiled.calls.items()]
-    kept = [name for name, one, other in pairs if one.get("decisions") != other.get("decisions")]
-    assert len(kept) <= len(pairs) // 100, kept
+def test_hardly_a_call_hangs_on_the_last_bits_of_sums(recorded):
+    # Kernels differ in them: give such a call another seed in compose.py, so that it can be compared anywhere.
+    calls = [recording.read(kernel).calls for kernel in recording.KERNELS]
+    assert len(unsteady(*calls)) <= len(calls[0]) // 50, sorted(unsteady(*calls))
