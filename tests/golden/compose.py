@@ -356,18 +356,18 @@ def _grouped() -> Made:
             yield _world("binary", 700 + at + 10 * number, rows=120), "optimize", unaware
     for at, bound in enumerate(bounds[:3]):  # by the default, which takes seconds
         options = {"metric": "accuracy", "bounds": bound, "sensitive": ["sex"]}
-        yield _world("binary", 740 + at, rows=160), "optimize", options
+        yield _world("binary", 743 + at, rows=160), "optimize", options
     for at, metric in enumerate(["accuracy", "balanced_accuracy", "f1"]):
         worst = {"metric": {"worst_group": metric}, "sensitive": ["sex"]}
         yield _world("binary", 1400 + at, rows=160), "optimize", worst
         yield _world("binary", 1405 + at, rows=160), "optimize", {**worst, "aware": False, **PLAIN}
-    both = {"metric": "accuracy", "bounds": "demographic_parity <= 0.2", "sensitive": ["sex", "region"]}
-    yield _world("binary", 720, rows=500), "optimize", both
-    yield _world("binary", 721, rows=500), "optimize", {**both, "confidence": None, "randomized": True}
+    both = {"metric": "accuracy", "bounds": "demographic_parity <= 0.2", "sensitive": ["sex", "region"], **PLAIN}
+    yield _world("binary", 720, rows=300), "optimize", {**both, "confidence": None}
+    yield _world("binary", 721, rows=300), "optimize", {**both, "confidence": None, "randomized": True}
     for at, bound in enumerate(
         ["demographic_parity[1] <= 0.1", "accuracy >= 0.4 in every group", "recall[2] gap <= 0.1"]
     ):
-        options = {"metric": "macro_f1", "bounds": bound, "sensitive": ["sex"], "confidence": None}
+        options = {"metric": "macro_f1", "bounds": bound, "sensitive": ["sex"], "confidence": None, **PLAIN}
         yield _world("multiclass", 725 + at, rows=260), "optimize", options
     for at, bound in enumerate(
         [
@@ -383,8 +383,9 @@ def _grouped() -> Made:
     plain = {"metric": "f1", "sensitive": ["sex"], "record": ["recall"]}
     yield _world("binary", 735, rows=260), "optimize", plain
     yield _world("multiclass", 736, rows=260), "optimize", {"metric": "macro_f1", "sensitive": ["region"]}
-    yield _world("binary", 737, rows=260), "optimize", {**plain, "weights": "importance", "bounds": bounds[0]}
-    yield _world("binary", 738, rows=260), "optimize", {**plain, "clusters": True, "bounds": bounds[0]}
+    bounded = {**plain, "bounds": bounds[0], "confidence": None, **PLAIN}
+    yield _world("binary", 737, rows=260), "optimize", {**bounded, "weights": "importance"}
+    yield _world("binary", 738, rows=260), "optimize", {**bounded, "clusters": True}
 
 
 def _abstaining() -> Made:
@@ -404,7 +405,7 @@ def _abstaining() -> Made:
         yield _world("binary", 766 + at, rows=220), "optimize", {"metric": metric, **share, "confidence": None, **PLAIN}
     for at, metric in enumerate(["accuracy", "macro_f1", "balanced_accuracy", "g_mean", "kappa", "min_recall"]):
         yield _world("multiclass", 772 + at, rows=220), "optimize", {"metric": metric, **share}
-        yield _world("multiclass", 780 + at, rows=200), "optimize", {"metric": metric, **share, "confidence": None}
+        yield _world("multiclass", 781 + at, rows=200), "optimize", {"metric": metric, **share, "confidence": None}
     yield _world("multiclass", 788, rows=220, labels="words"), "optimize", {"metric": "accuracy", "abstain": 0.3}
     yield (
         _world("multiclass", 789, rows=220, labels="words"),
