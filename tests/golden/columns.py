@@ -18,7 +18,8 @@ from tests.golden.worlds import World
 
 NAMES = ("decisions", "rule", "numbers", "structure", "work", "notes", "warnings", "error", "text")
 SYMBOLS = "0123456789abcdefghijklmnopqrstuvwxyz"
-LONG_NUMBER = re.compile(r"-?\d+\.\d{9,}(?:[eE][-+]?\d+)?")
+BITS = "bits"  # the key of a checksum of all digits, which is compared where floats are bit by bit
+NUMBER = re.compile(r"-?\d+\.\d+(?:[eE][-+]?\d+)?")
 MAX_TEXT = 1500  # characters of a text that are stored; the rest is a checksum
 
 
@@ -73,7 +74,8 @@ def shortened(value: Any) -> Any:
     if isinstance(value, str):
         if len(value) <= MAX_TEXT:
             return value
-        return {"begins": value[:MAX_TEXT], "lines": value.count("\n"), "checksum": checksum(_rounded(value))}
+        text = _rounded(value)
+        return {"begins": text[:MAX_TEXT], "lines": text.count("\n"), "checksum": checksum(text), BITS: checksum(value)}
     if isinstance(value, dict) and "codes" in value:
         counts = [{symbol: text.count(symbol) for symbol in sorted(set(text))} for text in value["codes"]]
         return {"counts": counts, "checksum": checksum(value)}
@@ -83,8 +85,8 @@ def shortened(value: Any) -> Any:
 
 
 def _rounded(text: str) -> str:
-    """A text whose long numbers have nine digits: the last ones of sixteen differ from processor to processor."""
-    return LONG_NUMBER.sub(lambda found: f"{float(found[0]):.9g}", text)
+    """A text whose numbers have nine digits, of twelve decimals: further ones differ from processor to processor."""
+    return NUMBER.sub(lambda found: f"{round(float(found[0]), 12) + 0.0:.9g}", text)
 
 
 def checksum(value: Any) -> str:
