@@ -224,6 +224,16 @@ def test_rules_by_group_are_rules_of_outputs():
 # --------------------------------------------------------------------------------------- confusions, moves, reliability
 
 
+def test_a_rule_that_does_not_see_groups_is_drawn_without_their_gaps():
+    proba, y, _ = binary(400)
+    groups = np.arange(400) % 2
+    solution = mw.optimize(
+        proba, y, "accuracy", subject_to="demographic_parity <= 0.3", sensitive_features=groups, group_aware=False
+    )
+    assert solution.details.curve.bounded == {}
+    assert "demographic_parity" in solution._repr_html_()
+
+
 def test_confusions_before_and_after():
     P, y, weight = several_classes()
     solution = mw.optimize(P, y, "macro_f1", sample_weight=weight)

@@ -153,6 +153,16 @@ def test_errors_of_long_tails_are_those_of_rows_and_labels_drawn_anew():
     assert mean - low == pytest.approx(high - mean)
 
 
+def test_costs_that_are_never_negative_have_no_gains_in_their_interval():
+    rng = np.random.default_rng(3)
+    proba = rng.beta(1, 6, 120)
+    y = (rng.random(120) < proba).astype(int)
+    cost = np.zeros((120, 2, 2))
+    cost[:, 1, 0], cost[:, 0, 1] = rng.lognormal(0.0, 2.5, 120), 1.0
+    estimate = mw.optimize(proba, y, "cost", cost=cost).value_on_new_rows
+    assert estimate.low < estimate.estimate < estimate.high <= 0
+
+
 def test_it_is_said_when_few_rows_carry_the_whole():
     rng = np.random.default_rng(0)
     p, y, cost = fraud(rng, 3_000, rng.lognormal(4, 0.2, 3_000))

@@ -132,7 +132,9 @@ class _Piece:
             return self._packed(mixture, None, limits.called)
         one = best_single(self.feasible, mixture, thorough=thorough)
         if one is not None and one.value > mixture.value:  # of what is not proved, the search may find better rules
-            mixture = max(one, maximise(self.feasible), key=lambda point: point.value)
+            # Gaps of ratios have no half-spaces but at levels, which are found anew.
+            again = self._mixture(limits) if limits.levels else maximise(self.feasible)
+            mixture = max(one, again, key=lambda point: point.value)
         if not single:
             return self._packed(mixture, None, limits.called)
         if one is None:

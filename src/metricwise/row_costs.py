@@ -231,10 +231,12 @@ def _judge(
     (own, weight), (other, _) = (_paid(rule, rows, codes) for codes in (decided, plain))
     by_class, other_by_class = (_paid_by_class(rule, rows, codes) for codes in (decided, plain))
     gain = mean_interval(other - own, weight, spread, other_by_class - by_class, eta)
-    value = mean_interval(-own, weight, spread, -by_class, eta)
+    value, low, high = mean_interval(-own, weight, spread, -by_class, eta)
+    assert rows.cost is not None
+    high = min(high, max(value, -float(table_of(rows.cost, rule.abstain_cost).min())))  # no row costs less
     several = rows.repeats is None and rows.n_rows >= _MANY_ROWS
     heaviest = heaviest_share(other - own, weight) if several else 0.0
-    return Gain(*gain), Estimate(*value), heaviest
+    return Gain(*gain), Estimate(value, low, high), heaviest
 
 
 def _left_out(

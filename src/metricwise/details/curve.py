@@ -118,7 +118,9 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
     confusion = family.confusions(problem, judge)
     aims = {problem.aim.name: problem.aim, **problem.record}
     values = {name: family.values(replace(problem, aim=aim), judge, confusion) for name, aim in aims.items()}
-    bounded = _bounded(bind_limits(problem.constraints, problem.schema, judge), confusion)
+    # A rule that must not see groups has their rows pooled: gaps between them are not to be had along its curve.
+    constraints = [one for one in problem.constraints if schema.n_groups > 1 or one.group is None]
+    bounded = _bounded(bind_limits(constraints, schema, judge), confusion)
     confusion = confusion[:, :, : schema.width]
     return Curve(
         family.kind,
