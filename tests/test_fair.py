@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import metricwise as mw
+from golden.worlds import make
 from metricwise.losses import Loss
 from metricwise.margins import Apart, Counted, lower_limit, upper_limit
 from metricwise.metrics.constraint import Constraint, Difference, Limit
@@ -594,3 +595,16 @@ def test_groups_and_abstentions_against_the_programme_over_all_rules(k, name):
     again = mw.GroupedRule.from_json(solution.rule.to_json())
     assert again == solution.rule
     assert set(np.unique(again.predict(eta, group))) <= {*range(k), -1}
+
+
+def test_gaps_of_ratios_are_searched_anew_where_a_single_rule_beats_the_programme():
+    world = make({"kind": "binary", "rows": 260, "seed": 694})
+    rows = world.part("given")
+    proba, y, sex = world.eta[0][rows][:, 1], world.codes[rows, 0], world.sex[rows]
+    solution = mw.optimize(
+        proba, y, "accuracy", subject_to="predictive_parity <= 0.1", sensitive_features=sex, confidence=None
+    )
+    predicted = solution.rule.predict(proba, sensitive_features=sex)
+    precisions = [np.mean(y[(sex == name) & (predicted == 1)]) for name in ("f", "m")]
+    assert abs(precisions[0] - precisions[1]) <= 0.1
+    assert np.mean(predicted == y) == pytest.approx(solution.value)
