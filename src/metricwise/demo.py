@@ -122,8 +122,8 @@ def _progression() -> Case:
 def _blood() -> Case:
     X, target = load_diabetes(return_X_y=True)
     serum = X[:, 4:]
-    grades = np.array(["low", "normal", "raised"])
-    labels = [grades[np.digitize(column, np.quantile(column, [0.2, 0.8]))] for column in serum.T]
+    grades = ["low", "normal", "raised"]
+    labels = [np.array(grades)[np.digitize(column, np.quantile(column, [0.2, 0.8]))] for column in serum.T]
     return Case(
         "Multioutput: six blood values, each low, normal or raised",
         f"{len(X)} patients; age, sex, body mass, blood pressure and progression say a little about each "
@@ -135,7 +135,9 @@ def _blood() -> Case:
         MultiOutputClassifier(_logistic()),
         {
             "micro_f1": (mw.metrics.MicroF1(negative_label="normal"), "micro"),
-            **_named("ordinal", "macro_f1", "balanced_accuracy", "g_mean", "quadratic_kappa", average="macro"),
+            "ordinal": (mw.metrics.Ordinal(order=tuple(grades)), "macro"),
+            **_named("macro_f1", "balanced_accuracy", "g_mean", average="macro"),
+            "quadratic_kappa": (mw.metrics.Kappa(weights="quadratic", order=tuple(grades)), "macro"),
         },
         "micro_f1",
     )

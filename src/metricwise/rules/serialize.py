@@ -48,6 +48,7 @@ VERSION = 1
 _ENVELOPE = ("format", "version", "kind")
 _DEPTH = 64  # of facts within facts; a rule needs few levels, and Python's own limit depends on who calls
 _BITS = 10_000  # of an integer; Python writes and reads some 4,300 digits
+_MAX_SHOWN_PATH = 400  # characters of a path that messages show whole
 
 Label = str | int | float | bool
 
@@ -142,10 +143,10 @@ def read_text(source: str | os.PathLike[str], who: str, what: str = "the rule") 
     except (OSError, ValueError) as error:  # ValueError: the character NUL, which no path has
         if isinstance(error, OSError) and error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
             raise
+        name = str(os.fspath(source))
+        name = name if name.isprintable() and len(name) <= _MAX_SHOWN_PATH else shown(name).strip("'")
         raise FileNotFoundError(
-            errno.ENOENT,
-            f"No such file, nor JSON text of {what}, which starts with '{{'",
-            shown(os.fspath(source)).strip("'"),
+            errno.ENOENT, f"No such file, nor JSON text of {what}, which starts with '{{'", name
         ) from None
 
 
