@@ -51,7 +51,7 @@ FRAMES = {
 def test_an_array_is_taken_in_the_order_of_the_frame_that_a_rule_was_fitted_to(frame, given):
     solution = mw.optimize(FRAMES[frame](PROBA), Y, "quadratic_kappa", order=SCALE, classes=given)
     rule = mw.load_rule(solution.rule.to_json())
-    assert rule.classes[0].tolist() == given or sorted(SCALE)
+    assert rule.classes[0].tolist() == (given or sorted(SCALE))
     by_name = rule.predict(FRAMES[frame](NEW))
     assert kappa(Y_NEW, by_name) > 0.7
     assert rule.predict(FRAMES[frame](NEW)[sorted(SCALE)]).tolist() == by_name.tolist()  # names win
@@ -95,9 +95,10 @@ def test_sorted_names_and_arrays_are_not_warned_of():
         warnings.simplefilter("error")
         turned = [SCALE.index(label) for label in sorted(SCALE)]
         named = mw.optimize(pd.DataFrame(PROBA, columns=SCALE)[sorted(SCALE)], Y, "accuracy").rule
-        named.predict(NEW[:, turned])
+        by_name = named.predict(pd.DataFrame(NEW, columns=SCALE))
+        assert named.predict(NEW[:, turned]).tolist() == by_name.tolist()
         declared = mw.optimize(PROBA, Y, "accuracy", classes=SCALE).rule  # the columns of arrays, as they stand
-        declared.predict(NEW)
+        assert declared.predict(NEW).tolist() == declared.predict(pd.DataFrame(NEW, columns=SCALE)).tolist()
         declared.predict(pd.DataFrame(NEW, columns=SCALE))
 
 
@@ -306,3 +307,21 @@ def test_very_many_classes_are_not_doubted():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         mw.optimize(proba, codes, "accuracy", **FIXED)
+
+
+def test_calibrated_probabilities_follow_the_columns_of_the_fit():
+    rng = np.random.default_rng(0)
+    cost = np.zeros((len(Y), 3, 3)) + rng.random((len(Y), 3, 1)) * (1 - np.eye(3))
+    frame, groups = pd.DataFrame(PROBA, columns=SCALE), np.arange(len(Y)) % 2
+    rules = [
+        (mw.optimize(frame, Y, "macro_f1").rule, {}),
+        (mw.optimize(frame, Y, "cost", cost=cost).rule, {}),
+        (
+            mw.optimize(frame, Y, "accuracy", subject_to="demographic_parity <= 0.5", sensitive_features=groups).rule,
+            {"sensitive_features": np.zeros(len(NEW), dtype=int)},
+        ),
+    ]
+    for rule, options in rules:
+        by_name = rule.calibrated(pd.DataFrame(NEW, columns=SCALE), **options)
+        with pytest.warns(UserWarning, match="they are taken in the same order"):
+            np.testing.assert_array_equal(rule.calibrated(NEW, **options), by_name)

@@ -169,7 +169,7 @@ def test_it_is_said_when_few_rows_carry_the_whole():
     assert "rows carry" not in mw.optimize(p, y, "cost", cost=cost).status
     at = int(np.flatnonzero(y * (p < 0.5))[0])
     cost[at, 1, 0] = 1e5
-    assert "Ten rows carry 100% of the variance of what is saved" in mw.optimize(p, y, "cost", cost=cost).status
+    assert "Ten rows account for 100 % of the variance of the savings" in mw.optimize(p, y, "cost", cost=cost).status
     values = np.arange(100.0)
     squares = np.sort((values - values.mean()) ** 2)
     assert heaviest_share(values, np.ones(100)) == pytest.approx(squares[-10:].sum() / squares.sum())

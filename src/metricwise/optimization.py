@@ -578,7 +578,7 @@ def _by_values(resolved: Resolved, classes: tuple[NDArray[Any], ...], source: An
     known = metric_of_values(metric, inputs.python_labels(classes[0]), source.class_rows.sum(axis=0))
     if known is None:
         return resolved, ""
-    note = f"The function is {known.name} by its values at {N_PROBES} confusion matrices, and was maximised as such."
+    note = f"The function equals {known.name} at {N_PROBES} confusion matrices and was optimised as {known.name}."
     return replace(resolved, metric=known, name=known.name), note
 
 

@@ -182,8 +182,8 @@ def _words(problem: Problem, gain: Gain | None, heaviest: float) -> str:
         words.append("Argmax did no worse on these rows: check the costs and the probabilities.")
     if heaviest > _MOST_CARRIED:
         words.append(
-            f"Ten rows carry {heaviest:.0%} of the variance of what is saved: the estimate rests on them, and amounts "
-            "larger than these rows have are not in it."
+            f"Ten rows account for {100 * heaviest:.0f} % of the variance of the savings; amounts larger than in these "
+            "rows are not reflected in the estimate."
         )
     if problem.dependence is not None:
         words.append(problem.dependence.words())

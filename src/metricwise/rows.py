@@ -217,8 +217,8 @@ class Dependence:
         if self.trusted:
             return words
         return (
-            f"{words} The rows are worth about {max(self.n_rows / self.inflation, 1):.0f} independent ones, too few to "
-            "say how far values vary: no interval can be trusted. Provide rows of a longer time."
+            f"{words} The rows correspond to about {max(self.n_rows / self.inflation, 1):.0f} independent rows, too "
+            "few for reliable intervals: no interval can be trusted. Provide rows of a longer time."
         )
 
 

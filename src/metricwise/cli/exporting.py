@@ -70,7 +70,7 @@ def export(
         if odd:
             raise ValueError(f"{odd[0]} is only for {needed}, not for {kind}; leave it out.")
     if dtype and append_to:
-        raise ValueError("--dtype must be left out with --append-to, because the classifier has a type of its own.")
+        raise ValueError("--dtype must be left out with --append-to, because the classifier determines the type.")
     with saved(output, written.force, False, "export", 1) as progress:
         progress.stage("writing")
         loaded = read_rule(rule)

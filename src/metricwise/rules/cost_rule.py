@@ -17,7 +17,7 @@ from ..losses import Loss
 from . import serialize
 from .decisions import decide_costs
 from .description import headline, link_lines
-from .link import Link
+from .link import Link, shaped_like
 from .stored import StoredRule
 from .weighted import WeightedRule, last_column, read_link, same_classes, same_label, shared_from_dict, shared_to_dict
 
@@ -138,19 +138,20 @@ class CostRule(StoredRule):
         np.put_along_axis(out, last_column(codes, self.schema), 1.0, axis=1)
         return out
 
-    def calibrated(self, proba: Any) -> NDArray[Any] | list[NDArray[Any]]:
+    def calibrated(self, proba: Any, *, pos_label: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
         """Return the probabilities behind the recalibration of the rule, as :meth:`WeightedRule.calibrated` does.
 
         Parameters
         ----------
-        proba : array-like
+        proba, pos_label
             As in `predict`.
 
         Returns
         -------
         ndarray of the shape of proba
         """
-        return self.reader._calibrated(proba, "CostRule.calibrated")
+        read = self.reader.read(proba, "CostRule.calibrated", self.facts, pos_label)
+        return shaped_like(proba, self.reader.calibrated_of(read), multioutput=False)
 
     def value(self, proba: Any, y: Any, cost: Any = None, sample_weight: Any = None) -> float:
         """Return minus the mean cost of the decisions about rows whose labels are known.

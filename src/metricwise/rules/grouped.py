@@ -206,19 +206,21 @@ class GroupedRule(StoredRule):
                 result[rows] = rule.distribution_of(read.take(rows))
         return result if self.multioutput else result[:, 0]
 
-    def calibrated(self, proba: Any, sensitive_features: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
+    def calibrated(
+        self, proba: Any, sensitive_features: Any = None, *, pos_label: Any = None
+    ) -> NDArray[Any] | list[NDArray[Any]]:
         """Return the probabilities behind the recalibration of each row's group, see :meth:`WeightedRule.calibrated`.
 
         Parameters
         ----------
-        proba, sensitive_features
+        proba, sensitive_features, pos_label
             As in `predict`.
 
         Returns
         -------
         ndarray of the shape of proba, or list of M such
         """
-        read, codes = self._read(proba, sensitive_features, "GroupedRule.calibrated", None)
+        read, codes = self._read(proba, sensitive_features, "GroupedRule.calibrated", pos_label)
         result = recalibrated(None, read)
         for g, rule in enumerate(self.parts):
             rows = np.flatnonzero(codes == g)

@@ -242,21 +242,20 @@ class MixtureRule(StoredRule):
                 part[row, output, last_column(codes, self.schema)] += weights[:, r]
         return result
 
-    def calibrated(self, proba: Any) -> NDArray[Any] | list[NDArray[Any]]:
+    def calibrated(self, proba: Any, *, pos_label: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
         """Return the probabilities behind the recalibration of the rule, as :meth:`WeightedRule.calibrated` does.
 
         Parameters
         ----------
-        proba : array-like
+        proba, pos_label
             As in `predict`.
 
         Returns
         -------
         ndarray of the shape of proba, or list of M such
         """
-        return shaped_like(
-            proba, self.calibrated_of(self.rules[0].read(proba, "MixtureRule.calibrated", self.facts)), self.multioutput
-        )
+        read = self.rules[0].read(proba, "MixtureRule.calibrated", self.facts, pos_label)
+        return shaped_like(proba, self.calibrated_of(read), self.multioutput)
 
     def calibrated_of(self, proba: Probabilities) -> Probabilities:
         """Return the same for probabilities that have been read already."""

@@ -323,7 +323,7 @@ class WeightedRule(StoredRule):
         np.put_along_axis(result, codes[:, :, None], 1.0, axis=2)
         return result
 
-    def calibrated(self, proba: Any) -> NDArray[Any] | list[NDArray[Any]]:
+    def calibrated(self, proba: Any, *, pos_label: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
         """Return the probabilities behind the recalibration of the rule, in the shape that they were given in.
 
         These are what the rule decides by. They are of use by themselves after training with class weights, with
@@ -333,7 +333,7 @@ class WeightedRule(StoredRule):
 
         Parameters
         ----------
-        proba : array-like
+        proba, pos_label
             As in `predict`.
 
         Returns
@@ -353,10 +353,8 @@ class WeightedRule(StoredRule):
         >>> print(f"{shown.mean():.2f} {rule.calibrated(shown).mean():.2f} {y.mean():.2f}")
         0.41 0.10 0.10
         """
-        return self._calibrated(proba, "WeightedRule.calibrated")
-
-    def _calibrated(self, proba: Any, who: str) -> NDArray[Any] | list[NDArray[Any]]:
-        return shaped_like(proba, self.calibrated_of(self.read(proba, who)), self.multioutput)
+        read = self.read(proba, "WeightedRule.calibrated", pos_label=pos_label)
+        return shaped_like(proba, self.calibrated_of(read), self.multioutput)
 
     def calibrated_of(self, proba: Probabilities) -> Probabilities:
         """Return the same for probabilities that have been read already."""
