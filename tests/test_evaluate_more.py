@@ -291,3 +291,80 @@ def test_rows_of_a_table(tmp_path):
     assert found == mw.evaluate(rule, np.column_stack([P, Q]), np.column_stack([Y, 1 - Y]), "f1_macro")["f1_macro"]
     with pytest.raises(ValueError, match="evaluate: y must be one name, as the rule has outputs"):
         mw.evaluate(RULE, table, ["label", "id"], "f1")
+
+
+# ------------------------------------------------------------------------------------------------- what is refused
+
+
+def test_a_gap_needs_labelled_rows_of_two_groups():
+    labels = np.where(GROUP == "a", Y, np.nan)
+    with pytest.raises(ValueError, match="accuracy gap compares groups, but only 'a' has labelled rows; provide"):
+        mw.evaluate(RULE, P, labels, "accuracy gap", sensitive_features=GROUP)
+
+
+def test_the_code_of_missing_labels_is_known_to_both_tables():
+    labels = np.where(np.arange(N) % 7 == 0, -9, Y)
+    frame = pd.DataFrame({"p": P, "q": Q, "label": labels})
+    tables = {"p": (RULE, mw.Table(frame, proba="p")), "q": (OTHER, mw.Table(frame, proba="q"))}
+    found = mw.evaluate(tables, "label", "f1", missing=-9)["f1"]
+    assert found == mw.evaluate({"p": (RULE, P), "q": (OTHER, Q)}, labels, "f1", missing=-9)["f1"]
+    some = labels != -9
+    assert found.baseline.estimate == pytest.approx(sk.f1_score(Y[some], OTHER.predict(Q)[some]))
+
+
+def test_models_must_have_the_same_rows_whatever_their_rules_are():
+    said = r"both models must have probabilities of the same 600 rows, in the same order, got \[600, 500\]"
+    grouped = mw.GroupedRule((RULE, OTHER, RULE), ("a", "b", "c"))
+    by_row = mw.CostRule(np.array([0, 1]))
+    for rule, options in ((RULE, {}), (grouped, {"sensitive_features": GROUP}), (by_row, {"cost": COST})):
+        with pytest.raises(ValueError, match=said):
+            mw.evaluate({"a": (rule, P), "b": (rule, Q[:500])}, Y, "accuracy", **options)
+
+
+@pytest.mark.parametrize("metrics", [None, "cost", "accuracy"])
+def test_a_rule_by_costs_asks_for_them(metrics):
+    rule = mw.optimize(P, Y, "cost", cost=COST).rule
+    with pytest.raises(ValueError, match="evaluate: cost must give the costs of the decisions about each row"):
+        mw.evaluate(rule, P, Y, metrics)
+
+
+def test_a_rule_keeps_the_positive_class_of_outputs_that_do_not_show_it():
+    proba = [np.column_stack([1 - P, P]), np.column_stack([1 - Q, Q])]
+    labels = pd.DataFrame({"number": Y.astype(object), "word": np.array(["a", "b"], dtype=object)[Y]})
+    rule = mw.optimize(proba, labels, "f1", average="macro", pos_label=[1, "b"]).rule
+    found = mw.evaluate(rule, proba, labels, "recall", average="macro")["recall"]
+    assert found == mw.evaluate(rule, proba, labels, "recall", average="macro", pos_label=[1, "b"])["recall"]
+    decided = rule.predict(proba)
+    recalls = [np.mean(decided[Y == 1, 0] == 1), np.mean(decided[Y == 1, 1] == "b")]
+    assert found.value.estimate == pytest.approx(np.mean(recalls))
+
+
+def test_messages_about_two_models_name_them():
+    three = WeightedRule.from_weights([1.0, 1.0, 1.0])
+    said = (
+        r"the rules of 'small' and 'large' must have the same outputs and classes, in the same order, got \[0, 1\] and"
+    )
+    with pytest.raises(ValueError, match=said):
+        mw.evaluate({"small": (RULE, P), "large": (three, np.full((N, 3), 1 / 3))}, Y, "accuracy")
+    with pytest.raises(ValueError, match="against must be a rule for the same outputs and classes as the rule"):
+        mw.evaluate(RULE, P, Y, "accuracy", against=three)
+    first, second = (mw.GroupedRule((RULE, OTHER), names) for names in (("a", "b"), ("a", "c")))
+    with pytest.raises(ValueError, match="the rules of 'small' and 'large' must have the same groups"):
+        mw.evaluate({"small": (first, P), "large": (second, Q)}, Y, "accuracy", sensitive_features=GROUP)
+
+
+def test_pairs_of_models_may_be_lists():
+    found = mw.evaluate({"a": [RULE, P], "b": [OTHER, Q]}, Y, "f1")
+    assert found.to_dict() == mw.evaluate({"a": (RULE, P), "b": (OTHER, Q)}, Y, "f1").to_dict()
+
+
+@pytest.mark.parametrize("rule", [{0, 1}, b"01", range(N), np.bool_(True)])
+def test_what_has_no_order_or_is_no_array_is_no_decisions(rule):
+    with pytest.raises(TypeError, match="evaluate: rule must be a rule"):
+        mw.evaluate(rule, P, Y, "f1")
+
+
+def test_decisions_may_be_arrow_arrays():
+    pa = pytest.importorskip("pyarrow")
+    decided = RULE.predict(P)
+    assert mw.evaluate(pa.array(decided), P, Y, "f1").to_dict() == mw.evaluate(decided, P, Y, "f1").to_dict()

@@ -205,6 +205,10 @@ def evaluate(
     if is_pair_of_models(rule):
         proba, y, metrics = _without_proba(proba, y, metrics)
     contest = read_contest(rule, proba, y, against, pos_label, missing)
+    if cost is None and any(isinstance(one, CostRule) for one in contest.rules):
+        raise ValueError(
+            f"{WHO}: cost must give the costs of the decisions about each row, which the rule needs, got None."
+        )
     if metrics is None:
         metrics, average, pos_label = _own(contest, cost, average, pos_label)
     inputs.warn_of_order(WHO, 2, proba=contest.proba, y=y, sample_weight=sample_weight)
@@ -223,10 +227,10 @@ def evaluate(
         missing=missing,
         abstain_label=next((rule.abstain_label for rule in contest.rules if rule.abstain_label is not None), None),
     )
-    sensitive = read_groups(contest.rules, sensitive_features, read.source.n_rows)
+    sensitive = read_groups(contest.rules, sensitive_features, read.source.n_rows, contest.models)
     costs = _read_costs(contest, read, y, cost, allowed)
     quantities = _read_quantities(metrics, contest, read, sensitive, costs, allowed, average, pos_label, zero_division)
-    both = _decide(contest, read, y, missing, sensitive, costs)
+    both = _decide(contest, read, y, sensitive, costs)
     source = read.in_time([aim for one in quantities.values() for aim in aims_of(one)], time)
     return _Judge(source, sensitive, costs, contest.titles).evaluation(quantities, both)
 
@@ -324,25 +328,24 @@ def _decide(
     contest: Contest,
     read: ReadRows,
     y: Any,
-    missing: Any,
     sensitive: inputs.SensitiveFeatures | None,
     costs: _Costs | None,
 ) -> list[Decisions]:
     """Return what the rule and its baseline decide."""
     proba, schema = read.source.rows.proba, read.source.schema
     table = None if costs is None else costs.table
+    probas = [read_for(one, contest, y, proba) for one in contest.contenders]
+    if any(own.n_rows != proba.n_rows for own in probas):
+        raise ValueError(
+            f"{WHO}: both models must have probabilities of the same {proba.n_rows} rows, in the same order, got "
+            f"{[own.n_rows for own in probas]}."
+        )
     both = [
-        one.decisions(contest.reader, y, missing, read_for(one, contest, y, proba), sensitive, table)
-        for one in contest.contenders
+        one.decisions(contest, y, own, sensitive, table) for one, own in zip(contest.contenders, probas, strict=True)
     ]
     if len(both) == 1:
         argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
         both.append(Decisions.of(argmax, proba, sensitive))
-    if any(one.drawn.shape[0] != proba.n_rows for one in both):
-        raise ValueError(
-            f"{WHO}: both models must have probabilities of the same {proba.n_rows} rows, in the same order, got "
-            f"{[len(one.drawn) for one in both]}."
-        )
     return both
 
 

@@ -166,7 +166,7 @@ def read_rows(
 
 def positive_of(rule: Any, schema: Schema, pos_label: Any) -> tuple[Any, bool]:
     """Return the positive class, and whether it is that which the rule keeps: it need not say it, nor may change it."""
-    if pos_label is None and not _has_known_pair(schema):
+    if pos_label is None and not _all_show_positive(schema):
         return rule.facts.get("pos_label"), True
     return pos_label, False
 
@@ -260,18 +260,20 @@ def allowed_for(abstain: Any, *rules: Any) -> Abstention | None:
     return read_abstain(abstain, WHO) or Abstention()
 
 
-def read_groups(rules: Iterable[Any], sensitive_features: Any, n_rows: int) -> inputs.SensitiveFeatures | None:
-    """Read the groups of rows: those that rules by group know, else those that there are."""
+def read_groups(
+    rules: Iterable[Any], sensitive_features: Any, n_rows: int, models: tuple[str, str] | None
+) -> inputs.SensitiveFeatures | None:
+    """Read the groups of rows: those that rules by group know, else those that there are.
+
+    `models` are the names of two models whose rules these are, if there are any.
+    """
     grouped = [rule for rule in rules if isinstance(rule, GroupedRule)]
     known = [rule.known for rule in grouped]
     if not known:
         given = sensitive_features
         return None if given is None else inputs.read_sensitive_features(given, n_rows, WHO)
     if known[0].names != known[-1].names:
-        raise ValueError(
-            f"{WHO}: against must be a rule for the same groups as the rule, {shown(list(known[0].names))}, got "
-            f"{shown(list(known[-1].names))}."
-        )
+        raise _unlike("groups", shown(list(known[0].names)), shown(list(known[-1].names)), models)
     others = all(rule.other is not None for rule in grouped)
     codes = known[0].codes(sensitive_features, n_rows, WHO, others=others)
     names = known[0].names
@@ -280,19 +282,25 @@ def read_groups(rules: Iterable[Any], sensitive_features: Any, n_rows: int) -> i
     return inputs.SensitiveFeatures(codes, known[0])
 
 
-def check_alike(rule: Any, other: Any) -> None:
+def check_alike(rule: Any, other: Any, models: tuple[str, str] | None) -> None:
     """Refuse a rule for other outputs or classes, whose decisions about the same columns mean something else."""
     own, others = rule.schema, other.schema
     if own.multioutput != others.multioutput or not same_classes(own.classes, others.classes):
-        raise ValueError(
-            f"{WHO}: against must be a rule for the same outputs and classes as the rule, in the same order, "
-            f"{_outputs(own)}, got {_outputs(others)}."
-        )
+        raise _unlike("outputs and classes", _outputs(own), _outputs(others), models)
     if None not in (own.output_names, others.output_names) and own.output_names != others.output_names:
-        raise ValueError(
-            f"{WHO}: against must be a rule for the same outputs as the rule, in the same order, "
-            f"{shown(own.output_names)}, got {shown(others.output_names)}."
+        raise _unlike("outputs", shown(own.output_names), shown(others.output_names), models)
+
+
+def _unlike(what: str, own: str, other: str, models: tuple[str, str] | None) -> ValueError:
+    """Return the error where two rules differ in what they must have in common; `models` as in Contest."""
+    if models is None:
+        return ValueError(
+            f"{WHO}: against must be a rule for the same {what} as the rule, in the same order, {own}, got {other}."
         )
+    return ValueError(
+        f"{WHO}: the rules of {models[0]!r} and {models[1]!r} must have the same {what}, in the same order, got {own} "
+        f"and {other}."
+    )
 
 
 def _outputs(schema: Schema) -> str:
@@ -484,9 +492,9 @@ def _read_metrics(
     return found
 
 
-def _has_known_pair(schema: Schema) -> bool:
-    """Whether the labels of any output show by themselves which class is the positive one."""
-    return any(inputs.known_positive(inputs.python_labels(labels)) is not None for labels in schema.classes)
+def _all_show_positive(schema: Schema) -> bool:
+    """Whether the labels of every output show by themselves which class is the positive one."""
+    return all(inputs.known_positive(inputs.python_labels(labels)) is not None for labels in schema.classes)
 
 
 def _takes_positive(metric: Any, schema: Schema, pos_label: Any) -> bool:

@@ -56,24 +56,21 @@ class Contender:
 
     def decisions(
         self,
-        reader: WeightedRule,
+        contest: Contest,
         y: Any,
-        missing: Any,
         read: Probabilities,
         sensitive: SensitiveFeatures | None,
         cost: NDArray[np.float64] | None,
     ) -> Decisions:
         """Return what is decided about rows whose probabilities have been read."""
         n_groups = 1 if sensitive is None else len(sensitive.groups.names)
+        reader = contest.reader
         if self.rule is None:
             classes = list(reader.classes) if reader.multioutput else reader.classes[0]
-            codes = inputs.read_pair(y, self.labels, classes, missing, WHO)[1]
+            codes = inputs.read_pair(y, self.labels, classes, contest.missing, WHO)[1]
             return Decisions.of_codes(codes, n_groups)
         if isinstance(self.rule, CostRule):
-            if cost is None:
-                raise ValueError(
-                    f"{WHO}: cost must give the costs of the decisions about each row, which the rule needs, got None."
-                )
+            assert cost is not None
             return Decisions.of_codes(self.rule.decide(read, cost), n_groups)
         return Decisions.of(self.rule, read, sensitive)
 
@@ -88,6 +85,8 @@ class Contest:
     second : Contender or None
         None: argmax of the probabilities of the first.
     titles : tuple of two str
+    models : tuple of two str, or None
+        What two models are called; None: there is a rule, and what it is against.
     proba : object
         The probabilities that rows are read with; None where only decisions are compared.
     reader : WeightedRule
@@ -96,15 +95,19 @@ class Contest:
         Whether one of them is a threshold, which is of the positive class.
     pos_label : object
         The positive class, as it was given.
+    missing : object
+        The code of missing labels, as it was given.
     """
 
     first: Contender
     second: Contender | None
     titles: tuple[str, str]
+    models: tuple[str, str] | None
     proba: Any
     reader: WeightedRule
     by_threshold: bool = False
     pos_label: Any = None
+    missing: Any = None
 
     @property
     def contenders(self) -> list[Contender]:
@@ -141,10 +144,11 @@ def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any, mi
             raise ValueError(f"{WHO}: against and proba must be left out if rule is a dict of two models.")
         if len(rule) != 2:
             raise ValueError(f"{WHO}: rule as a dict must hold two models, got {len(rule)}.")
-        titles = tuple(map(str, rule))
+        first, last = map(str, rule)
+        titles = models = (first, last)
         pairs = [_of_model(name, pair) for name, pair in rule.items()]
     else:
-        titles = ("rule", "argmax" if against is None else "other rule")
+        titles, models = ("rule", "argmax" if against is None else "other rule"), None
         pairs = [(_read(rule, "rule"), proba)] + ([] if against is None else [(_read(against, "against"), proba)])
     if len(pairs) == 1 and proba is None:
         raise ValueError(
@@ -158,14 +162,14 @@ def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any, mi
     found = [_contender(one, own, reader, pos_label) for one, own in pairs]
     second = found[1] if len(found) > 1 else None
     if second is not None and found[0].rule is not None and second.rule is not None:
-        check_alike(found[0].rule, second.rule)
+        check_alike(found[0].rule, second.rule, models)
     by_threshold = any(isinstance(one, float) for one, _ in pairs)
-    return Contest(found[0], second, (titles[0], titles[1]), shown_proba, reader, by_threshold, pos_label)
+    return Contest(found[0], second, titles, models, shown_proba, reader, by_threshold, pos_label, missing)
 
 
 def is_pair_of_models(rule: Any) -> bool:
     """Whether `rule` is a dict of names and pairs of a rule and probabilities, and not a rule as a dict."""
-    return isinstance(rule, Mapping) and bool(rule) and all(isinstance(one, tuple) for one in rule.values())
+    return isinstance(rule, Mapping) and bool(rule) and all(isinstance(one, (tuple, list)) for one in rule.values())
 
 
 def _of_model(name: Any, pair: Any) -> tuple[Any, Any]:
@@ -197,7 +201,8 @@ def _read(rule: Any, parameter: str) -> AnyRule | float | _Labels:
         if not (0 <= rule <= 1 or abs(rule) == np.inf):
             raise ValueError(f"{WHO}: {parameter} as a threshold must be a number in [0, 1], got {shown(rule)}.")
         return float(rule)
-    if isinstance(rule, (list, tuple)) or (hasattr(rule, "__len__") and len(getattr(rule, "shape", (0,))) in (1, 2)):
+    array_like = hasattr(rule, "__array__") or hasattr(rule, "shape")  # arrays of pyarrow have no shape
+    if isinstance(rule, (list, tuple)) or (array_like and len(getattr(rule, "shape", (0,))) in (1, 2)):
         return _Labels(rule)
     raise TypeError(
         f"{WHO}: {parameter} must be a rule, a Solution, a JSON file or text, a dict from to_dict, a threshold, or the "
@@ -253,6 +258,7 @@ def read_for(contender: Contender, contest: Contest, y: Any, rows: Probabilities
             contender.proba,
             y,
             classes=classes if reader.multioutput else classes[0],
+            missing=contest.missing,
             normalize=rule.schema.normalize,
             pos_label=[own[1] for own in classes],
             who=WHO,

@@ -142,6 +142,11 @@ def compare_worst(groups: Sequence[GroupRows], aim: Aim) -> Comparison:
 
 def compare_gap(source: MemorySource, groups: Sequence[GroupRows], aims: Sequence[Aim], name: str) -> Comparison:
     """Compare the largest difference of any of some metrics between two groups."""
+    if len(groups) < 2:
+        raise ValueError(
+            f"evaluate: metrics: {name} compares groups, but only {groups[0].name!r} has labelled rows; provide "
+            "labelled rows of at least two groups."
+        )
     spread = Spread.of_rows_in(source)
     n_pairs = len(aims) * len(groups) * (len(groups) - 1) // 2
     parts = []
