@@ -1,6 +1,7 @@
 """Functions of labels and scikit-learn's scorers as metrics: values, recognition, and what is refused."""
 
 import functools
+import pickle
 import warnings
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import metricwise as mw
 from metricwise import metrics
 from metricwise.metrics import resolve, scorer_names
-from metricwise.metrics.functions import FromLabels, from_callable, whole_counts
+from metricwise.metrics.functions import FromLabels, from_callable, whole_counts, with_caches
 from metricwise.metrics.probing import metric_of_values
 
 KINDS = ["binary", "multiclass", "multilabel", "multioutput"]
@@ -463,13 +464,87 @@ def test_a_function_with_a_kink_is_fitted_to_resamples_as_it_is():
 
 def test_a_value_that_is_known_is_not_asked_for_again():
     counted = counting(odd)
-    metric = from_callable(counted).of_rows(30)
+    metric = with_caches(from_callable(counted)).of_rows(30)
     C = np.array([[10, 5], [3, 12]]) / 30
     values = [metric.bind(C.sum(axis=1), [0, 1]).value(C) for _ in range(3)]
     assert counted.calls == 1
     assert len(set(map(float, values))) == 1
     assert metric.bind(C.sum(axis=1), ["a", "b"]).value(C) == values[0]  # other labels are asked about
     assert counted.calls == 2
+
+
+def fussy_f1(y_true, y_pred):
+    if len(np.unique(y_pred)) < 2:
+        raise ZeroDivisionError("all rows are predicted to be of one class")
+    return sk.f1_score(y_true, y_pred)
+
+
+def share_right(y_true, y_pred):
+    return np.mean(y_true == y_pred)
+
+
+def test_a_function_may_refuse_matrices_that_it_is_asked_about_to_recognise_it():
+    assert metric_of_values(from_callable(fussy_f1), [0, 1], [100, 50]) is None
+    eta, y = problem(5, n=300, k=3)
+
+    def fussy_accuracy(y_true, y_pred):
+        if len(np.unique(y_pred)) < 3:
+            raise ZeroDivisionError("a class is never predicted")
+        return np.mean(y_true == y_pred)
+
+    found = mw.optimize(eta, y, fussy_accuracy)
+    assert found.value == pytest.approx(fussy_accuracy(y, found.rule.predict(eta)), abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [59, 60, 61, 150])
+def test_functions_of_many_classes_are_recognised(k):
+    found = metric_of_values(from_callable(share_right), list(range(k)), np.full(k, 3))
+    assert found is not None
+    assert found.name == "accuracy"
+
+
+class OfState:
+    """A function of labels that depends on something else."""
+
+    __name__ = "of_state"
+
+    def __init__(self):
+        self.power = 3
+
+    def __call__(self, y_true, y_pred):
+        return np.mean(y_true == y_pred) ** self.power
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_no_value_is_kept_from_one_call_to_the_next(wrapped):
+    function = OfState()
+    bare = from_callable(function)
+    metric = metrics.Increasing(bare, np.sqrt, lambda a: 0.5 / np.sqrt(a)) if wrapped else bare
+    C = np.array([[0.3, 0.2], [0.1, 0.4]])
+    eta, y = problem(0)
+    for function.power in (3, 5):
+        exponent = function.power / 2 if wrapped else function.power
+        found = mw.optimize(eta, y, metric, **FIXED)
+        assert found.value == pytest.approx(np.mean(y == found.rule.predict(eta)) ** exponent, abs=1e-12)
+        assert float(metric.value(C)) == pytest.approx(0.7**exponent)
+
+
+def test_outputs_of_one_function_go_on_sharing_it():
+    eta, y = problem(0)
+    metric = from_callable(OfState())
+    found = mw.optimize(np.column_stack([eta[:, 1]] * 2), np.column_stack([y, y]), [metric, metric], **FIXED)
+    assert len(found.problem.aim.metric.each) == 1
+
+
+def test_kept_values_are_bounded_in_bytes_and_not_pickled(monkeypatch):
+    metric = with_caches(from_callable(OfState())).of_rows(30).bind([0.5, 0.5])
+    monkeypatch.setattr("metricwise.metrics.functions._MAX_CACHE_BYTES", 2_000)
+    for hits in range(15):
+        metric.value(np.array([[hits, 15 - hits], [0, 15]]) / 30)
+    assert 0 < len(metric.cache._values) <= 6
+    other = pickle.loads(pickle.dumps(metric))  # noqa: S301  # it is ours
+    assert other.cache is None
+    assert metric.cache is not None
 
 
 # -------------------------------------------------------------------------------------------------------- refusals

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..inputs import Scales, python_labels, shown
 from ..inputs.encoding import python_label
 from .base import Metric
+from .functions import with_caches
 from .naming import PerOutput, check_classes, check_same_classes, pooled, with_positive
 from .recognised import unwrap
 from .resolution import SUFFIXES, Resolved, metric_meant, resolve, target_kind
@@ -208,7 +209,7 @@ def _joined(found: Sequence[Resolved], labels: Sequence[Any], titles: tuple[str,
 
 
 def settle(found: Resolved, classes: Sequence[NDArray[Any]], *, scales: Scales | None = None) -> Resolved:
-    """Give a metric the order of the classes, and refuse what nobody has said of them.
+    """Give a metric the order of the classes, and caches of its own; refuse what nobody has said of the classes.
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def settle(found: Resolved, classes: Sequence[NDArray[Any]], *, scales: Scales |
     -------
     Resolved
     """
-    metric = in_order(found.metric, scales)
+    metric = with_caches(in_order(found.metric, scales))
     check_classes(metric, classes)
     if found.average != "macro":
         pooled(metric, classes)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .base import FloatArray, FromFunction, Metric, as_value, differences
+from .parts import with_parts
 
 __all__ = [
     "FromLabels",
@@ -27,10 +28,12 @@ __all__ = [
     "from_labels",
     "takes_labels",
     "unclear_direction",
+    "with_caches",
 ]
 
 _ROWS = 10_000  # that a confusion stands for where nobody says how many there are
-_MAX_KNOWN = 100_000  # values that are kept
+_MAX_CACHE_BYTES = 1 << 26
+_ENTRY_BYTES = 300  # of a value in a cache, beside those of its matrix
 _WHOLE = 1e-6  # how far a number of rows may be from a whole one
 _WEIGHT = "sample_weight"
 # Names of functions that are hardly to be maximised: it is asked.
@@ -42,6 +45,25 @@ _NO_LABELS = {
     "y_prob": "the probabilities themselves",
     "y_proba": "the probabilities themselves",
 }
+
+
+class ValueCache:
+    """Values of a function at confusion matrices, up to a number of bytes; emptied when they are more."""
+
+    def __init__(self) -> None:
+        self._values: dict[Any, float] = {}
+        self._bytes = 0
+
+    def get(self, key: Any) -> float | None:
+        """Return the value of a key; None if there is none."""
+        return self._values.get(key)
+
+    def add(self, key: Any, value: float, n_bytes: int) -> None:
+        """Keep the value of a key, whose matrix has so many bytes."""
+        if self._bytes + n_bytes + _ENTRY_BYTES > _MAX_CACHE_BYTES:
+            self._values, self._bytes = {}, 0
+        self._values[key] = value
+        self._bytes += n_bytes + _ENTRY_BYTES
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +87,8 @@ class FromLabels(Metric):
         How many rows a confusion stands for; :meth:`of_rows` sets it.
     is_loss : bool or None, default=False
         Whether smaller values are better; None: nobody says, and by its name they are.
+    cache : ValueCache, optional
+        Where its values are kept for the length of one call; copies of the metric share it. See :func:`with_caches`.
     """
 
     function: Callable[..., Any]
@@ -74,12 +98,16 @@ class FromLabels(Metric):
     classes: tuple[Any, ...] | None = None
     total: ArrayLike = _ROWS
     is_loss: bool | None = False
-    known: dict[Any, float] = field(default_factory=dict, compare=False, repr=False)  # values that were asked for
+    cache: ValueCache | None = field(default=None, compare=False, repr=False)
 
     family: ClassVar[str] = "callable"
     costly: ClassVar[bool] = True
     reads_labels: ClassVar[bool] = True
     by_class: ClassVar[bool] = True  # for all that is known
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the values that are kept: where the metric is read, the function may be another."""
+        return {**vars(self), "cache": None}
 
     @property
     def name(self) -> str:  # type: ignore[override]  # the function's
@@ -199,13 +227,15 @@ class FromLabels(Metric):
     def _call(
         self, true: NDArray[Any], predicted: NDArray[Any], matrix: NDArray[Any], weight: Mapping[str, Any]
     ) -> float:
-        """Call the function, unless its value at this matrix is known; copies of the metric share what they know."""
+        """Call the function, unless its value at this matrix is in the cache."""
+        if self.cache is None:
+            return self.sign * self._called(true, predicted, matrix, weight)
         key = self.classes, matrix.dtype.char, matrix.tobytes()
-        if key not in self.known:
-            if len(self.known) >= _MAX_KNOWN:
-                self.known.clear()
-            self.known[key] = self._called(true, predicted, matrix, weight)
-        return self.sign * self.known[key]
+        value = self.cache.get(key)
+        if value is None:
+            value = self._called(true, predicted, matrix, weight)
+            self.cache.add(key, value, matrix.nbytes)
+        return self.sign * value
 
     def _called(
         self, true: NDArray[Any], predicted: NDArray[Any], matrix: NDArray[Any], weight: Mapping[str, Any]
@@ -215,6 +245,14 @@ class FromLabels(Metric):
             warnings.simplefilter("ignore")
             found = self.function(true, predicted, **self.parameters, **weight)
         return as_value(found, f"metric: {function_name(self.function)}", matrix)
+
+
+def with_caches(metric: Metric) -> Metric:
+    """Return the metric for one call: the functions of labels in it have empty caches of their own.
+
+    A function may have other values in the next call, such as one of a table that has changed since.
+    """
+    return with_parts(metric, lambda part: replace(part, cache=ValueCache()) if isinstance(part, FromLabels) else None)
 
 
 def function_name(function: Any) -> str:

@@ -1,7 +1,8 @@
 """Functions of labels that are a metric of ours by their values, such as a lambda around one of scikit-learn's.
 
 A function that cannot be looked into is asked about some confusion matrices. If a metric of ours has the same value at
-all of them, it takes the function's place: it has exact solvers, and no value of it is a call. Must not know data.
+all of them, it takes the function's place: it has exact solvers, and no value of it is a call. A function that refuses
+one of them is taken as it is. Must not know data.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["N_PROBES", "metric_of_values"]
 
 N_PROBES = 50  # matrices at which a metric and the function must agree
 _N_REAL = 10  # of them with the class counts of the data
-_PROBE_ROWS = 60
+_PROBE_ROWS = 60  # or two for each class, if those are more
 _MAX_ROWS = 5_000  # of a matrix with the class counts of the data, which are thinned
 _SAME = 1e-9  # beside 1: scikit-learn's functions and ours differ by rounding
 _COMMON = ("accuracy", "f1", "macro_f1", "balanced_accuracy", "weighted_f1", "mcc", "kappa")  # named first if equal
@@ -63,7 +64,10 @@ def metric_of_values(function: Metric, classes: Sequence[Any], class_rows: Array
     for counts in _probes(rows):
         if not candidates:
             return None
-        value = _asked(function, counts, labels)
+        try:
+            value = _asked(function, counts, labels)
+        except Exception:  # whatever the user's function raises at rows that are not the user's
+            return None
         candidates = [one for one in candidates if abs(_value(one, counts, labels) - value) <= _SAME]
     return candidates[0] if candidates else None
 
@@ -88,7 +92,7 @@ def _probes(class_rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     rng, k = np.random.default_rng(0), len(class_rows)
     for probe in range(N_PROBES):
         real = probe % (N_PROBES // _N_REAL) == 0
-        totals = class_rows if real else 1 + rng.multinomial(_PROBE_ROWS - k, rng.dirichlet(np.ones(k)))
+        totals = class_rows if real else 1 + rng.multinomial(max(_PROBE_ROWS - k, k), rng.dirichlet(np.ones(k)))
         shares = rng.dirichlet(np.ones(k), size=k)
         if probe % 4 == 3:
             shares[:, rng.permutation(k)[: rng.integers(1, k)]] = 0.0

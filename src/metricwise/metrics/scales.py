@@ -6,8 +6,8 @@ has. Must not know any one metric: whichever has the parameter takes part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from ..inputs import listed, python_labels
 from ._common import scale_of
 from .base import Metric
 from .naming import PerOutput
+from .parts import with_parts
 
 __all__ = ["check_order_agrees", "in_order", "order_of"]
 
@@ -47,7 +48,11 @@ def in_order(metric: Metric, scales: tuple[Scale | None, ...] | None) -> Metric:
         return metric
     same = len(known) == 1 and None not in scales
 
-    def ordered(part: Any) -> Metric:
+    def ordered(part: Any) -> Metric | None:
+        if not hasattr(part, "order"):
+            return None
+        if part.order is not None:
+            return part  # type: ignore[no-any-return]  # a Metric
         if len({frozenset(scale) for scale in known}) < len(known):
             raise ValueError(
                 f"{type(part).__name__}: outputs with the same labels must have the same order, got {known}; "
@@ -56,27 +61,7 @@ def in_order(metric: Metric, scales: tuple[Scale | None, ...] | None) -> Metric:
         made: Metric = replace(part, order=known[0] if same else known)
         return made
 
-    return _with_parts(metric, lambda part: part if part.order is not None else ordered(part))
-
-
-def _with_parts(metric: Metric, change: Callable[[Any], Metric]) -> Metric:
-    """Return the metric with whatever in it has the parameter `order` changed; itself if nothing has."""
-    if hasattr(metric, "order"):
-        return change(metric)
-    whole: Any = metric
-    changed: dict[str, Any] = {}
-    for field in fields(whole) if is_dataclass(whole) else ():
-        name, value = field.name, getattr(metric, field.name)
-        if isinstance(value, Metric):
-            made: Any = _with_parts(value, change)
-        elif isinstance(value, tuple) and value and all(isinstance(part, Metric) for part in value):
-            made = tuple(_with_parts(part, change) for part in value)
-            made = value if all(new is old for new, old in zip(made, value, strict=True)) else made
-        else:
-            continue
-        if made is not value:
-            changed[name] = made
-    return replace(whole, **changed) if changed else metric
+    return with_parts(metric, ordered)
 
 
 def _each_in_order(metric: PerOutput, scales: tuple[Scale | None, ...] | None) -> PerOutput:
@@ -110,14 +95,16 @@ def order_of(metric: Metric, output: int, labels: Sequence[Any]) -> list[Any] | 
     """
     found: list[list[Any]] = []
 
-    def note(part: Any) -> Metric:
+    def note(part: Any) -> Metric | None:
+        if not hasattr(part, "order"):
+            return None
         scale = scale_of(part.order, len(labels), labels)
         if scale is not None and set(scale) == set(labels):
             found.append(scale)
         made: Metric = part
         return made
 
-    _with_parts(metric.of_output(output), note)
+    with_parts(metric.of_output(output), note)
     return found[0] if found else None
 
 
