@@ -2,6 +2,7 @@
 
 import io
 import sys
+import threading
 import time
 from types import SimpleNamespace
 
@@ -201,6 +202,80 @@ def test_a_long_stage_without_a_tick_is_shown(monkeypatch):
             time.sleep(0.01)
         assert screen(stream.getvalue()) == "[                    ] fit: fitting 5 folds, 0 s"
     assert screen(stream.getvalue()) == ""
+
+
+def watchers():
+    return sum(thread.name.endswith("(_watch)") and thread.is_alive() for thread in threading.enumerate())
+
+
+def test_threads_share_one_line_and_leave_no_watcher(monkeypatch):
+    monkeypatch.setattr("metricwise.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("metricwise.progress._UNASKED", 0.01)
+    interval, errors = sys.getswitchinterval(), []
+
+    def work():
+        try:
+            for _ in range(200):
+                with Progress("optimize", 1, True, Terminal()) as progress:
+                    for _ in range(20):
+                        progress.stage("fitting")
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert errors == []
+    assert Progress._first is None
+    end = time.monotonic() + 5
+    while watchers() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert watchers() == 0
+
+
+def test_a_progress_that_ends_without_being_the_first_ends_its_watcher(clock):
+    progress = Progress("optimize", 1, True, Terminal())
+    with progress:
+        Progress._first = None  # as a race of two threads would leave it
+    assert progress._done.is_set()
+
+
+def test_without_threads_the_ticks_show_the_line(clock, monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    during, after = work(clock, Terminal())
+    assert screen(during) == "[=============       ] optimize: judging, 6 s"
+    assert screen(after) == ""
+    assert Progress._first is None
+
+
+class Failing(Terminal):
+    def write(self, text):
+        raise BrokenPipeError("nobody reads this")
+
+
+@pytest.mark.parametrize("kind", ["failing", "closed", "closed meanwhile", "none"])
+def test_a_screen_that_fails_does_not_stop_the_work(kind, clock, monkeypatch):
+    stream = Failing() if kind == "failing" else None if kind == "none" else Terminal()
+    if kind == "closed":
+        stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with Progress("optimize", 2, True) as progress:
+        clock.seconds += 2
+        progress.stage("fitting")
+        if kind == "closed meanwhile":
+            stream.close()
+        clock.seconds += 2
+        progress.stage("judging")
+    assert Progress._first is None
 
 
 class Shell:

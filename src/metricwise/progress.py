@@ -6,11 +6,13 @@ end, or one line per stage elsewhere. Must not know what is being done.
 
 from __future__ import annotations
 
+import io
 import sys
 import threading
 import time
+from contextlib import suppress
 from types import TracebackType
-from typing import Any, Protocol, TextIO
+from typing import Any, ClassVar, Protocol, TextIO
 
 import numpy as np
 
@@ -20,6 +22,7 @@ _PATIENCE = 1.0  # seconds before anything is shown
 _EVERY = 0.1  # seconds between two looks of the line
 _UNASKED = 0.25  # seconds after which the line is looked at where nobody ticks
 _WIDTH = 20
+_SCREEN_ERRORS = (OSError, ValueError, AttributeError)  # of a stream that is full, closed or replaced
 
 
 class _Screen(Protocol):
@@ -60,7 +63,8 @@ class Progress:
     ...     progress.tick()
     """
 
-    _first: Progress | None = None  # the one that is shown
+    _first: ClassVar[Progress | None] = None  # the one that is shown
+    _first_lock: ClassVar[threading.Lock] = threading.Lock()  # held while that is chosen or given up
 
     def __init__(self, title: str, n_stages: int, verbose: bool | None = None, stream: TextIO | None = None) -> None:
         self._title, self._n_stages = title, n_stages
@@ -71,19 +75,23 @@ class Progress:
         self._lock, self._done = threading.Lock(), threading.Event()
 
     def __enter__(self) -> Progress:
-        if self._wanted and Progress._first is None:
+        with Progress._first_lock:
+            if not self._wanted or Progress._first is not None:
+                return self
             Progress._first = self
+        with suppress(RuntimeError):  # where no thread can be started, the line is shown by ticks only
             threading.Thread(target=self._watch, daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if Progress._first is not self:
-            return
         self._done.set()
-        Progress._first = None
-        with self._lock:
+        with Progress._first_lock:
+            if Progress._first is not self:
+                return
+            Progress._first = None
+        with self._lock, suppress(*_SCREEN_ERRORS):
             if self._said and self._screen.live:
                 self._screen.wipe()
 
@@ -94,8 +102,9 @@ class Progress:
 
     def tick(self) -> None:
         """Say that work goes on; free, but for looking at the clock."""
-        if Progress._first is not None:
-            Progress._first._look()
+        first = Progress._first  # another thread may end it at any time
+        if first is not None:
+            first._look()
 
     def _watch(self) -> None:
         """Show the line while a stage takes long and nobody ticks."""
@@ -109,7 +118,7 @@ class Progress:
         now = time.perf_counter()
         if now - self._start < _PATIENCE or now - self._last < _EVERY or not self._name:
             return
-        with self._lock:
+        with self._lock, suppress(*_SCREEN_ERRORS):
             if not self._done.is_set():
                 self._last = now
                 self._show(now - self._start)
@@ -182,9 +191,15 @@ class _Notebook:
             self._handle.update({"text/plain": ""}, raw=True)
 
 
-def _screen_of(stream: TextIO, own: bool) -> _Screen:
+def _screen_of(stream: TextIO | None, own: bool) -> _Screen:
     """Return where lines go: a notebook's cell, if nobody has said another stream, a terminal, or lines that stay."""
-    if getattr(stream, "isatty", lambda: False)():
+    if stream is None:  # as standard error is for programs without a console
+        stream = io.StringIO()
+    try:
+        terminal = getattr(stream, "isatty", lambda: False)()
+    except ValueError:  # it is closed
+        terminal = False
+    if terminal:
         return _Terminal(stream)
     shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
     if own and getattr(shell, "kernel", None) is not None:
