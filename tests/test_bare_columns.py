@@ -154,7 +154,7 @@ def test_a_single_column_of_words_is_asked_for():
         mw.optimize(P, None, "accuracy", classes=["a", "b"])
     with pytest.raises(ValueError, match="trade_off: the probabilities are a single column"):
         mw.trade_off(P, WORDS, "accuracy", "balanced_accuracy")
-    with pytest.raises(ValueError, match=r"a single column, .* got pos_label='frud'"):
+    with pytest.raises(ValueError, match=r"pos_label must be 'fraud' or 'ok', .* got 'frud'"):
         mw.optimize(P, WORDS, "balanced_accuracy", pos_label="frud")
     with pytest.raises(ValueError, match=r"pos_label must be one of the classes \[0, 1\], got 'fraud'"):
         mw.optimize(P, FRAUD.astype(int), "balanced_accuracy", pos_label="fraud")

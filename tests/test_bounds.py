@@ -135,3 +135,13 @@ def test_the_least_abstentions_at_an_accuracy():
     with pytest.warns(UserWarning, match="alone is lowest if every row is decided"):
         alone = mw.optimize(P, y, "abstained", **options)
     assert alone.value == 0
+
+
+def test_bounds_on_abstentions_and_percentages_are_refused_for_what_they_are():
+    rng = np.random.default_rng(0)
+    proba = rng.random(200)
+    y = (rng.random(200) < proba).astype(int)
+    with pytest.raises(ValueError, match="abstained is at most 1; write 5 % if you mean a percentage"):
+        mw.optimize(proba, y, "accuracy", abstain=True, subject_to="abstained <= 5")
+    with pytest.raises(ValueError, match="recall is at most 1; leave it out"):
+        mw.optimize(proba, y, "f1", subject_to="recall <= 200 %")

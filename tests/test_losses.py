@@ -163,3 +163,14 @@ def test_only_a_cost_is_shown_as_a_cost_whatever_it_is_called():
     named = mw.optimize(P, y, cost, record={"cost": cost})
     assert summarize(named)["metric"] == "mean cost"
     assert summarize(named)["recorded"][0]["value"] > 0
+
+
+def test_from_function_asks_for_the_direction_of_a_loss():
+    def my_loss(y_true, y_pred):
+        return np.mean(y_true != y_pred)
+
+    metric = mw.metrics.from_function(my_loss)
+    with pytest.raises(ValueError, match=r"from_function\(my_loss, greater_is_better=False\)"):
+        mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], metric)
+    greater = mw.metrics.from_function(my_loss, greater_is_better=True)
+    assert mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], greater, confusion="labels", recalibrate=False).value > 0

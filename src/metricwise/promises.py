@@ -217,7 +217,7 @@ def _check_range(one: Wanted, metric: Metric) -> None:
         remedy = (
             "choose a bound within the range" if above == floor else "leave it out, or choose a bound within the range"
         )
-        if most == 1 < bound <= 100:
+        if most == 1 < bound <= 100 and "%" not in str(one):
             remedy = f"write {bound:g} % if you mean a percentage"
         raise ValueError(f"{_WHO}: '{one}' {verdict} satisfied: {name} is {end}; {remedy}.")
 
@@ -228,7 +228,7 @@ def check_bounded(wanted: Sequence[Wanted], allowed: Abstention | None, aim: Met
         return
     name = Abstained.name
     bounded = (one for one in wanted if one.metric == name or isinstance(one.metric, Abstained))
-    if not any(one.high < 1 for one in bounded):
+    if not any(one.high != 1 and np.isfinite(one.high) for one in bounded):  # more than 1 is refused by itself
         raise ValueError(
             f"{who}: abstain=True needs a bound on how often the rule abstains, such as subject_to='{name} <= "
             "0.05'; or give the cost of an abstention, such as abstain=0.2."

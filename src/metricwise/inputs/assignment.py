@@ -93,7 +93,7 @@ def _warn(
         remedy = f"if it is, pass pos_label={shown(better[1])} or both columns"
     else:
         meant = f"the columns{where} were those of {listed(better)} in that order, and not of {listed(labels)}"
-        remedy = "if they are, name them so: classes=, or the names of the columns"
+        remedy = "if they are, pass a data frame with these names, or the columns in the right order"
     warnings.warn(
         f"{who}: the most probable class is right in {100 * before:.0f} % of the rows, and in {100 * after:.0f} % if "
         f"{meant}; {remedy}.",

@@ -96,11 +96,15 @@ def _place(labels: list[Any], said: Any, where: str, who: str) -> int:
     positive = said if said is not None and said in labels else known_positive(labels)
     if positive is None:
         first, second = labels
-        got = "" if said is None else f", got pos_label={shown(said)}"
+        if said is not None:
+            raise ValueError(
+                f"{who}: pos_label{where} must be {shown(first)} or {shown(second)}, the class that the single column "
+                f"of probabilities is of, got {shown(said)}."
+            )
         raise ValueError(
             f"{who}: the probabilities{where} are a single column, and nothing says whether it is that of "
             f"{shown(first)} or of {shown(second)}; pass pos_label={shown(first)} or pos_label={shown(second)}, or "
-            f"both columns{got}."
+            "both columns."
         )
     return labels.index(positive)
 

@@ -185,9 +185,9 @@ def require_order(who: str, order: Sequence[Any] | None, classes: Sequence[Any])
     """Refuse words whose order nobody has given, for a metric that goes by the order of the classes."""
     require(
         scale_of(order, len(classes), classes) is not None or self_ordered(classes),
-        f"{who}: depends on the order of the classes, which words do not have; pass order=[lowest, ..., highest], to "
-        f"the call or to the metric. The classes, in no order, are {', '.join(map(repr, classes))}; classes= names "
-        "columns and sets no order.",
+        f"{who}: the metric depends on the order of the classes, which words do not have; pass order=[lowest, ..., "
+        f"highest], to the call or to the metric. The classes, in no order, are {', '.join(map(repr, classes))}; "
+        "classes= names columns and sets no order.",
     )
 
 

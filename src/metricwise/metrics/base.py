@@ -673,7 +673,7 @@ def from_function(
     *,
     concave: bool = False,
     range: tuple[float, float] = (-np.inf, np.inf),
-    greater_is_better: bool = True,
+    greater_is_better: bool | None = None,
 ) -> Metric:
     """Make a metric from any callable f(C) of a confusion matrix, or f(y_true, y_pred) of labels.
 
@@ -689,9 +689,10 @@ def from_function(
         and allows a certificate of optimality.
     range : (float, float), optional
         Smallest and largest possible value of f(C).
-    greater_is_better : bool, default=True
+    greater_is_better : bool, optional
         Whether greater values are better. False for a loss: :func:`metricwise.optimize` minimises it, and its value is
-        then minus the loss, as that of scikit-learn's ``neg_...`` scorers.
+        then minus the loss, as that of scikit-learn's ``neg_...`` scorers. None means True; for a function whose name
+        ends in ``_loss`` or ``_error``, `optimize` then asks for it.
 
     Returns
     -------
@@ -718,18 +719,19 @@ def from_function(
     """
     if not callable(function):
         raise TypeError(f"from_function: function must be callable, got {type(function).__name__}.")
-    if not isinstance(greater_is_better, (bool, np.bool_)):
+    if not (greater_is_better is None or isinstance(greater_is_better, (bool, np.bool_))):
         raise TypeError(f"from_function: greater_is_better must be True or False, got {shown(greater_is_better)}.")
-    from .functions import from_labels, takes_labels  # which are built on this class
+    from .functions import from_labels, loss_by_name, takes_labels  # which are built on this class
 
+    is_loss = loss_by_name(function) if greater_is_better is None else not greater_is_better
     if not takes_labels(function):
-        return FromFunction(function, gradient, concave, range, is_loss=not greater_is_better)
+        return FromFunction(function, gradient, concave, range, is_loss=is_loss)
     if gradient is not None or concave or range != (-np.inf, np.inf):
         raise ValueError(
             "from_function: gradient, concave and range are only for a function f(C) of the confusion matrix, but "
             "this one takes labels; leave them out."
         )
-    return from_labels(function, is_loss=not greater_is_better)
+    return from_labels(function, is_loss=is_loss)
 
 
 def _check_matrix(matrix: ArrayLike, who: str, parameter: str) -> FloatArray:

@@ -361,7 +361,7 @@ def from_callable(function: Any, parameters: Mapping[str, Any] | None = None, si
     parameters = dict(parameters or {})
     if parameters.pop(_WEIGHT, None) is not None:
         raise ValueError(f"metric: {function_name(function)} has a fixed {_WEIGHT}; pass it to optimize instead.")
-    is_loss = None if sign > 0 and _LOSS_LIKE.search(function_name(function)) else False
+    is_loss = loss_by_name(function) if sign > 0 else False
     if takes_labels(function, parameters):
         return from_labels(function, parameters, sign, is_loss)
     return FromFunction(function, sign=sign, is_loss=is_loss, parameters=parameters)
@@ -403,6 +403,11 @@ def takes_labels(function: Any, parameters: Mapping[str, Any] | None = None) -> 
             "of decisions, such as 'f1'."
         )
     return len(needed) == 2
+
+
+def loss_by_name(function: Any) -> bool | None:
+    """Return None for a function that may be a loss by its name, which must be asked about; else False."""
+    return None if _LOSS_LIKE.search(function_name(function)) else False
 
 
 def unclear_direction(function: Any, parameters: Mapping[str, Any]) -> ValueError:
