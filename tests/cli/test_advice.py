@@ -77,6 +77,14 @@ def test_a_table_without_the_columns_that_a_rule_was_fitted_to(folder):
     done("apply", "rule.json", "prefix.csv", "--proba-prefix", "p_")
 
 
+def test_columns_that_may_be_those_of_a_rule_are_asked_about(folder):
+    rows = pd.read_csv("rows.csv")
+    both = [rows[list("abc")].add_prefix(prefix) for prefix in ("old_", "new_")]
+    pd.concat(both, axis=1).to_csv("both.csv", index=False)
+    said = run("apply", "rule.json", "both.csv").err
+    assert "may be in the columns that begin with 'new_' or 'old_'; choose one with --proba-prefix" in said
+
+
 # ------------------------------------------------------------------------------------------------------------- costs
 
 COSTS = pd.DataFrame([[0.0, 1.0, 2.0], [5.0, 0.0, 1.0], [9.0, 3.0, 0.0]], index=list("abc"), columns=list("abc"))

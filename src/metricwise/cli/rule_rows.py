@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import ProbabilityColumns, few, match_label, positive_labels, probability_columns, python_labels, shown
+from ..inputs import (
+    NoColumnsError,
+    ProbabilityColumns,
+    few,
+    match_label,
+    positive_labels,
+    probability_columns,
+    python_labels,
+)
 from ..rules.bare_columns import says_single
 from ..table_files import Arrays, Columns, open_table
 from .exits import note
@@ -154,12 +162,16 @@ def _columns_of_rule(
     asked = columns.proba is not None or columns.proba_prefix is not None
     if recorded and not asked and all(name in table.names for one in recorded for name in one.columns):
         return recorded
+    meant = [labels[1] if own is None else own for labels, own in zip(classes, positive, strict=True)]
     try:
-        return _named_columns(rule, classes, table, columns, known, positive)
-    except ValueError:
+        found = _named_columns(rule, classes, table, columns, known, meant)
+    except NoColumnsError:
         if not recorded or asked:
             raise
         raise _without_columns(recorded, table) from None
+    for one, target in zip(found, target_names(rule), strict=True):
+        say_columns(one, target if len(found) > 1 else None)
+    return found
 
 
 def read_own_columns(path: str, rule: Any, first: Any, columns: ColumnOptions) -> Any:
@@ -194,36 +206,26 @@ def _named_columns(
     table: Columns,
     columns: ColumnOptions,
     known: Sequence[str],
-    positive: Sequence[Any],
+    meant: Sequence[Any],
 ) -> list[ProbabilityColumns]:
     """Return the columns that are named like the classes of a rule, or that options name."""
     targets = target_names(rule)
     single, free = single_columns(columns.proba, len(classes)), [n for n in table.names if n not in known]
-    found = []
-    for at, labels in enumerate(classes):
-        meant = labels[1] if positive[at] is None else positive[at]
-        found.append(
-            probability_columns(
-                free,
-                labels,
-                output=targets[at],
-                several=len(classes) > 1,
-                prefix=columns.proba_prefix,
-                classes=labels,
-                column=single[at],
-                pos_label=meant,
-                of_rule=True,
-                who=table.path,
-            )
+    return [
+        probability_columns(
+            free,
+            labels,
+            output=targets[at],
+            several=len(classes) > 1,
+            prefix=columns.proba_prefix,
+            classes=labels,
+            column=single[at],
+            pos_label=meant[at],
+            of_rule=True,
+            who=table.path,
         )
-        if found[-1].single and found[-1].classes[1] != meant:
-            raise ValueError(
-                f"{table.path}: the column {shown(found[-1].columns[0])} has the probability of "
-                f"{shown(found[-1].classes[1])}, but the rule needs that of {shown(meant)}."
-            )
-    for one, target in zip(found, targets, strict=True):
-        say_columns(one, target if len(found) > 1 else None)
-    return found
+        for at, labels in enumerate(classes)
+    ]
 
 
 def _recorded(rule: Any, classes: Sequence[list[Any]]) -> list[ProbabilityColumns]:

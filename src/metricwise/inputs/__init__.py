@@ -10,7 +10,7 @@ from .abstention import check_abstain_label, read_abstain_label, split_abstained
 from .assignment import warn_of_assignment
 from .categories import Scales, scales_of
 from .classes import classes_from_columns, name_classes
-from .columns import ProbabilityColumns, few, labels_of_texts, match_label, probability_columns
+from .columns import NoColumnsError, ProbabilityColumns, few, labels_of_texts, match_label, probability_columns
 from .data import Data, output_names, read_data
 from .encoding import decode, python_labels, read_missing, shared
 from .frames import column_names, has_names, is_frame, is_lazy, is_table, match_columns, position_named, warn_of_order
@@ -50,6 +50,7 @@ __all__ = [
     "Groups",
     "InTime",
     "Labels",
+    "NoColumnsError",
     "Piece",
     "PieceReader",
     "Probabilities",

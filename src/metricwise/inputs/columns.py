@@ -15,6 +15,7 @@ from .messages import listed, shown
 from .single_column import known_positive
 
 __all__ = [
+    "NoColumnsError",
     "ProbabilityColumns",
     "all_classes",
     "check_singles",
@@ -213,6 +214,10 @@ def probability_columns(
     return search.by_names(prefix, several)
 
 
+class NoColumnsError(ValueError):
+    """No columns are named like the classes, or not for all of them."""
+
+
 @dataclass(frozen=True)
 class _Search:
     """What is looked for: the columns of an output among some names."""
@@ -323,14 +328,14 @@ class _Search:
         """The positive class of two, None where it is not known."""
         return known_positive(labels) if self.pos_label is None else self.pos_label
 
-    def _incomplete(self, attempts: list[dict[Any, str]], prefix: str, several: bool) -> ValueError:
+    def _incomplete(self, attempts: list[dict[Any, str]], prefix: str, several: bool) -> NoColumnsError:
         """Return the error where classes have no columns: some of them, or all."""
         found = max(attempts, key=len)
         there = f"the columns are {few(self.names)}"
         if found and self._lacking(found):
             alone = ", or set pos_label= if the other class is the positive one" if len(self.labels) == 2 else ""
             doubt = f" If it is not a class but marks missing labels, pass missing={alone}."
-            return ValueError(
+            return NoColumnsError(
                 f"{self.who}: there is no column for the class {shown(self._lacking(found)[0])}{self.title}, "
                 f"although there is {few(list(found.values()))}; {there}.{'' if self.of_rule else doubt}"
             )
@@ -347,7 +352,7 @@ class _Search:
             )
             if len(self.labels) <= 2:
                 remedy += "; a single column for two classes may have any name, given by mw.Table(path, proba=...)"
-        return ValueError(f"{self.who}: no columns hold the probabilities{self.title}: {remedy}; {there}.")
+        return NoColumnsError(f"{self.who}: no columns hold the probabilities{self.title}: {remedy}; {there}.")
 
 
 # -------------------------------------------------------------------------------------------- as probabilities are read
