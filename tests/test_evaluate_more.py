@@ -224,6 +224,24 @@ def test_costs_per_row():
     assert mw.evaluate(mixture, P, Y, cost=COST)["cost"].value.estimate == pytest.approx(-np.dot([0.25, 0.75], each))
 
 
+def test_no_mean_costs_less_than_the_cheapest_decision():
+    rng = np.random.default_rng(0)
+    proba, y, cost = rng.beta(1, 2, 12), np.eye(12, dtype=int)[0], rng.lognormal(0, 2, (12, 2))
+    table = np.stack([np.diag(row[::-1]) + np.diag(row)[::-1] for row in cost]) + 1.0  # no decision is for nothing
+    for costs, least in ((cost, 0.0), (table, table.min())):
+        found = mw.evaluate(0.3, proba, y, cost=costs)["cost"]
+        for one in (found.value, found.baseline):
+            assert one.low < one.estimate < one.high <= -least
+
+
+def test_what_decisions_would_cost_by_class():
+    rule = mw.CostRule(np.array([0, 1]), abstain_label="?", abstain_cost=0.5)
+    decided = np.arange(N) % 3
+    by_class = rule.paid_by_class(COST, decided)
+    for k in range(2):
+        assert (by_class[:, k] == rule.paid(COST, np.full(N, k), decided)).all()
+
+
 # ------------------------------------------------------------------------------------------------- models and tables
 
 

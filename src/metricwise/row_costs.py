@@ -203,16 +203,9 @@ def _paid(rule: CostRule, rows: Any, decided: NDArray[Any]) -> tuple[FloatArray,
     out = np.empty(rows.n_rows)
     for part in rows.proba.chunks():
         some = rows.take(part)
-        out[part] = np.sum(
-            distributions(some.proba.output(0)[:, 0]) * _paid_by_class(rule, some, decided[part]), axis=1
-        )
+        by_class = rule.paid_by_class(some.cost, decided[part, 0])
+        out[part] = np.sum(distributions(some.proba.output(0)[:, 0]) * by_class, axis=1)
     return out, weight
-
-
-def _paid_by_class(rule: CostRule, rows: Any, decided: NDArray[Any]) -> FloatArray:
-    """What decisions (N, 1) would cost if rows were of each class, (N, K)."""
-    table = table_of(rows.cost, rule.abstain_cost)
-    return np.asarray(np.take_along_axis(table, decided[:, :, None], axis=2)[:, :, 0])
 
 
 def _mean(values: FloatArray, weight: FloatArray) -> float:
@@ -229,14 +222,14 @@ def _judge(
     rows, spread = judges.source.rows, Spread.of(judges)
     plain = _argmax(judges, rows.proba)
     (own, weight), (other, _) = (_paid(rule, rows, codes) for codes in (decided, plain))
-    by_class, other_by_class = (_paid_by_class(rule, rows, codes) for codes in (decided, plain))
-    gain = mean_interval(other - own, weight, spread, other_by_class - by_class, eta)
-    value, low, high = mean_interval(-own, weight, spread, -by_class, eta)
     assert rows.cost is not None
-    high = min(high, max(value, -float(table_of(rows.cost, rule.abstain_cost).min())))  # no row costs less
+    by_class, other_by_class = (rule.paid_by_class(rows.cost, codes[:, 0]) for codes in (decided, plain))
+    gain = mean_interval(other - own, weight, spread, other_by_class - by_class, eta)
+    largest = -float(table_of(rows.cost, rule.abstain_cost).min())
+    value = mean_interval(-own, weight, spread, -by_class, eta, largest)
     several = rows.repeats is None and rows.n_rows >= _MANY_ROWS
     heaviest = heaviest_share(other - own, weight) if several else 0.0
-    return Gain(*gain), Estimate(value, low, high), heaviest
+    return Gain(*gain), Estimate(*value), heaviest
 
 
 def _left_out(

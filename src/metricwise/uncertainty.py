@@ -359,7 +359,12 @@ def within(value: float, half: float, least: float, most: float) -> tuple[float,
 
 
 def mean_interval(
-    values: FloatArray, weight: FloatArray, spread: Spread, by_class: FloatArray, eta: FloatArray
+    values: FloatArray,
+    weight: FloatArray,
+    spread: Spread,
+    by_class: FloatArray,
+    eta: FloatArray,
+    largest: float = np.inf,
 ) -> tuple[float, float, float]:
     """Return the mean over rows of values that may have a long tail, such as costs, and the ends of its 95 % interval.
 
@@ -379,6 +384,8 @@ def mean_interval(
         What the value would be if a row were of each class.
     eta : ndarray of shape (N, K)
         Calibrated probabilities.
+    largest : float
+        No value of a row is larger, and so no mean.
 
     Examples
     --------
@@ -400,7 +407,7 @@ def mean_interval(
     more = error / independent if independent > 0 else 1.0  # because rows belong together
     modelled = more * alone.error(np.sqrt(deviation) * share)
     half = spread.quantile * max(modelled, (modelled + error) / 2)
-    return mean, mean - half, mean + half
+    return mean, mean - half, min(mean + half, max(mean, largest))
 
 
 def heaviest_share(values: FloatArray, weight: FloatArray, n_rows: int = 10) -> float:

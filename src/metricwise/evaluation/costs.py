@@ -46,9 +46,10 @@ def compare_costs(
     weight = np.where(true >= 0, 1.0 if rows.weight is None else rows.weight, 0.0)
     sides = [_paid(payer, cost, true, own) for own in both]
     (first, second), (first_by_class, second_by_class) = zip(*sides, strict=True)
+    largest = -float(table_of(cost, payer.abstain_cost).min())
     return Comparison(
-        Estimate(*mean_interval(-first, weight, spread, -first_by_class, eta)),
-        Estimate(*mean_interval(-second, weight, spread, -second_by_class, eta)),
+        Estimate(*mean_interval(-first, weight, spread, -first_by_class, eta, largest)),
+        Estimate(*mean_interval(-second, weight, spread, -second_by_class, eta, largest)),
         Estimate(*mean_interval(second - first, weight, spread, second_by_class - first_by_class, eta)),
     )
 
@@ -56,8 +57,7 @@ def compare_costs(
 def _paid(payer: CostRule, cost: FloatArray, true: NDArray[Any], decisions: Decisions) -> tuple[FloatArray, FloatArray]:
     """What decisions about each row cost, (N,), and would cost if it were of each class, (N, K): in expectation."""
     paid, by_class = np.zeros(len(true)), np.zeros(cost.shape[:2])
-    table = table_of(cost, payer.abstain_cost)
     for share, codes in zip(decisions.shares[0], decisions.codes, strict=True):
         paid += share * payer.paid(cost, true, codes[:, 0])
-        by_class += share * np.take_along_axis(table, codes[:, :, None].astype(np.intp), axis=2)[:, :, 0]
+        by_class += share * payer.paid_by_class(cost, codes[:, 0])
     return paid, by_class

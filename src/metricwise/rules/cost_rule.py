@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Probabilities, Schema, decode, observed_labels, python_labels, read_row_costs, read_sample_weight
+from ..inputs import (
+    Probabilities,
+    Schema,
+    decode,
+    observed_labels,
+    python_labels,
+    read_row_costs,
+    read_sample_weight,
+    table_of,
+)
 from ..losses import Loss
 from . import serialize
 from .decisions import decide_costs
@@ -201,6 +210,11 @@ class CostRule(StoredRule):
         else:
             paid = cost[rows, own, decided]
         return np.where(true >= 0, paid, 0.0)
+
+    def paid_by_class(self, cost: FloatArray, decided: NDArray[Any]) -> FloatArray:
+        """Return what decisions (N,) would cost if rows were of each class, (N, K)."""
+        table = table_of(cost, self.abstain_cost)
+        return np.asarray(np.take_along_axis(table, decided[:, None, None].astype(np.intp), axis=2)[:, :, 0])
 
     def describe(self) -> str:
         """Describe the rule in a few lines of plain English."""
