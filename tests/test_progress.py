@@ -170,6 +170,28 @@ def test_stages_are_as_many_as_were_announced(monkeypatch, capsys):
         assert done == announced
 
 
+@pytest.mark.parametrize("others", [[], ["recall >= 0.5"]])
+@pytest.mark.parametrize("unknown", ["refuse", "blind"])
+@pytest.mark.parametrize("options", [{}, {"confusion": "labels", "recalibrate": False}])
+def test_stages_of_constraints_are_as_many_as_were_announced(others, unknown, options, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    proba = rng.beta(1, 3, 200)
+    groups = mw.Sensitive(np.resize(["a", "b"], 200), unknown=unknown)
+    monkeypatch.setattr("metricwise.progress.time", Ticking())
+    mw.optimize(
+        proba,
+        rng.random(200) < proba,
+        "accuracy",
+        subject_to=["demographic_parity <= 0.3", *others],
+        sensitive_features=groups,
+        verbose=True,
+        **options,
+    )
+    last = capsys.readouterr().err.splitlines()[-1]
+    done, _, announced = last.partition("(stage ")[2].partition(",")[0].partition(" of ")
+    assert done == announced
+
+
 @pytest.mark.parametrize("verbose", ["yes", 0.5, []])
 def test_verbose_is_yes_or_no(verbose):
     with pytest.raises(ValueError, match=r"^optimize: verbose must be True, False or None, got "):

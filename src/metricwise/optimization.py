@@ -319,8 +319,7 @@ def optimize(
     pledge = _read_pledge(subject_to, confidence, problem, task, order is not None, pos_label, zero_division)
     if problem.aim.metric.whole_rows:
         recipe = _read_recipe(_only_labels(problem.aim.metric, confusion, bool(randomized)), recalibrate, y)
-    n_stages = 4 if isinstance(recipe, list) else 1
-    with Progress("optimize", n_stages, shown) as progress:
+    with Progress("optimize", _n_stages(problem, recipe, pledge, task), shown) as progress:
         problem.source.passes.listener = progress.tick
         if pledge is not None:
             problem = replace(problem, constraints=pledge.constraints)
@@ -329,6 +328,20 @@ def optimize(
             solution = _with_groups(problem, task, _solve(problem, recipe, chosen_solver, seed, progress))
     problem.source.passes.listener = None
     return replace(solution, problem=problem)
+
+
+def _n_stages(
+    problem: Problem, recipe: Recipe | list[Recipe] | None, pledge: Pledge | None, task: GroupTask | None
+) -> int:
+    """Return how many stages there are at most: of the fit, and of that of rows of unknown groups."""
+    free = 4 if isinstance(recipe, list) else 1
+    if pledge is None:
+        return free
+    several = isinstance(recipe, list) and len(recipe) > 1
+    within = 2 if problem.labelled and (pledge.confidence is not None or several) else 1
+    if task is None or not (task.aware and task.unknown == "blind" and task.needed(pledge.constraints)):
+        return within
+    return within + (within if pledge.without_groups else free)
 
 
 def _solve(
@@ -401,7 +414,7 @@ def _other_rule(
     """Return the rule of rows of unknown groups: it abstains, or is fitted to all rows without their groups."""
     if task.unknown == "abstain":
         return abstaining(problem.schema)
-    rest = tuple(one for one in pledge.constraints if one.group is None)
+    rest = pledge.without_groups
     blind = replace(problem, constraints=rest, aim=replace(problem.aim, name=opened(problem.aim.name)[0]))
     if not rest:
         rule = _solve(blind, recipe, solver, seed, progress).rule

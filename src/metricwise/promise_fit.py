@@ -58,6 +58,11 @@ class Pledge:
     constraints: tuple[Constraint, ...]
     confidence: float | None
 
+    @property
+    def without_groups(self) -> tuple[Constraint, ...]:
+        """The constraints that are about no single group."""
+        return tuple(one for one in self.constraints if one.group is None)
+
     def level(self, confidence: float, tried: float = 1.0) -> float:
         """The confidence of each bound by which all are kept with so much confidence (Bonferroni).
 
