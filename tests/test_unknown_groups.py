@@ -234,3 +234,13 @@ def test_some_of_the_rows(kind):
     some = sensitive[np.array([2, 0])]
     assert some.unknown == "blind"
     assert np.asarray(some.values).ravel().tolist() == ["c", "a"]
+
+
+def test_estimators_refuse_to_abstain_before_anything_is_fitted():
+    class Unfit(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            raise AssertionError("fitted")
+
+    model = mw.MetricOptimalClassifierCV(Unfit(), subject_to="demographic_parity <= 0.1", abstain=False)
+    with pytest.raises(ValueError, match=r"unknown='abstain' needs a rule that may abstain; pass abstain=True or"):
+        model.fit(P[:, None], Y, sensitive_features=mw.Sensitive(GROUP, "abstain"))

@@ -1,6 +1,7 @@
 """MetricOptimalClassifierCV: kinds of targets, folds, fitted attributes, and life among scikit-learn's tools."""
 
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
+from metricwise.estimators._per_output import fit_labels
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 EXPECTED = {"confusion": "expected", "recalibrate": False}
@@ -485,3 +487,30 @@ def test_bad_targets_are_refused(multiclass):
         model.fit(X, X[:, 0])
     with pytest.raises(ValueError, match="score: y must have the shape of the predictions"):
         model.fit(X, y).score(X, y[:, None])
+
+
+class Fussy(LogisticRegression):
+    """Refuses what it is told to, and counts the rows that it is fitted to."""
+
+    rows: ClassVar[list[int]] = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.rows.append(len(y))
+        if self.C > 1 and np.asarray(y).dtype.kind != "i":
+            raise ValueError("no text")
+        if len(y) > 100:
+            raise ValueError("too many rows")
+        return super().fit(X, y, sample_weight)
+
+
+def test_an_error_of_the_estimator_is_not_hidden_by_advice_about_labels():
+    X, y = np.random.default_rng(0).normal(size=(200, 2)), np.resize(["no", "yes"], 200)
+    Fussy.rows.clear()
+    with pytest.raises(ValueError, match=r"^too many rows$"):  # whatever labels it has
+        fit_labels(Fussy(), X, y, {})
+    with pytest.raises(ValueError, match=r"^Fussy takes labels 0 to K - 1 only, and refuses those in y \(no text\)"):
+        fit_labels(Fussy(C=2), X, y, {"sample_weight": np.ones(200)})
+    assert Fussy.rows.count(200) == 2  # the rest is tried on a few rows
+    mixed = np.array([None, "yes"] * 100, dtype=object)
+    with pytest.raises(ValueError, match=r"^too many rows$"):  # such labels cannot be sorted
+        fit_labels(Fussy(), X, mixed, {})

@@ -174,3 +174,13 @@ def test_a_writer_that_is_still_writing_is_left_alone(tmp_path):
         writer.communicate("go\n")
     assert path.read_bytes() == b"half"  # the last to finish
     assert [p.name for p in tmp_path.iterdir()] == ["rule.json"]
+
+
+def test_a_folder_may_be_written_to_that_cannot_be_listed(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    monkeypatch.setattr(os, "scandir", refuse)
+    rule_of("new").to_json(tmp_path / "rule.json")
+    assert load_rule(tmp_path / "rule.json").facts["metric"] == "new"

@@ -27,6 +27,8 @@ from ._targets import Target, read_target
 
 __all__ = ["PerOutputClassifier", "Sample", "fit_labels", "fit_sample", "predict_codes"]
 
+_TRIED_ROWS = 20  # of each class, which say whether an estimator takes codes; enough for folds inside of it
+
 
 class Sample(NamedTuple):
     """What the estimator of one output is fitted to.
@@ -148,17 +150,29 @@ def fit_labels(estimator: Any, X: Any, labels: NDArray[Any], params: dict[str, A
 
 
 def _takes_codes_only(estimator: Any, X: Any, labels: NDArray[Any], params: dict[str, Any]) -> bool:
-    """Whether an estimator that could not be fitted to labels can be fitted to their codes."""
-    distinct, codes = np.unique(labels, return_inverse=True)
-    if labels.ndim > 1 or np.array_equal(distinct, np.arange(len(distinct))):
+    """Whether an estimator that could not be fitted to labels refuses them and takes their codes, on a few rows."""
+    if labels.ndim > 1:
         return False
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            clone(estimator).fit(X, codes, **params)
-    except Exception:  # it was something else
+        distinct, codes = np.unique(labels, return_inverse=True)
+    except TypeError:  # labels that cannot be sorted have no codes
         return False
-    return True
+    if np.array_equal(distinct, np.arange(len(distinct))):
+        return False
+    order = np.argsort(codes, kind="stable")
+    place = np.arange(len(codes)) - np.searchsorted(codes[order], codes[order])  # of each row in its class
+    rows = np.sort(order[place < _TRIED_ROWS])
+
+    def takes(target: NDArray[Any]) -> bool:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                clone(estimator).fit(take_rows(X, rows), target[rows], **params_of_rows(X, params, indices=rows))
+        except Exception:  # the first error is the one to be told
+            return False
+        return True
+
+    return takes(codes) and not takes(labels)
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:

@@ -32,6 +32,7 @@ from ..inputs import (
     refuse_both,
     warn_of_order,
 )
+from ..metrics.abstention import read_abstain
 from ..metrics.constraint_text import read_constraints
 from ..metrics.for_outputs import resolve_for, settle
 from ..metrics.recording import resolve_record
@@ -340,14 +341,13 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         together = self._read_together(params.get("groups"), time, count_rows(X))
         if cost is not None:
             cost = self._read_cost(cost, target, self.abstain)
-        groups = None
+        groups, sensitive = None, Sensitive.of(sensitive_features)
         if sensitive_features is not None:
             groups = read_sensitive_features(sensitive_features, count_rows(X), who)
-            sensitive = Sensitive.of(sensitive_features)
-            sensitive.check(group_aware=bool(self.group_aware), may_abstain=self.abstain is not None, who=who)
+            may_abstain = read_abstain(self.abstain, who) is not None
+            sensitive.check(group_aware=bool(self.group_aware), may_abstain=may_abstain, who=who)
         moments = None if time is None else in_time(time).time
-        values = Sensitive.of(sensitive_features).values
-        routed = self._route(sample_weight, {"time": moments, "sensitive_features": values}, params)
+        routed = self._route(sample_weight, {"time": moments, "sensitive_features": sensitive.values}, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
             target = target.in_order(self.order, y, who)

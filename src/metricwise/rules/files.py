@@ -151,9 +151,10 @@ def _lock(file: BinaryIO) -> bool | None:
 def _remove_abandoned(path: Path) -> None:
     """Remove what killed writers to the same path have left."""
     pattern = re.compile(re.escape(_unfinished(path)) + r"[0-9a-f]{16}\.tmp")
-    for other in path.parent.iterdir():
-        if pattern.fullmatch(other.name) is None:
-            continue
+    others: list[Path] = []
+    with suppress(OSError):  # a folder that may be written and not listed
+        others = [other for other in path.parent.iterdir() if pattern.fullmatch(other.name)]
+    for other in others:
         with suppress(OSError):  # of another user, or gone already
             if not _HAS_LOCKS:
                 other.unlink()  # fails while it is open
