@@ -357,7 +357,7 @@ def test_two_words_need_no_order_where_it_does_not_matter():
     y, predicted = y[:, 0], predicted[:, 0]
     for make in (mw.metrics.Ordinal, lambda: mw.metrics.Kappa("quadratic")):
         assert make().score(y, predicted) == pytest.approx(make().score(y == "good", predicted == "good"))
-    with pytest.raises(ValueError, match="WeightedExponential: depends on the order"):
+    with pytest.raises(ValueError, match="WeightedExponential: the metric depends on the order"):
         mw.metrics.WeightedExponential().score(y, predicted)
 
 
