@@ -18,6 +18,7 @@ __all__ = [
     "metric_name",
     "number",
     "promise_words",
+    "turned",
 ]
 
 
@@ -72,6 +73,11 @@ def is_loss(solution: Solution) -> bool:
     return solution.rule.facts.get("metric") in losses_known(solution.rule)
 
 
+def turned(estimate: Estimate) -> Estimate:
+    """Return minus an estimate; its ends change places, and 0 has no sign."""
+    return Estimate(0.0 - estimate.estimate, 0.0 - estimate.high, 0.0 - estimate.low)
+
+
 def as_read(name: str, value: Any, losses: Mapping[str, str]) -> tuple[str, Any]:
     """Return the name and a value, or an array of values, of a metric as people read them.
 
@@ -93,7 +99,7 @@ def as_read(name: str, value: Any, losses: Mapping[str, str]) -> tuple[str, Any]
     if name not in losses:
         return name, value
     if isinstance(value, Estimate):
-        return losses[name], Estimate(0.0 - value.estimate, 0.0 - value.high, 0.0 - value.low)
+        return losses[name], turned(value)
     return losses[name], None if value is None else 0.0 - value  # never -0
 
 

@@ -49,11 +49,6 @@ class Contender:
     proba: Any
     labels: Any = None
 
-    @property
-    def abstain_label(self) -> Any:
-        """The label of an abstention; None: there is none."""
-        return None if self.rule is None else self.rule.abstain_label
-
     def decisions(
         self,
         contest: Contest,

@@ -59,14 +59,17 @@ def is_single(proba: Probabilities) -> bool:
     return any(block.ndim == 2 for block in proba.blocks)
 
 
-def positive_labels(pos_label: Any, n_outputs: int, who: str) -> list[Any]:
-    """Return the positive class of each output as it is given, for all or for each; None for those without."""
+def positive_labels(pos_label: Any, n_outputs: int, who: str, hint: str = "") -> list[Any]:
+    """Return the positive class of each output as it is given, for all or for each; None for those without.
+
+    `hint` follows "outputs" in the message that refuses others.
+    """
     column = getattr(pos_label, "ndim", 0) == 1
     given = python_labels(np.asarray(pos_label)) if column else python_label(pos_label)
     labels = list(given) if isinstance(given, (list, tuple)) else [given] * n_outputs
     if len(labels) != n_outputs or not all(isinstance(label, Hashable) for label in labels):
         raise ValueError(
-            f"{who}: pos_label must be one label, or a list with one for each of the {n_outputs} outputs, got "
+            f"{who}: pos_label must be one label, or a list with one for each of the {n_outputs} outputs{hint}, got "
             f"{shown(given)}."
         )
     return labels

@@ -6,15 +6,14 @@ the classes. Must not know names of metrics, data or solvers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Scales, python_labels, shown
-from ..inputs.encoding import python_label
+from ..inputs import Scales, positive_labels, shown
 from .base import Metric
 from .functions import with_caches
 from .naming import PerOutput, check_classes, check_same_classes, pooled, with_positive
@@ -120,7 +119,7 @@ def resolve_outputs(
     check_macro(average, who)
     wanted = by_output(metric, len(classes), outputs, several=several, who=who)
     titles = _titles(len(classes), outputs)
-    labels = _label_each(pos_label, len(classes), who)
+    labels = positive_labels(pos_label, len(classes), who, hint=" (None if its metric needs none)")
     sizes = [len(own) for own in classes]
     found = [_read_own(*given, kind, zero_division) for given in zip(wanted, sizes, labels, titles, strict=True)]
     if pos_label is not None and not (wanted_only or any(one.metric.wants_positive for one in found)):
@@ -148,19 +147,6 @@ def _opened(
         return metric, average, zero_division, pos_label
     own, own_average, own_zero, own_label = unwrap(metric).function.as_metric()
     return own, own_average if average is None else average, own_zero, own_label if pos_label is None else pos_label
-
-
-def _label_each(pos_label: Any, n_outputs: int, who: str) -> list[Any]:
-    """Return the positive class of each output as it is given, None for those without."""
-    column = getattr(pos_label, "ndim", 0) == 1
-    given = python_labels(np.asarray(pos_label)) if column else python_label(pos_label)
-    labels = list(given) if isinstance(given, (list, tuple)) else [given] * n_outputs
-    if len(labels) != n_outputs or not all(isinstance(label, Hashable) for label in labels):
-        raise ValueError(
-            f"{who}: pos_label must be one label, or a list with one for each of the {n_outputs} outputs (None "
-            f"if its metric needs none), got {shown(given)}."
-        )
-    return labels
 
 
 def _read_own(metric: Any, n_classes: int, label: Any, title: str, kind: str, zero_division: float) -> Resolved:

@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..cards.numbers import advice, as_read, improvement, is_loss, losses_known, metric_name, number, promise_words
+from ..cards.numbers import (
+    advice,
+    as_read,
+    improvement,
+    is_loss,
+    losses_known,
+    metric_name,
+    number,
+    promise_words,
+    turned,
+)
 from ..cards.rule_table import rule_table
 from ..details import Curve, Details
 from ..evaluation import Comparison, evaluate, own_average, read_rule
@@ -83,7 +93,7 @@ class Subject:
         if not are_for_outputs(first):
             kind = target_kind(rule.schema.width, rule.schema.multioutput)
             if metric_meant(first, kind, class_named=True).metric.lower_is_better:  # details have minus the loss
-                judged = Comparison(*(_turned(one) for one in (judged.value, judged.baseline, judged.difference)))
+                judged = Comparison(*(turned(one) for one in (judged.value, judged.baseline, judged.difference)))
         return cls(rule, None, details, judged)
 
     @property
@@ -182,11 +192,6 @@ def _number(value: Any) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
 
 
-def _turned(estimate: Estimate) -> Estimate:
-    """Return minus an estimate."""
-    return Estimate(0.0 - estimate.estimate, 0.0 - estimate.high, 0.0 - estimate.low)
-
-
 def _interval(estimate: Estimate | None) -> dict[str, float | None] | None:
     if estimate is None:
         return None
@@ -209,7 +214,7 @@ def _advice(subject: Subject) -> dict[str, str]:
     assert subject.comparison is not None
     gain, name, loss = subject.comparison.difference, _metric(subject), subject.lower_is_better
     value = subject.comparison.value.estimate
-    change = _turned(gain) if loss else gain
+    change = turned(gain) if loss else gain
     ends = f"95 % interval {number(change.low, True)} to {number(change.high, True)}"
     if gain.low > 0:
         return {
@@ -232,7 +237,7 @@ def _figures(subject: Subject) -> dict[str, Any]:
     lower = {"lower_is_better": subject.lower_is_better}
 
     def read(estimate: Estimate | None) -> Estimate | None:
-        return _turned(estimate) if estimate is not None and subject.lower_is_better else estimate
+        return turned(estimate) if estimate is not None and subject.lower_is_better else estimate
 
     sign = -1.0 if subject.lower_is_better else 1.0
     if solution is None:
