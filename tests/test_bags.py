@@ -11,9 +11,10 @@ from hypothesis.extra import numpy as arrays
 from metricwise import bags, selection
 from metricwise.losses import Loss
 from metricwise.optimization import read_problem
-from metricwise.problem import Recipe, Settings, solve
+from metricwise.problem import Recipe
 from metricwise.rules import fit_link
 from metricwise.solvers import make_solver
+from metricwise.solving import Settings, solve
 
 RECIPES = [Recipe(confusion, link) for confusion in ("labels", "expected", "blended") for link in (False, True)]
 AUTO = Settings()

@@ -9,8 +9,7 @@ import pytest
 
 import metricwise as mw
 from metrics.records import EVERY, make
-from metricwise import bags
-from metricwise import problem as problems
+from metricwise import bags, solving
 from metricwise.optimization import read_problem
 from metricwise.solvers import SOLVERS, Outcome, make_solver
 from metricwise.uncertainty import Errors
@@ -134,7 +133,7 @@ def test_auto_picks_a_solver_that_serves():
         problem = read_problem(draw(name, k, 9), rng.permutation(np.arange(9) % k), make(name, k))
         oracle = problem.oracle("expected" if expected else "labels")
         objective = problem.objective(oracle)
-        chosen = problems.choose_solver(oracle, objective, randomized)
+        chosen = solving.choose_solver(oracle, objective, randomized)
         assert SOLVERS[chosen].needs.missing(objective) is None
 
 

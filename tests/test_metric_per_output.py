@@ -16,8 +16,9 @@ import metricwise as mw
 import strategies as s
 from metrics.records import RECORDS, exact_ratio, having, largest, make
 from metricwise.optimization import read_problem
-from metricwise.problem import Recipe, Settings, fit
+from metricwise.problem import Recipe
 from metricwise.solvers import Outcome
+from metricwise.solving import Settings, fit
 from metricwise.sources import ChunkedSource
 
 LABELS = {"confusion": "labels", "recalibrate": False}

@@ -117,7 +117,8 @@ def test_forty_positives_among_many_rows_are_not_overlooked(metric):
 
 def test_choice_is_made_on_a_sample_with_the_rare_class():
     from metricwise.optimization import read_problem
-    from metricwise.problem import Recipe, Settings
+    from metricwise.problem import Recipe
+    from metricwise.solving import Settings
 
     p, y = rare_world(100_000, 30, seed=5)
     problem = read_problem(p, y, "balanced_accuracy")

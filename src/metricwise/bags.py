@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from .kernels import scattered, tally
 from .losses import Loss
-from .problem import InMemory, Recipe, Settings, components, solve
+from .problem import InMemory, Recipe, components
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_links, prior_shift
 from .rules.decisions import decide_loss
 from .solvers import Solver
+from .solving import Settings, solve
 from .sources import MemorySource
 
 __all__ = ["PARTS", "ROUNDS", "Bag", "Resamples", "dealt_size", "draw", "fit_bags", "links_of"]

@@ -21,13 +21,14 @@ from .metrics.constraint_text import Wanted, read_constraints
 from .metrics.for_outputs import MetricSpec
 from .metrics.recording import RecordSpec
 from .optimization import read_problem
-from .problem import Problem, Recipe, Settings, present
+from .problem import Problem, Recipe
 from .progress import Progress, read_verbose
 from .promise_search import Found, NoSingleRuleError, Search
 from .promises import InfeasibleConstraintsError, explain_infeasible, read_limits
 from .recorded import record_rule
 from .rules import MixtureRule, WeightedRule
 from .solvers.constrained import InfeasibleError
+from .solving import Settings, present
 from .views import above
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]

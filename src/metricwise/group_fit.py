@@ -24,13 +24,14 @@ from .metrics.one_vs_rest import OneVsRest
 from .metrics.parity import DecisionRate
 from .metrics.worst import opened
 from .oracles import Counts
-from .problem import Problem, Recipe, Settings, components, mixed
+from .problem import Problem, Recipe, components, mixed
 from .promise_fit import Pledge, fit_within
 from .promise_search import Search
 from .recorded import record_rule
 from .rules import GroupedRule, MixtureRule, WeightedRule, of_schema
 from .solvers import Outcome, Recorded, Solution
 from .solvers.constrained import InfeasibleError
+from .solving import Settings
 
 __all__ = ["GroupTask", "fit_by_group", "values_by_group"]
 

@@ -33,7 +33,7 @@ from .metrics.recording import RecordSpec, resolve_record
 from .metrics.resolution import Resolved, target_kind, to_maximise
 from .metrics.scales import check_order_agrees
 from .metrics.worst import opened
-from .problem import InMemory, Problem, Recipe, Settings, argmax_rule, fit
+from .problem import InMemory, Problem, Recipe, argmax_rule
 from .progress import Progress, read_verbose
 from .promise_fit import Pledge, fit_within
 from .promises import check_bounded, check_shown, read_limits
@@ -44,6 +44,7 @@ from .rules import CostRule, GroupedRule, MixtureRule, WeightedRule
 from .rules.grouped import abstaining
 from .selection import Choice, candidates, choose
 from .solvers import SOLVERS, Outcome, Solution, Solver, make_solver
+from .solving import Settings, fit
 from .sources import MemorySource
 from .uncertainty import threshold_range
 

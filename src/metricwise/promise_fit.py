@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .inputs.messages import caller_level
 from .margins import Apart, Counted, lower_limit, upper_limit
 from .metrics.constraint import Constraint, Difference, Limit, can_be_empty
-from .problem import Problem, Recipe, Settings, present
+from .problem import Problem, Recipe
 from .promise_search import Found, NoSingleRuleError, Search
 from .promise_unseen import Refits, Unseen
 from .promises import InfeasibleConstraintsError, explain_infeasible
@@ -27,6 +27,7 @@ from .rules import MixtureRule
 from .selection import judging_rows, noticing_copies
 from .solvers import Candidate, Estimate, Promise, Solution
 from .solvers.constrained import InfeasibleError
+from .solving import Settings, present
 from .uncertainty import count_independent
 
 __all__ = ["Pledge", "fit_within"]

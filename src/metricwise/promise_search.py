@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .losses import Loss
 from .margins import Apart, Counted, counted_by
 from .metrics.constraint import Constraint, Limit, Limits
-from .problem import Problem, Recipe, Settings, solve
+from .problem import Problem, Recipe
 from .promises import bind_limits
 from .rules import Link, MixtureRule, WeightedRule, anonymous_rule
 from .solvers import Outcome, Solution
@@ -25,6 +25,7 @@ from .solvers.constrained_single import best_by_labels, best_single
 from .solvers.joined import Part, join
 from .solvers.levels import Levels, best_levels
 from .solvers.sweep import hull_losses, sweep_within
+from .solving import Settings, solve
 
 __all__ = ["Found", "NoSingleRuleError", "Search"]
 

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from .bags import draw
 from .kernels import code_type
 from .metrics.constraint import Constraint
-from .problem import InMemory, Recipe, Settings, argmax_rule
+from .problem import InMemory, Recipe, argmax_rule
 from .promise_search import Found, NoSingleRuleError, Search
 from .promises import bind_limits
 from .solvers import Candidate, Estimate, Gain, Solution
 from .solvers.constrained import InfeasibleError
+from .solving import Settings
 from .uncertainty import Spread, influence, within
 
 __all__ = ["Refits", "Unseen"]

@@ -22,11 +22,12 @@ from .kernels import code_type, tally
 from .metrics.aim import Aim
 from .metrics.base import Linear
 from .metrics.naming import PerOutput
-from .problem import WIDE, InMemory, Problem, Recipe, Settings, argmax_rule, solve
+from .problem import InMemory, Problem, Recipe, argmax_rule
 from .recorded import held_out
 from .rules import Link, WeightedRule
 from .rules.link_fit import LINK_ROWS
 from .solvers import Candidate, Estimate, Gain, Solver
+from .solving import WIDE, Settings, solve
 from .uncertainty import (
     STEEP,
     Errors,

@@ -12,8 +12,8 @@ import numpy as np
 from ..metrics import ClassAverage, Metric, get_metric, metric_names
 from ..metrics.aim import Aim
 from ..metrics.registry import needed_parameter
-from ..problem import choose_solver
 from ..solvers import SOLVERS
+from ..solving import choose_solver
 
 __all__ = ["Entry", "catalogue", "entry"]
 

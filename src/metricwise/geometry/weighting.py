@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..losses import Loss
 from ..metrics.base import Metric
-from ..problem import Settings
 from ..rules import MixtureRule
 from ..solvers import Solution
+from ..solving import Settings
 from .feasible import FeasibleSet, MetricLike, join
 from .results import Decomposition, Part
 from .search import Frame, Pool, Search, decompose, fewest, shoot, start_pool

@@ -12,8 +12,9 @@ from .. import inputs
 from ..metrics.aim import Aim
 from ..metrics.for_outputs import resolve_for
 from ..metrics.resolution import to_maximise
-from ..problem import Problem, Recipe, Settings, components, fit, mixed
+from ..problem import Problem, Recipe, components, mixed
 from ..rules import MixtureRule, WeightedRule
+from ..solving import Settings, fit
 from ..sources import MemorySource
 from ._checks import MetricLike
 
