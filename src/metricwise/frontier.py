@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import inputs
 from .facts import facts_of
+from .inputs import Labels, shown
 from .losses import Loss
 from .metrics.abstention import Abstained
 from .metrics.constraint import Constraint
@@ -199,7 +199,7 @@ class TradeOff:
 
 def trade_off(
     proba: Any,
-    y: ArrayLike | inputs.Labels | None,
+    y: ArrayLike | Labels | None,
     metric: MetricSpec,
     against: str | Any,
     *,
@@ -284,7 +284,7 @@ def trade_off(
     (True, True)
     """
     settings = _settings(n_points, ceiling, randomized, random_state)
-    recipe, shown = _recipe(confusion, recalibrate, y), read_verbose(verbose, _WHO)
+    recipe, show_progress = _recipe(confusion, recalibrate, y), read_verbose(verbose, _WHO)
     problem = read_problem(
         proba,
         y,
@@ -318,22 +318,20 @@ def trade_off(
     ceiling = ceiling or getattr(first.metric, "base", None) == Abstained()
     search = Search(problem, recipe, problem.link(recipe.recalibrate), [_from_zero(first, ceiling), *rest], settings)
     name = str(replace(given[0], low=0.0, text="")).removesuffix(" >= 0")
-    with Progress(_WHO, n_points, shown) as progress:
+    with Progress(_WHO, n_points, show_progress) as progress:
         return _Frontier(problem, search, ceiling, settings).trace(name, n_points, progress)
 
 
 def _settings(n_points: Any, ceiling: Any, randomized: Any, random_state: Any) -> Settings:
     """Check what is not about rows or metrics."""
     if isinstance(n_points, bool) or not isinstance(n_points, (int, np.integer)) or n_points < 2:
-        raise ValueError(f"{_WHO}: n_points must be a whole number of at least 2, got {inputs.shown(n_points)}.")
+        raise ValueError(f"{_WHO}: n_points must be a whole number of at least 2, got {shown(n_points)}.")
     for name, value in (("ceiling", ceiling), ("randomized", randomized)):
         if not isinstance(value, (bool, np.bool_)):
-            raise ValueError(f"{_WHO}: {name} must be True or False, got {inputs.shown(value)}.")
+            raise ValueError(f"{_WHO}: {name} must be True or False, got {shown(value)}.")
     whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0
     if random_state is not None and not whole:
-        raise ValueError(
-            f"{_WHO}: random_state must be None or a non-negative integer, got {inputs.shown(random_state)}."
-        )
+        raise ValueError(f"{_WHO}: random_state must be None or a non-negative integer, got {shown(random_state)}.")
     return Settings(bool(randomized), int(random_state or 0))
 
 
@@ -341,10 +339,10 @@ def _recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe:
     """Return what the metric is counted with."""
     if not isinstance(confusion, str) or confusion not in ("auto", "labels", "expected", "blended"):
         raise ValueError(
-            f"{_WHO}: confusion must be 'auto', 'labels', 'expected' or 'blended', got {inputs.shown(confusion)}."
+            f"{_WHO}: confusion must be 'auto', 'labels', 'expected' or 'blended', got {shown(confusion)}."
         )
     if not (isinstance(recalibrate, (bool, np.bool_)) or (isinstance(recalibrate, str) and recalibrate == "auto")):
-        raise ValueError(f"{_WHO}: recalibrate must be 'auto', True or False, got {inputs.shown(recalibrate)}.")
+        raise ValueError(f"{_WHO}: recalibrate must be 'auto', True or False, got {shown(recalibrate)}.")
     if y is None and (confusion in ("labels", "blended") or recalibrate is True):
         raise ValueError(f"{_WHO}: confusion={confusion!r} and recalibrate={recalibrate!r} need y; leave them out.")
     if confusion == "auto":

@@ -14,10 +14,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import inputs
 from .dependence import in_stretches
 from .facts import facts_of, informed
 from .group_fit import GroupTask, fit_by_group, values_by_group
+from .inputs import (
+    InTime,
+    Labels,
+    Schema,
+    Sensitive,
+    in_time,
+    positive_labels,
+    python_labels,
+    read_abstain_label,
+    read_output_weight,
+    read_prior,
+    read_sensitive_features,
+    shown,
+    warn_of_assignment,
+    warn_of_order,
+)
 from .metrics.abstention import Abstention, check_pooled, read_abstain
 from .metrics.aim import Aim
 from .metrics.base import Metric
@@ -56,14 +71,14 @@ _DOUBTED_ROWS = 1 << 10  # of a source that is not in memory, which say whether 
 
 def optimize(
     proba: Any,
-    y: ArrayLike | inputs.Labels | None,
+    y: ArrayLike | Labels | None,
     metric: MetricSpec,
     *,
     average: str | None = None,
     sample_weight: ArrayLike | None = None,
     weight_kind: str = "importance",
     groups: ArrayLike | None = None,
-    time: ArrayLike | inputs.InTime | None = None,
+    time: ArrayLike | InTime | None = None,
     sensitive_features: Any = None,
     group_aware: bool = True,
     output_weight: ArrayLike | None = None,
@@ -285,13 +300,13 @@ def optimize(
             missing=missing,
             normalize=normalize,
         )
-        seed, shown = _read_seed(random_state), read_verbose(verbose, "optimize")
+        seed, show_progress = _read_seed(random_state), read_verbose(verbose, "optimize")
         priced = with_costs(problem, cost, abstain, abstain_label)
-        return _solve_row_costs(*priced, _read_recipe("auto", recalibrate, y), seed, shown)
+        return _solve_row_costs(*priced, _read_recipe("auto", recalibrate, y), seed, show_progress)
     recipe = _read_recipe(confusion, recalibrate, y)
-    seed, shown = _read_seed(random_state), read_verbose(verbose, "optimize")
+    seed, show_progress = _read_seed(random_state), read_verbose(verbose, "optimize")
     if not isinstance(randomized, (bool, np.bool_)):
-        raise ValueError(f"optimize: randomized must be True or False, got {inputs.shown(randomized)}.")
+        raise ValueError(f"optimize: randomized must be True or False, got {shown(randomized)}.")
     chosen_solver = _read_solver(solver, Settings(bool(randomized), seed, tol))
     aim, worst = opened(metric)
     problem = read_problem(
@@ -320,7 +335,7 @@ def optimize(
     pledge = _read_pledge(subject_to, confidence, problem, task, order is not None, pos_label, zero_division)
     if problem.aim.metric.whole_rows:
         recipe = _read_recipe(_only_labels(problem.aim.metric, confusion, bool(randomized)), recalibrate, y)
-    with Progress("optimize", _n_stages(problem, recipe, pledge, task), shown) as progress:
+    with Progress("optimize", _n_stages(problem, recipe, pledge, task), show_progress) as progress:
         problem.source.passes.listener = progress.tick
         if pledge is not None:
             problem = replace(problem, constraints=pledge.constraints)
@@ -441,12 +456,12 @@ def _with_groups(
 
 
 def _solve_row_costs(
-    problem: Problem, rule: CostRule, recipe: Recipe | list[Recipe] | None, seed: int, shown: bool | None
+    problem: Problem, rule: CostRule, recipe: Recipe | list[Recipe] | None, seed: int, show_progress: bool | None
 ) -> CostSolution:
     """Fit the rule for costs per row; where several recipes come into question, rows left out judge it."""
     judged = isinstance(recipe, list)
     first = recipe[0] if isinstance(recipe, list) else recipe or Recipe()
-    with Progress("optimize", 2 if judged else 1, shown) as progress:
+    with Progress("optimize", 2 if judged else 1, show_progress) as progress:
         return fit_row_costs(problem, rule, first.recalibrate, judged=judged, seed=seed, stage=progress.stage)
 
 
@@ -495,7 +510,7 @@ def read_problem(
     who: str = "optimize",
 ) -> Problem:
     """Read and check everything but the recipe and constraints, of which it is enough to know whether there are any."""
-    inputs.warn_of_order(who, 3, proba=proba, y=y, sample_weight=sample_weight)
+    warn_of_order(who, 3, proba=proba, y=y, sample_weight=sample_weight)
     data, source = read_source(
         proba,
         y,
@@ -513,7 +528,7 @@ def read_problem(
     rows, schema = data.rows, data.schema
     names = schema.classes
     if not (_is_number(zero_division) and 0 <= zero_division <= 1):
-        raise ValueError(f"{who}: zero_division must be a number in [0, 1], got {inputs.shown(zero_division)}.")
+        raise ValueError(f"{who}: zero_division must be a number in [0, 1], got {shown(zero_division)}.")
     resolved = to_maximise(
         resolve_for(
             metric,
@@ -544,8 +559,8 @@ def read_problem(
         warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
     allowed = read_abstention(abstain, abstain_label, schema, resolved, who)
     if allowed is not None:
-        schema = replace(schema, abstain_label=inputs.read_abstain_label(abstain_label, names, who))
-    alpha = inputs.read_output_weight(output_weight, schema.n_outputs, who)
+        schema = replace(schema, abstain_label=read_abstain_label(abstain_label, names, who))
+    alpha = read_output_weight(output_weight, schema.n_outputs, who)
     positive = positive_places(resolved.metric, names) if resolved.support_weighted else None
 
     def aim_of(one: Resolved, main: bool = False) -> Aim:
@@ -565,14 +580,14 @@ def read_problem(
         own_note = note if main else ""
         return Aim(metric, one.average, alpha, one.support_weighted, positive, one.name, note=own_note)
 
-    shares = None if prior is None else inputs.read_prior(prior, schema.n_classes, who)
+    shares = None if prior is None else read_prior(prior, schema.n_classes, who)
     record_of = {name: aim_of(one) for name, one in recorded.items()}
     problem = Problem(source.described(schema), aim_of(resolved, main=True), shares, record_of, allowed)
     _check_observed(problem, who)
-    if source.labelled and not isinstance(y, inputs.Labels):  # an estimator has assigned columns by its classes
+    if source.labelled and not isinstance(y, Labels):  # an estimator has assigned columns by its classes
         some = rows if isinstance(source, MemorySource) else source.glance(_DOUBTED_ROWS)
         assert some.codes is not None
-        inputs.warn_of_assignment(some.proba, some.codes, names, who, schema.column_order)
+        warn_of_assignment(some.proba, some.codes, names, who, schema.column_order)
     return problem if time is None else _in_time(problem, time)
 
 
@@ -581,7 +596,7 @@ def _in_time(problem: Problem, time: Any) -> Problem:
     source = problem.source
     assert isinstance(source, MemorySource)  # others refuse time
     judged = InMemory(source, problem.aim, problem.prior, allowed=problem.allowed)
-    return replace(problem, source=in_stretches(source, [judged], inputs.in_time(time).length))
+    return replace(problem, source=in_stretches(source, [judged], in_time(time).length))
 
 
 def _by_values(resolved: Resolved, classes: tuple[NDArray[Any], ...], source: Any) -> tuple[Resolved, str]:
@@ -589,7 +604,7 @@ def _by_values(resolved: Resolved, classes: tuple[NDArray[Any], ...], source: An
     metric = resolved.metric
     if not (metric.costly and source.labelled and same_classes(classes)):
         return resolved, ""
-    known = metric_of_values(metric, inputs.python_labels(classes[0]), source.class_rows.sum(axis=0))
+    known = metric_of_values(metric, python_labels(classes[0]), source.class_rows.sum(axis=0))
     if known is None:
         return resolved, ""
     note = f"The function equals {known.name} at {N_PROBES} confusion matrices and was optimised as {known.name}."
@@ -597,7 +612,7 @@ def _by_values(resolved: Resolved, classes: tuple[NDArray[Any], ...], source: An
 
 
 def read_abstention(
-    abstain: Any, abstain_label: Any, schema: inputs.Schema, resolved: Resolved, who: str
+    abstain: Any, abstain_label: Any, schema: Schema, resolved: Resolved, who: str
 ) -> Abstention | None:
     """Read whether a rule may abstain, and refuse what then has no meaning."""
     allowed = read_abstain(abstain, who)
@@ -609,7 +624,7 @@ def read_abstention(
             )
         return None
     check_pooled(resolved.average, schema.n_classes, who)
-    inputs.read_abstain_label(abstain_label, schema.classes, who)
+    read_abstain_label(abstain_label, schema.classes, who)
     return allowed
 
 
@@ -618,7 +633,7 @@ def _read_groups(
 ) -> tuple[Problem, GroupTask | None]:
     """Read the sensitive groups of rows, and what is asked of them."""
     if not isinstance(group_aware, (bool, np.bool_)):
-        raise ValueError(f"optimize: group_aware must be True or False, got {inputs.shown(group_aware)}.")
+        raise ValueError(f"optimize: group_aware must be True or False, got {shown(group_aware)}.")
     if sensitive_features is None:
         if worst or not group_aware:
             asked = "the metric is that of the worst group" if worst else "group_aware is False"
@@ -633,9 +648,9 @@ def _read_groups(
         raise ValueError(
             "optimize: average must be 'micro' for the worst group's value, which pools outputs, got 'macro'."
         )
-    sensitive = inputs.Sensitive.of(sensitive_features)
+    sensitive = Sensitive.of(sensitive_features)
     sensitive.check(group_aware=bool(group_aware), may_abstain=problem.allowed is not None, who="optimize")
-    read = inputs.read_sensitive_features(sensitive, problem.n_rows, "optimize")
+    read = read_sensitive_features(sensitive, problem.n_rows, "optimize")
     aim = replace(problem.aim, name=f"worst_group({problem.aim.name})") if worst else problem.aim
 
     def with_group(rows: Any) -> Any:
@@ -647,11 +662,11 @@ def _read_groups(
 
 def _check_column_class(pos_label: Any, classes: Sequence[NDArray[Any]], who: str) -> None:
     """Refuse the class of a single column that is none of any output."""
-    for m, label in enumerate(inputs.positive_labels(pos_label, len(classes), who)):
+    for m, label in enumerate(positive_labels(pos_label, len(classes), who)):
         own = isinstance(pos_label, (list, tuple)) or len(classes) == 1
-        known = [inputs.python_labels(labels) for labels in (classes[m : m + 1] if own else classes)]
+        known = [python_labels(labels) for labels in (classes[m : m + 1] if own else classes)]
         if label is not None and not any(label in labels for labels in known):
-            raise ValueError(f"{who}: pos_label must be one of the classes {known[0]}, got {inputs.shown(label)}.")
+            raise ValueError(f"{who}: pos_label must be one of the classes {known[0]}, got {shown(label)}.")
 
 
 def _check_observed(problem: Problem, who: str) -> None:
@@ -671,10 +686,10 @@ def _read_recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe | list[Reci
     """Return the one recipe that the arguments fix, or the candidates that they leave, the default first."""
     if not isinstance(confusion, str) or confusion not in ("auto", "labels", "expected", "blended"):
         raise ValueError(
-            f"optimize: confusion must be 'auto', 'labels', 'expected' or 'blended', got {inputs.shown(confusion)}."
+            f"optimize: confusion must be 'auto', 'labels', 'expected' or 'blended', got {shown(confusion)}."
         )
     if not (isinstance(recalibrate, (bool, np.bool_)) or (isinstance(recalibrate, str) and recalibrate == "auto")):
-        raise ValueError(f"optimize: recalibrate must be 'auto', True or False, got {inputs.shown(recalibrate)}.")
+        raise ValueError(f"optimize: recalibrate must be 'auto', True or False, got {shown(recalibrate)}.")
     if y is None:
         if confusion in ("labels", "blended"):
             raise ValueError(f"optimize: confusion={confusion!r} needs y; without labels use 'expected' or 'auto'.")
@@ -699,7 +714,7 @@ def _read_pledge(
 ) -> Pledge | None:
     """Return what the rule is to keep, None where nothing is that takes a programme."""
     if confidence is not None and not (_is_number(confidence) and 0.5 <= confidence < 1):
-        raise ValueError(f"optimize: confidence must be a number in [0.5, 1) or None, got {inputs.shown(confidence)}.")
+        raise ValueError(f"optimize: confidence must be a number in [0.5, 1) or None, got {shown(confidence)}.")
     wanted = read_constraints(subject_to)
     check_bounded(wanted, problem.allowed, problem.aim.metric, "optimize")
     if not wanted and (task is None or not task.worst):
@@ -749,14 +764,12 @@ def _read_seed(random_state: Any) -> int:
         return 0
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
         return int(random_state)
-    raise ValueError(
-        f"optimize: random_state must be None or a non-negative integer, got {inputs.shown(random_state)}."
-    )
+    raise ValueError(f"optimize: random_state must be None or a non-negative integer, got {shown(random_state)}.")
 
 
 def _read_solver(solver: str | Solver, settings: Settings) -> Solver | Settings:
     if settings.tol is not None and not (_is_number(settings.tol) and 0 < settings.tol < np.inf):
-        raise ValueError(f"optimize: tol must be a positive number, got {inputs.shown(settings.tol)}.")
+        raise ValueError(f"optimize: tol must be a positive number, got {shown(settings.tol)}.")
     if not isinstance(solver, str):
         if isinstance(solver, type) or not hasattr(solver, "solve"):
             got = f"the class {solver.__name__}" if isinstance(solver, type) else type(solver).__name__
@@ -795,8 +808,8 @@ def _status(solution: Solution, problem: Problem, choice: Choice | None) -> str:
         words.append("The instance-average is optimised through its surrogate, the micro-average.")
     kept = np.flatnonzero(problem.keeps_argmax)
     if len(kept):
-        shown = ", ".join(map(str, kept[:10])) + (", ..." if len(kept) > 10 else "")
-        words.append(f"Outputs without labels or with only one class keep plain argmax: {shown}.")
+        listing = ", ".join(map(str, kept[:10])) + (", ..." if len(kept) > 10 else "")
+        words.append(f"Outputs without labels or with only one class keep plain argmax: {listing}.")
     if solution.value < solution.baseline - 1e-12 and not solution.constraints:  # not by rounding alone
         words.append("Plain argmax does better on these rows: try recalibrate=True.")
     if problem.dependence is not None and problem.labelled:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from . import inputs
+from .inputs import Data, check_sum, host_array, is_lazy, is_table, is_tensor, read_data, shared_array
 from .sources import MemorySource, SourceBase
 
 __all__ = ["read_source"]
 
 
-def read_source(proba: Any, y: Any, *, who: str = "optimize", **options: Any) -> tuple[inputs.Data, SourceBase]:
+def read_source(proba: Any, y: Any, *, who: str = "optimize", **options: Any) -> tuple[Data, SourceBase]:
     """Read what is known of all rows, and open the source of them.
 
     Parameters
@@ -35,25 +35,25 @@ def read_source(proba: Any, y: Any, *, who: str = "optimize", **options: Any) ->
     SourceBase
     """
     proba, y = _mapped(proba), _mapped(y)
-    if inputs.is_lazy(proba):
+    if is_lazy(proba):
         from .sources.dask_reading import read_collection
 
         data, source = read_collection(proba, y, who=who, **options)
         return data, _checked(source, who)
-    if inputs.is_table(proba, y):
+    if is_table(proba, y):
         from .sources.tables import read_table_source
         from .table_files import Table
 
         table = proba if isinstance(proba, Table) else Table(proba)
         data, batches = read_table_source(table, y, who=who, **options)
         return data, _checked(batches, who)
-    proba, y = _shared(proba), inputs.host_array(y) if inputs.is_tensor(y) else y
-    if inputs.is_tensor(proba):
+    proba, y = _shared(proba), host_array(y) if is_tensor(y) else y
+    if is_tensor(proba):
         from .sources.tensors import read_tensor
 
         data, batches = read_tensor(proba, y, who=who, **options)
         return data, _checked(batches, who)
-    data = inputs.read_data(proba, y, who=who, **options)
+    data = read_data(proba, y, who=who, **options)
     memory = MemorySource(data.rows, data.schema)
     if data.counts is not None:
         vars(memory)["class_weights"] = data.counts  # known already
@@ -74,14 +74,14 @@ def _mapped(values: Any) -> Any:
 
 def _shared(proba: Any) -> Any:
     """Return tensors of other libraries as arrays of the same memory, where NumPy can share it."""
-    if isinstance(proba, (list, tuple)) and len(proba) and inputs.is_tensor(proba[0]):
-        return [inputs.host_array(one) for one in proba]
-    array = inputs.shared_array(proba) if inputs.is_tensor(proba) else None
+    if isinstance(proba, (list, tuple)) and len(proba) and is_tensor(proba[0]):
+        return [host_array(one) for one in proba]
+    array = shared_array(proba) if is_tensor(proba) else None
     return proba if array is None else array
 
 
 def _checked(source: SourceBase, who: str) -> SourceBase:
     """Refuse weights of rows that were read in pieces by what they add up to; that none is positive is said later."""
     if source.weighted and source.labelled and source.class_weights.any():
-        inputs.check_sum(float(source.class_weights.sum()), None, who)
+        check_sum(float(source.class_weights.sum()), None, who)
     return source

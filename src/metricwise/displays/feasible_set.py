@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import inputs
 from ..geometry import FeasibleSet
+from ..inputs import Schema, make_rows, python_labels, read_proba, read_sample_weight
 from ..losses import Loss
 from ..metrics import Recall
 from ..metrics.base import Metric
@@ -134,20 +134,20 @@ class FeasibleSetDisplay:
         who = f"{cls.__name__}.from_predictions"
         link = None if rule is None else _first(rule).link
         if rule is None:
-            read = inputs.read_proba(proba, can_normalize=False, who=who)
+            read = read_proba(proba, can_normalize=False, who=who)
         else:
             read = _first(rule).read(proba, who, rule.facts)
-        weight = inputs.read_sample_weight(sample_weight, read.n_rows, who)
-        schema = inputs.Schema.of_codes(read.n_classes) if rule is None else rule.schema
+        weight = read_sample_weight(sample_weight, read.n_rows, who)
+        schema = Schema.of_codes(read.n_classes) if rule is None else rule.schema
         if schema.n_outputs != 1:
             raise ValueError(f"{who}: proba must have one output, got {schema.n_outputs}.")
-        source = MemorySource(inputs.make_rows(read, None, weight), schema)
+        source = MemorySource(make_rows(read, None, weight), schema)
         return cls._of(FeasibleSet(Counts(source, "expected", link)), rule, x, y, n, who).plot(ax=ax, **kwargs)
 
     @classmethod
     def _of(cls, feasible: FeasibleSet, rule: Any, x: Any, y: Any, n: int, who: str) -> Self:
         k = int(feasible.oracle.n_classes[0])
-        labels = [str(j) for j in range(k)] if rule is None else [str(v) for v in inputs.python_labels(rule.classes[0])]
+        labels = [str(j) for j in range(k)] if rule is None else [str(v) for v in python_labels(rule.classes[0])]
         axes: list[Any]
         named: tuple[str, str]
         if k > 2 and isinstance(rule, WeightedRule) and x is None and y is None:

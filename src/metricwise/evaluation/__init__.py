@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import inputs
+from ..inputs import InTime, SensitiveFeatures, warn_of_order
 from ..losses import Loss
 from ..metrics.abstention import Abstention
 from ..metrics.aim import Aim
@@ -77,7 +77,7 @@ def evaluate(
     sample_weight: ArrayLike | None = None,
     weight_kind: str = "importance",
     groups: ArrayLike | None = None,
-    time: ArrayLike | inputs.InTime | None = None,
+    time: ArrayLike | InTime | None = None,
     sensitive_features: Any = None,
     cost: ArrayLike | None = None,
     output_weight: ArrayLike | None = None,
@@ -211,7 +211,7 @@ def evaluate(
         )
     if metrics is None:
         metrics, average, pos_label = _own(contest, cost, average, pos_label)
-    inputs.warn_of_order(WHO, 2, proba=contest.proba, y=y, sample_weight=sample_weight)
+    warn_of_order(WHO, 2, proba=contest.proba, y=y, sample_weight=sample_weight)
     allowed = allowed_for(abstain, *contest.rules)
     read = read_rows(
         contest.reader,
@@ -285,7 +285,7 @@ def _read_quantities(
     metrics: Any,
     contest: Contest,
     read: ReadRows,
-    sensitive: inputs.SensitiveFeatures | None,
+    sensitive: SensitiveFeatures | None,
     costs: _Costs | None,
     allowed: Abstention | None,
     average: str | None,
@@ -328,7 +328,7 @@ def _decide(
     contest: Contest,
     read: ReadRows,
     y: Any,
-    sensitive: inputs.SensitiveFeatures | None,
+    sensitive: SensitiveFeatures | None,
     costs: _Costs | None,
 ) -> list[Decisions]:
     """Return what the rule and its baseline decide."""
@@ -357,7 +357,7 @@ class _Judge:
     """Rows of M outputs with labels, their sensitive groups and costs, and what the two sides are called."""
 
     source: MemorySource
-    sensitive: inputs.SensitiveFeatures | None
+    sensitive: SensitiveFeatures | None
     costs: _Costs | None
     titles: tuple[str, str]
 

@@ -13,9 +13,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import inputs
 from ..dependence import in_stretches
-from ..inputs import Schema, column_names, is_frame, position_named, shown
+from ..inputs import (
+    Data,
+    Groups,
+    Probabilities,
+    Scales,
+    Schema,
+    SensitiveFeatures,
+    column_names,
+    in_time,
+    is_frame,
+    is_lazy,
+    is_table,
+    is_two_dimensional,
+    kept_order,
+    known_positive,
+    listed,
+    output_names,
+    position_named,
+    python_labels,
+    read_data,
+    read_output_weight,
+    read_sensitive_features,
+    shown,
+    warn_of_assignment,
+)
 from ..metrics.abstention import Abstention, check_pooled, read_abstain
 from ..metrics.aim import Aim
 from ..metrics.averages import check_average
@@ -129,7 +152,7 @@ class ReadRows:
         if time is None:
             return self.source
         problems = [InMemory(self.source, aim) for aim in aims]
-        return in_stretches(self.source, problems, inputs.in_time(time).length)
+        return in_stretches(self.source, problems, in_time(time).length)
 
 
 def read_rows(
@@ -152,7 +175,7 @@ def read_rows(
     schema, rows = replace(data.schema, abstain_label=abstain_label), data.rows
     if order is None:
         schema = replace(schema, order=_order_kept(rule, schema))
-    alpha = inputs.read_output_weight(output_weight, schema.n_outputs, WHO)
+    alpha = read_output_weight(output_weight, schema.n_outputs, WHO)
     if proba is not None and groups is None and time is None and rows.repeats is None:
         rows = replace(rows, cluster=rows.copies())
     source = MemorySource(rows, schema)
@@ -160,7 +183,7 @@ def read_rows(
         raise ValueError(f"{WHO}: no observed label has a positive weight; check sample_weight and output_weight.")
     if proba is not None:
         assert rows.codes is not None
-        inputs.warn_of_assignment(rows.proba, rows.codes, schema.classes, WHO)
+        warn_of_assignment(rows.proba, rows.codes, schema.classes, WHO)
     return ReadRows(source, alpha, order is not None)
 
 
@@ -191,11 +214,11 @@ def read_aims(
     group: its aim says `least`. If `ordered`, the user gave the order of the classes, which no metric may contradict.
     """
     aims = {}
-    listed = [(name, *opened(metric)) for name, metric in list_metrics(metrics, schema)]
-    worst = [worst for _, _, worst in listed]
+    metric_list = [(name, *opened(metric)) for name, metric in list_metrics(metrics, schema)]
+    worst = [worst for _, _, worst in metric_list]
     if any(worst) and not by_group:
         raise ValueError(f"{WHO}: metrics: the worst group's value needs sensitive_features, the group of every row.")
-    read = _read_metrics(listed, schema, average, pos_label, zero_division, strict)
+    read = _read_metrics(metric_list, schema, average, pos_label, zero_division, strict)
     for (name, meant), least in zip(read.items(), worst, strict=True):
         if ordered:
             check_order_agrees(meant.metric, schema.order, schema.classes, WHO)
@@ -262,7 +285,7 @@ def allowed_for(abstain: Any, *rules: Any) -> Abstention | None:
 
 def read_groups(
     rules: Iterable[Any], sensitive_features: Any, n_rows: int, models: tuple[str, str] | None
-) -> inputs.SensitiveFeatures | None:
+) -> SensitiveFeatures | None:
     """Read the groups of rows: those that rules by group know, else those that there are.
 
     `models` are the names of two models whose rules these are, if there are any.
@@ -271,15 +294,15 @@ def read_groups(
     known = [rule.known for rule in grouped]
     if not known:
         given = sensitive_features
-        return None if given is None else inputs.read_sensitive_features(given, n_rows, WHO)
+        return None if given is None else read_sensitive_features(given, n_rows, WHO)
     if known[0].names != known[-1].names:
         raise _unlike("groups", shown(list(known[0].names)), shown(list(known[-1].names)), models)
     others = all(rule.other is not None for rule in grouped)
     codes = known[0].codes(sensitive_features, n_rows, WHO, others=others)
     names = known[0].names
     if (codes == len(names)).any():
-        return inputs.SensitiveFeatures(codes, inputs.Groups((*names, _OTHER_GROUPS)))
-    return inputs.SensitiveFeatures(codes, known[0])
+        return SensitiveFeatures(codes, Groups((*names, _OTHER_GROUPS)))
+    return SensitiveFeatures(codes, known[0])
 
 
 def check_alike(rule: Any, other: Any, models: tuple[str, str] | None) -> None:
@@ -304,20 +327,20 @@ def _unlike(what: str, own: str, other: str, models: tuple[str, str] | None) -> 
 
 
 def _outputs(schema: Schema) -> str:
-    classes = [inputs.python_labels(labels) for labels in schema.classes]
+    classes = [python_labels(labels) for labels in schema.classes]
     return shown(classes if schema.multioutput else classes[0])
 
 
-def _order_kept(rule: Rule, schema: Schema) -> inputs.Scales | None:
+def _order_kept(rule: Rule, schema: Schema) -> Scales | None:
     """Return the order of the classes by an ordered categorical y, else that which the rule was fitted with."""
-    kept = inputs.kept_order(rule.facts, schema.classes)
+    kept = kept_order(rule.facts, schema.classes)
     if kept is None or schema.order is None:
         return schema.order or kept
     for said, own in zip(schema.order, kept, strict=True):
         if said is not None and own is not None and said != own:
             raise ValueError(
                 f"{WHO}: y is an ordered categorical, {' < '.join(map(shown, said))}, but the rule was fitted with "
-                f"the order {inputs.listed(own)}; pass y.astype(str), with order= if you do not mean that of the rule."
+                f"the order {listed(own)}; pass y.astype(str), with order= if you do not mean that of the rule."
             )
     return tuple(said or own for said, own in zip(schema.order, kept, strict=True))
 
@@ -333,21 +356,21 @@ def _read_data(
     weight_kind: Any,
     groups: Any,
     time: Any,
-) -> inputs.Data:
+) -> Data:
     """Read rows with labels, the outputs in the order of the rule."""
     if y is None:
         raise ValueError(f"{WHO}: y must hold the labels of the rows, got None.")
     schema = rule.schema
     if is_in_table(proba, y):
         return _read_from_table(schema, proba, y, order, missing, sample_weight, weight_kind, groups, time)
-    if inputs.is_two_dimensional(y, WHO) != schema.multioutput:
+    if is_two_dimensional(y, WHO) != schema.multioutput:
         said = f"2-D, with a column for each of its {schema.n_outputs} outputs" if schema.multioutput else "1-D"
         raise ValueError(f"{WHO}: y must be {said}, as the rule has them, got shape {np.shape(y)}.")
     if proba is None:  # decisions alone
         proba = np.full((len(y), *([schema.n_outputs] * schema.multioutput), schema.width), 1 / schema.width)
     ordered = _in_order(y, proba, schema.output_names) if schema.multioutput else y
-    names = inputs.output_names(proba, ordered) if schema.multioutput else None
-    data = inputs.read_data(
+    names = output_names(proba, ordered) if schema.multioutput else None
+    data = read_data(
         read_proba_for(rule, proba, pos_label),
         ordered,
         classes=list(schema.classes) if schema.multioutput else schema.classes[0],
@@ -365,7 +388,7 @@ def _read_data(
     return replace(data, schema=replace(data.schema, output_names=None if names is None else tuple(map(str, names))))
 
 
-def read_proba_for(rule: Any, proba: Any, pos_label: Any) -> inputs.Probabilities:
+def read_proba_for(rule: Any, proba: Any, pos_label: Any) -> Probabilities:
     """Read probabilities as a rule takes them; a single column that it does not know the class of is of pos_label."""
     return first_weighted(rule).read(
         proba, WHO, rule.facts, None if says_single(rule.facts, rule.schema.classes) else pos_label
@@ -383,7 +406,7 @@ def first_weighted(rule: Any) -> WeightedRule:
 
 def is_in_table(proba: Any, y: Any) -> bool:
     """Whether rows are those of a table, whose columns y and others name."""
-    return proba is not None and not inputs.is_lazy(proba) and inputs.is_table(proba, y)
+    return proba is not None and not is_lazy(proba) and is_table(proba, y)
 
 
 def _read_from_table(
@@ -396,7 +419,7 @@ def _read_from_table(
     weight_kind: Any,
     groups: Any,
     time: Any,
-) -> inputs.Data:
+) -> Data:
     """Read all rows of a table into memory."""
     several = isinstance(y, (list, tuple))
     if several != schema.multioutput or (several and len(y) != schema.n_outputs):
@@ -404,7 +427,7 @@ def _read_from_table(
         raise ValueError(f"{WHO}: y must be {names}, as the rule has outputs, got {shown(y)}.")
     if several and schema.output_names is not None and set(y) == set(schema.output_names):
         y = list(schema.output_names)
-    classes = [inputs.python_labels(own) for own in schema.classes]
+    classes = [python_labels(own) for own in schema.classes]
     data, source = read_source(
         proba,
         y,
@@ -458,7 +481,7 @@ def _names(table: Any) -> list[str] | None:
 
 
 def _read_metrics(
-    listed: Sequence[tuple[str | None, Any, bool]],
+    metric_list: Sequence[tuple[str | None, Any, bool]],
     schema: Schema,
     average: str | None,
     pos_label: Any,
@@ -471,7 +494,7 @@ def _read_metrics(
     if average is not None:
         check_average(average, WHO)
     found: dict[str, Resolved] = {}
-    for name, metric, worst in listed:
+    for name, metric, worst in metric_list:
         meant = _meant(metric, schema, average, pos_label, float(zero_division))
         if name is None:
             name = f"worst_group({meant.name})" if worst else meant.name
@@ -483,7 +506,7 @@ def _read_metrics(
     if (
         strict
         and pos_label is not None
-        and not any(_takes_positive(metric, schema, pos_label) for _, metric, _ in listed)
+        and not any(_takes_positive(metric, schema, pos_label) for _, metric, _ in metric_list)
     ):
         raise ValueError(
             f"{WHO}: pos_label is only for metrics of one class that do not name it, and none of the metrics "
@@ -494,7 +517,7 @@ def _read_metrics(
 
 def _all_show_positive(schema: Schema) -> bool:
     """Whether the labels of every output show by themselves which class is the positive one."""
-    return all(inputs.known_positive(inputs.python_labels(labels)) is not None for labels in schema.classes)
+    return all(known_positive(python_labels(labels)) is not None for labels in schema.classes)
 
 
 def _takes_positive(metric: Any, schema: Schema, pos_label: Any) -> bool:

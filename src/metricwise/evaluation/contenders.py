@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import inputs
 from ..confusion import distributions
-from ..inputs import Probabilities, SensitiveFeatures, shown
+from ..inputs import Probabilities, SensitiveFeatures, is_two_dimensional, python_labels, read_pair, shown
 from ..losses import Loss
 from ..reading import read_source
 from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule, load_rule
@@ -62,7 +61,7 @@ class Contender:
         reader = contest.reader
         if self.rule is None:
             classes = list(reader.classes) if reader.multioutput else reader.classes[0]
-            codes = inputs.read_pair(y, self.labels, classes, contest.missing, WHO)[1]
+            codes = read_pair(y, self.labels, classes, contest.missing, WHO)[1]
             return Decisions.of_codes(codes, n_groups)
         if isinstance(self.rule, CostRule):
             assert cost is not None
@@ -217,8 +216,8 @@ def _reader(given: list[Any], proba: Any, y: Any, pos_label: Any, missing: Any) 
 def _classes(given: list[Any], proba: Any, y: Any, pos_label: Any, missing: Any) -> tuple[Any, bool, Any]:
     """Return the classes by the labels of the rows and, where there are no probabilities, by the decisions."""
     if proba is None:
-        pairs = [inputs.read_pair(y, one.labels, None, missing, WHO)[2] for one in given]
-        several = inputs.is_two_dimensional(y, WHO)
+        pairs = [read_pair(y, one.labels, None, missing, WHO)[2] for one in given]
+        several = is_two_dimensional(y, WHO)
         joined = [np.unique(np.concatenate([own[m] for own in pairs])) for m in range(len(pairs[0]))]
         return tuple(joined), several, None
     schema = read_source(proba, y, missing=missing, pos_label=pos_label, who=WHO)[0].schema
@@ -248,7 +247,7 @@ def read_for(contender: Contender, contest: Contest, y: Any, rows: Probabilities
     if rule is None or (contender.proba is contest.proba and rule.schema.normalize == reader.schema.normalize):
         return rows
     if is_in_table(contender.proba, y):
-        classes = [inputs.python_labels(own) for own in reader.classes]
+        classes = [python_labels(own) for own in reader.classes]
         source = read_source(
             contender.proba,
             y,

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import inputs, kernels
+from .. import kernels
+from ..inputs import Probabilities, SensitiveFeatures
 from ..problem import InMemory, components, mixed
 from ..rules import GroupedRule, MixtureRule, WeightedRule
 from ..solvers import Estimate
@@ -39,7 +40,7 @@ class Decisions:
     drawn: NDArray[Any]
 
     @classmethod
-    def of(cls, rule: Rule, proba: inputs.Probabilities, groups: inputs.SensitiveFeatures | None = None) -> Decisions:
+    def of(cls, rule: Rule, proba: Probabilities, groups: SensitiveFeatures | None = None) -> Decisions:
         """Return the decisions about all outputs, once for every sensitive group if there are any."""
         if groups is None:
             assert not isinstance(rule, GroupedRule)
@@ -63,7 +64,7 @@ class Decisions:
         return cls(tuple(codes), shares, drawn)
 
     @classmethod
-    def _plain(cls, rule: WeightedRule | MixtureRule, proba: inputs.Probabilities) -> Decisions:
+    def _plain(cls, rule: WeightedRule | MixtureRule, proba: Probabilities) -> Decisions:
         rules, shares = components(rule)
         dtype = kernels.code_type(rule.schema.decision_width)
         codes = tuple(one.decide(proba).astype(dtype) for one in rules)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import inputs
+from ..inputs import Schema, make_rows, read_output_weight, read_proba, read_sample_weight
 from ..losses import Loss
 from ..metrics.aim import Aim
 from ..metrics.base import Metric
@@ -103,9 +103,9 @@ class FeasibleSet:
             As in :func:`metricwise.optimize`.
         """
         who = "FeasibleSet.from_proba"
-        read = inputs.read_proba(proba, multioutput=multioutput, classes=classes, normalize=normalize, who=who)
-        weight = inputs.read_sample_weight(sample_weight, read.n_rows, who)
-        source = MemorySource(inputs.make_rows(read, None, weight), inputs.Schema.of_codes(read.n_classes))
+        read = read_proba(proba, multioutput=multioutput, classes=classes, normalize=normalize, who=who)
+        weight = read_sample_weight(sample_weight, read.n_rows, who)
+        source = MemorySource(make_rows(read, None, weight), Schema.of_codes(read.n_classes))
         return cls(Counts(source, "expected"))
 
     # ---------------------------------------------------------------------------------------------- what it is
@@ -175,7 +175,7 @@ class FeasibleSet:
         who = "FeasibleSet.objective"
         if not resolved.average_given:
             check_same_classes([range(k) for k in n_classes.tolist()], who)
-        alpha = inputs.read_output_weight(output_weight, len(n_classes), who)
+        alpha = read_output_weight(output_weight, len(n_classes), who)
         aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
         return aim.bind(self.priors, self.oracle.weight, n_classes)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import inputs
 from ..confusion import normalize
+from ..inputs import read_output_weight
 from ..metrics.aim import Aim
 from ..metrics.base import Metric
 from ..metrics.naming import check_same_classes
@@ -104,7 +104,7 @@ def loss_from_gradient(
     resolved = to_maximise(resolve(metric, target_kind(C.shape[-1], not single), average, zero_division))
     if not resolved.average_given:
         check_same_classes([range(k) for k in sizes.tolist()], who)
-    alpha = inputs.read_output_weight(output_weight, len(C), who)
+    alpha = read_output_weight(output_weight, len(C), who)
     aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
     objective = aim.bind(C.sum(axis=-1), weight, sizes)
     grouping = objective.grouping

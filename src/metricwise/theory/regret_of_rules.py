@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import inputs
+from ..inputs import kept_order, make_rows, read_output_weight, read_sample_weight
 from ..metrics.aim import Aim
 from ..metrics.for_outputs import resolve_for
 from ..metrics.resolution import to_maximise
@@ -143,7 +143,7 @@ def regret(
             metric,
             rule.classes,
             several=rule.multioutput,
-            scales=inputs.kept_order(rule.facts, rule.classes),
+            scales=kept_order(rule.facts, rule.classes),
             average=average,
             zero_division=zero_division,
             pos_label=pos_label,
@@ -151,10 +151,10 @@ def regret(
             who=who,
         )
     )
-    weight = inputs.read_sample_weight(sample_weight, truth.n_rows, who)
-    alpha = inputs.read_output_weight(output_weight, truth.n_outputs, who)
+    weight = read_sample_weight(sample_weight, truth.n_rows, who)
+    alpha = read_output_weight(output_weight, truth.n_outputs, who)
     aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
-    problem = Problem(MemorySource(inputs.make_rows(truth, None, weight), replace(reader.schema, normalize=False)), aim)
+    problem = Problem(MemorySource(make_rows(truth, None, weight), replace(reader.schema, normalize=False)), aim)
     oracle = problem.oracle("expected")
     objective = problem.objective(oracle)
     rules, shares = components(rule)
