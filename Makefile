@@ -29,7 +29,7 @@ $(STAMP): pyproject.toml setup.py constraints.txt $(KERNELS)
 	touch $@
 
 demo: $(STAMP)
-	$(BIN)/python -m metricwise.demo
+	$(BIN)/python -m metricwise demo
 
 # Twice: once with the kernels that serve here, compiled if there is a C compiler, and once with their NumPy twins, where
 # what makes no pass of its own need not run again: metrics, which are algebra, files, commands, pictures, pages, experiments.

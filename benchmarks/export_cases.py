@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import metricwise as mw
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 from metricwise.rules import Link
 
 Array = np.ndarray

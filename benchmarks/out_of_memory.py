@@ -99,9 +99,9 @@ def measure_reading(paths: list[str]) -> dict[str, float]:
 def measure_pass(paths: list[str]) -> dict[str, float]:
     """Count two rules on all rows in one pass, and the same behind a link; rows have been checked before."""
     import metricwise as mw
-    from metricwise.losses import Loss
+    from metricwise.core.losses import Loss
+    from metricwise.data.open import read_source
     from metricwise.oracles import Counts
-    from metricwise.reading import read_source
     from metricwise.rules import Link
 
     _, source = read_source(mw.Table(paths, proba_prefix="p_"), "grade")

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 import metricwise as mw
-from metricwise.margins import Counted
+from metricwise.inference.confidence_limits import Counted
 
 from .machine import cores, facts
 from .promise_rivals import beside_mapie, beside_random, mapie_text, random_text

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metricwise import reading
-from metricwise.inputs import PieceReader, ProbabilityColumns, Schema
+from metricwise.core.rows import Rows
+from metricwise.data import PieceReader, ProbabilityColumns, Schema
+from metricwise.data import open as reading
+from metricwise.data.sources import ChunkedSource, MemorySource, tables
+from metricwise.data.sources.dask import DaskSource, call
+from metricwise.data.tables import Table, open_stream
 from metricwise.oracles import Counts
-from metricwise.rows import Rows
-from metricwise.sources import ChunkedSource, MemorySource, tables
-from metricwise.sources.dask import DaskSource, call
-from metricwise.table_files import Table, open_stream
 
 # How many rows of so many are read at a time; None: all of them, in memory.
 ENGINES = {

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 from metricwise.rules import Link, WeightedRule
 
 LABELS = {

@@ -12,8 +12,8 @@ from sklearn import metrics as sk
 from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
-from metricwise.inputs import read_proba
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
+from metricwise.data import read_proba
 
 PLAIN = {"confusion": "expected", "recalibrate": False}
 

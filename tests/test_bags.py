@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from metricwise import bags, selection
-from metricwise.losses import Loss
-from metricwise.optimization import read_problem
-from metricwise.problem import Recipe
+from metricwise.api.optimization import read_problem
+from metricwise.core.losses import Loss
+from metricwise.fitting import bagging as bags
+from metricwise.fitting import selection
+from metricwise.fitting.solving import Settings, solve
+from metricwise.oracles.problem import Recipe
 from metricwise.rules import fit_link
 from metricwise.solvers import make_solver
-from metricwise.solving import Settings, solve
 
 RECIPES = [Recipe(confusion, link) for confusion in ("labels", "expected", "blended") for link in (False, True)]
 AUTO = Settings()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+from metricwise.goals.constraint_text import read_constraints
 from metricwise.metrics.class_names import read_name
-from metricwise.metrics.constraint_text import read_constraints
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import metricwise as mw
-from metricwise import reading
+from metricwise.data import open as reading
+from metricwise.data.sources import ChunkedSource, MemorySource
 from metricwise.oracles import TooManyChangesError
-from metricwise.sources import ChunkedSource, MemorySource
 
 RATIOS = ["micro_f1", "quadratic_kappa", "f1", "kappa"]
 

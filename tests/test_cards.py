@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import metricwise as mw
-from metricwise.cards import advice, rule_card, solution_card
-from metricwise.cards.rule_table import rule_table
+from metricwise.inspection.cards import advice, rule_card, solution_card
+from metricwise.inspection.cards.rule_table import rule_table
 from metricwise.solvers import Gain, Outcome
 
 NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a & b \N{RIGHT-TO-LEFT OVERRIDE} 'c'"]

@@ -9,8 +9,8 @@ import metricwise as mw
 import programmes as p
 from engines import counts
 from metrics.records import EVERY, having, make
-from metricwise.inputs import read_proba
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
+from metricwise.data import read_proba
 from promises import objective_of
 
 pytestmark = pytest.mark.usefixtures("engine")

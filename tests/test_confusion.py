@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix
 
 import metricwise as mw
-from metricwise import confusion
-from metricwise.inputs import read_proba
+from metricwise.core import confusion
+from metricwise.data import read_proba
 
 
 @st.composite

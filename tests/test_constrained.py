@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 from metricwise import metrics
-from metricwise.metrics.constraint import Constraint, Limit, Limits
-from metricwise.optimization import read_problem
+from metricwise.api.optimization import read_problem
+from metricwise.goals.constraint import Constraint, Limit, Limits
 from metricwise.solvers.constrained import Feasible, InfeasibleError, maximise
 from metricwise.solvers.constrained_single import best_single
 

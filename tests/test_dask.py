@@ -11,7 +11,7 @@ import pytest
 
 import metricwise as mw
 import test_engines
-from metricwise.sources import dask as on_dask
+from metricwise.data.sources import dask as on_dask
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
 

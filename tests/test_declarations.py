@@ -9,10 +9,11 @@ import pytest
 
 import metricwise as mw
 from metrics.records import EVERY, make
-from metricwise import bags, solving
-from metricwise.optimization import read_problem
+from metricwise.api.optimization import read_problem
+from metricwise.fitting import bagging as bags
+from metricwise.fitting import solving
+from metricwise.inference.uncertainty import Errors
 from metricwise.solvers import SOLVERS, Outcome, make_solver
-from metricwise.uncertainty import Errors
 from promises import check_promise, objective_of, serving, settings_of
 
 EXPECTED = {"confusion": "expected", "recalibrate": False}
@@ -151,7 +152,7 @@ def test_random_state_reaches_the_resamples_whatever_the_solver(monkeypatch, sol
         drawn.append(bags.draw(*given))
         return drawn[-1]
 
-    monkeypatch.setattr("metricwise.selection.draw", watched)
+    monkeypatch.setattr("metricwise.fitting.selection.draw", watched)
     for seed in (0, 11, 0):
         mw.optimize(proba, y, "kappa", solver=solver, confusion="labels", random_state=seed)
     first, other, again = ((one.block, one.left_out) for one in drawn)
@@ -166,7 +167,7 @@ def test_random_state_reaches_the_error_of_a_metric_that_is_not_smooth(monkeypat
     y = (proba.cumsum(axis=1) < rng.random((150, 1))).sum(axis=1)
     seeds = []
     errors = Errors(0.1, 0.1, 0.1)
-    monkeypatch.setattr("metricwise.selection.bootstrap_errors", lambda *_, seed: seeds.append(seed) or errors)
+    monkeypatch.setattr("metricwise.fitting.selection.bootstrap_errors", lambda *_, seed: seeds.append(seed) or errors)
     mw.optimize(proba, y, "min_recall", confusion="expected", random_state=5)
     assert seeds == [5]
 

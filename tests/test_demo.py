@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score
 from sklearn.model_selection import train_test_split
 
-from metricwise import demo
+from metricwise.cli import demo
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from sklearn.calibration import calibration_curve
 
 import metricwise as mw
 from engines import served_by
-from metricwise.details import Details, calibration_bins
-from metricwise.details.rules_along import at_step
-from metricwise.losses import Loss
-from metricwise.problem import Problem
+from metricwise.core.losses import Loss
+from metricwise.inspection.details import Details, calibration_bins
+from metricwise.inspection.details.rules_along import at_step
+from metricwise.oracles.problem import Problem
 from metricwise.rules import Link
 
 FIXED = {"confusion": "labels", "recalibrate": False}
@@ -163,7 +163,7 @@ def test_steps_without_labels_behind_a_shift_of_the_prior():
 
 
 def test_of_very_many_rows_a_sample_is_counted(monkeypatch):
-    monkeypatch.setattr("metricwise.details.curve._ENTRIES", 500_000)
+    monkeypatch.setattr("metricwise.inspection.details.curve._ENTRIES", 500_000)
     p, y, _ = binary(20_000)
     solution = mw.optimize(p, y, "f1", **FIXED)
     curve = solution.details.curve
@@ -331,7 +331,7 @@ def test_gains_of_classes_are_by_f1():
 
 
 def test_of_very_many_outputs_those_are_valued_that_change_most(monkeypatch):
-    monkeypatch.setattr("metricwise.details.gains._MOST", 4)
+    monkeypatch.setattr("metricwise.inspection.details.gains._MOST", 4)
     P, Y = labels(m=8)
     rule = mw.WeightedRule.from_thresholds([0.5, 0.5, 0.2, 0.5, 0.3, 0.1, 0.5, 0.25])
     gains = Details.of_rows(rule, P, Y, "f1", average="macro").gains

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
 from metricwise import displays
-from metricwise.displays.decision_regions import regions
+from metricwise.inspection.displays.decision_regions import regions
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

@@ -87,7 +87,13 @@ def test_a_link_that_leads_nowhere_is_noticed():
 
 API = re.findall(r"^   ([\w.]+)$", (DOCS / "api" / "index.rst").read_text(encoding="utf-8"), flags=re.MULTILINE)
 # What is implemented or derived from, not called: CONTRIBUTING says how, and those that do have examples.
-INTERFACES = {"displays.RowsDisplay", "oracles.Oracle", "solvers.BaseSolver", "sources.Source", "sources.SourceBase"}
+INTERFACES = {
+    "displays.RowsDisplay",
+    "oracles.Oracle",
+    "solvers.BaseSolver",
+    "data.sources.Source",
+    "data.sources.SourceBase",
+}
 
 
 def named(name):

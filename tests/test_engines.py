@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 import metricwise as mw
 from engines import counts, served_by, source
 from metricwise import kernels
-from metricwise.inputs import Schema, read_proba
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
+from metricwise.core.rows import Rows
+from metricwise.data import Schema, read_proba
+from metricwise.data.sources import ChunkedSource, MemorySource
 from metricwise.oracles import Counts, Line
-from metricwise.rows import Rows
 from metricwise.rules import Link
-from metricwise.sources import ChunkedSource, MemorySource
 
 OTHERS = ["one by one", "chunks of 3", "chunks of 1000"]
 seeds = st.integers(0, 2**32 - 1)

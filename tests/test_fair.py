@@ -16,13 +16,13 @@ from scipy.optimize import linprog
 
 import metricwise as mw
 from golden.worlds import make
-from metricwise.losses import Loss
-from metricwise.margins import Apart, Counted, lower_limit, upper_limit
-from metricwise.metrics.constraint import Constraint, Difference, Limit
-from metricwise.metrics.constraint_text import read_constraints
-from metricwise.optimization import read_problem
+from metricwise.api.optimization import read_problem
+from metricwise.core.losses import Loss
+from metricwise.data.sources import ChunkedSource, MemorySource
+from metricwise.goals.constraint import Constraint, Difference, Limit
+from metricwise.goals.constraint_text import read_constraints
+from metricwise.inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
 from metricwise.oracles import Counts
-from metricwise.sources import ChunkedSource, MemorySource
 
 FIXED = {"confusion": "expected", "recalibrate": False, "randomized": True, "confidence": None}
 

@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 
 import metricwise as mw
 from engines import counts
+from metricwise.data import read_proba
 from metricwise.geometry import FeasibleSet, does_weighting_suffice
-from metricwise.inputs import read_proba
 from strategies import simplex
 
 # ------------------------------------------------------------------------------------------------- the reference

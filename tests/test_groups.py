@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
-from metricwise.inputs import read_groups, read_time, stretches
-from metricwise.optimization import read_problem
+from metricwise.api.optimization import read_problem
+from metricwise.data import read_groups, read_time, stretches
 
 
 def partition(codes):

@@ -10,12 +10,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 import metricwise as mw
-from metricwise.dependence import dependence_length
-from metricwise.margins import Counted, lower_limit, upper_limit
+from metricwise.api.optimization import read_problem
+from metricwise.goals.constraint import Constraint
+from metricwise.inference.confidence_limits import Counted, lower_limit, upper_limit
+from metricwise.inference.dependence import dependence_length
+from metricwise.inference.uncertainty import Spread, student
 from metricwise.metrics import Accuracy, Precision
-from metricwise.metrics.constraint import Constraint
-from metricwise.optimization import read_problem
-from metricwise.uncertainty import Spread, student
 
 SCORES = {"f1": f1_score, "precision": precision_score, "recall": recall_score}
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score
 
 import metricwise as mw
-from metricwise.inputs import scales_of
+from metricwise.data import scales_of
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 SCALE = ["low", "mid", "high"]  # sorted: high, low, mid

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metricwise as mw
-from metricwise.inputs import decode, observed_labels, read_labels, read_pair, read_proba, shared
+from metricwise.data import decode, observed_labels, read_labels, read_pair, read_proba, shared
 
 INTEGERS = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64)
 

@@ -10,9 +10,9 @@ import metricwise as mw
 from bare import Bare
 from engines import counts
 from metricwise import kernels as twins
-from metricwise.inputs import Probabilities, read_proba
+from metricwise.core.losses import Loss
+from metricwise.data import Probabilities, read_proba
 from metricwise.kernels import LinkArrays, _link
-from metricwise.losses import Loss
 from metricwise.rules import Link, WeightedRule
 
 wide = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="no wider float to compare with")
@@ -150,8 +150,8 @@ def test_oracles_of_views_count_what_oracles_of_copies_count(listed, expected, p
         return counts(seen, codes, rng_weight, expected, target, **link)
 
     rng_weight = rng.random(700)
-    monkeypatch.setattr("metricwise.rows._CHUNK", 999)
-    monkeypatch.setattr("metricwise.rows._COPIED", 999)
+    monkeypatch.setattr("metricwise.core.rows._CHUNK", 999)
+    monkeypatch.setattr("metricwise.core.rows._COPIED", 999)
     one, other = oracle(link.view(proba)), oracle(link.apply(proba))
     losses = [Loss.argmax(4), Loss(full=rng.normal(size=(1, 4, 4)))]
     np.testing.assert_allclose(one.confusions(losses), other.confusions(losses), rtol=1e-13)
@@ -172,7 +172,7 @@ def test_an_oracle_counts_something_else_of_the_rows_that_it_has_recalibrated(en
     eta, sizes, codes, rng = rows("padded", (2500, 3, 4), 7)
     proba, link = Probabilities((eta,), sizes), Link(np.array([0.5, 1.0, 2.0]), rng.normal(size=(3, 4)))
     losses = [Loss.argmax(4), Loss(full=rng.normal(size=(1, 4, 4)))]
-    monkeypatch.setattr("metricwise.rows._COPIED", copied)
+    monkeypatch.setattr("metricwise.core.rows._COPIED", copied)
     calls = []
     monkeypatch.setattr(twins, "recalibrate", lambda block: calls.append(block) or twins._twins.recalibrate(block))
     expected = counts(proba, codes, None, "expected", link=link, engine=engine)

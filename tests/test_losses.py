@@ -7,8 +7,8 @@ import pytest
 import sklearn.metrics as sk
 
 import metricwise as mw
-from metricwise.cards import solution_card
-from metricwise.cards.numbers import advice
+from metricwise.inspection.cards import solution_card
+from metricwise.inspection.cards.numbers import advice
 from metricwise.metrics import from_function, resolve
 from metricwise.metrics.resolution import to_maximise
 from metricwise.report import render, summarize

@@ -8,12 +8,12 @@ from scipy.stats import binomtest
 from sklearn import metrics as sk
 
 from metricwise import metrics
-from metricwise.losses import Loss
-from metricwise.margins import Counted, counted_by, lower_limit, upper_limit
-from metricwise.metrics.constraint import Constraint
-from metricwise.metrics.constraint_text import read_constraints
-from metricwise.optimization import read_problem
-from metricwise.promises import bind_limits, read_limits
+from metricwise.api.optimization import read_problem
+from metricwise.core.losses import Loss
+from metricwise.fitting.constraints.resolve import bind_limits, read_limits
+from metricwise.goals.constraint import Constraint
+from metricwise.goals.constraint_text import read_constraints
+from metricwise.inference.confidence_limits import Counted, counted_by, lower_limit, upper_limit
 from metricwise.rules import anonymous_rule
 
 PROPORTIONS = {

@@ -63,7 +63,7 @@ def test_sampling_errors(rows, metric):
 
 
 def test_the_link(rows):
-    from metricwise.inputs import read_proba
+    from metricwise.data import read_proba
     from metricwise.rules import fit_link
 
     proba, y = rows
@@ -83,8 +83,8 @@ def test_a_default_call(rows):
 
 def test_recipes_of_full_losses_are_compared_on_fewer_rows(rows):
     """A row costs as the square of its classes there."""
-    from metricwise.optimization import read_problem
-    from metricwise.selection import _enough
+    from metricwise.api.optimization import read_problem
+    from metricwise.fitting.selection import _enough
 
     proba, y = rows
     assert _enough(read_problem(proba, y, "quadratic_kappa")) == 2 * K

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import metricwise as mw
 import strategies as s
 from metrics.records import RECORDS, exact_ratio, having, largest, make
-from metricwise.optimization import read_problem
-from metricwise.problem import Recipe
+from metricwise.api.optimization import read_problem
+from metricwise.data.sources import ChunkedSource
+from metricwise.fitting.solving import Settings, fit
+from metricwise.oracles.problem import Recipe
 from metricwise.solvers import Outcome
-from metricwise.solving import Settings, fit
-from metricwise.sources import ChunkedSource
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 EXPECTED = {"confusion": "expected", "recalibrate": False}

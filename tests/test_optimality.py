@@ -13,7 +13,7 @@ import metricwise as mw
 import strategies as s
 from engines import counts
 from metrics.records import EVERY, RECORDS, exact_ratio, having, largest, make
-from metricwise.inputs import read_proba
+from metricwise.data import read_proba
 from metricwise.solvers.ratios import bounding_losses, ratio_bound
 from promises import check_promise, objective_of, serving, settings_of
 

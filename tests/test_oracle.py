@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import strategies as s
 from engines import counts
-from metricwise.inputs import Probabilities, read_proba
+from metricwise.core.losses import Loss
+from metricwise.data import Probabilities, read_proba
 from metricwise.kernels import _numpy
-from metricwise.losses import Loss
 from metricwise.oracles import Line
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import metricwise as mw
-from metricwise.optimization import read_problem
-from metricwise.problem import Recipe
+from metricwise.api.optimization import read_problem
+from metricwise.oracles.problem import Recipe
 from metricwise.rules import fit_link
 
 
@@ -156,7 +156,7 @@ def test_padding_leaves_the_judging_alone(metric, confusion, recalibrate):
 
 
 def test_link_does_not_judge_a_class_by_the_labels_it_does_not_have():
-    from metricwise.inputs import read_proba
+    from metricwise.data import read_proba
 
     rng = np.random.default_rng(6)
     proba = rng.dirichlet([6.0, 3.0, 1.0, 1.0], 300)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from metricwise.inputs import read_proba
+from metricwise.data import read_proba
 from metricwise.kernels import _numpy, _partition
 from metricwise.rules import fit_link, link_fit
 

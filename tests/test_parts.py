@@ -9,12 +9,12 @@ import pytest
 
 import metricwise as mw
 from engines import source
-from metricwise.inputs import Schema, read_proba
-from metricwise.losses import Loss
-from metricwise.metrics.aim import Aim
+from metricwise.core.losses import Loss
+from metricwise.core.rows import Rows
+from metricwise.data import Schema, read_proba
+from metricwise.goals.aim import Aim
 from metricwise.metrics.averages import group_outputs
 from metricwise.oracles import Counts
-from metricwise.rows import Rows
 from metricwise.solvers import SOLVERS, make_solver
 
 CASES = [

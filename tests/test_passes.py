@@ -6,8 +6,8 @@ import pytest
 import metricwise as mw
 from engines import counts
 from metricwise import kernels
-from metricwise.inputs import read_proba
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
+from metricwise.data import read_proba
 from metricwise.oracles import counts as counting
 
 

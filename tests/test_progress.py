@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import metricwise as mw
-from metricwise.progress import Progress
+from metricwise.core.progress import Progress
 
 
 class Terminal(io.StringIO):
@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
 def clock(monkeypatch):
     """Seconds, as the progress sees them."""
     now = SimpleNamespace(seconds=100.0)
-    monkeypatch.setattr("metricwise.progress.time", SimpleNamespace(perf_counter=lambda: now.seconds))
+    monkeypatch.setattr("metricwise.core.progress.time", SimpleNamespace(perf_counter=lambda: now.seconds))
     return now
 
 
@@ -140,7 +140,7 @@ class Ticking:
 def stages(verbose, monkeypatch, capsys, **options):
     rng = np.random.default_rng(0)
     proba = rng.beta(1, 3, 200)
-    monkeypatch.setattr("metricwise.progress.time", Ticking())
+    monkeypatch.setattr("metricwise.core.progress.time", Ticking())
     mw.optimize(proba, rng.random(200) < proba, "f1", verbose=verbose, **options)
     told = capsys.readouterr()
     assert told.out == ""
@@ -162,7 +162,7 @@ def test_optimize_says_what_it_is_doing(monkeypatch, capsys):
 def test_stages_are_as_many_as_were_announced(monkeypatch, capsys):
     rng = np.random.default_rng(0)
     proba = rng.beta(1, 3, 200)
-    monkeypatch.setattr("metricwise.progress.time", Ticking())
+    monkeypatch.setattr("metricwise.core.progress.time", Ticking())
     for options in ({}, {"confusion": "labels"}, {"confusion": "labels", "recalibrate": True}):
         mw.optimize(proba, rng.random(200) < proba, "f1", verbose=True, **options)
         last = capsys.readouterr().err.splitlines()[-1]
@@ -177,7 +177,7 @@ def test_stages_of_constraints_are_as_many_as_were_announced(others, unknown, op
     rng = np.random.default_rng(0)
     proba = rng.beta(1, 3, 200)
     groups = mw.Sensitive(np.resize(["a", "b"], 200), unknown=unknown)
-    monkeypatch.setattr("metricwise.progress.time", Ticking())
+    monkeypatch.setattr("metricwise.core.progress.time", Ticking())
     mw.optimize(
         proba,
         rng.random(200) < proba,
@@ -214,8 +214,8 @@ def test_of_two_at_a_time_one_is_shown(clock):
 
 
 def test_a_long_stage_without_a_tick_is_shown(monkeypatch):
-    monkeypatch.setattr("metricwise.progress._PATIENCE", 0.05)
-    monkeypatch.setattr("metricwise.progress._UNASKED", 0.01)
+    monkeypatch.setattr("metricwise.core.progress._PATIENCE", 0.05)
+    monkeypatch.setattr("metricwise.core.progress._UNASKED", 0.01)
     stream = Terminal()
     with Progress("fit", 1, None, stream) as progress:
         progress.stage("fitting 5 folds")
@@ -231,8 +231,8 @@ def watchers():
 
 
 def test_threads_share_one_line_and_leave_no_watcher(monkeypatch):
-    monkeypatch.setattr("metricwise.progress._PATIENCE", 0.0)
-    monkeypatch.setattr("metricwise.progress._UNASKED", 0.01)
+    monkeypatch.setattr("metricwise.core.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("metricwise.core.progress._UNASKED", 0.01)
     interval, errors = sys.getswitchinterval(), []
 
     def work():
@@ -349,7 +349,7 @@ def test_other_calls_say_what_they_are_doing(monkeypatch, capsys, tmp_path):
     rng = np.random.default_rng(0)
     proba = rng.beta(1, 3, 200)
     y = (rng.random(200) < proba).astype(int)
-    monkeypatch.setattr("metricwise.progress.time", Ticking())
+    monkeypatch.setattr("metricwise.core.progress.time", Ticking())
     mw.trade_off(proba, y, "precision", "recall", n_points=3, verbose=True)
     told = capsys.readouterr().err.splitlines()
     assert told[0].startswith("trade_off: looking for the ends (stage 1 of 3")

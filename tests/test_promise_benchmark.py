@@ -9,7 +9,7 @@ import pytest
 from sklearn import metrics as sk
 
 import metricwise as mw
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 
 ROOT = Path(__file__).parents[1]
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from metricwise.losses import Loss
-from metricwise.metrics.constraint_text import at_least, read_constraints
-from metricwise.optimization import read_problem
-from metricwise.promises import bind_limits, read_limits
+from metricwise.api.optimization import read_problem
+from metricwise.core.losses import Loss
+from metricwise.fitting.constraints.resolve import bind_limits, read_limits
+from metricwise.goals.constraint_text import at_least, read_constraints
 
 NAMES = np.array(["low", "on hold", "urgent"])
 

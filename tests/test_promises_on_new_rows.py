@@ -7,8 +7,8 @@ import pytest
 
 import metricwise as mw
 from engines import served_by
-from metricwise import selection
-from metricwise.promise_unseen import Refits
+from metricwise.fitting import selection
+from metricwise.fitting.constraints.validate import Refits
 
 SCORE = -1.5 + 2.2 * np.sqrt(2) * np.linspace(-4, 4, 8_001)  # of a normal distribution, whose density is below
 DENSITY = np.exp(-(np.linspace(-4, 4, 8_001) ** 2))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
-from metricwise.inputs import read_labels, read_proba
+from metricwise.data import read_labels, read_proba
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 SCALE = ["low", "mid", "high"]  # sorted: high, low, mid

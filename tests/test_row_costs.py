@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import metricwise as mw
-from metricwise.inputs import read_proba
-from metricwise.uncertainty import Spread, heaviest_share, mean_interval
+from metricwise.data import read_proba
+from metricwise.inference.uncertainty import Spread, heaviest_share, mean_interval
 
 
 def drawn(seed, n=300, k=3):

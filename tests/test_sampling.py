@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metricwise as mw
-from metricwise.inputs import read_proba
+from metricwise.core.sampling import draw_rows
+from metricwise.data import read_proba
+from metricwise.fitting.selection import choose
 from metricwise.rules import fit_link
-from metricwise.sampling import draw_rows
-from metricwise.selection import choose
 
 
 def rare_world(n_rows, n_positive, seed):
@@ -116,9 +116,9 @@ def test_forty_positives_among_many_rows_are_not_overlooked(metric):
 
 
 def test_choice_is_made_on_a_sample_with_the_rare_class():
-    from metricwise.optimization import read_problem
-    from metricwise.problem import Recipe
-    from metricwise.solving import Settings
+    from metricwise.api.optimization import read_problem
+    from metricwise.fitting.solving import Settings
+    from metricwise.oracles.problem import Recipe
 
     p, y = rare_world(100_000, 30, seed=5)
     problem = read_problem(p, y, "balanced_accuracy")

@@ -8,8 +8,8 @@ from sklearn.metrics import f1_score
 import metricwise as mw
 import strategies as s
 from metrics.records import RECORDS
-from metricwise import uncertainty
-from metricwise.optimization import read_problem
+from metricwise.api.optimization import read_problem
+from metricwise.inference import uncertainty
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 

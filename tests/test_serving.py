@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import metricwise as mw
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 from metricwise.rules import Link, MixtureRule, WeightedRule
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "serving"

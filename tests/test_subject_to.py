@@ -14,9 +14,9 @@ from sklearn.model_selection import GridSearchCV
 
 import metricwise as mw
 from engines import served_by
-from metricwise.metrics.constraint_text import read_constraints
-from metricwise.optimization import read_problem
-from metricwise.promises import bind_limits, read_limits
+from metricwise.api.optimization import read_problem
+from metricwise.fitting.constraints.resolve import bind_limits, read_limits
+from metricwise.goals.constraint_text import read_constraints
 from test_constrained import best_of_all, denominators_of, spaces_of
 
 AS_GIVEN = {"confusion": "labels", "recalibrate": False, "confidence": None}

@@ -17,7 +17,7 @@ import pytest
 
 import metricwise as mw
 import test_engines
-from metricwise.table_files import open_stream, streams
+from metricwise.data.tables import open_stream, streams
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
 CLASSES = np.array(["high", "low", "mid"])
@@ -258,7 +258,7 @@ def test_nothing_is_left_of_a_table_that_could_not_be_written(tmp_path, monkeypa
 def test_a_device_that_is_full(monkeypatch):
     if not Path("/dev/full").exists():
         pytest.skip("there is no such device")
-    from metricwise.table_files import writing
+    from metricwise.data.tables import writing
 
     monkeypatch.setattr(writing, "replacing", lambda path: open("/dev/full", "wb", buffering=0))  # noqa: PTH123, SIM115  # closed by the writer
     table = pa.table({"a": np.arange(1000)})

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import metricwise as mw
-from metricwise.sources import tensors
+from metricwise.data.sources import tensors
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
 

@@ -8,7 +8,7 @@ from sklearn.metrics import cohen_kappa_score
 
 import metricwise as mw
 from metrics.records import EVERY, RECORDS, make, sized
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 from metricwise.rules import anonymous_rule
 from metricwise.theory import check_monotonic, loss_from_gradient, regret, regret_bound
 

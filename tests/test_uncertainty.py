@@ -8,10 +8,11 @@ from scipy import stats
 from sklearn.metrics import f1_score, matthews_corrcoef
 
 import metricwise as mw
-from metricwise import selection, uncertainty
-from metricwise.bags import draw
-from metricwise.optimization import read_problem
-from metricwise.rows import Rows
+from metricwise.api.optimization import read_problem
+from metricwise.core.rows import Rows
+from metricwise.fitting import selection
+from metricwise.fitting.bagging import draw
+from metricwise.inference import uncertainty
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 

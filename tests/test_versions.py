@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import metricwise as mw
-from metricwise import kernels, versions
+from metricwise import kernels
+from metricwise.api import versions
 
 BUILT = find_spec("metricwise.kernels._compiled") is not None
 needs_compiled = pytest.mark.skipif(not BUILT, reason="the compiled kernels are not built")

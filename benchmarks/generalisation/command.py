@@ -66,7 +66,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--results", type=Path, default=HERE / "results", help="folder for tables and repetitions")
     parser.add_argument("--page", type=Path, default=HERE.parents[1] / "docs" / "generalisation.md")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=NUMBER", help="a constant of metricwise.selection to change"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="a constant of metricwise.fitting.selection to change",
     )
     return parser
 
@@ -86,11 +90,11 @@ def _probabilities(task: Task, cache: Path, folder: Path | None) -> list[dict[st
 def _measure(
     task: Task, cache: Path, with_peers: bool, default_only: bool, constants: dict[str, float]
 ) -> list[dict[str, Any]]:
-    from metricwise import selection
+    from metricwise.fitting import selection
 
     for name, value in constants.items():
         if not hasattr(selection, name):
-            raise SystemExit(f"--set: metricwise.selection has no {name}.")
+            raise SystemExit(f"--set: metricwise.fitting.selection has no {name}.")
         setattr(selection, name, value)
     return list(rules.measure(task, cache, with_peers=with_peers, default_only=default_only))
 

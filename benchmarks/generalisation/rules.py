@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import metricwise as mw
-from metricwise.optimization import read_problem
-from metricwise.uncertainty import bootstrap_errors
+from metricwise.api.optimization import read_problem
+from metricwise.inference.uncertainty import bootstrap_errors
 
 from . import peers
 from .probabilities import Task, read

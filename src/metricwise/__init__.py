@@ -5,26 +5,27 @@ The public names are loaded on first use, so that ``import metricwise`` costs li
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
 from ._version import __version__
 
 _HOME = {
-    "optimize": "optimization",
-    "Table": "table_files",
-    "predict_table": "table_prediction",
-    "evaluate": "evaluation",
-    "trade_off": "frontier",
-    "InTime": "inputs",
-    "at_least": "metrics.constraint_text",
-    "at_most": "metrics.constraint_text",
-    "between": "metrics.constraint_text",
-    "near_prior": "metrics.constraint_text",
-    "gap": "metrics.constraint_text",
-    "in_every_group": "metrics.constraint_text",
-    "in_group": "metrics.constraint_text",
-    "worst_group": "metrics.worst",
+    "optimize": "api.optimization",
+    "Table": "data.tables",
+    "predict_table": "api.table_prediction",
+    "evaluate": "api.evaluation",
+    "trade_off": "api.frontier",
+    "InTime": "data",
+    "at_least": "goals.constraint_text",
+    "at_most": "goals.constraint_text",
+    "between": "goals.constraint_text",
+    "near_prior": "goals.constraint_text",
+    "gap": "goals.constraint_text",
+    "in_every_group": "goals.constraint_text",
+    "in_group": "goals.constraint_text",
+    "worst_group": "goals.worst",
     "metrics": None,
     "displays": None,
     "report": None,
@@ -37,7 +38,7 @@ _HOME = {
     "MixtureRule": "rules",
     "CostRule": "rules",
     "GroupedRule": "rules",
-    "Sensitive": "inputs",
+    "Sensitive": "data",
     "load_rule": "rules",
     "load_solution": "solvers.solution_file",
     "make_scorer": "estimators",
@@ -45,7 +46,7 @@ _HOME = {
     "FixedRuleClassifier": "estimators",
     "CostSensitiveClassifier": "estimators",
     "MetricWeightedClassifier": "estimators",
-    "show_versions": "versions",
+    "show_versions": "api.versions",
 }
 
 __all__ = ["__version__", *_HOME]
@@ -62,3 +63,20 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _MissingModules:
+    """The last finder of modules: explains why a pickle of another version asks for one that is not there."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> None:
+        if name.startswith("metricwise.") and "._" not in name:
+            raise ModuleNotFoundError(
+                f"No module named {name!r} in metricwise {__version__}. If a pickle asks for it, the pickle was made "
+                "by another version: load it with that version, save its rule with rule.to_json(path), and read that "
+                "file with metricwise.load_rule(path).",
+                name=name,
+            )
+
+
+sys.meta_path.append(_MissingModules)

@@ -7,7 +7,8 @@ from textwrap import dedent
 import pytest
 
 import metricwise as mw
-from metricwise import cli, demo
+from metricwise import cli
+from metricwise.cli import demo
 
 COMMANDS = ("fit", "apply", "evaluate", "compare", "trade-off", "explain", "export", "metrics")
 

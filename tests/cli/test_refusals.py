@@ -8,7 +8,7 @@ import pytest
 
 import metricwise as mw
 from cli.shared import MULTICLASS, SINGLE, done, run, table, write
-from metricwise.cli.exits import in_options
+from metricwise.cli.errors import in_options
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from metricwise.table_files import check_target, open_table, write_table
+from metricwise.data.tables import check_target, open_table, write_table
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow")
 # No surrogates, which UTF-8 does not have, and no line ends, which readers of CSV differ about.

@@ -105,7 +105,7 @@ def test_a_mixture(data):
 
 
 def test_the_classes_of_the_rule_may_be_in_another_order(data):
-    from metricwise.losses import Loss
+    from metricwise.core.losses import Loss
 
     X, y = data
     order = np.array(["low", "middle", "high"])

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
-from metricwise.inputs import labels
+from metricwise.data import labels
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def readings(monkeypatch):
         return plain(y, *args)
 
     for name in ("labels", "classes"):
-        monkeypatch.setattr(f"metricwise.inputs.{name}.read_table", watched)
+        monkeypatch.setattr(f"metricwise.data.{name}.read_table", watched)
     return seen
 
 

@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
+from metricwise.core.losses import Loss
 from metricwise.estimators.cost_sensitive import expand_rows
-from metricwise.losses import Loss
 
 
 @pytest.fixture(scope="module")

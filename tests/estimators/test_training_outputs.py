@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 WORDS = (np.array(["high", "low", "mid"]), np.array([0, 1]), np.array([1, 2, 5, 7]))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 import metricwise as mw
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 from rules_at_random import columns_of, rules_and_rows, table_of
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import metricwise as mw
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 from metricwise.rules import CostRule, GroupedRule, WeightedRule
 
 STRICT, LENIENT = (WeightedRule.from_thresholds(t, classes=["no", "yes"], pos_label="yes") for t in (0.6, 0.3))

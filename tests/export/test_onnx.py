@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 from metricwise.rules import Link, MixtureRule, WeightedRule
 
 

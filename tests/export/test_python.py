@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+from metricwise.core.losses import Loss
 from metricwise.export import standalone
-from metricwise.losses import Loss
 from metricwise.rules import GroupedRule, Link, MixtureRule, WeightedRule
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metricwise as mw
+from metricwise.core.losses import Loss
 from metricwise.export.dialects import DIALECTS
-from metricwise.losses import Loss
 from metricwise.rules import Link, MixtureRule, WeightedRule
 from metricwise.rules.mixture import uniforms
 

@@ -8,7 +8,7 @@ import pytest
 
 import metricwise as mw
 from hunt.mangling import assert_sentence
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 from metricwise.rules import Link
 
 CHUNK, CHUNKS = 150, 3

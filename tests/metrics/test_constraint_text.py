@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricwise.metrics.constraint_text import at_least, at_most, between, near_prior, read_constraints
+from metricwise.goals.constraint_text import at_least, at_most, between, near_prior, read_constraints
 
 INF = np.inf
 names = st.sampled_from(["recall", "precision", "f1", "f0.5", "share", "false_positive_rate"])

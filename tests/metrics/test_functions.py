@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
 from metricwise import metrics
+from metricwise.goals.probing import metric_of_values
 from metricwise.metrics import resolve, scorer_names
 from metricwise.metrics.functions import FromLabels, from_callable, whole_counts, with_caches
-from metricwise.metrics.probing import metric_of_values
 
 KINDS = ["binary", "multiclass", "multilabel", "multioutput"]
 FIXED = {"confusion": "labels", "recalibrate": False}

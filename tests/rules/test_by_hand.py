@@ -12,7 +12,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 
 import metricwise as mw
 from metricwise import WeightedRule
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 
 unit = st.floats(0, 1)
 

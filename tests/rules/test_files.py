@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 from metricwise.rules import WeightedRule, load_rule
 
 
@@ -107,8 +107,8 @@ def test_special_files_are_written_into(tmp_path):
 def test_streams_are_written_in_turn(stream, kind, tmp_path):
     """What was printed before stays before, and what is printed after comes after, wherever the stream goes."""
     script = (
-        "import numpy as np; from metricwise import WeightedRule; from metricwise.losses import Loss; print('before');"
-        f"WeightedRule(Loss.argmax(2), (np.arange(2),)).to_json({stream!r}); print('after')"
+        "import numpy as np; from metricwise import WeightedRule; from metricwise.core.losses import Loss;"
+        f"print('before'); WeightedRule(Loss.argmax(2), (np.arange(2),)).to_json({stream!r}); print('after')"
     )
     out = tmp_path / "out.txt"
     with out.open("wb") as file:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricwise.inputs import Probabilities, read_proba
+from metricwise.data import Probabilities, read_proba
 from metricwise.rules import Link, fit_link, fit_links
 from metricwise.rules import link_fit as module
 

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
 
-from metricwise.inputs import Probabilities, read_proba
+from metricwise.data import Probabilities, read_proba
 from metricwise.rules import Link, fit_link, prior_shift
 from metricwise.rules.link_fit import _MIN_TEMPERATURE
 

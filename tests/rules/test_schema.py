@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metricwise as mw
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 from metricwise.rules import CostRule, GroupedRule, Link, MixtureRule, WeightedRule
 
 FILES = sorted(path for path in (Path(__file__).parent / "files").glob("v*/*.json") if ".decisions." not in path.name)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import metricwise as mw
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 from metricwise.rules import Link, MixtureRule, WeightedRule, load_rule
 
 number = st.floats(allow_nan=False, allow_infinity=False)

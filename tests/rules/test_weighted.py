@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricwise.inputs import Probabilities, Schema, read_proba
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
+from metricwise.data import Probabilities, Schema, read_proba
 from metricwise.rules import Link, WeightedRule, anonymous_rule
 
 YES_NO = (np.array(["no", "yes"]),)

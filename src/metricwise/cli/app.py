@@ -13,8 +13,11 @@ import typer
 from typer.core import TyperGroup
 
 from .._version import __version__
-from . import deciding, exporting, fitting, judging, looking, plain, reporting
-from .exits import BAD_INPUT, guarded, note
+from . import apply as deciding
+from . import evaluate as judging
+from . import explain as looking
+from . import exporting, fitting, plain, reporting
+from .errors import BAD_INPUT, guarded, note
 
 __all__ = ["app", "run"]
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from .._version import __version__
-from .exits import BAD_INPUT
+from .errors import BAD_INPUT
 from .plain import demo, versions
 
 __all__ = ["run"]

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import few, match_label, shown
+from ..data import few, match_label, shown
+from ..data.tables import Arrays, open_table
 from ..metrics import Cost
 from ..metrics.registry import needed_parameter
-from ..table_files import Arrays, open_table
 
 __all__ = ["CostTable", "read_costs"]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .exits import note
+from .errors import note
 from .options import OutputOptions, Rule, takes
 from .targets import Output, saved
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .exits import note, with_options
+from .errors import note, with_options
 from .options import AimOptions, ColumnOptions, Json, LabelOptions, OutputOptions, Table, takes
 from .printing import interval, print_json, print_table, say, signed
 from .targets import Output, saved
@@ -146,7 +146,7 @@ def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
 
 def _say_positive(metric: Any, rows: Labelled) -> None:
     """Say which class a metric of one class is of, where nobody has."""
-    from ..inputs import shown
+    from ..data import shown
     from ..metrics.resolution import metric_meant, target_kind
 
     if rows.options.get("pos_label") is not None or not isinstance(metric, str):
@@ -180,7 +180,7 @@ def _confidence(text: str) -> float | None:
 
 
 def _write_rule(rule: Any, output: str, force: bool) -> None:
-    from ..table_files import check_target
+    from ..data.tables import check_target
 
     if output == "-":
         sys.stdout.write(rule.to_json())
@@ -217,7 +217,7 @@ def _document(solution: Any) -> dict[str, Any]:
 
 
 def _print_solution(solution: Any) -> None:
-    from ..cards.numbers import as_read, losses_known
+    from ..inspection.cards.numbers import as_read, losses_known
 
     facts = solution.rule.facts
     losses = losses_known(solution.rule)
@@ -261,7 +261,7 @@ def trade_off(
     Prints the best value of --metric at every bound on --against: how much of one must be given up for the other.
     """
     from .. import trade_off as trace
-    from ..progress import Progress
+    from ..core.progress import Progress
     from .rows import read_labelled
 
     if columns.sensitive_features:

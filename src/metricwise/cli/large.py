@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..inputs import match_label
-from ..sources.tables import survey_labels
-from ..table_files import MEMORY_LIMIT, STANDARD_STREAM, Table, format_of, open_stream
-from .exits import note
+from ..data import match_label
+from ..data.sources.tables import survey_labels
+from ..data.tables import MEMORY_LIMIT, STANDARD_STREAM, Table, format_of, open_stream
+from .errors import note
 from .options import ColumnOptions, LabelOptions
 from .rows import Labelled, Target, check_two_classes, find_columns, given_classes, order_option, positive_of
 

@@ -10,7 +10,7 @@ def demo() -> None:
 
     Argmax against the optimal rule on three problems; takes some ten seconds.
     """
-    from ..demo import main
+    from .demo import main
 
     main()
 
@@ -20,6 +20,6 @@ def versions() -> None:
 
     System, packages, and which kernels serve.
     """
-    from ..versions import show_versions
+    from ..api.versions import show_versions
 
     show_versions()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .exits import note
+from .errors import note
 from .fitting import read_abstain
 from .options import ColumnOptions, JudgeOptions, LabelOptions, OutputOptions, Rule, Table, takes
 from .targets import Output, saved
@@ -29,9 +29,9 @@ def report(
     Use rows that neither the model nor the rule was fitted to.
     """
     from .. import GroupedRule
-    from ..evaluation import own_average
-    from ..report import render, summarize, write
-    from .judging import metrics_for, with_own_positive
+    from ..api.evaluation import own_average
+    from ..inspection.report import render, summarize, write
+    from .evaluate import metrics_for, with_own_positive
     from .rule_rows import read_labels_for_rule, read_rule
 
     loaded = read_rule(rule)

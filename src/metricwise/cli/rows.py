@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import InTime, ProbabilityColumns, few, match_label, probability_columns, python_labels, shown
-from ..inputs.columns import all_classes, check_singles, tables_of_columns
-from ..table_files import Arrays, Columns, open_table
-from .exits import note
+from ..data import InTime, ProbabilityColumns, few, match_label, probability_columns, python_labels, shown
+from ..data.columns import all_classes, check_singles, tables_of_columns
+from ..data.tables import Arrays, Columns, open_table
+from .errors import note
 from .options import ColumnOptions, LabelOptions
 
 __all__ = [

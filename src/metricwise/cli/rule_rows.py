@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import (
+from ..data import (
     NoColumnsError,
     ProbabilityColumns,
     few,
@@ -20,9 +20,9 @@ from ..inputs import (
     probability_columns,
     python_labels,
 )
+from ..data.tables import Arrays, Columns, open_table
 from ..rules.bare_columns import says_single
-from ..table_files import Arrays, Columns, open_table
-from .exits import note
+from .errors import note
 from .options import ColumnOptions, LabelOptions
 from .rows import (
     Labelled,

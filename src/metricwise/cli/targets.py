@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..progress import Progress
+    from ..core.progress import Progress
 
 __all__ = ["Output", "saved"]
 
@@ -32,8 +32,8 @@ def saved(output: str, force: bool, json: bool, title: str, n_stages: int) -> It
     title : str
     n_stages : int
     """
-    from ..progress import Progress
-    from ..table_files import check_target
+    from ..core.progress import Progress
+    from ..data.tables import check_target
 
     if json and output == "-":
         raise ValueError("--json and --output - both write to the standard output; pass a file to --output.")

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from ..confusion import from_predictions, merge, normalize
-from ..metrics.aim import Aim
+from ..core.confusion import from_predictions, merge, normalize
+from ..goals.aim import Aim
 from ..metrics.averages import Grouping
 from ..metrics.instance import row_values
 from ..metrics.objective import Objective

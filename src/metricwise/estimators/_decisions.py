@@ -14,7 +14,7 @@ from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..cards import estimator_card
+from ..inspection.cards import estimator_card
 from ..rules import GroupedRule, MixtureRule, WeightedRule
 from ._compat import VisualBlock
 from ._probabilities import aligned_proba, pack

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
-from ..inputs import Scales, observed_labels
-from ..metrics.for_outputs import are_for_outputs
+from ..data import Scales, observed_labels
+from ..goals.for_outputs import are_for_outputs
 from ..metrics.naming import same_classes
 from .scoring import LabelScore
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import is_frame
-from ..losses import Loss
+from ..core.losses import Loss
+from ..data import is_frame
 
 __all__ = ["read_loss", "read_losses"]
 

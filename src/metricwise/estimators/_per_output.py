@@ -19,8 +19,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ..inputs import decode
-from ..inputs.encoding import encode_column
+from ..data import decode
+from ..data.encoding import encode_column
 from ._compat import count_rows, params_of_rows, take_rows
 from ._folds import calibration_groups
 from ._targets import Target, read_target

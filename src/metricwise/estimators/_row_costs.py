@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..inputs import read_row_costs
+from ..data import read_row_costs
 from ..metrics.abstention import read_abstain
 from ..rules import CostRule
 from ._decisions import RuleClassifier

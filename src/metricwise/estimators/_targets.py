@@ -1,6 +1,6 @@
 """What y is: kinds of labels, classes of each output, and what estimators are given of it.
 
-Owns the reading of y for estimators, on top of :mod:`metricwise.inputs`. Must not know models or rules.
+Owns the reading of y for estimators, on top of :mod:`metricwise.data`. Must not know models or rules.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..inputs import Labels, Scales, column_names, is_frame, observed_labels, read_order, scales_of
-from ..inputs.encoding import label_array
+from ..data import Labels, Scales, column_names, is_frame, observed_labels, read_order, scales_of
+from ..data.encoding import label_array
 
 __all__ = ["Target", "read_target"]
 
@@ -31,7 +31,7 @@ class Target:
         Whether y is 2-D.
     scales : tuple of M tuples or None, optional
         The classes of each output in the order of y's categories, where these have one; see
-        :class:`metricwise.inputs.Labels`. `classes` stay sorted, as scikit-learn has them.
+        :class:`metricwise.data.Labels`. `classes` stay sorted, as scikit-learn has them.
     output_names : tuple, optional
         Columns of y, where that is a data frame.
     """

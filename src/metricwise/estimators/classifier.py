@@ -18,7 +18,9 @@ from sklearn.utils import Bunch, check_random_state, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ..inputs import (
+from ..api.optimization import optimize, read_abstention
+from ..core.progress import Progress
+from ..data import (
     Groups,
     Schema,
     Sensitive,
@@ -32,17 +34,15 @@ from ..inputs import (
     refuse_both,
     warn_of_order,
 )
+from ..fitting.constraints.resolve import check_bounded, read_limits
+from ..fitting.example_costs import refuse_beside_costs
+from ..goals.constraint_text import read_constraints
+from ..goals.for_outputs import resolve_for, settle
+from ..goals.recording import resolve_record
+from ..goals.worst import WorstGroup, opened
 from ..metrics.abstention import read_abstain
-from ..metrics.constraint_text import read_constraints
-from ..metrics.for_outputs import resolve_for, settle
-from ..metrics.recording import resolve_record
 from ..metrics.resolution import to_maximise
 from ..metrics.scales import check_order_agrees
-from ..metrics.worst import WorstGroup, opened
-from ..optimization import optimize, read_abstention
-from ..progress import Progress
-from ..promises import check_bounded, read_limits
-from ..row_costs import refuse_beside_costs
 from ..solvers import Candidate
 from ._compat import (
     HasMethods,

@@ -20,8 +20,8 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..inputs import decode, read_sample_weight, warn_of_order
-from ..losses import Loss
+from ..core.losses import Loss
+from ..data import decode, read_sample_weight, warn_of_order
 from ..metrics.linear import Accuracy
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
 from ._judging import score_labels

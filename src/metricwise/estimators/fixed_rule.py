@@ -11,8 +11,8 @@ from sklearn.utils import Bunch, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ..inputs import read_sample_weight, warn_of_order
-from ..losses import Loss
+from ..core.losses import Loss
+from ..data import read_sample_weight, warn_of_order
 from ..metrics.linear import Accuracy
 from ..rules import GroupedRule, MixtureRule, WeightedRule, as_rule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import (
+from ..data import (
     Scales,
     column_names,
     is_frame,
@@ -23,8 +23,8 @@ from ..inputs import (
     read_sample_weight,
     split_abstained,
 )
+from ..goals.for_outputs import MetricSpec, check_macro, resolve_outputs
 from ..metrics.base import Metric
-from ..metrics.for_outputs import MetricSpec, check_macro, resolve_outputs
 from ..metrics.functions import function_name
 from ..metrics.naming import positive_places
 from ..metrics.recognised import unwrap

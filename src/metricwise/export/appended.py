@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.messages import shown
+from ..core.messages import shown
 from ..rules import MixtureRule
 from .graph import Builder
 from .onnx_graph import decide, key_input, read_positive

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..inputs.messages import shown
+from ..core.files import write_bytes
+from ..core.messages import shown
 from ..rules import MixtureRule
-from ..rules.files import write_bytes
 from .graph import Builder
 from .outputs import Label, Rule, check_text, labels_of, needs_extra, of_one_type, output_names, read_rule
 

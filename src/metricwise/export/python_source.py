@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
+from ..core.files import write_text
 from ..rules import GroupedRule, MixtureRule, WeightedRule
-from ..rules.files import write_text
 from . import standalone
 from .outputs import OutputTable, Rule, group_labels, is_drawn, labels_of, output_names, read_rule, unknown_kind
 

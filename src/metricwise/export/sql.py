@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..inputs.messages import shown
-from ..inputs.probabilities import sum_tolerance
+from ..core.files import write_text
+from ..core.messages import shown
+from ..data.probabilities import sum_tolerance
 from ..rules import GroupedRule, MixtureRule, WeightedRule
-from ..rules.files import write_text
 from .dialects import DIALECTS, Dialect
 from .outputs import (
     Label,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs.single_column import known_positive
+from ..data.single_column import known_positive
 from .base import _EMPTY as EMPTY
 from .class_names import written
 

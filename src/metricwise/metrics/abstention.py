@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import python_labels, shown
+from ..data import python_labels, shown
 from ._common import FloatArray, as_shares, prior_limits, require, with_column
 from .base import FractionalLinear, Increasing, Linear, Metric
 from .naming import PerOutput

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import shown
+from ..data import shown
 
 __all__ = ["AverageName", "Grouping", "check_average", "group_outputs"]
 

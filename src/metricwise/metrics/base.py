@@ -18,7 +18,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import shown
+from ..data import shown
 from ._free import centred, row_slopes
 
 __all__ = ["FractionalLinear", "FromFunction", "Increasing", "Linear", "Metric", "from_function"]
@@ -287,7 +287,7 @@ class Metric:
             True and predicted labels; missing true labels are ignored.
         **options
             ``sample_weight``, ``average``, ``output_weight``, ``classes``, ``pos_label``, ``missing``,
-            ``abstain_label`` and ``abstain``, as in :func:`metricwise.metrics.of_labels.score`.
+            ``abstain_label`` and ``abstain``, as in :func:`metricwise.goals.of_labels.score`.
 
         Returns
         -------
@@ -299,7 +299,7 @@ class Metric:
         >>> mw.metrics.Accuracy().score(["a", "b", "b"], ["a", "b", "a"], sample_weight=[1, 1, 2])
         0.5
         """
-        from .of_labels import score  # it joins metrics with averages, which are built on this class
+        from ..goals.of_labels import score  # it joins metrics with averages, which are built on this class
 
         return score(self, y_true, y_pred, **options)
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import shown
-from ..inputs.encoding import python_label
+from ..data import shown
+from ..data.encoding import python_label
 from ._common import (
     EMPTY,
     FloatArray,

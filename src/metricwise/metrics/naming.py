@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import python_labels, shown
-from ..inputs.encoding import python_label
+from ..data import python_labels, shown
+from ..data.encoding import python_label
 from .base import Metric
 
 __all__ = [

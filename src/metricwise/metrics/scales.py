@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..inputs import listed, python_labels
+from ..data import listed, python_labels
 from ._common import scale_of
 from .base import Metric
 from .naming import PerOutput

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import Loss
+from ..core.losses import Loss
 
 __all__ = ["Changes", "Line", "Oracle", "Score", "TooManyChangesError", "Walk", "highest", "interior"]
 
@@ -44,7 +44,7 @@ class Line:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.losses import Loss
+    >>> from metricwise.core.losses import Loss
     >>> from metricwise.oracles import Line
     >>> gain, size = np.array([[[0.0, 0.0], [0.0, 2.0]]]), np.array([[[0.0, 1.0], [1.0, 2.0]]])  # of F1
     >>> functionals = np.stack([gain, size], axis=1)

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..confusion import distributions, expected_confusion, from_predictions
-from ..losses import Loss
-from ..rows import Rows
+from ..core.confusion import distributions, expected_confusion, from_predictions
+from ..core.losses import Loss
+from ..core.rows import Rows
+from ..data.sources import MemorySource, Source
 from ..rules import Link
 from ..rules.decisions import decide_loss
-from ..sources import MemorySource, Source
 from .base import Changes, FloatArray, IntArray, Line, Score, TooManyChangesError, Walk
 from .walk import follow
 
@@ -60,17 +60,17 @@ class Counts:
 
     See Also
     --------
-    metricwise.sources.MemorySource : Rows in memory.
-    metricwise.sources.ChunkedSource : Rows in chunks.
+    metricwise.data.sources.MemorySource : Rows in memory.
+    metricwise.data.sources.ChunkedSource : Rows in chunks.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.inputs import Schema, read_proba
-    >>> from metricwise.losses import Loss
+    >>> from metricwise.data import Schema, read_proba
+    >>> from metricwise.core.losses import Loss
     >>> from metricwise.oracles import Counts
-    >>> from metricwise.rows import Rows
-    >>> from metricwise.sources import MemorySource
+    >>> from metricwise.core.rows import Rows
+    >>> from metricwise.data.sources import MemorySource
     >>> rows = Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]]))
     >>> source = MemorySource(rows, Schema.of_codes([2]))
     >>> Counts(source).confusions([Loss.argmax(2)]).round(3).tolist()

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import (
+from ..core.messages import caller_level
+from ..data import (
     Probabilities,
     column_places,
     has_names,
@@ -24,9 +25,8 @@ from ..inputs import (
     shown,
     with_both_columns,
 )
-from ..inputs.encoding import sorted_labels
-from ..inputs.frames import as_array
-from ..inputs.messages import caller_level
+from ..data.encoding import sorted_labels
+from ..data.frames import as_array
 
 __all__ = ["in_fitted_order", "read_single", "says_single"]
 

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..inputs import python_labels, shown
-from ..inputs.classes import checked_classes, is_number
-from ..inputs.encoding import python_label, sorted_labels
-from ..inputs.probabilities import per_output
-from ..inputs.single_column import known_positive
-from ..losses import Loss
+from ..core.losses import Loss
+from ..data import python_labels, shown
+from ..data.classes import checked_classes, is_number
+from ..data.encoding import python_label, sorted_labels
+from ..data.probabilities import per_output
+from ..data.single_column import known_positive
 
 __all__ = ["by_cut_points", "by_thresholds", "by_weights"]
 

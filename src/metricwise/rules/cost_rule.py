@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import (
+from ..core.losses import Loss
+from ..data import (
     Probabilities,
     Schema,
     decode,
@@ -22,7 +23,6 @@ from ..inputs import (
     read_sample_weight,
     table_of,
 )
-from ..losses import Loss
 from . import serialize
 from .decisions import decide_costs
 from .description import headline, link_lines

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..inputs import table_of
-from ..losses import Loss
-from ..rows import Probabilities
+from ..core.losses import Loss
+from ..core.rows import Probabilities
+from ..data import table_of
 from .link import Link
 
 __all__ = ["bisect_changes", "bisect_regions", "decide_costs", "decide_loss"]
@@ -36,7 +36,7 @@ def decide_loss(loss: Loss, proba: Probabilities, n_decisions: IntArray | None =
 
 
 def decide_costs(proba: Probabilities, cost: FloatArray, abstain_cost: float | None = None) -> IntArray:
-    """Codes (N, 1) of least expected cost, by the costs of each row; see :func:`metricwise.inputs.table_of`.
+    """Codes (N, 1) of least expected cost, by the costs of each row; see :func:`metricwise.data.table_of`.
 
     The cost of a decision is summed over the true classes in their order, in float64, and ties go to the lowest code.
     """

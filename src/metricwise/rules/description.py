@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import python_labels
+from ..data import python_labels
 from .forms import regions_of, scale_of, scale_places
 from .serialize import as_float
 

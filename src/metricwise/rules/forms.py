@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import kept_order, python_labels
+from ..data import kept_order, python_labels
 from .decisions import bisect_regions
 from .serialize import as_float
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Groups, Probabilities, Schema, decode
-from ..losses import Loss
+from ..core.losses import Loss
+from ..data import Groups, Probabilities, Schema, decode
 from . import serialize
 from .description import headline
 from .link import recalibrated, shaped_like

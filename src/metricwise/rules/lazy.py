@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Schema, decode, host_array, is_tensor, shared_array
+from ..data import Schema, decode, host_array, is_tensor, shared_array
 
 __all__ = ["batches_of", "predict_lazily"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import kernels
-from ..inputs import Probabilities, is_list_of_outputs
+from ..data import Probabilities, is_list_of_outputs
 
 __all__ = ["Link", "prior_shift", "recalibrated", "shaped_like"]
 
@@ -47,7 +47,7 @@ class Link:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.inputs import read_proba
+    >>> from metricwise.data import read_proba
     >>> from metricwise.rules import Link
     >>> link = Link(temperature=np.array([1.0]), bias=np.array([[0.0, np.log(4.0)]]))
     >>> link.apply(read_proba(np.array([[0.5, 0.5]]))).blocks[0]

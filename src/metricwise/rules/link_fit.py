@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..inputs import Probabilities
-from ..sampling import draw_rows
+from ..core.sampling import draw_rows
+from ..data import Probabilities
 from .link import Link
 
 __all__ = ["LINK_ROWS", "fit_link", "fit_links"]
@@ -78,8 +78,8 @@ def fit_link(
     shrinkage : float, default=1.0
         Strength of the penalty, positive.
     max_rows : int, default=20_000
-        Of more rows a sample is used, stratified by class and always the same (:func:`metricwise.sampling.draw_rows`):
-        the few parameters are long since exact.
+        Of more rows a sample is used, stratified by class and always the same
+        (:func:`metricwise.core.sampling.draw_rows`): the few parameters are long since exact.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def fit_link(
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.inputs import read_proba
+    >>> from metricwise.data import read_proba
     >>> from metricwise.rules import fit_link
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random(20_000)
@@ -150,7 +150,7 @@ def fit_links(
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.inputs import read_proba
+    >>> from metricwise.data import read_proba
     >>> from metricwise.rules import fit_links
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random(20_000)

@@ -42,7 +42,7 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | Grou
     --------
     >>> import numpy as np
     >>> import metricwise as mw
-    >>> from metricwise.losses import Loss
+    >>> from metricwise.core.losses import Loss
     >>> text = mw.WeightedRule(Loss.argmax(2), (np.array(["no", "yes"]),)).to_json()
     >>> mw.load_rule(text).predict([0.6])
     array(['yes'], dtype='<U3')

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import Probabilities, Schema, decode, is_lazy
+from ..data import Probabilities, Schema, decode, is_lazy
 from . import serialize
 from .description import describe_mixture
 from .lazy import batches_of, predict_lazily
@@ -105,7 +105,7 @@ class MixtureRule(StoredRule):
     --------
     >>> import numpy as np
     >>> import metricwise as mw
-    >>> from metricwise.losses import Loss
+    >>> from metricwise.core.losses import Loss
     >>> from metricwise.rules import anonymous_rule
     >>> never, always = [[0, 1], [0, 1]], [[1, 0], [1, 0]]
     >>> never, always = (anonymous_rule(Loss.from_tensor(loss), np.array([2])) for loss in (never, always))

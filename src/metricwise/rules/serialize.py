@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import python_labels
+from ..data import python_labels
 
 __all__ = [
     "FORMAT",
@@ -105,7 +105,7 @@ def dump(document: Mapping[str, Any], path: str | os.PathLike[str] | None) -> st
     """Return the JSON text of a rule; with `path`, also write it there: see :func:`.files.write_text`."""
     text = _json_text(document)
     if path is not None:
-        from .files import write_text
+        from ..core.files import write_text
 
         write_text(path, text)
     return text

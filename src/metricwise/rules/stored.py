@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
-from ..views import above
+from ..core.views import above
 from . import serialize
 
 __all__ = ["StoredRule"]
@@ -59,4 +59,4 @@ class StoredRule(ABC):
         return cls.from_dict(serialize.read_object(document, who, "the rule"))
 
     def _repr_html_(self) -> str:
-        return str(above("cards").rule_card(self))
+        return str(above("inspection.cards").rule_card(self))

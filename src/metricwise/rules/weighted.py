@@ -14,18 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs import (
-    Probabilities,
-    Schema,
-    check_abstain_label,
-    check_rows,
-    decode,
-    is_lazy,
-    python_labels,
-    read_proba,
-)
-from ..inputs.encoding import python_label
-from ..losses import Loss
+from ..core.losses import Loss
+from ..data import Probabilities, Schema, check_abstain_label, check_rows, decode, is_lazy, python_labels, read_proba
+from ..data.encoding import python_label
 from . import by_hand, serialize
 from .bare_columns import in_fitted_order, read_single
 from .decisions import bisect_changes, decide_loss
@@ -82,7 +73,7 @@ class WeightedRule(StoredRule):
     --------
     >>> import numpy as np
     >>> import metricwise as mw
-    >>> from metricwise.losses import Loss
+    >>> from metricwise.core.losses import Loss
     >>> loss = Loss.from_tensor([[0.0, 1.0], [3.0, 0.0]])  # missing a 'yes' costs three times a false alarm
     >>> rule = mw.WeightedRule(loss, classes=(np.array(["no", "yes"]),))
     >>> rule.predict([0.2, 0.3])
@@ -580,7 +571,7 @@ def anonymous_rule(loss: Loss, n_classes: NDArray[Any]) -> WeightedRule:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.losses import Loss
+    >>> from metricwise.core.losses import Loss
     >>> from metricwise.rules import anonymous_rule
     >>> anonymous_rule(Loss.argmax(3), np.array([3])).predict([[0.2, 0.5, 0.3]])
     array([1])

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..losses import Loss
+from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from .base import BaseSolver, FloatArray, Outcome, Solution, run

@@ -20,13 +20,13 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import Loss
+from ..core.losses import Loss
+from ..core.views import above
+from ..data.sources.passes import in_passes
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle, Walk
 from ..rules import CostRule, GroupedRule, MixtureRule, anonymous_rule
 from ..rules.serialize import dump
-from ..sources.passes import in_passes
-from ..views import above
 from .needs import Needs
 
 __all__ = [
@@ -443,12 +443,14 @@ class Solution:
 
     @cached_property
     def details(self) -> Any:
-        """Details of the rule on the given rows, as :class:`~metricwise.details.Details`; computed on first access.
+        """Details of the rule on the given rows, computed on first access.
+
+        They are a :class:`~metricwise.inspection.details.Details`.
 
         The rows must be unchanged: if an array was modified in place since, an error says so. A pickle contains the
         details only if they were computed before.
         """
-        return above("details").Details.of_solution(self)
+        return above("inspection.details").Details.of_solution(self)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Plot the most informative display of the solution; requires matplotlib.
@@ -473,7 +475,7 @@ class Solution:
         --------
         metricwise.displays.MetricCurveDisplay, metricwise.displays.GainsDisplay
         """
-        return above("displays").display_of(self).plot(ax=ax, **kwargs)
+        return above("inspection.displays").display_of(self).plot(ax=ax, **kwargs)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write an HTML report about the solution for readers who do not program; requires Jinja2.
@@ -491,10 +493,10 @@ class Solution:
         metricwise.report.write : Write a report about any rule and any rows.
         metricwise.report.summarize : The content of the report as a dict.
         """
-        above("report").write(path, self)
+        above("inspection.report").write(path, self)
 
     def _repr_html_(self) -> str:
-        return str(above("cards").solution_card(self))
+        return str(above("inspection.cards").solution_card(self))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "problem": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ..losses import Loss
+from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from .base import BaseSolver, Outcome, Solution, finish

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..losses import Loss
+from ..core.losses import Loss
+from ..goals.constraint import Difference, HalfSpace, Limit, Limits
 from ..metrics.base import Increasing
-from ..metrics.constraint import Difference, HalfSpace, Limit, Limits
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from .base import FloatArray, IntArray

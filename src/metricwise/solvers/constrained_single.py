@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..losses import Loss
+from ..core.losses import Loss
 from .base import FloatArray, IntArray
 from .constrained import Feasible, InfeasibleError, Point, maximise
 from .programme import Programme

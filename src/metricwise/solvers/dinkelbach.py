@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import Loss
+from ..core.losses import Loss
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Oracle
 from .base import BaseSolver, FloatArray, Outcome, Solution, finish, run

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import Loss
+from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from ..rules import MixtureRule, anonymous_rule

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..losses import Loss
+from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from ..rules import MixtureRule, WeightedRule, anonymous_rule

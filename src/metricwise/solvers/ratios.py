@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import Loss
+from ..core.losses import Loss
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Line, Oracle
 from .base import FloatArray, Solution

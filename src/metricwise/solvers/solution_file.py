@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.views import above
 from ..rules import CostRule, serialize
 from ..rules.load import rule_from_dict
-from ..views import above
 from .base import Candidate, Estimate, Gain, Outcome, Promise, Recorded, Solution
 
 __all__ = ["from_dict", "load_solution", "to_dict"]
@@ -97,7 +97,7 @@ def from_dict(document: Mapping[str, Any]) -> Solution:
     serialize.check_envelope(read, FORMAT, VERSION, _WHO, _WHAT)
     serialize.check_keys(read, ("format", "version", *_FIELDS), _WHO, _WHAT)
     fields = {name: kind.read(read[name], name) for name, kind in _FIELDS.items()}
-    made = above("row_costs").CostSolution if isinstance(fields["rule"], CostRule) else Solution
+    made = above("fitting.example_costs").CostSolution if isinstance(fields["rule"], CostRule) else Solution
     return made(**fields)
 
 

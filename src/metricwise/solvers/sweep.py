@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import Loss
-from ..metrics.constraint import BoundConstraint, Limit, Limits
+from ..core.losses import Loss
+from ..goals.constraint import BoundConstraint, Limit, Limits
 from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
 from .base import BaseSolver, FloatArray, IntArray, Outcome, Solution, concave_bound, finish_walk, nothing

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..confusion import normalize
-from ..inputs import read_output_weight
-from ..metrics.aim import Aim
+from ..core.confusion import normalize
+from ..data import read_output_weight
+from ..goals.aim import Aim
 from ..metrics.base import Metric
 from ..metrics.naming import check_same_classes
 from ..metrics.resolution import resolve, target_kind, to_maximise

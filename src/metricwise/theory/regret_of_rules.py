@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import kept_order, make_rows, read_output_weight, read_sample_weight
-from ..metrics.aim import Aim
-from ..metrics.for_outputs import resolve_for
+from ..data import kept_order, make_rows, read_output_weight, read_sample_weight
+from ..data.sources import MemorySource
+from ..fitting.solving import Settings, fit
+from ..goals.aim import Aim
+from ..goals.for_outputs import resolve_for
 from ..metrics.resolution import to_maximise
-from ..problem import Problem, Recipe, components, mixed
+from ..oracles.problem import Problem, Recipe, components, mixed
 from ..rules import MixtureRule, WeightedRule
-from ..solving import Settings, fit
-from ..sources import MemorySource
 from ._checks import MetricLike
 
 __all__ = ["Regret", "regret"]
@@ -122,7 +122,7 @@ def regret(
 
     >>> import numpy as np
     >>> import metricwise as mw
-    >>> from metricwise.losses import Loss
+    >>> from metricwise.core.losses import Loss
     >>> eta = np.linspace(0.0, 1.0, 1001) ** 3
     >>> argmax = mw.WeightedRule(Loss.argmax(2), classes=(np.array([0, 1]),))
     >>> found = mw.theory.regret(argmax, eta, eta, "f1")

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import metricwise as mw
-from metricwise.losses import Loss
+from metricwise.core.losses import Loss
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 LINKED = {"confusion": "expected", "recalibrate": True}

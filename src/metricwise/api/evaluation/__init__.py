@@ -1,0 +1,416 @@
+"""``evaluate``: what a given rule is worth on rows with labels, beside argmax or another rule.
+
+The rule is given, not chosen on these rows: nothing here corrects for a choice. Must not know solvers' algorithms.
+
+    contenders  what is compared: rules, thresholds, decisions, models
+    arguments   the rows and the metrics as users hand them over
+    quantities  what a metric that was given means: of all rows, of groups, of costs
+    judging     values of two sets of decisions, and their intervals
+    extremes    the same of the worst group, and of the largest gap between groups
+    costs       the same of costs per row
+    results     what is handed back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core.losses import Loss
+from ...core.progress import Progress
+from ...data import InTime, SensitiveFeatures, warn_of_order
+from ...data.sources import MemorySource
+from ...goals.aim import Aim
+from ...goals.for_outputs import MetricSpec
+from ...goals.worst import opened
+from ...inference.costs import compare_costs
+from ...inference.extremes import GroupRows, compare_gap, compare_worst, rows_of_groups
+from ...inference.judging import Decisions, compare
+from ...inference.results import Comparison, Evaluation
+from ...metrics.abstention import Abstention
+from ...oracles.problem import InMemory
+from ...rules import CostRule, anonymous_rule
+from .arguments import (
+    WHO,
+    ReadRows,
+    allowed_for,
+    list_metrics,
+    own_average,
+    own_metric,
+    positive_of,
+    read_aims,
+    read_groups,
+    read_judged,
+    read_rows,
+    read_rule,
+)
+from .contenders import Contest, is_pair_of_models, read_contest, read_for
+from .quantities import COST, GroupGap, Quantity, aims_of, as_gap, read_gap
+
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "allowed_for",
+    "evaluate",
+    "own_average",
+    "own_metric",
+    "read_aims",
+    "read_judged",
+    "read_rule",
+]
+
+FloatArray = NDArray[np.float64]
+
+
+def evaluate(
+    rule: Any,
+    proba: Any = None,
+    y: ArrayLike | str | None = None,
+    metrics: MetricSpec | Iterable[MetricSpec] | Mapping[str, MetricSpec] | None = None,
+    *,
+    against: Any = None,
+    average: str | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_kind: str = "importance",
+    groups: ArrayLike | None = None,
+    time: ArrayLike | InTime | None = None,
+    sensitive_features: Any = None,
+    cost: ArrayLike | None = None,
+    output_weight: ArrayLike | None = None,
+    order: Any = None,
+    pos_label: Any = None,
+    missing: Any = None,
+    zero_division: float = 0.0,
+    abstain: bool | float | None = None,
+) -> Evaluation:
+    """Evaluate a rule by any metrics on labelled rows, against argmax, another rule or another model.
+
+    All values have 95 % intervals. The rule is taken as given. On rows that it was fitted to, both values and intervals
+    are too optimistic: evaluate on rows that neither the model nor the rule was fitted to, or use `Solution.gain` and
+    `Solution.value_on_new_rows`, which correct for this.
+
+    Parameters
+    ----------
+    rule : rule, Solution, path, str, dict, float, or array-like of shape (N,) or (N, M)
+        A rule of any kind, a `Solution` returned by `optimize`, a JSON file or text written by `to_json`, or a dict
+        from `to_dict`; a number, the threshold on the probability of the positive class; or decisions, as labels. A
+        mixture is evaluated in expectation, by the shares of its rules; for a metric of whole rows (the
+        instance-average, a function that takes no `sample_weight`), by the decisions that `predict` draws.
+
+        To compare two models with a rule each, a dict ``{"a": (rule_a, proba_a), "b": (rule_b, proba_b)}``; `proba` is
+        left out, and the next argument is `y`.
+    proba : array-like, or Table
+        Class probabilities, as ``rule.predict`` takes them. Rows of a :class:`metricwise.Table` are all read into
+        memory. None if only decisions are compared.
+    y : array-like of shape (N,) or (N, M), str, or list of str
+        True labels, among the rule's classes; missing labels are ignored. Columns of a data frame are matched to the
+        rule's outputs by name, if the outputs have names. For a Table, the names of its columns of labels.
+    metrics : str, Metric, callable, list or dict, optional
+        One metric, a list of metrics, or a dict of names to metrics: each in any form that :func:`optimize` takes for
+        `metric`, :func:`worst_group` included, or a gap between groups: "demographic_parity", "equal_opportunity",
+        "equalized_odds", "predictive_parity", "recall gap", or :func:`gap`. A metric for each output is a dict or a
+        list within the list. None: the metric that the rule was optimised for, or "cost" if `cost` is given.
+    against : as `rule`, optional
+        What to compare with, for the same outputs and classes; None means plain argmax.
+    average : {"micro", "macro", "instance"}, optional
+        Average over outputs, for metrics whose names do not fix it. None means "micro"; `average` is
+        required if the outputs have different classes.
+    sample_weight : array-like of shape (N,), optional
+        Sample weights; for a Table, the name of a column.
+    weight_kind : {"importance", "frequency"}, default="importance"
+        What the sample weights mean: how much a row matters, or how many rows it stands for (whole numbers).
+    groups : array-like of shape (N,), optional
+        Group labels of rows that belong together, such as the rows of one patient, for standard errors that account for
+        it; for a Table, the name of a column. Exact duplicates of rows are detected without it.
+    time : array-like of shape (N,), or InTime, optional
+        When each row was observed, as numbers or dates: neighbours in time belong together. How far rows depend on one
+        another is measured on the rows, and said in `Evaluation.notes`; :class:`metricwise.InTime` takes it as a number
+        of rows.
+    sensitive_features : array-like of shape (N,) or (N, F), optional
+        The sensitive group of every row, which a :class:`metricwise.GroupedRule` and metrics about groups require. The
+        metrics are also evaluated for each group.
+    cost : array-like of shape (N, K), (N, K, K) or (N, K, K + 1), optional
+        Costs of the decisions about each row, as in :func:`optimize`, for the metric "cost", minus their mean, and for
+        a :class:`metricwise.CostRule`.
+    output_weight : array-like of shape (M,), optional
+        Weights of the outputs in the average, in the order of the rule's outputs.
+    order : array-like, or list of M array-likes, optional
+        Classes from the lowest to the highest, for ordinal metrics on text labels, as in :func:`optimize`. None: that
+        of an ordered categorical y, or the order that the rule was fitted with.
+    pos_label : object, or list of M objects, optional
+        Label of the positive class of metrics of one class, and of a threshold: one for all outputs, or one for each.
+        Required unless the labels are 0 and 1, -1 and 1, or False and True, or the rule knows it. If the rule was
+        fitted to two columns, a single column of probabilities is that of this class.
+    missing : scalar, optional
+        A code that marks missing labels, in addition to NaN, None, NA and masked entries.
+    zero_division : float, default=0.0
+        Value at 0/0 of metrics that are given by name.
+    abstain : True or float, optional
+        How abstentions count, for a rule that may abstain: a number is their cost in linear metrics, while other
+        metrics count them as misses; True evaluates the metrics on the accepted rows, as in :func:`optimize`. None: as
+        the rule was fitted.
+
+    Returns
+    -------
+    Evaluation
+        A mapping of metric names to :class:`~metricwise.api.evaluation.Comparison` objects.
+
+    See Also
+    --------
+    WeightedRule.from_thresholds : A rule from the thresholds in use today.
+    optimize : Find the rule that maximises a metric.
+
+    Notes
+    -----
+    Intervals come from the delta method: standard errors follow from the influence of each row on the metric, summed
+    within groups; that of the difference, from its influence on both values. If all rows of a class are decided alike,
+    they do not show how often other decisions would occur, so one additional row of the class with another decision is
+    allowed for. For metrics that are not smooth (`min_recall`) or too steep for a linear approximation, 200 bootstrap
+    resamples are used. Intervals are clipped to the range of the metric. With `groups` or `time`, quantiles are those
+    of Student's distribution for the number of groups or of stretches of time.
+
+    The worst group, and the two groups furthest apart, are not known: any group might be, by chance. The interval of a
+    gap ends above where that of any pair of groups does, and below where those of all pairs do that hold at once, by
+    Bonferroni's correction; that of the worst group's value likewise. That of a difference of two such values is paired
+    if it is plain which groups are meant; else it holds the differences of all groups that might be, within what the
+    two intervals allow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> proba = rng.beta(1, 3, 2000)
+    >>> y = (rng.random(2000) < proba).astype(int)
+    >>> today = mw.WeightedRule.from_thresholds(0.35)
+    >>> mw.evaluate(today, proba, y, ["f1", "precision", "recall"])
+    2000 rows, with 95 % intervals:
+    metric     rule                     argmax                   difference
+    f1         0.5645 [0.5284, 0.6007]  0.4412 [0.3970, 0.4854]  +0.1233 [+0.0857, +0.1610]
+    precision  0.5656 [0.5229, 0.6083]  0.7046 [0.6465, 0.7628]  -0.1390 [-0.1850, -0.0931]
+    recall     0.5635 [0.5208, 0.6061]  0.3212 [0.2810, 0.3613]  +0.2423 [+0.2055, +0.2792]
+
+    Two models, each with its own threshold:
+
+    >>> noisy = np.clip(proba + rng.normal(0, 0.1, 2000), 0, 1)
+    >>> mw.evaluate({"first": (0.35, proba), "second": (0.3, noisy)}, y, "f1")
+    2000 rows, with 95 % intervals:
+    metric  first                    second                   difference
+    f1      0.5645 [0.5284, 0.6007]  0.5603 [0.5271, 0.5936]  +0.0042 [-0.0216, +0.0301]
+    """
+    if is_pair_of_models(rule):
+        proba, y, metrics = _without_proba(proba, y, metrics)
+    contest = read_contest(rule, proba, y, against, pos_label, missing)
+    if cost is None and any(isinstance(one, CostRule) for one in contest.rules):
+        raise ValueError(
+            f"{WHO}: cost must give the costs of the decisions about each row, which the rule needs, got None."
+        )
+    if metrics is None:
+        metrics, average, pos_label = _own(contest, cost, average, pos_label)
+    warn_of_order(WHO, 2, proba=contest.proba, y=y, sample_weight=sample_weight)
+    allowed = allowed_for(abstain, *contest.rules)
+    read = read_rows(
+        contest.reader,
+        contest.proba,
+        y,
+        sample_weight=sample_weight,
+        weight_kind=weight_kind,
+        groups=groups,
+        time=time,
+        output_weight=output_weight,
+        order=order,
+        pos_label=pos_label,
+        missing=missing,
+        abstain_label=next((rule.abstain_label for rule in contest.rules if rule.abstain_label is not None), None),
+    )
+    sensitive = read_groups(contest.rules, sensitive_features, read.source.n_rows, contest.models)
+    costs = _read_costs(contest, read, y, cost, allowed)
+    quantities = _read_quantities(metrics, contest, read, sensitive, costs, allowed, average, pos_label, zero_division)
+    both = _decide(contest, read, y, sensitive, costs)
+    source = read.in_time([aim for one in quantities.values() for aim in aims_of(one)], time)
+    return _Judge(source, sensitive, costs, contest.titles).evaluation(quantities, both)
+
+
+# ----------------------------------------------------------------------------------------------------------- arguments
+
+
+def _without_proba(proba: Any, y: Any, metrics: Any) -> tuple[None, Any, Any]:
+    """Return proba, y and metrics where models bring their probabilities: what comes second is then y."""
+    if proba is None:
+        return None, y, metrics
+    if y is None:
+        return None, proba, metrics
+    if metrics is None:
+        return None, proba, y
+    raise ValueError(f"{WHO}: proba must be left out if rule is a dict of two models, each with its own.")
+
+
+def _own(contest: Contest, cost: Any, average: Any, pos_label: Any) -> tuple[str, Any, Any]:
+    """Return the metric that a rule was optimised for, its average and its positive class."""
+    if cost is not None:
+        return COST, average, pos_label
+    rule = next((one for one in contest.rules if isinstance(one.facts.get("metric"), str)), contest.reader)
+    pos_label = rule.facts.get("pos_label") if pos_label is None else pos_label
+    return own_metric(rule), own_average(rule) if average is None else average, pos_label
+
+
+@dataclass(frozen=True, eq=False)
+class _Costs:
+    """Costs of decisions about each row, the rule that says what a decision costs by them, and probabilities (N, K)."""
+
+    table: FloatArray
+    payer: CostRule
+    eta: FloatArray
+
+
+def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: Abstention | None) -> _Costs | None:
+    if cost is None:
+        return None
+    schema = read.source.schema
+    if schema.multioutput:
+        raise ValueError(
+            f"{WHO}: cost= gives costs per row for a single output, but y is 2-D; evaluate the outputs one by one."
+        )
+    own = [rule for rule in contest.rules if isinstance(rule, CostRule)]
+    price = own[0].abstain_cost if own else None if allowed is None else allowed.cost
+    payer = CostRule(schema.classes[0], abstain_label=schema.abstain_label, abstain_cost=price)
+    return _Costs(payer.read_cost(cost, read.source.n_rows, WHO), payer, contest.probabilities(read.source, y))
+
+
+def _read_quantities(
+    metrics: Any,
+    contest: Contest,
+    read: ReadRows,
+    sensitive: SensitiveFeatures | None,
+    costs: _Costs | None,
+    allowed: Abstention | None,
+    average: str | None,
+    pos_label: Any,
+    zero_division: float,
+) -> dict[str, Quantity]:
+    """Return what is judged by, each under its name, in the order given."""
+    schema = read.source.schema
+    listed = list_metrics(metrics, schema)
+    gaps = [as_gap(metric) for _, metric in listed]
+    by_cost = [costs is not None and isinstance(metric, str) and metric == COST for _, metric in listed]
+    if costs is not None and not any(by_cost) and not any(isinstance(rule, CostRule) for rule in contest.rules):
+        raise ValueError(f"{WHO}: cost= is for the metric 'cost', minus the mean cost; add it to metrics.")
+    plain = [i for i in range(len(listed)) if gaps[i] is None and not by_cost[i]]
+    kept_label, kept = positive_of(next(iter(contest.rules), contest.reader), schema, pos_label)
+    options = {"pos_label": kept_label, "zero_division": zero_division, "allowed": allowed}
+    strict = len(plain) == len(listed) and not kept and not contest.by_threshold
+    specs: Any = [listed[i][1] for i in plain]
+    if isinstance(metrics, Mapping):
+        specs = dict(listed[i] for i in plain)
+    aims = read.aims(specs, average=average, strict=strict, by_group=sensitive is not None, **options) if plain else {}
+    found, rest = {}, iter(aims.items())
+    names = None if sensitive is None else sensitive.groups.names
+    for (name, _), gap, cost in zip(listed, gaps, by_cost, strict=True):
+        title: str
+        quantity: Quantity
+        if gap is not None:
+            title, quantity = name or gap.term, read_gap(gap, schema, groups=names, **options)
+        elif cost:
+            title, quantity = name or COST, COST
+        else:
+            title, quantity = next(rest)
+        if title in found:
+            raise ValueError(f"{WHO}: metrics: {title!r} is the name of two metrics; pass a dict of distinct names.")
+        found[title] = quantity
+    return found
+
+
+def _decide(
+    contest: Contest,
+    read: ReadRows,
+    y: Any,
+    sensitive: SensitiveFeatures | None,
+    costs: _Costs | None,
+) -> list[Decisions]:
+    """Return what the rule and its baseline decide."""
+    proba, schema = read.source.rows.proba, read.source.schema
+    table = None if costs is None else costs.table
+    probas = [read_for(one, contest, y, proba) for one in contest.contenders]
+    if any(own.n_rows != proba.n_rows for own in probas):
+        raise ValueError(
+            f"{WHO}: both models must have probabilities of the same {proba.n_rows} rows, in the same order, got "
+            f"{[own.n_rows for own in probas]}."
+        )
+    both = [
+        one.decisions(contest, y, own, sensitive, table) for one, own in zip(contest.contenders, probas, strict=True)
+    ]
+    if len(both) == 1:
+        argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
+        both.append(Decisions.of(argmax, proba, sensitive))
+    return both
+
+
+# -------------------------------------------------------------------------------------------------------------- values
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Rows of M outputs with labels, their sensitive groups and costs, and what the two sides are called."""
+
+    source: MemorySource
+    sensitive: SensitiveFeatures | None
+    costs: _Costs | None
+    titles: tuple[str, str]
+
+    def evaluation(self, quantities: Mapping[str, Quantity], both: list[Decisions]) -> Evaluation:
+        """Judge two sets of decisions, which are made once for every group if there are any."""
+        groups = self.groups(both)
+        found = {}
+        with Progress(WHO, len(quantities)) as progress:
+            for name, quantity in quantities.items():
+                progress.stage(name)
+                found[name] = self.compare(name, quantity, both, groups)
+        by_group = {one.name: self.of_group(one, quantities) for one in groups}
+        return Evaluation(found, self.source.n_rows, self.titles[1], by_group, _notes(self.source), self.titles[0])
+
+    def groups(self, both: list[Decisions]) -> list[GroupRows]:
+        """Return the rows of each group that has labels."""
+        if self.sensitive is None:
+            return []
+        return rows_of_groups(self.source, self.sensitive.groups.names, self.sensitive.codes, both)
+
+    def compare(self, name: str, quantity: Quantity, both: list[Decisions], groups: list[GroupRows]) -> Comparison:
+        """Judge by one quantity."""
+        if isinstance(quantity, GroupGap):
+            return compare_gap(self.source, groups, quantity.aims, name)
+        if not isinstance(quantity, Aim):
+            assert self.costs is not None
+            own = both if self.sensitive is None else [self.pooled(one) for one in both]
+            return compare_costs(self.source, self.costs.payer, self.costs.table, self.costs.eta, own)
+        if quantity.least:
+            return compare_worst(groups, replace(quantity, least=False))
+        if self.sensitive is None:
+            return compare(InMemory(self.source, quantity), both)
+        n_groups = len(self.sensitive.groups.names)
+        rows = replace(self.source.rows, group=self.sensitive.codes)
+        source = MemorySource(rows, self.source.schema, self.source.passes).by_group(n_groups)
+        return compare(InMemory(source, quantity.by_group(n_groups, aware=True, worst=False)), both)
+
+    def pooled(self, decisions: Decisions) -> Decisions:
+        """Return the decisions about a single output, of those that are made once for every group."""
+        assert self.sensitive is not None
+        return decisions.of_own_group(self.sensitive.codes)
+
+    def of_group(self, group: GroupRows, quantities: Mapping[str, Quantity]) -> Evaluation:
+        """Judge the rows of one group by what has a meaning there."""
+        aims = {opened(name)[0]: replace(one, least=False) for name, one in quantities.items() if isinstance(one, Aim)}
+        found = {name: compare(InMemory(group.source, aim), list(group.both)) for name, aim in aims.items()}
+        for name, one in quantities.items():
+            if one == COST and self.costs is not None:
+                table, eta = self.costs.table[group.rows], self.costs.eta[group.rows]
+                found[name] = compare_costs(group.source, self.costs.payer, table, eta, list(group.both))
+        return Evaluation(found, group.source.n_rows, self.titles[1], notes=_notes(group.source), title=self.titles[0])
+
+
+def _notes(source: MemorySource) -> tuple[str, ...]:
+    dependence = source.rows.dependence
+    return () if dependence is None else (dependence.words(),)

@@ -1,0 +1,261 @@
+"""What ``evaluate`` compares: rules, thresholds, decisions that are given as labels, two models with a rule each.
+
+Owns what stands for a rule, whose probabilities it decides by, and the classes where no rule says them. Must not know
+metrics or intervals.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.confusion import distributions
+from ...core.losses import Loss
+from ...data import Probabilities, SensitiveFeatures, is_two_dimensional, python_labels, read_pair, shown
+from ...data.open import read_source
+from ...data.sources import MemorySource
+from ...inference.judging import Decisions
+from ...rules import CostRule, GroupedRule, MixtureRule, WeightedRule, load_rule
+from ...rules.load import rule_from_dict
+from ...solvers import Solution
+from .arguments import WHO, check_alike, first_weighted, is_in_table, read_proba_for
+
+__all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_for"]
+
+AnyRule = WeightedRule | MixtureRule | GroupedRule | CostRule
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A rule, or decisions in place of one.
+
+    Parameters
+    ----------
+    rule : AnyRule or None
+        None for decisions.
+    proba : object
+        The probabilities that it decides by, as they were given; None for decisions.
+    labels : object
+        The decisions.
+    """
+
+    rule: AnyRule | None
+    proba: Any
+    labels: Any = None
+
+    def decisions(
+        self,
+        contest: Contest,
+        y: Any,
+        read: Probabilities,
+        sensitive: SensitiveFeatures | None,
+        cost: NDArray[np.float64] | None,
+    ) -> Decisions:
+        """Return what is decided about rows whose probabilities have been read."""
+        n_groups = 1 if sensitive is None else len(sensitive.groups.names)
+        reader = contest.reader
+        if self.rule is None:
+            classes = list(reader.classes) if reader.multioutput else reader.classes[0]
+            codes = read_pair(y, self.labels, classes, contest.missing, WHO)[1]
+            return Decisions.of_codes(codes, n_groups)
+        if isinstance(self.rule, CostRule):
+            assert cost is not None
+            return Decisions.of_codes(self.rule.decide(read, cost), n_groups)
+        return Decisions.of(self.rule, read, sensitive)
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """What is compared with what, on which rows.
+
+    Parameters
+    ----------
+    first : Contender
+    second : Contender or None
+        None: argmax of the probabilities of the first.
+    titles : tuple of two str
+    models : tuple of two str, or None
+        What two models are called; None: there is a rule, and what it is against.
+    proba : object
+        The probabilities that rows are read with; None where only decisions are compared.
+    reader : WeightedRule
+        Of the outputs and classes that all have in common.
+    by_threshold : bool
+        Whether one of them is a threshold, which is of the positive class.
+    pos_label : object
+        The positive class, as it was given.
+    missing : object
+        The code of missing labels, as it was given.
+    """
+
+    first: Contender
+    second: Contender | None
+    titles: tuple[str, str]
+    models: tuple[str, str] | None
+    proba: Any
+    reader: WeightedRule
+    by_threshold: bool = False
+    pos_label: Any = None
+    missing: Any = None
+
+    @property
+    def contenders(self) -> list[Contender]:
+        """All that were given."""
+        return [self.first] if self.second is None else [self.first, self.second]
+
+    @property
+    def rules(self) -> list[AnyRule]:
+        """Their rules."""
+        return [one.rule for one in self.contenders if one.rule is not None]
+
+    def probabilities(self, source: MemorySource, y: Any) -> NDArray[np.float64]:
+        """Return probabilities (N, K) of a single output, calibrated if the rule does so; else shares of classes."""
+        proba, rule = source.rows.proba, self.first.rule
+        if self.proba is None:
+            return np.tile(source.class_weights / source.class_weights.sum(), (source.n_rows, 1))
+        if rule is not None and not isinstance(rule, GroupedRule):
+            proba = first_weighted(rule).calibrated_of(read_for(self.first, self, y, proba))
+        return distributions(proba.output(0)[:, 0])
+
+
+def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any, missing: Any) -> Contest:
+    """Read what is compared.
+
+    Parameters
+    ----------
+    rule : object
+        What stands for a rule; or a dict of two names and pairs of a rule and probabilities.
+    proba, y, against, pos_label, missing
+        As :func:`metricwise.evaluate` takes them.
+    """
+    if is_pair_of_models(rule):
+        if against is not None or proba is not None:
+            raise ValueError(f"{WHO}: against and proba must be left out if rule is a dict of two models.")
+        if len(rule) != 2:
+            raise ValueError(f"{WHO}: rule as a dict must hold two models, got {len(rule)}.")
+        first, last = map(str, rule)
+        titles = models = (first, last)
+        pairs = [_of_model(name, pair) for name, pair in rule.items()]
+    else:
+        titles, models = ("rule", "argmax" if against is None else "other rule"), None
+        pairs = [(_read(rule, "rule"), proba)] + ([] if against is None else [(_read(against, "against"), proba)])
+    if len(pairs) == 1 and proba is None:
+        raise ValueError(
+            f"{WHO}: proba must hold the probabilities of the rows, got None; only decisions given as labels can be "
+            "compared without them, with other decisions as against."
+        )
+    shown_proba = next((own for _, own in pairs if own is not None), None)
+    if shown_proba is None and not all(isinstance(one, _Labels) for one, _ in pairs):
+        raise ValueError(f"{WHO}: proba must hold the probabilities of the rows, got None.")
+    reader = _reader([one for one, _ in pairs], shown_proba, y, pos_label, missing)
+    found = [_contender(one, own, reader, pos_label) for one, own in pairs]
+    second = found[1] if len(found) > 1 else None
+    if second is not None and found[0].rule is not None and second.rule is not None:
+        check_alike(found[0].rule, second.rule, models)
+    by_threshold = any(isinstance(one, float) for one, _ in pairs)
+    return Contest(found[0], second, titles, models, shown_proba, reader, by_threshold, pos_label, missing)
+
+
+def is_pair_of_models(rule: Any) -> bool:
+    """Whether `rule` is a dict of names and pairs of a rule and probabilities, and not a rule as a dict."""
+    return isinstance(rule, Mapping) and bool(rule) and all(isinstance(one, (tuple, list)) for one in rule.values())
+
+
+def _of_model(name: Any, pair: Any) -> tuple[Any, Any]:
+    if len(pair) != 2:
+        raise ValueError(
+            f"{WHO}: rule as a dict must hold a pair (rule, proba) for each of two models, got {len(pair)} values for "
+            f"{name!r}."
+        )
+    return _read(pair[0], f"rule[{name!r}][0]"), pair[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """Decisions in place of a rule."""
+
+    labels: Any
+
+
+def _read(rule: Any, parameter: str) -> AnyRule | float | _Labels:
+    """Return what stands for a rule: the rule itself, a threshold, or decisions."""
+    rule = rule.rule if isinstance(rule, Solution) else rule
+    if isinstance(rule, (WeightedRule, MixtureRule, GroupedRule, CostRule)):
+        return rule
+    if isinstance(rule, (str, os.PathLike)):
+        return load_rule(rule)
+    if isinstance(rule, Mapping):
+        return rule_from_dict(rule)
+    if isinstance(rule, (int, float, np.number)) and not isinstance(rule, bool):
+        if not (0 <= rule <= 1 or abs(rule) == np.inf):
+            raise ValueError(f"{WHO}: {parameter} as a threshold must be a number in [0, 1], got {shown(rule)}.")
+        return float(rule)
+    array_like = hasattr(rule, "__array__") or hasattr(rule, "shape")  # arrays of pyarrow have no shape
+    if isinstance(rule, (list, tuple)) or (array_like and len(getattr(rule, "shape", (0,))) in (1, 2)):
+        return _Labels(rule)
+    raise TypeError(
+        f"{WHO}: {parameter} must be a rule, a Solution, a JSON file or text, a dict from to_dict, a threshold, or the "
+        f"decisions about the rows as labels, got {shown(rule)}."
+    )
+
+
+def _reader(given: list[Any], proba: Any, y: Any, pos_label: Any, missing: Any) -> WeightedRule:
+    """Return argmax of the outputs and classes that all have in common: those of a rule, else those of the rows."""
+    for one in given:
+        if isinstance(one, AnyRule):
+            return replace(first_weighted(one), facts=one.facts)
+    classes, several, names = _classes(given, proba, y, pos_label, missing)
+    return WeightedRule(Loss.argmax(max(map(len, classes))), classes, multioutput=several, output_names=names)
+
+
+def _classes(given: list[Any], proba: Any, y: Any, pos_label: Any, missing: Any) -> tuple[Any, bool, Any]:
+    """Return the classes by the labels of the rows and, where there are no probabilities, by the decisions."""
+    if proba is None:
+        pairs = [read_pair(y, one.labels, None, missing, WHO)[2] for one in given]
+        several = is_two_dimensional(y, WHO)
+        joined = [np.unique(np.concatenate([own[m] for own in pairs])) for m in range(len(pairs[0]))]
+        return tuple(joined), several, None
+    schema = read_source(proba, y, missing=missing, pos_label=pos_label, who=WHO)[0].schema
+    return schema.classes, schema.multioutput, schema.output_names
+
+
+def _contender(one: Any, proba: Any, reader: WeightedRule, pos_label: Any) -> Contender:
+    if isinstance(one, _Labels):
+        return Contender(None, None, one.labels)
+    if isinstance(one, float):
+        if max(map(len, reader.classes)) > 2:
+            raise ValueError(
+                f"{WHO}: a threshold is only for two classes, got {max(map(len, reader.classes))}; use "
+                "WeightedRule.from_weights."
+            )
+        thresholds: Any = [one] * reader.n_outputs if reader.multioutput else one
+        classes: Any = list(reader.classes) if reader.multioutput else reader.classes[0]
+        one = WeightedRule.from_thresholds(
+            thresholds, classes=classes, pos_label=pos_label, output_names=reader.output_names
+        )
+    return Contender(one, proba)
+
+
+def read_for(contender: Contender, contest: Contest, y: Any, rows: Probabilities) -> Probabilities:
+    """Read the probabilities that a contender decides by; those of the rows where it has none of its own."""
+    rule, reader = contender.rule, contest.reader
+    if rule is None or (contender.proba is contest.proba and rule.schema.normalize == reader.schema.normalize):
+        return rows
+    if is_in_table(contender.proba, y):
+        classes = [python_labels(own) for own in reader.classes]
+        source = read_source(
+            contender.proba,
+            y,
+            classes=classes if reader.multioutput else classes[0],
+            missing=contest.missing,
+            normalize=rule.schema.normalize,
+            pos_label=[own[1] for own in classes],
+            who=WHO,
+        )[1]
+        return source.take(np.arange(source.n_rows)).proba
+    return read_proba_for(rule, contender.proba, contest.pos_label)

@@ -1,0 +1,86 @@
+"""What rules are judged by: metrics, those of the worst group, gaps between groups, the mean of costs per row.
+
+Owns which of these a metric that was given means. Must not know rows or rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...data import Schema
+from ...fitting.constraints.resolve import read_limits
+from ...goals.aim import Aim
+from ...goals.constraint_text import GAP, Gap, Wanted, read_constraints
+from ...goals.parity import PARITIES
+from ...metrics.abstention import Abstention
+from .arguments import WHO
+
+__all__ = ["COST", "GroupGap", "Quantity", "aims_of", "as_gap", "read_gap"]
+
+COST = "cost"
+
+
+@dataclass(frozen=True, eq=False)
+class GroupGap:
+    """The largest difference of any of some metrics between two sensitive groups."""
+
+    aims: tuple[Aim, ...]
+
+
+Quantity = Aim | GroupGap | str  # the text is COST
+
+
+def aims_of(quantity: Quantity) -> tuple[Aim, ...]:
+    """Return the metrics that a quantity is about, of all rows."""
+    if isinstance(quantity, GroupGap):
+        return quantity.aims
+    return (replace(quantity, least=False),) if isinstance(quantity, Aim) else ()
+
+
+def as_gap(metric: Any) -> Wanted | None:
+    """Return the gap between groups that a metric is: "equalized_odds", "recall gap", mw.gap("recall"); else None."""
+    if isinstance(metric, Gap):
+        return _without_bound(Wanted(metric, high=0.0))
+    if isinstance(metric, str):
+        name = metric.strip()
+        if name.partition("[")[0] in PARITIES or name.endswith(" gap"):
+            (wanted,) = read_constraints(f"{name} <= 0")
+            return _without_bound(wanted)
+    return None
+
+
+def _without_bound(wanted: Wanted) -> Wanted:
+    return replace(wanted, high=np.inf, text=wanted.term)
+
+
+def read_gap(
+    wanted: Wanted,
+    schema: Schema,
+    *,
+    pos_label: Any,
+    zero_division: float,
+    allowed: Abstention | None,
+    groups: tuple[Any, ...] | None,
+) -> GroupGap:
+    """Find the metrics whose gaps are meant, each as an aim of the outputs that it is about, pooled."""
+    assert wanted.over == GAP
+    if groups is None:
+        raise ValueError(
+            f"{WHO}: metrics: {wanted.term} is about groups, so sensitive_features must give the group of every row, "
+            "got None."
+        )
+    try:
+        found = read_limits([wanted], schema, pos_label=pos_label, zero_division=zero_division, groups=groups)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{WHO}: metrics: {str(error).removeprefix('subject_to: ')}") from None
+    aims = []
+    for one in found:
+        if (one.group, one.minus) != (0, 1):  # the others are the same metrics of other groups
+            continue
+        weight = np.ones(schema.n_outputs) if one.output is None else np.eye(schema.n_outputs)[one.output]
+        metric = one.metric if allowed is None else allowed.judge(one.metric, schema.classes)
+        aims.append(Aim(metric, "micro", weight, name=wanted.term))
+    return GroupGap(tuple(aims))

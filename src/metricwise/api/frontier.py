@@ -1,0 +1,450 @@
+"""``trade_off``: how much of one metric must be given up for another.
+
+Owns the frontier: the best rule for one metric at every bound on another one, each found from where the last one was.
+Must not know algorithms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..core.losses import Loss
+from ..core.progress import Progress, read_verbose
+from ..core.views import above
+from ..data import Labels, shown
+from ..fitting.constraints.resolve import InfeasibleConstraintsError, explain_infeasible, read_limits
+from ..fitting.constraints.search import Found, NoSingleRuleError, Search
+from ..fitting.metadata import facts_of
+from ..fitting.secondary_metrics import record_rule
+from ..fitting.solving import Settings, present
+from ..goals.constraint import Constraint
+from ..goals.constraint_text import Wanted, read_constraints
+from ..goals.for_outputs import MetricSpec
+from ..goals.recording import RecordSpec
+from ..metrics.abstention import Abstained
+from ..oracles.problem import Problem, Recipe
+from ..rules import MixtureRule, WeightedRule
+from ..solvers.constrained import InfeasibleError
+from .optimization import read_problem
+
+__all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
+
+FloatArray = NDArray[np.float64]
+
+_WHO = "trade_off"
+_HALVINGS = 14  # in which the end of the frontier is found
+_SAME = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOffPoint:
+    """One point of a trade-off between two metrics.
+
+    Parameters
+    ----------
+    rule : WeightedRule or MixtureRule
+        The rule at this point.
+    value : float
+        Value of the metric that is maximised.
+    against : float
+        Value of the metric that is bounded.
+    recorded : dict of str to float
+        Values of the recorded metrics.
+
+    See Also
+    --------
+    TradeOff.choose : Return the best point within a bound.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> frontier = mw.trade_off([0.1, 0.3, 0.4, 0.8], [0, 1, 0, 1], "recall", "precision", n_points=5)
+    >>> point = frontier.choose(0.9)
+    >>> point.value, point.against
+    (0.5, 1.0)
+    """
+
+    rule: WeightedRule | MixtureRule
+    value: float
+    against: float
+    recorded: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOff:
+    """The best of one metric at every bound on another one.
+
+    Points are in the order of the bound, from the loosest to the tightest.
+
+    Parameters
+    ----------
+    metric, against : str
+        The metric that is maximised and the one that is bounded.
+    ceiling : bool
+        Whether it is bounded from above.
+    bounds : ndarray of shape (T,)
+        The bound of each point; the first is the value of `against` for the best unconstrained rule for `metric`.
+    values, others : ndarray of shape (T,)
+        Values of `metric` and `against` at each point, counted with the labels, or in expectation without labels.
+    rules : tuple of T WeightedRule or MixtureRule
+        The rule of each point.
+    baseline : tuple of float
+        Values of both metrics for plain argmax.
+    recorded : dict of str to ndarray of shape (T,)
+        Values of the recorded metrics at each point.
+    recorded_baseline : dict of str to float
+        Values of the recorded metrics for plain argmax.
+
+    See Also
+    --------
+    metricwise.trade_off : Computes a trade-off.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(1, 3, 2000)
+    >>> y = (rng.random(2000) < p).astype(int)
+    >>> frontier = mw.trade_off(p, y, "recall", "precision", n_points=5)
+    >>> frontier
+    TradeOff(recall at precision >= 0.266 to 1, 5 points)
+    >>> point = frontier.choose(0.6)
+    >>> point.against >= 0.6, round(point.value, 2)
+    (True, 0.47)
+    """
+
+    metric: str
+    against: str
+    ceiling: bool
+    bounds: FloatArray
+    values: FloatArray
+    others: FloatArray
+    rules: tuple[WeightedRule | MixtureRule, ...]
+    baseline: tuple[float, float]
+    recorded: dict[str, FloatArray] = field(default_factory=dict)
+    recorded_baseline: dict[str, float] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __getitem__(self, index: int) -> TradeOffPoint:
+        recorded = {name: float(values[index]) for name, values in self.recorded.items()}
+        return TradeOffPoint(self.rules[index], float(self.values[index]), float(self.others[index]), recorded)
+
+    def __repr__(self) -> str:
+        sign = "<=" if self.ceiling else ">="
+        ends = f"{self.bounds[0]:.3g} to {self.bounds[-1]:.3g}"
+        return f"TradeOff({self.metric} at {self.against} {sign} {ends}, {len(self)} points)"
+
+    def choose(self, bound: float) -> TradeOffPoint:
+        """Return the best point that satisfies a bound on the given rows.
+
+        New rows satisfy it about half of the time. For a bound that holds with a given confidence, and for the best
+        rule between two points, use :func:`metricwise.optimize` with ``subject_to`` and ``confidence``.
+
+        Parameters
+        ----------
+        bound : float
+            Bound on `against`.
+
+        Returns
+        -------
+        TradeOffPoint
+        """
+        kept = self.others <= bound + _SAME if self.ceiling else self.others >= bound - _SAME
+        if not kept.any():
+            end = f"down to {self.others.min():.4g}" if self.ceiling else f"up to {self.others.max():.4g}"
+            raise ValueError(f"TradeOff.choose: bound must be satisfied by at least one point, {end}, got {bound!r}.")
+        return self[int(np.argmax(np.where(kept, self.values, -np.inf)))]
+
+    def plot(self, ax: Any = None, *, bound: float | None = None, **kwargs: Any) -> Any:
+        """Plot the frontier, with argmax; requires matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default, new ones.
+        bound : float, optional
+            Bound on `against`, which is drawn with the best point that satisfies it.
+        **kwargs
+            Passed to the `plot` method of the display.
+
+        Returns
+        -------
+        metricwise.displays.FrontierDisplay
+            The display, with the attributes `ax_` and `figure_`.
+
+        See Also
+        --------
+        metricwise.displays.FrontierDisplay : Also draws several frontiers, for example one for each group of rows.
+
+        Examples
+        --------
+        ``frontier.plot(bound=0.6).figure_.savefig("frontier.png")`` also marks the best point at a bound of 0.6.
+        """
+        return above("inspection.displays").FrontierDisplay.from_trade_off(self, bound=bound, ax=ax, **kwargs)
+
+    def to_dict(self) -> dict[str, FloatArray]:
+        """Return the columns of a table for ``pandas.DataFrame``: the bound, both metrics, and the recorded ones.
+
+        A metric that occurs twice has one column.
+        """
+        return {"bound": self.bounds, self.metric: self.values, self.against: self.others, **self.recorded}
+
+
+def trade_off(
+    proba: Any,
+    y: ArrayLike | Labels | None,
+    metric: MetricSpec,
+    against: str | Any,
+    *,
+    ceiling: bool = False,
+    n_points: int = 25,
+    record: RecordSpec = None,
+    subject_to: Any = None,
+    average: str | None = None,
+    sample_weight: ArrayLike | None = None,
+    output_weight: ArrayLike | None = None,
+    classes: Any = None,
+    order: Any = None,
+    pos_label: Any = None,
+    missing: Any = None,
+    confusion: str = "auto",
+    recalibrate: bool | str = "auto",
+    randomized: bool = False,
+    random_state: int | None = None,
+    normalize: bool = False,
+    zero_division: float = 0.0,
+    abstain: bool | float | None = None,
+    abstain_label: Any = None,
+    verbose: bool | None = None,
+) -> TradeOff:
+    """Compute the frontier of two metrics: the best value of one at every bound on the other.
+
+    The frontier starts at the value of `against` for the best rule for `metric` and ends at the best value of `against`
+    that any rule reaches. With labels and binary targets, every point is optimal over all thresholds.
+
+    Parameters
+    ----------
+    proba, y, metric
+        As in :func:`metricwise.optimize`.
+    against : str or object
+        The metric that is bounded, as in its `subject_to`: ``"precision"``, ``"recall[urgent]"``, ``"share[topic,
+        spam]"``. It must be linear, a ratio, or concave.
+    ceiling : bool, default=False
+        Whether to bound `against` from above, as for a share or a false positive rate.
+    n_points : int, default=25
+        Number of bounds, evenly spaced.
+    record : list or dict, optional
+        Metrics to record along the frontier.
+    subject_to : str, constraint, or list of these, optional
+        Further constraints that every point satisfies on the given rows.
+    average, sample_weight, output_weight, classes, order, pos_label, missing, normalize, zero_division
+        As in :func:`metricwise.optimize`.
+    confusion : {"auto", "labels", "expected", "blended"}, default="auto"
+        How the metric that is maximised is counted; "auto" means "labels" if there are any, else "expected".
+    recalibrate : {"auto", True, False}, default="auto"
+        Whether to first recalibrate the probabilities with a temperature and a bias per class, fitted to the labels;
+        "auto" does.
+    randomized : bool, default=False
+        Whether to allow mixtures of rules: the frontier is then that over all mixtures.
+    random_state : int, optional
+        Seed for the draws of mixtures.
+    abstain, abstain_label
+        As in :func:`metricwise.optimize`. With ``abstain=True, against="abstained"`` the frontier is the risk-coverage
+        curve: the share of abstentions is bounded from above, whatever `ceiling` is, from no row decided to all rows
+        decided.
+    verbose : bool, optional
+        Whether to report progress, as in :func:`metricwise.optimize`.
+
+    Returns
+    -------
+    TradeOff
+        Values are counted on the given rows, so that the best of many points are slightly optimistic.
+
+    See Also
+    --------
+    metricwise.optimize : Find the best rule at one bound that holds on new rows with a given confidence.
+    metricwise.evaluate : Evaluate a rule by several metrics, with intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet([3, 1, 1], 1000)
+    >>> y = np.array(["low", "mid", "urgent"])[(P.cumsum(axis=1) < rng.random((1000, 1))).sum(axis=1)]
+    >>> frontier = mw.trade_off(P, y, "accuracy", "recall[urgent]", n_points=4, record=["macro_f1"])
+    >>> bool(np.all(np.diff(frontier.others) > 0)), bool(frontier.values[0] > frontier.values[-1])
+    (True, True)
+    """
+    settings = _settings(n_points, ceiling, randomized, random_state)
+    recipe, show_progress = _recipe(confusion, recalibrate, y), read_verbose(verbose, _WHO)
+    problem = read_problem(
+        proba,
+        y,
+        metric,
+        average=average,
+        sample_weight=sample_weight,
+        output_weight=output_weight,
+        classes=classes,
+        order=order,
+        pos_label=pos_label,
+        missing=missing,
+        normalize=normalize,
+        zero_division=zero_division,
+        record=record,
+        constrained=True,
+        abstain=abstain,
+        abstain_label=abstain_label,
+        who=_WHO,
+    )
+    given = [_bounded(against), *read_constraints(subject_to)]
+    first, *rest = read_limits(
+        given,
+        problem.schema,
+        ordered=order is not None,
+        pos_label=pos_label,
+        zero_division=zero_division,
+        allowed=problem.allowed,
+        aim=problem.aim.metric,
+    )
+    # Of fewer and fewer rows more and more is right: what is bounded is how many are left out.
+    ceiling = ceiling or getattr(first.metric, "base", None) == Abstained()
+    search = Search(problem, recipe, problem.link(recipe.recalibrate), [_from_zero(first, ceiling), *rest], settings)
+    name = str(replace(given[0], low=0.0, text="")).removesuffix(" >= 0")
+    with Progress(_WHO, n_points, show_progress) as progress:
+        return _Frontier(problem, search, ceiling, settings).trace(name, n_points, progress)
+
+
+def _settings(n_points: Any, ceiling: Any, randomized: Any, random_state: Any) -> Settings:
+    """Check what is not about rows or metrics."""
+    if isinstance(n_points, bool) or not isinstance(n_points, (int, np.integer)) or n_points < 2:
+        raise ValueError(f"{_WHO}: n_points must be a whole number of at least 2, got {shown(n_points)}.")
+    for name, value in (("ceiling", ceiling), ("randomized", randomized)):
+        if not isinstance(value, (bool, np.bool_)):
+            raise ValueError(f"{_WHO}: {name} must be True or False, got {shown(value)}.")
+    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0
+    if random_state is not None and not whole:
+        raise ValueError(f"{_WHO}: random_state must be None or a non-negative integer, got {shown(random_state)}.")
+    return Settings(bool(randomized), int(random_state or 0))
+
+
+def _recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe:
+    """Return what the metric is counted with."""
+    if not isinstance(confusion, str) or confusion not in ("auto", "labels", "expected", "blended"):
+        raise ValueError(
+            f"{_WHO}: confusion must be 'auto', 'labels', 'expected' or 'blended', got {shown(confusion)}."
+        )
+    if not (isinstance(recalibrate, (bool, np.bool_)) or (isinstance(recalibrate, str) and recalibrate == "auto")):
+        raise ValueError(f"{_WHO}: recalibrate must be 'auto', True or False, got {shown(recalibrate)}.")
+    if y is None and (confusion in ("labels", "blended") or recalibrate is True):
+        raise ValueError(f"{_WHO}: confusion={confusion!r} and recalibrate={recalibrate!r} need y; leave them out.")
+    if confusion == "auto":
+        confusion = "expected" if y is None else "labels"
+    return Recipe(confusion, y is not None if isinstance(recalibrate, str) else bool(recalibrate))
+
+
+def _bounded(against: Any) -> Wanted:
+    """Read the metric that is bounded."""
+    if isinstance(against, Wanted):
+        raise ValueError(f"{_WHO}: against must be a metric without a bound, got {str(against)!r}.")
+    if not isinstance(against, str):
+        return Wanted(against)
+    if any(sign in against for sign in "<>=≤≥"):
+        raise ValueError(f"{_WHO}: against must be a metric without a bound, got {against!r}.")
+    (one,) = read_constraints(f"{against} >= 0")
+    return replace(one, low=-np.inf)
+
+
+def _from_zero(constraint: Constraint, ceiling: bool) -> Constraint:
+    """Return the constraint with a bound of 0, which margins move."""
+    low, high = (-np.inf, 0.0) if ceiling else (0.0, np.inf)
+    return replace(constraint, low=low, high=high, name=constraint.metric.name)
+
+
+class _Frontier:
+    """The search along the bounds on the first constraint."""
+
+    def __init__(self, problem: Problem, search: Search, ceiling: bool, settings: Settings) -> None:
+        self.problem, self.search, self.ceiling, self.settings = problem, search, ceiling, settings
+
+    def at(self, bound: float) -> Found | None:
+        """Return the best rule that keeps a bound, None where none does."""
+        margins = np.zeros((len(self.search.constraints), 2))
+        margins[0] = (0.0, -bound) if self.ceiling else (bound, 0.0)
+        try:
+            return self.search.best(margins, single=not self.settings.randomized)
+        except (InfeasibleError, NoSingleRuleError):
+            return None
+
+    def trace(self, name: str, n_points: int, progress: Progress) -> TradeOff:
+        """Return the points, from the loosest bound to the tightest."""
+        least, most = self.search.limits.constraints[0].range
+        loose, tight = (float(most), float(least)) if self.ceiling else (float(least), float(most))
+        progress.stage("looking for the ends")
+        free = self.at(loose)
+        if free is None:
+            others = self.search.constraints[1:] or self.search.constraints
+            raise InfeasibleConstraintsError(explain_infeasible(self.problem, self.search.judge, others, None))
+        begin = float(self.search.limits.values(free.judged)[0])
+        end, last = self._end(begin, tight)
+        bounds = np.linspace(begin, end, n_points)
+        found: list[Found | None] = [free]
+        for p, bound in enumerate(bounds[1:-1].tolist(), start=2):
+            progress.stage(f"point {p} of {n_points}")
+            found.append(self.at(bound))
+        found.append(last or free)
+        points = [(float(bound), one) for bound, one in zip(bounds, found, strict=True) if one is not None]
+        return self._packed(name, points)
+
+    def _end(self, begin: float, tight: float) -> tuple[float, Found | None]:
+        """Return the tightest bound that is kept, and by what."""
+        found = self.at(tight)
+        if found is not None:
+            return tight, found
+        kept, lost = begin, tight
+        for _ in range(_HALVINGS):
+            middle = (kept + lost) / 2
+            one = self.at(middle)
+            if one is None:
+                lost = middle
+            else:
+                kept, found = middle, one
+        return kept, found
+
+    def _packed(self, name: str, points: list[tuple[float, Found]]) -> TradeOff:
+        search, problem = self.search, self.problem
+        facts = {**facts_of(problem), "recipe": str(search.recipe)}
+        sign = "<=" if self.ceiling else ">="
+        others = [one.name for one in search.constraints[1:]]
+        solutions = [
+            present(
+                problem,
+                search.recipe,
+                search.oracle,
+                search.objective,
+                one.solution,
+                {**facts, "subject_to": [f"{name} {sign} {bound:.6g}", *others]},
+            )
+            for bound, one in points
+        ]
+        recorded = [record_rule(problem, one.rule) for one in solutions]
+        plain = search.judge.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
+        return TradeOff(
+            problem.aim.name,
+            name,
+            self.ceiling,
+            np.array([bound for bound, _ in points]),
+            np.array([one.value for one in solutions]),
+            np.array([search.limits.values(one.judged)[0] for _, one in points]),
+            tuple(one.rule for one in solutions),
+            (solutions[0].baseline, float(search.limits.values(plain)[0])),
+            {key: np.array([one[key].value for one in recorded]) for key in recorded[0]},
+            {key: one.baseline for key, one in recorded[0].items()},
+        )

@@ -1,0 +1,137 @@
+"""``predict_table``: from a table of probabilities to a table of decisions, batch by batch.
+
+Owns the way from one to the other, of which little is in memory at a time. Must not know metrics.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..core.progress import Progress, read_verbose
+from ..data import Piece, PieceReader, ProbabilityColumns, python_labels, shown
+from ..data.sources.tables import proba_columns, proba_of
+from ..data.tables import Stream, Table, TableWriter, arrow, batch_rows, check_target, label_column, open_stream
+from ..rules import MixtureRule, WeightedRule
+
+__all__ = ["predict_table"]
+
+_WHO = "predict_table"
+
+
+def predict_table(
+    rule: WeightedRule | MixtureRule,
+    table: Any,
+    output: str | os.PathLike[str],
+    *,
+    keep: Sequence[str] = (),
+    column: str | Sequence[str] | None = None,
+    force: bool = False,
+    verbose: bool | None = None,
+) -> int:
+    """Apply a rule to every row of a table, and write the decisions to a file.
+
+    The table is read in batches. The file is written completely or not at all: if an error occurs, no partial file is
+    left, and an existing file is unchanged.
+
+    Parameters
+    ----------
+    rule : WeightedRule or MixtureRule
+        The rule to apply.
+    table : Table, or what :class:`metricwise.Table` takes for data
+        Its columns of probabilities are named as in :func:`metricwise.optimize`.
+    output : path
+        The file to write; its extension determines the format: .parquet, .feather, .arrow, .csv or .tsv.
+    keep : sequence of str
+        Further columns of the table to write.
+    column : str or list of str, optional
+        Name of the column of decisions, one per output; by default the names of the rule's outputs, or "decision".
+    force : bool, default=False
+        Whether an existing file may be overwritten.
+    verbose : bool, optional
+        Whether to report progress, as in :func:`metricwise.optimize`.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    See Also
+    --------
+    metricwise.optimize : Find the rule, also from tables.
+    metricwise.WeightedRule.predict : Predict from arrays and Dask collections.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import metricwise as mw
+    >>> import pyarrow as pa
+    >>> rule = mw.WeightedRule.from_weights([1.0, 3.0], classes=["no", "yes"])
+    >>> frame = pa.table({"id": [7, 8], "no": [0.7, 0.9], "yes": [0.3, 0.1]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     n_rows = mw.predict_table(rule, frame, Path(folder) / "decisions.csv", keep=["id"])
+    ...     print((Path(folder) / "decisions.csv").read_text().strip())
+    "id","decision"
+    7,"yes"
+    8,"no"
+    """
+    if not isinstance(rule, (WeightedRule, MixtureRule)):
+        raise TypeError(f"{_WHO}: rule must be a WeightedRule or a MixtureRule, got {shown(rule)}.")
+    table, target, schema = table if isinstance(table, Table) else Table(table), os.fspath(output), rule.schema
+    names, shown_progress = _names(column, rule), read_verbose(verbose, _WHO)
+    taken = [name for name in names if name in keep]
+    if taken:
+        raise ValueError(f"{_WHO}: column must not be the name of a column in keep, got {shown(taken[0])}.")
+    check_target(target, force=force)
+    stream = open_stream(table)
+    classes = [python_labels(labels) for labels in schema.classes]
+    outputs = schema.output_names or ([None] if schema.n_outputs == 1 else names)
+    positive = [labels[1] for labels in classes]
+    found = proba_columns(stream, table, classes, outputs, classes, positive, keep, of_rule=True)
+    given = list(schema.classes) if schema.multioutput else schema.classes[0]
+    reader = PieceReader(schema, schema.multioutput, given, None, None, "importance", _WHO, can_normalize=False)
+    with Progress(_WHO, 1, shown_progress) as progress, TableWriter(target, table.separator) as writer:
+        n_rows = 0
+        progress.stage("deciding")
+        for columns in _decided(rule, reader, stream, found, keep, names, table.memory_limit):
+            writer.write(columns)
+            n_rows += len(columns[names[0]])
+            progress.tick()
+        if n_rows == 0:
+            raise ValueError(f"{stream.title}: the table must have at least one row, got none.")
+    return n_rows
+
+
+def _decided(
+    rule: WeightedRule | MixtureRule,
+    reader: PieceReader,
+    stream: Stream,
+    found: Sequence[ProbabilityColumns],
+    keep: Sequence[str],
+    names: Sequence[str],
+    memory_limit: int,
+) -> Iterator[dict[str, Any]]:
+    """Yield columns of decisions, and those that are kept, batch by batch."""
+    columns = {**dict.fromkeys(keep, False), **{name: True for one in found for name in one.columns}}
+    labels, start = [label_column(own) for own in rule.schema.decisions], 0
+    for batch in stream.batches(columns, batch_rows(8 * len(columns), memory_limit)):
+        proba = reader.rows(Piece(proba_of(batch, found, reader)), start).proba
+        codes = rule.decide(proba, start) if isinstance(rule, MixtureRule) else rule.decide(proba)
+        decided = [own.take(arrow().array(codes[:, m])) for m, own in enumerate(labels)]
+        yield {**{name: batch.column(name) for name in keep}, **dict(zip(names, decided, strict=True))}
+        start += batch.num_rows
+
+
+def _names(column: str | Sequence[str] | None, rule: WeightedRule | MixtureRule) -> list[str]:
+    n_outputs = rule.schema.n_outputs
+    if column is None:
+        default = ["decision"] if n_outputs == 1 else [f"decision_{m}" for m in range(n_outputs)]
+        return list(rule.schema.output_names or default)
+    names = [column] if isinstance(column, str) else list(column)
+    if len(names) != n_outputs or len(set(names)) < len(names):
+        raise ValueError(
+            f"{_WHO}: column must have one distinct name for each of the {n_outputs} outputs, got {shown(names)}."
+        )
+    return names

@@ -1,0 +1,140 @@
+"""The command that decides: apply."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from .errors import note
+from .options import ColumnOptions, Json, OutputOptions, Rule, Table, takes
+from .printing import print_json
+from .targets import Output, saved
+
+__all__ = ["apply"]
+
+
+@takes(ColumnOptions, OutputOptions)
+def apply(
+    columns: ColumnOptions,
+    written: OutputOptions,
+    rule: Rule,
+    table: Table,
+    output: Output = "-",
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", "-k", metavar="COLUMN", help="A further column to write. May be repeated."),
+    ] = None,
+    keep_all: Annotated[bool, typer.Option("--keep-all", help="Also write all columns of the table.")] = False,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="NAME",
+            help="Name of the column of decisions, by default that of the target; once for each output.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Apply a rule to every row of a table.
+
+    Decisions are written to the standard output as CSV, or to a file in the format of its extension; --keep adds
+    columns of the table.
+    """
+    from .. import GroupedRule
+    from ..data.tables import check_target, open_table, write_table
+    from .large import is_large
+    from .rule_rows import read_for_rule, read_rule, sensitive_for_rule
+
+    with saved(output, written.force, json, "apply", 3) as progress:
+        progress.stage(f"reading {table}")
+        loaded = read_rule(rule)
+        if is_large(table, output) and not isinstance(loaded, GroupedRule):
+            _apply_in_batches(loaded, table, output, columns, written.force, keep or [], keep_all, column, json)
+            return
+        opened = open_table(table, separator=columns.separator, tick=progress.tick)
+        kept = _kept(opened, keep or [], keep_all)
+        if columns.sensitive_features and not isinstance(loaded, GroupedRule):
+            raise ValueError("--sensitive-features is only for a rule by group, which this rule is not; leave it out.")
+        groups = sensitive_for_rule(loaded, opened, columns)
+        proba = read_for_rule(loaded, opened, columns, columns.sensitive_features or ())
+        progress.stage("deciding")
+        decided = loaded.predict(proba, **groups)
+        named = _named(loaded, decided, column, list(kept))
+        progress.stage("writing")
+        check_target(output, force=written.force)
+        write_table(
+            output, {**kept, **named}, n_decided=len(named), separator=columns.separator or ",", tick=progress.tick
+        )
+    if json:
+        counts = {name: _counts(values) for name, values in named.items()}
+        print_json({"output": output, "rows": len(decided), "decisions": counts})
+    else:
+        note(f"{len(decided):,} rows decided" + (f"; decisions are in {output}." if output != "-" else "."))
+
+
+def _apply_in_batches(
+    rule: Any,
+    table: str,
+    output: str,
+    columns: ColumnOptions,
+    force: bool,
+    keep: list[str],
+    keep_all: bool,
+    column: list[str] | None,
+    json: bool,
+) -> None:
+    """Decide about a table that does not fit in memory."""
+    from .. import predict_table
+    from ..data.tables import open_stream
+    from .large import count_labels, table_for
+    from .rule_rows import target_names
+
+    opened, names = table_for(table, columns), column or target_names(rule)
+    kept = list(dict.fromkeys([*(open_stream(opened).names if keep_all else ()), *keep]))
+    n_rows = predict_table(rule, opened, output, keep=kept, column=names, force=force)
+    if json:
+        print_json({"output": output, "rows": n_rows, "decisions": count_labels(output, names, columns.separator)})
+    else:
+        note(f"{n_rows:,} rows decided, in batches; decisions are in {output}.")
+
+
+def _kept(table: Any, names: list[str], keep_all: bool) -> dict[str, Any]:
+    """Return the columns that are to be written besides decisions."""
+    from ..data.tables import Arrays
+
+    wanted = list(dict.fromkeys([*(table.names if keep_all else ()), *names]))
+    if not wanted:
+        return {}
+    if isinstance(table, Arrays):
+        return {name: table.get(name) for name in wanted if name != "proba" or name in names}
+    values = table.values(wanted)
+    return {name: values.column(name) for name in wanted}
+
+
+def _named(rule: Any, decided: Any, column: list[str] | None, kept: list[str]) -> dict[str, Any]:
+    """Return the decisions about each output by the name of their column."""
+    from ..data import shown
+    from .rule_rows import target_names
+
+    names = column or target_names(rule)
+    if len(names) != rule.schema.n_outputs or len(set(names)) < len(names):
+        raise ValueError(
+            f"--column must be given once for each of the {rule.schema.n_outputs} outputs, got {len(names)}."
+        )
+    taken = [name for name in names if name in kept]
+    if taken:
+        raise ValueError(
+            f"the decisions would be in the column {shown(taken[0])}, which is also written from the table; "
+            "give them another name with --column."
+        )
+    if not rule.multioutput:
+        return {names[0]: decided}
+    return {name: decided[:, m] for m, name in enumerate(names)}
+
+
+def _counts(decided: Any) -> dict[str, int]:
+    import numpy as np
+
+    labels, counts = np.unique(decided.astype(str) if decided.dtype.kind == "O" else decided, return_counts=True)
+    return dict(zip(map(str, labels.tolist()), counts.tolist(), strict=True))

@@ -1,0 +1,213 @@
+"""Commands that judge rules on rows with labels: evaluate and compare."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from .errors import note
+from .fitting import read_abstain
+from .options import ColumnOptions, Json, JudgeOptions, LabelOptions, Rule, Table, takes
+from .printing import interval, print_json, print_table, say
+
+__all__ = ["compare", "evaluate", "metrics_for", "with_own_positive"]
+
+
+@takes(LabelOptions, JudgeOptions, ColumnOptions)
+def evaluate(
+    labels: LabelOptions,
+    judged: JudgeOptions,
+    columns: ColumnOptions,
+    rule: Rule,
+    table: Table,
+    json: Json = False,
+) -> None:
+    """Evaluate a rule by metrics, against argmax.
+
+    Values have 95 % intervals. Use rows that neither the model nor the rule was fitted to.
+    """
+    from .rule_rows import read_rule
+
+    _judge((read_rule(rule), None), "argmax", table, columns, labels, judged, json)
+
+
+@takes(LabelOptions, JudgeOptions, ColumnOptions)
+def compare(
+    labels: LabelOptions,
+    judged: JudgeOptions,
+    columns: ColumnOptions,
+    rule: Rule,
+    table: Table,
+    against: Annotated[str | None, typer.Option("--against", metavar="RULE", help="The other rule.")] = None,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--threshold",
+            metavar="NUMBER",
+            help="Instead of another rule: a threshold on the probability of the positive class; for several "
+            "outputs, OUTPUT=NUMBER for each.",
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            "--class-weights",
+            metavar="CLASS=NUMBER,...",
+            help="Instead of another rule: weights by which the probabilities are multiplied.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compare two rules on the same rows.
+
+    The other rule may be given by a threshold or class weights, or be that of another model: each rule decides by the
+    columns that it was fitted to. The interval of the difference is narrower than those of the two rules would suggest,
+    because both decide the same rows.
+    """
+    from .rule_rows import read_rule
+
+    loaded = read_rule(rule)
+    given = [name for name in (against, threshold, weights) if name]
+    if len(given) != 1:
+        raise ValueError(
+            "give exactly one thing to compare the rule with: --against RULE, --threshold or --class-weights."
+        )
+    if against is not None:
+        other, title = read_rule(against), against
+    elif threshold:
+        other, title = _by_thresholds(loaded, threshold, labels.pos_label), f"threshold {', '.join(threshold)}"
+    else:
+        assert weights is not None
+        other, title = _by_weights(loaded, weights), f"weights {weights}"
+    _judge((loaded, other), title, table, columns, labels, judged, json)
+
+
+def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> Any:
+    """Return the rule of thresholds for the outputs and classes of another rule."""
+    from .. import WeightedRule
+    from ..data import match_label, python_labels
+    from .rule_rows import target_names
+
+    classes = [python_labels(labels) for labels in rule.classes]
+    if max(map(len, classes)) > 2:
+        raise ValueError(
+            f"--threshold is only for two classes, but the rule has {max(map(len, classes))}; use "
+            "--class-weights or --against."
+        )
+    positive = (
+        None if not pos_label else [match_label(text, own) for text, own in zip(pos_label, classes, strict=False)]
+    )
+    if not rule.multioutput:
+        numbers: Any = _number(given[0], "--threshold")
+        if len(given) > 1:
+            raise ValueError(f"--threshold must be given once for a single output, got {len(given)}.")
+        return WeightedRule.from_thresholds(numbers, classes=classes[0], pos_label=positive and positive[0])
+    names, pairs = target_names(rule), [text.partition("=") for text in given]
+    if sorted(name for name, _, _ in pairs) != sorted(names):
+        raise ValueError(f"--threshold must be given as OUTPUT=NUMBER for each of the outputs {', '.join(names)}.")
+    found = {name: _number(text, "--threshold") for name, _, text in pairs}
+    label = positive[0] if positive and len(positive) == 1 else positive
+    return WeightedRule.from_thresholds(
+        [found[name] for name in names], classes=classes, pos_label=label, output_names=rule.schema.output_names
+    )
+
+
+def _by_weights(rule: Any, given: str) -> Any:
+    from .. import WeightedRule
+    from ..data import match_label, python_labels
+
+    if rule.multioutput:
+        raise ValueError("--class-weights is only for rules with a single output; use --against.")
+    classes = python_labels(rule.classes[0])
+    pairs = [text.rpartition("=") for text in given.split(",")]
+    found = {match_label(name, classes): _number(text, "--class-weights") for name, _, text in pairs}
+    return WeightedRule.from_weights(found, classes=classes)
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{option} must hold numbers, got {text!r}.") from None
+
+
+def _judge(
+    rules: tuple[Any, Any],
+    title: str,
+    table: str,
+    columns: ColumnOptions,
+    labels: LabelOptions,
+    judged: JudgeOptions,
+    json: bool,
+) -> None:
+    from .. import evaluate as judge
+    from ..api.evaluation import own_average
+    from ..core.progress import Progress
+    from .rule_rows import read_labels_for_rule, read_own_columns
+
+    with Progress("evaluate", 2) as progress:
+        progress.stage(f"reading {table}")
+        rows = read_labels_for_rule(table, rules[0], columns, labels, judged.order, progress.tick)
+        progress.stage("judging")
+        arguments = {
+            "against": rules[1],
+            "average": judged.average or (None if judged.metric else own_average(rules[0])),
+            "abstain": read_abstain(judged.abstain),
+            "zero_division": judged.zero_division,
+            **rows.options,
+        }
+        metrics = metrics_for(judged, rules[0], columns.separator)
+        arguments = arguments if judged.metric else with_own_positive(arguments, rules[0])
+        own = None if rules[1] is None else read_own_columns(table, rules[1], rules[0], columns)
+        if own is None:
+            found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
+        else:
+            models = {"rule": (rules[0], rows.proba), "other rule": (arguments.pop("against"), own)}
+            found = judge(models, rows.y, metrics, **arguments)
+    if json:
+        print_json({"rows": found.n_rows, "against": title, "metrics": found.to_dict()})
+        return
+    say(f"{found.n_rows:,} rows, with 95 % intervals:")
+    print_table(
+        ["metric", "rule", title, "difference"],
+        [
+            [name, interval(one.value), interval(one.baseline), interval(one.difference, difference=True)]
+            for name, one in found.items()
+        ],
+    )
+
+
+def metrics_for(judged: JudgeOptions, rule: Any, separator: str | None = None) -> list[Any]:
+    """Return metrics: those given, each for all outputs, or one for each of them; else the one that a rule is for."""
+    from ..data import python_labels
+    from .costs import read_costs
+
+    costs = read_costs(judged.cost, python_labels(rule.classes[0]), separator)
+    found = costs.metrics(_metric_names(judged.metric, rule))
+    assert found is not None
+    costs.check_used()
+    return found
+
+
+def _metric_names(given: list[str] | None, rule: Any) -> list[Any]:
+    """Return the names of metrics, a dict of those of each output among them."""
+    from .rule_rows import target_names
+
+    if given:
+        named = [text.partition("=") for text in given]
+        if sorted(name for name, sign, _ in named if sign) == sorted(target_names(rule)):
+            return [{name: metric for name, _, metric in named}]
+        return list(given)
+    name = rule.facts.get("metric")
+    if not isinstance(name, str):
+        raise ValueError("the rule does not name the metric that it was fitted for; pass --metric.")
+    if " (" in name:
+        raise ValueError(f"the rule was fitted for {name}; pass --metric TARGET=METRIC for each output.")
+    note(f"metric: {name}, which the rule was fitted for.")
+    return [name]
+
+
+def with_own_positive(options: dict[str, Any], rule: Any) -> dict[str, Any]:
+    """Return options with the positive class that a rule was fitted for, unless they name one."""
+    return options if options.get("pos_label") is not None else {**options, "pos_label": rule.facts.get("pos_label")}

@@ -1,0 +1,110 @@
+"""What a rule says where it abstains: a label that is no class.
+
+Owns the label by default, and the refusal of one that would be mistaken for a class. Must not know rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.messages import shown
+from .encoding import python_label, python_labels
+
+__all__ = ["check_abstain_label", "read_abstain_label", "split_abstained", "with_label"]
+
+_DEFAULTS = {"U": "abstain", "i": -1, "u": -1, "b": -1, "f": -1.0}
+
+
+def read_abstain_label(label: Any, classes: Sequence[NDArray[Any]], who: str) -> Any:
+    """Return the label of an abstention: the one given, else "abstain" beside text and -1 beside numbers.
+
+    Parameters
+    ----------
+    label : object or None
+    classes : sequence of M ndarrays
+        Of all outputs, which have it in common.
+    who : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.data.abstention import read_abstain_label
+    >>> read_abstain_label(None, [np.array(["no", "yes"])], "optimize")
+    'abstain'
+    """
+    if label is not None:
+        label = python_label(label)
+        check_abstain_label(label, classes, who)
+        return label
+    kinds = {_kind(own) for own in classes}
+    found = {_DEFAULTS.get(kind) for kind in kinds}
+    if len(found) == 1 and None not in found:
+        (label,) = found
+        if not any(label in python_labels(own) for own in classes):
+            return label
+        raise ValueError(f"{who}: abstain_label must be given, because the default {label!r} is one of the classes.")
+    known = shown(python_labels(classes[0]))
+    raise ValueError(f"{who}: abstain_label must be given, because there is no default for classes such as {known}.")
+
+
+def check_abstain_label(label: Any, classes: Sequence[NDArray[Any]], who: str) -> None:
+    """Refuse a label that is a class, or none at all."""
+    plain = isinstance(label, (str, int, float, np.generic)) and label == label
+    if not plain or not isinstance(label, Hashable):
+        raise ValueError(f"{who}: abstain_label must be text, a finite number or a boolean, got {shown(label)}.")
+    for m, own in enumerate({id(labels): labels for labels in classes}.values()):
+        known = python_labels(own)
+        if label in known:
+            where = f" of output {m}" if len(classes) > 1 else ""
+            raise ValueError(
+                f"{who}: abstain_label must not be one of the classes{where}, {shown(known)}, got {shown(label)}."
+            )
+
+
+def split_abstained(y_true: Any, y_pred: Any, label: Any, who: str) -> tuple[Any, NDArray[np.bool_]]:
+    """Return predictions with the true label in the place of abstentions, and where those are, (N, M).
+
+    What they are to be counted as is another matter; the classes are those of the other rows.
+    """
+    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    if true.shape != predicted.shape:
+        raise ValueError(f"{who}: y_pred must have the shape of y_true, {true.shape}, got {predicted.shape}.")
+    check_abstain_label(label, (), who)
+    if _is_label(true, label).any():
+        raise ValueError(f"{who}: y_true must hold only classes, got the abstain_label {shown(label)}.")
+    gone = _is_label(predicted, label)
+    filled = predicted.astype(object)
+    filled[gone] = true.astype(object)[gone]
+    return filled, gone.reshape(len(gone), -1)
+
+
+def _is_label(values: NDArray[Any], label: Any) -> NDArray[np.bool_]:
+    """Say which values are a label; True and 1 are two."""
+    flat = [type(value) is not bool and value == label for value in python_labels(values.reshape(-1))]
+    if isinstance(label, bool):
+        flat = [value is label for value in python_labels(values.reshape(-1))]
+    return np.array(flat, dtype=bool).reshape(values.shape)
+
+
+def with_label(classes: NDArray[Any], label: Any) -> NDArray[Any]:
+    """Return the labels of all decisions, that of an abstention last; as objects where one type would change some."""
+    kinds: dict[str, type] = {"U": str, "i": int, "u": int, "f": float}
+    if type(label) is kinds.get(classes.dtype.kind):
+        joined = np.concatenate([classes, np.array([label])])
+        kept = joined.tolist() == [*classes.tolist(), label] and type(joined.tolist()[0]) is type(label)
+        if kept and joined.dtype != object:  # as of an integer beyond 64 bits
+            return joined
+    out = np.empty(len(classes) + 1, dtype=object)
+    out[:-1], out[-1] = python_labels(classes), label
+    return out
+
+
+def _kind(classes: NDArray[Any]) -> str:
+    if classes.dtype.kind != "O":
+        return classes.dtype.kind
+    kinds = {type(label) for label in python_labels(classes)}
+    return {str: "U", int: "i", float: "f", bool: "b"}.get(kinds.pop(), "O") if len(kinds) == 1 else "O"

@@ -1,0 +1,187 @@
+"""Probabilities and labels read together: rows, and what they are of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.messages import shown
+from ..core.rows import Probabilities, Rows
+from .classes import classes_from_columns, name_classes, named_order
+from .encoding import drop_missing, read_missing, unique
+from .frames import column_names, columns_of, is_frame, position_named, surplus_columns
+from .label_tables import check_one_column, is_two_dimensional, read_table, table_columns
+from .labels import Labels, make_rows, read_labels
+from .order import read_order
+from .probabilities import read_proba
+from .schema import Schema
+from .single_column import is_single, positive_last
+from .time_order import read_time
+from .weights import count_by_weight, read_groups, read_sample_weight, read_weight_kind, refuse_both
+
+__all__ = ["Data", "output_names", "read_data"]
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What was read of probabilities, labels and weights.
+
+    Parameters
+    ----------
+    rows : Rows
+    schema : Schema
+    counts : ndarray of shape (M, K), optional
+        Labels of each class, where they have been counted.
+    """
+
+    rows: Rows
+    schema: Schema
+    counts: NDArray[np.float64] | None = None
+
+
+def read_data(
+    proba: Any,
+    y: Any,
+    *,
+    classes: Any = None,
+    order: Any = None,
+    pos_label: Any = None,
+    missing: Any = None,
+    normalize: Any = False,
+    sample_weight: Any = None,
+    weight_kind: Any = "importance",
+    groups: Any = None,
+    time: Any = None,
+    can_normalize: bool = True,
+    who: str = "optimize",
+) -> Data:
+    """Read probabilities, labels, weights and what belongs together of the same rows; see :func:`metricwise.optimize`.
+
+    Parameters
+    ----------
+    proba : array-like, or Probabilities
+        Probabilities have been read already, for the classes given, and are not read again.
+    y : array-like of shape (N,) or (N, M), Labels or None
+        Labels have been read already, and are not read again.
+    pos_label : object, or list of M objects, optional
+        The class that a single column of probabilities is of.
+    can_normalize : bool, default=True
+        As in :func:`read_proba`.
+
+    Returns
+    -------
+    Data
+    """
+    if not isinstance(normalize, (bool, np.bool_)):
+        raise ValueError(f"{who}: normalize must be True or False, got {shown(normalize)}.")
+    normalize, missing = bool(normalize), read_missing(missing, who)
+    known = y if isinstance(y, Labels) else None
+    multioutput = _several(y, who)
+    if multioutput and known is None:
+        check_one_column(y, proba, who)
+    declared = classes is not None or known is not None
+    if known is None:
+        classes = classes_from_columns(proba, y, classes, multioutput, missing)
+    else:
+        classes = known.classes if multioutput else known.classes[0]
+    columns = output_names(proba, y) if multioutput else None
+    shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns, "who": who}
+    try:
+        if isinstance(proba, Probabilities):
+            read = proba
+        else:
+            read = read_proba(proba, normalize=normalize, can_normalize=can_normalize, **shape)
+    except (ValueError, TypeError) as error:
+        surplus = None if declared else _surplus(proba, y, missing, normalize, shape)
+        misfit = surplus if surplus or y is None or known is not None else _misfit(proba, y, missing, shape)
+        raise misfit or error from None
+    labels = known if known is not None or y is None else read_labels(y, read, classes, missing, who)
+    names = labels.classes if labels is not None else name_classes(classes, read, who)
+    single = is_single(read)
+    if single and known is None:
+        names, codes, turned = positive_last(names, None if labels is None else labels.codes, pos_label, who)
+        if labels is not None and codes is not None and turned:
+            labels = replace(labels, classes=names, codes=codes, counts=None)
+    schema = Schema(
+        names,
+        read.n_outputs > 1 if multioutput is None else multioutput,
+        normalize,
+        None if columns is None else tuple(map(str, columns)),
+        order=read_order(order, names, None if labels is None else labels.scales, who),
+        single=single,
+        column_order=None if single else named_order(proba, names),
+    )
+    weight = read_sample_weight(sample_weight, read.n_rows, who)
+    rows = make_rows(read, labels, weight)
+    if read_weight_kind(weight_kind, weight, who) == "frequency":
+        assert weight is not None
+        rows = count_by_weight(rows, weight)
+    refuse_both(groups, time, who)
+    if groups is not None:
+        rows = replace(rows, cluster=read_groups(groups, read.n_rows, who))
+    elif time is not None:
+        rows = replace(rows, cluster=read_time(time, read.n_rows, who))
+    return Data(rows, schema, labels.counts if labels is not None and weight is None else None)
+
+
+def _misfit(proba: Any, y: Any, missing: Any, shape: dict[str, Any]) -> Exception | None:
+    """Return the error if labels do not fit probabilities that are refused, which is said before what these sum to."""
+    try:
+        unchecked = read_proba(proba, check=False, **shape)
+        if unchecked.width > 1:
+            read_labels(y, unchecked, shape["classes"], missing, shape["who"])
+    except (ValueError, TypeError) as error:
+        return error
+    return None
+
+
+def _surplus(proba: Any, y: Any, missing: Any, normalize: bool, shape: dict[str, Any]) -> Exception | None:
+    """Return the error if a frame is refused for columns that are no class, without which it is fine.
+
+    These are columns that y does not show; without y, those whose values can be no probabilities.
+    """
+    if not is_frame(proba) or shape["multioutput"] or position_named(column_names(proba)):
+        return None
+    names = column_names(proba)
+    if y is None:
+        columns = map(np.asarray, columns_of(proba))
+        further = [name for name, own in zip(names, columns, strict=True) if not _may_be_probabilities(own)]
+    else:
+        (labels,) = table_columns(read_table(y, shape["who"])[0])
+        seen = set(map(str, unique(drop_missing(labels, missing))[0]))
+        further = [name for name in names if str(name) not in seen]
+    kept = [name for name in names if name not in further]
+    if not further or len(kept) < 2:
+        return None
+    some = proba.select(kept) if hasattr(proba, "select") else proba[kept]
+    try:
+        read_proba(some, normalize=normalize, **{**shape, "classes": kept})
+    except (ValueError, TypeError):
+        return None
+    return surplus_columns(proba, further, kept, shape["who"], kind="class" if y is None else "label of y")
+
+
+def _may_be_probabilities(values: NDArray[Any]) -> bool:
+    """Whether all values of a column are numbers from 0 to 1."""
+    return values.dtype.kind in "fiub" and bool(((values >= 0) & (values <= 1)).all())
+
+
+def _several(y: Any, who: str) -> bool | None:
+    """Whether there are several outputs by y; None without any."""
+    if y is None:
+        return None
+    return y.multioutput if isinstance(y, Labels) else is_two_dimensional(y, who)
+
+
+def output_names(proba: Any, y: Any) -> list[Any] | None:
+    """Return the names of several outputs: those of the columns of y, or else of multilabel probabilities."""
+    if isinstance(y, Labels):
+        return None if y.output_names is None else list(y.output_names)
+    if is_frame(y):
+        return column_names(y)
+    names = column_names(proba) if is_frame(proba) else []
+    distinct = len(set(map(str, names))) == len(names)
+    return names if names and distinct and not position_named(names) else None

@@ -1,0 +1,408 @@
+"""Which columns of a table hold the probabilities of which classes, by their names.
+
+Owns the convention: a column is named like its class, or by a prefix and its class, or ``<output>=<class>`` where there
+are several outputs; the one column of a binary output may be named by the prefix and the output alone. Everything here
+is a function of names and labels, so that it serves tables wherever they lie. Must not know files or values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.messages import listed, shown
+from .single_column import known_positive
+
+__all__ = [
+    "NoColumnsError",
+    "ProbabilityColumns",
+    "all_classes",
+    "check_singles",
+    "few",
+    "labels_of_texts",
+    "match_label",
+    "probability_columns",
+    "tables_of_columns",
+]
+
+_PAIRS = ([0, 1], [-1, 1])  # which one label of may stand for both
+_MOST_LISTED = 12
+
+
+@dataclass(frozen=True)
+class ProbabilityColumns:
+    """The columns that hold the probabilities of one output.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        One per class, or the one of the second of two classes.
+    classes : tuple
+        Labels; in the order of the columns if these are as many.
+    guessed_prefix : str, optional
+        What the names of the columns begin with, where nobody has said so.
+
+    Examples
+    --------
+    >>> from metricwise.data.columns import ProbabilityColumns
+    >>> ProbabilityColumns(("p_fraud",), ("fine", "fraud")).single
+    True
+    """
+
+    columns: tuple[str, ...]
+    classes: tuple[Any, ...]
+    guessed_prefix: str | None = None
+
+    @property
+    def single(self) -> bool:
+        """Whether there is one column, of the second of two classes."""
+        return len(self.columns) == 1
+
+
+# --------------------------------------------------------------------------------------------------- labels in text
+
+
+def _texts(label: Any) -> tuple[str, ...]:
+    """Every way in which tables write a label: whole numbers may have a point, truth values may be numbers."""
+    if isinstance(label, bool):
+        return (str(label), str(label).lower(), str(label).upper(), str(int(label)))
+    if isinstance(label, int):
+        return (str(label), f"{label}.0")
+    if isinstance(label, float) and label.is_integer():
+        return (str(label), str(int(label)))
+    return (str(label),)
+
+
+def match_label(text: str, labels: Iterable[Any]) -> Any:
+    """Return the label that a text means beside others.
+
+    Parameters
+    ----------
+    text : str
+    labels : iterable
+        Labels that are known. Of these it is the one that it is the text of; else it is a number where all of them are.
+
+    Returns
+    -------
+    object
+
+    Examples
+    --------
+    >>> from metricwise.data.columns import match_label
+    >>> match_label("2", [1, 2]), match_label("3", [1, 2]), match_label("3", ["a", "b"]), match_label("1", [True])
+    (2, 3, '3', True)
+    """
+    known = list(labels)
+    for label in known:
+        if text in _texts(label):
+            return label
+    numbers = [label for label in known if isinstance(label, (int, float)) and not isinstance(label, bool)]
+    if known and len(numbers) == len(known):
+        value = _number(text)
+        if value is not None:
+            return float(value) if any(isinstance(label, float) for label in numbers) else value
+    return text
+
+
+def _number(text: str) -> int | float | None:
+    """Return the number that a text is the usual way to write, whole ones as integers; None for any other text."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    if value.is_integer() and text in (str(int(value)), f"{int(value)}.0"):
+        return int(value)
+    return value if str(value) == text and value - value == 0 else None  # neither NaN nor infinite
+
+
+def labels_of_texts(texts: Collection[str]) -> list[Any]:
+    """Return what the distinct labels of a column of text are: whole numbers, numbers, truth values, or text.
+
+    Only texts that their numbers would be written as are numbers: of codes such as "01", all are text.
+
+    Parameters
+    ----------
+    texts : collection of str
+
+    Returns
+    -------
+    list
+
+    Examples
+    --------
+    >>> from metricwise.data.columns import labels_of_texts
+    >>> labels_of_texts(["1", "2.0"]), labels_of_texts(["01", "2"]), labels_of_texts(["true", "false"])
+    ([1, 2], ['01', '2'], [True, False])
+    """
+    truths = {text.lower() for text in texts}
+    if texts and truths <= {"true", "false"} and len(truths) == len(texts):
+        return [text.lower() == "true" for text in texts]
+    numbers = [_number(text) for text in texts]
+    if None in numbers or len(set(numbers)) < len(numbers):
+        return list(texts)
+    if any(isinstance(value, float) for value in numbers):
+        return [float(value) for value in numbers if value is not None]
+    return numbers
+
+
+# ---------------------------------------------------------------------------------------------------------- columns
+
+
+def probability_columns(
+    names: Sequence[str],
+    labels: Sequence[Any],
+    *,
+    output: str | None = None,
+    several: bool = False,
+    prefix: str | None = None,
+    classes: Sequence[Any] | None = None,
+    column: str | None = None,
+    pos_label: Any = None,
+    of_rule: bool = False,
+    who: str = "optimize",
+) -> ProbabilityColumns:
+    """Find the columns that hold the probabilities of an output.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns that may be such, in the order of the table: not those that are known to be something else.
+    labels : sequence
+        Distinct labels that are known to occur.
+    output : str, optional
+        The name of the output, which is that of the column of its labels.
+    several : bool, default=False
+        Whether there are other outputs too, so that names of columns must say which they are of.
+    prefix : str, optional
+        What the names of the columns begin with. Without, a single output may have columns named like its classes, or
+        any one prefix that all of its classes are found with.
+    classes : sequence, optional
+        All classes, where these are known; else those that occur, and those that a prefix shows.
+    column : str, optional
+        The column with the probability of the positive class of a binary output.
+    pos_label : object, optional
+        That class, by label.
+    of_rule : bool, default=False
+        Whether the labels are the classes of a rule, about which nothing is to be said any more.
+    who : str
+        For messages.
+
+    Returns
+    -------
+    ProbabilityColumns
+
+    Raises
+    ------
+    ValueError
+        If there are none, or not one for each class, or it is open which.
+
+    Examples
+    --------
+    >>> from metricwise.data import probability_columns
+    >>> probability_columns(["id", "a", "b"], ["a", "b"]).columns
+    ('a', 'b')
+    >>> found = probability_columns(["id", "p_1", "p_2", "p_3"], [1, 3], output="stars")
+    >>> found.columns, found.classes, found.guessed_prefix
+    (('p_1', 'p_2', 'p_3'), (1, 2, 3), 'p_')
+    >>> probability_columns(["news=0", "news=1", "sport=0", "sport=1"], [0, 1], output="sport", several=True).columns
+    ('sport=0', 'sport=1')
+    """
+    search = _Search(names, list(classes or labels), classes is not None, output, pos_label, of_rule, who)
+    if column is not None:
+        return search.one_column(column)
+    return search.by_names(prefix, several)
+
+
+class NoColumnsError(ValueError):
+    """No columns are named like the classes, or not for all of them."""
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What is looked for: the columns of an output among some names."""
+
+    names: Sequence[str]
+    labels: list[Any]
+    complete: bool
+    output: str | None
+    pos_label: Any
+    of_rule: bool
+    who: str
+
+    @property
+    def title(self) -> str:
+        return "" if self.output is None else f" of {shown(self.output)}"
+
+    def one_column(self, column: str) -> ProbabilityColumns:
+        """Return the column that was named, of the positive class."""
+        if column not in self.names:
+            raise ValueError(f"{self.who}: there is no column {shown(column)}; the columns are {few(self.names)}.")
+        return ProbabilityColumns((column,), self._pair())
+
+    def by_names(self, prefix: str | None, several: bool) -> ProbabilityColumns:
+        """Return the first columns that are there for all classes, else for one of two."""
+        given = prefix or ""
+        bases = [] if self.output is None else [f"{given}{self.output}="]
+        if not several:
+            bases = [*bases, given] if prefix is not None else ["", *bases]
+        attempts = [self._found(base) for base in bases]
+        for found in attempts:
+            if len(found) > 1 and not self._lacking(found):
+                return ProbabilityColumns(tuple(found.values()), tuple(found))
+        if prefix is None and not several and len(self.labels) > 1:
+            guess = self._guessed_prefix()
+            if guess is not None:
+                found = self._found(guess)
+                return ProbabilityColumns(tuple(found.values()), tuple(found), guess)
+        for found in attempts:
+            if len(found) == 1 and len(self.labels) == 2 and next(iter(found)) == self._positive(self.labels):
+                ((label, name),) = found.items()
+                return ProbabilityColumns((name,), (*self._lacking(found), label))
+        alone = f"{given}{self.output}"
+        if prefix and alone in self.names:
+            return ProbabilityColumns((alone,), self._pair())
+        raise self._incomplete(attempts, given, several)
+
+    def _found(self, base: str) -> dict[Any, str]:
+        """Columns that begin with `base` by the label that follows: one that is known, or may be one that is not."""
+        found: dict[Any, str] = {}
+        for name in self.names:
+            if not name.startswith(base):
+                continue
+            label = match_label(name.removeprefix(base), self.labels)
+            if label not in self.labels and (self.complete or base == "" or not self._may_be_class(label)):
+                continue
+            if label in found:
+                raise ValueError(
+                    f"{self.who}: the columns {shown(found[label])} and {shown(name)} may both be the probability of "
+                    f"{shown(label)}{self.title}; leave one out."
+                )
+            found[label] = name
+        return found
+
+    def _may_be_class(self, label: Any) -> bool:
+        """Whether what follows a prefix can be a label beside the others: text beside text, a number beside numbers."""
+        return label != "" and (not self.labels or not isinstance(label, str) or isinstance(self.labels[0], str))
+
+    def _guessed_prefix(self) -> str | None:
+        """The one prefix that all classes are found with."""
+        ends = [
+            {name.removesuffix(text) for text in _texts(label) for name in self.names if name.endswith(text)}
+            for label in self.labels
+        ]
+        prefixes = sorted(set.intersection(*ends))
+        if len(prefixes) > 1:
+            raise ValueError(
+                f"{self.who}: the probabilities{self.title} may be in the columns that begin with "
+                f"{' or '.join(map(shown, prefixes[:5]))}; choose one with mw.Table(path, proba_prefix=...)."
+            )
+        return prefixes[0] if prefixes else None
+
+    def _lacking(self, found: dict[Any, str]) -> list[Any]:
+        return [label for label in self.labels if label not in found]
+
+    def _pair(self) -> tuple[Any, Any]:
+        """The two classes of a binary output, the positive one last."""
+        labels = self.labels
+        if len(labels) < 2:  # one of several outputs, of which little is known
+            known = [[False, True]] if any(isinstance(label, bool) for label in labels) else _PAIRS
+            labels = next((pair for pair in known if set(labels) <= set(pair)), labels)
+        if len(labels) != 2:
+            raise ValueError(
+                f"{self.who}: a single column of probabilities is for two classes{self.title}, but there are "
+                f"{len(labels)}, {few(labels)}; provide a column for each class."
+            )
+        positive = self._positive(labels)
+        if positive is None:
+            raise ValueError(
+                f"{self.who}: it is ambiguous which of {shown(labels[0])} and {shown(labels[1])} the single "
+                f"column of probabilities{self.title} is for; set pos_label=."
+            )
+        if positive not in labels:
+            raise ValueError(f"{self.who}: pos_label must be one of {listed(labels)}, got {shown(positive)}.")
+        first, second = sorted(labels, key=lambda label: bool(label == positive))
+        return first, second
+
+    def _positive(self, labels: Sequence[Any]) -> Any:
+        """The positive class of two, None where it is not known."""
+        return known_positive(labels) if self.pos_label is None else self.pos_label
+
+    def _incomplete(self, attempts: list[dict[Any, str]], prefix: str, several: bool) -> NoColumnsError:
+        """Return the error where classes have no columns: some of them, or all."""
+        found = max(attempts, key=len)
+        there = f"the columns are {few(self.names)}"
+        if found and self._lacking(found):
+            alone = ", or set pos_label= if the other class is the positive one" if len(self.labels) == 2 else ""
+            doubt = f" If it is not a class but marks missing labels, pass missing={alone}."
+            return NoColumnsError(
+                f"{self.who}: there is no column for the class {shown(self._lacking(found)[0])}{self.title}, "
+                f"although there is {few(list(found.values()))}; {there}.{'' if self.of_rule else doubt}"
+            )
+        example = str(self.labels[-1]) if self.labels else "class"
+        classes = f", {few(self.labels)}" if self.labels else ""
+        if several:
+            remedy = f"they must be named like {shown(f'{prefix}{self.output}={example}')}"
+        elif prefix:
+            remedy = f"they must be named like {shown(prefix + example)}"
+        else:
+            remedy = (
+                f"they must be named like the classes{classes}, or with a prefix before the class, given by "
+                "mw.Table(path, proba_prefix=...)"
+            )
+            if len(self.labels) <= 2:
+                remedy += "; a single column for two classes may have any name, given by mw.Table(path, proba=...)"
+        return NoColumnsError(f"{self.who}: no columns hold the probabilities{self.title}: {remedy}; {there}.")
+
+
+# -------------------------------------------------------------------------------------------- as probabilities are read
+
+
+def all_classes(declared: list[Any] | None, found: ProbabilityColumns, labels: Sequence[Any]) -> list[Any] | None:
+    """Return the classes that must be said: those given, and numbers that columns show and labels do not."""
+    unseen = [label for label in found.classes if label not in labels]
+    if declared is not None or not unseen or any(isinstance(label, str) for label in unseen):
+        return declared
+    return sorted(found.classes)
+
+
+def check_singles(found: Sequence[ProbabilityColumns], outputs: Sequence[str], who: str) -> None:
+    """Refuse single columns of some of several outputs."""
+    single = [one.single for one in found]
+    if any(single) and not all(single):
+        lacking = outputs[single.index(True)]
+        raise ValueError(
+            f"{who}: either all targets or none may have a single column of probabilities; provide a column "
+            f"for each class of {shown(lacking)}."
+        )
+
+
+def tables_of_columns(
+    numbers: Any, found: Sequence[ProbabilityColumns], outputs: Sequence[str], declared: Sequence[list[Any] | None]
+) -> tuple[Any, Any]:
+    """Return the columns of an Arrow table as probabilities are taken, and the classes that must be said with them.
+
+    Parameters
+    ----------
+    numbers : pyarrow.Table
+    found : sequence of ProbabilityColumns
+        Of each output.
+    outputs : sequence of str
+        Names of the outputs.
+    declared : sequence of lists or None
+        Classes of each output, where they are said; see :func:`all_classes`.
+    """
+    if all(one.single for one in found):
+        parts = numbers.select([one.columns[0] for one in found])
+        pairs = [list(one.classes) for one in found]
+        return (parts, pairs[0]) if len(found) == 1 else (parts.rename_columns(list(outputs)), pairs)
+    frames = [numbers.select(list(one.columns)).rename_columns(list(map(str, one.classes))) for one in found]
+    return (frames[0], declared[0]) if len(found) == 1 else (frames, list(declared))
+
+
+def few(names: Sequence[Any]) -> str:
+    """Return names for a message, the first of very many."""
+    if not names:
+        return "none"
+    rest = len(names) - _MOST_LISTED
+    return ", ".join(map(shown, names[:_MOST_LISTED])) + (f" and {rest} more" if rest > 0 else "")

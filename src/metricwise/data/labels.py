@@ -1,0 +1,354 @@
+"""Labels: classes, codes, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import kernels
+from ..core.messages import shown
+from ..core.rows import Probabilities, Rows
+from .categories import Scales, categories_of, scales_of
+from .classes import Classes, checked_classes, given_classes, infer_classes, infer_small, is_number, ranges
+from .encoding import (
+    BoolArray,
+    check_labels,
+    code_type,
+    drop_missing,
+    encode_column,
+    is_range,
+    label_array,
+    read_missing,
+    recode,
+    seen_numbers,
+    shared,
+    small_numbers,
+    split_missing,
+    unique,
+    whole_codes,
+)
+from .label_tables import read_table, table_columns, table_shape
+from .probabilities import per_output
+
+__all__ = ["Labels", "make_rows", "observed_labels", "read_labels", "read_pair"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """True classes of M outputs.
+
+    Parameters
+    ----------
+    codes : integer ndarray of shape (N, M)
+        -1 where the label is missing.
+    classes : tuple of M ndarrays
+        Label of each code, in column order; one object where outputs have the same.
+    multioutput : bool
+        Whether y was 2-D.
+    counts : ndarray of shape (M, K), optional
+        Labels of each class, where they have been counted.
+    scales : tuple of M tuples or None, optional
+        The classes of each output from one end of their scale to the other, where y is an ordered categorical, whatever
+        the order of columns; None for an output without. What an ordinal metric goes by: see
+        :func:`metricwise.metrics.in_order`.
+    output_names : tuple, optional
+        Names of the outputs, where who has read them keeps these.
+    """
+
+    codes: NDArray[Any]
+    classes: Classes
+    multioutput: bool
+    counts: NDArray[np.float64] | None = None
+    scales: Scales | None = None
+    output_names: tuple[Any, ...] | None = None
+
+
+def make_rows(proba: Probabilities, labels: Labels | None = None, weight: NDArray[np.float64] | None = None) -> Rows:
+    """Put together what has been read of the same rows."""
+    return Rows(proba, None if labels is None else labels.codes, weight)
+
+
+def read_labels(
+    y: Any, proba: Probabilities, classes: Any, missing: Any, who: str = "optimize", *, whole: bool = True
+) -> Labels:
+    """Read labels and encode them by the classes of each output.
+
+    Parameters
+    ----------
+    y : array-like of shape (N,) or (N, M)
+    proba : Probabilities
+    classes : array-like, list of array-likes, or None
+        See DESIGN of the package: None infers them.
+    missing : scalar or None
+        A code for a missing label besides NaN, None, NA and masked entries.
+    whole : bool, default=True
+        Whether these are all rows, and must show two classes; of a piece of them it is not asked.
+
+    Returns
+    -------
+    Labels
+    """
+    table, multioutput = read_table(y, who)
+    n_rows, n_outputs = table_shape(table)
+    if n_outputs != proba.n_outputs:
+        hint = " (a single output takes a 1-D y)" if n_outputs == 1 else ""
+        raise ValueError(
+            f"{who}: y must have one column for each of the {proba.n_outputs} outputs of proba, got {n_outputs}{hint}."
+        )
+    if n_rows != proba.n_rows and not multioutput and n_rows == proba.blocks[0].shape[-1]:
+        raise ValueError(f"{who}: proba has {proba.n_rows} rows, y has {n_rows} labels; pass proba.T?")
+    if n_rows != proba.n_rows:
+        raise ValueError(f"{who}: y must have as many rows as proba, {proba.n_rows}, got {n_rows}.")
+    given = None if classes is None else given_classes(classes, proba, who)
+    declared = categories_of(y)
+    plain = declared is None and (given is None or all(labels is not None for labels in given))
+    codes, names, counts = (
+        (plain and _read_whole(table, proba, given, missing))
+        or (plain and _read_small(table, proba, given, missing))
+        or _read_columns(table, proba, given, missing, declared, multioutput, who)
+    )
+    if whole:
+        _check_observed(codes, names, counts, who)
+    return Labels(codes, names, multioutput, counts, scales_of(y, names))
+
+
+def _check_observed(codes: NDArray[Any], classes: Classes, counts: NDArray[np.float64], who: str) -> None:
+    n_seen = int(np.count_nonzero(counts))
+    if n_seen == 0:
+        raise ValueError(f"{who}: y must have at least one observed label, got {codes.size} missing ones.")
+    if n_seen == 1 and len(classes) == 1:  # one class, or no label, in some of several outputs is legal
+        raise ValueError(f"{who}: y must have at least two classes, got only {shown(classes[0][codes.max()])}.")
+
+
+# ------------------------------------------------------------------------------------- codes, from fast to general
+
+
+Read = tuple[NDArray[Any], Classes, NDArray[np.float64]]  # codes, classes, and labels of each class
+
+
+def _read_whole(table: Any, proba: Probabilities, given: Any, missing: Any) -> Read | None:
+    """Labels that are codes already."""
+    if given is not None and not all(is_range(labels) for labels in {id(labels): labels for labels in given}.values()):
+        return None
+    codes = whole_codes(table, proba.n_classes, proba.width, missing)
+    if codes is None:
+        return None
+    counts = kernels.tally(codes, None, proba.width)
+    if given is not None:
+        return codes, given, counts
+    boolean = table.dtype.kind == "b"
+    if boolean:
+        settled = proba.n_classes == 2
+    else:
+        zero = counts[:, 0] > 0
+        settled = zero | ((proba.n_classes == 2) & _zero_known(proba, zero))
+    return (codes, ranges(proba.n_classes, boolean), counts) if settled.all() else None
+
+
+def _zero_known(proba: Probabilities, shows_zero: BoolArray) -> BoolArray:
+    """Say of each output whether a label 1 alone means that 0 is the other class.
+
+    So it is where proba is the probability of class 1, and for a binary output among others one of which shows a 0. A
+    single output of one class is refused anyway, and for that reason.
+    """
+    known = np.full(proba.n_outputs, proba.n_outputs == 1)
+    for block, span in proba.spans():
+        known[span] |= block.ndim == 2
+    return np.asarray(known | bool((proba.n_classes[shows_zero] == 2).any()))
+
+
+def _read_small(table: Any, proba: Probabilities, given: Any, missing: Any) -> Read | None:
+    """Small whole numbers, with gaps or as floats."""
+    numbers = small_numbers(table, missing)
+    if numbers is None or table.dtype.kind == "b":  # False and True are labels of their own
+        return None
+    seen = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
+    if given is None:
+        own = table.dtype.kind == "f"
+        zero = _zero_known(proba, seen[:, 0])
+        keys = list(zip(proba.n_classes.tolist(), zero.tolist(), strict=True))
+        given = _per_pattern(seen, keys, lambda row, key: infer_small(np.flatnonzero(row), key[0], own, key[1]))
+    codes = None if given is None else recode(numbers, seen, given)
+    if codes is None:
+        return None
+    codes = codes.astype(code_type(proba.width), copy=False)
+    return codes, given, kernels.tally(codes, None, proba.width)
+
+
+def _per_pattern(rows: BoolArray, keys: list[Any], make: Callable[[Any, Any], NDArray[Any] | None]) -> Classes | None:
+    """Make the classes of each output, once for outputs of equal rows and keys; None where one has none."""
+    made: dict[Any, NDArray[Any] | None] = {}
+    found = []
+    for row, key in zip(rows, keys, strict=True):
+        pattern = (row.tobytes(), key)
+        if pattern not in made:
+            made[pattern] = make(row, key)
+        found.append(made[pattern])
+    return None if any(labels is None for labels in made.values()) else shared(found)  # type: ignore[arg-type]  # no None in it
+
+
+def _read_columns(
+    table: Any, proba: Probabilities, given: Any, missing: Any, declared: Any, multioutput: bool, who: str
+) -> Read:
+    """Labels of any kind."""
+    codes = np.empty((proba.n_rows, proba.n_outputs), dtype=code_type(proba.width))
+    found = []
+
+    @cache
+    def zero_known() -> BoolArray:
+        zeros = [any(is_number(v) and v == 0 for v in _distinct(column, missing)) for column in table_columns(table)]
+        return _zero_known(proba, np.array(zeros))
+
+    for m, column in enumerate(table_columns(table)):
+        output = f"output {m} of y" if multioutput else "y"
+
+        def infer(seen: NDArray[Any], m: int = m, output: str = output) -> NDArray[Any]:
+            own = None if declared is None else declared[m]
+            return infer_classes(seen, int(proba.n_classes[m]), own, lambda: bool(zero_known()[m]), output, who)
+
+        codes[:, m], labels = encode_column(column, None if given is None else given[m], infer, missing, output, who)
+        found.append(labels)
+    return codes, shared(found), kernels.tally(codes, None, proba.width)
+
+
+def _distinct(column: Any, missing: Any) -> list[Any]:
+    return unique(drop_missing(column, missing))[0]
+
+
+# ------------------------------------------------------------------------------------------ without probabilities
+
+
+def observed_labels(y: Any, missing: Any = None, who: str = "fit") -> Labels:
+    """Read labels where there are no probabilities yet: the classes of each output are those that occur in it.
+
+    Parameters
+    ----------
+    y : array-like of shape (N,) or (N, M)
+    missing : scalar, optional
+        A code for a missing label besides NaN, None, NA and masked entries.
+
+    Returns
+    -------
+    Labels
+        An output without any observed label has no classes.
+    """
+    missing = read_missing(missing, who)
+    table, multioutput = read_table(y, who)
+    numbers = small_numbers(table, missing)
+    if numbers is not None:
+        seen = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
+        found = _per_pattern(seen, [None] * len(seen), lambda row, _: np.flatnonzero(row).astype(table.dtype))
+        whole = None if found is None else recode(numbers, seen, found)
+        assert found is not None and whole is not None  # every number that is seen is a class
+        return Labels(whole.astype(np.intp), found, multioutput, scales=scales_of(y, found))
+    codes = np.full(table_shape(table), -1, dtype=np.intp)
+    classes = []
+    for m, column in enumerate(table_columns(table)):
+        values, mask = split_missing(column, missing)
+        check_labels(values[~mask], f"output {m} of y" if multioutput else "y", who)
+        labels, codes[~mask, m] = unique(values[~mask])
+        own = np.array(labels, dtype=values.dtype) if values.dtype.kind != "O" else label_array(labels)
+        classes.append(own)
+    names = shared(classes)
+    return Labels(codes, names, multioutput, scales=scales_of(y, names))
+
+
+def read_pair(
+    true: Any, predicted: Any, classes: Any = None, missing: Any = None, who: str = "score"
+) -> tuple[NDArray[Any], NDArray[Any], Classes]:
+    """Read true and predicted labels of one or several outputs with common classes.
+
+    Returns
+    -------
+    true, predicted : integer ndarray of shape (N, M)
+        Codes; -1 where a true label is missing. Every prediction is a class: 0 where it and the true label are missing.
+    classes : tuple of M ndarrays
+    """
+    missing = read_missing(missing, who)
+    (first, several), (second, _) = read_table(true, who), read_table(predicted, who)
+    (n_rows, n_outputs), other = table_shape(first), table_shape(second)
+    if (n_rows, n_outputs) != other:
+        raise ValueError(f"{who}: y_pred must have the shape of y_true, {(n_rows, n_outputs)}, got {other}.")
+    given = None if classes is None else checked_classes(per_output(classes, n_outputs, who), who)
+    if n_rows == 0:
+        raise ValueError(f"{who}: y_true must have at least one row, got none.")
+    codes, guesses, names = _pair_of_numbers(first, second, given, missing) or _pair_of_columns(
+        first, second, given, missing, who
+    )
+    return codes, _fill_predicted(codes, guesses, several, who), names
+
+
+def _fill_predicted(true: NDArray[Any], predicted: NDArray[Any], several: bool, who: str) -> NDArray[Any]:
+    """Return predictions without gaps: one where a label is known is refused, one where none is counts nothing."""
+    if predicted.min() >= 0:
+        return predicted
+    gaps = np.argwhere((predicted < 0) & (true >= 0))
+    if len(gaps) > 0:
+        row, output = gaps[0].tolist()
+        place = f"row {row} of output {output}" if several else f"row {row}"
+        raise ValueError(
+            f"{who}: y_pred must hold a class wherever y_true does, got {len(gaps)} missing, the first in {place}; "
+            "leave such rows out, or make their true labels missing too."
+        )
+    return np.where(predicted < 0, predicted.dtype.type(0), predicted)
+
+
+def _pair_of_numbers(
+    first: Any, second: Any, given: Classes | None, missing: Any
+) -> tuple[NDArray[Any], NDArray[Any], Classes] | None:
+    """`read_pair` for small whole numbers, all outputs at once."""
+    true = small_numbers(first, missing)
+    predicted = None if true is None else small_numbers(second, None)
+    if true is None or predicted is None:
+        return None
+    width = max(int(true.max()), int(predicted.max()), 0) + 1
+    seen, also = seen_numbers(true, width), seen_numbers(predicted, width)
+    if given is None:
+        labels = seen | also
+        if missing is not None and missing in range(width):
+            labels[:, int(missing)] = False
+        floats = (first.dtype.kind == "f", second.dtype.kind == "f")
+        rows = np.stack([labels, seen], axis=1)
+        given = _per_pattern(rows, [None] * len(rows), lambda row, _: _pair_classes(row[0], row[1], *floats))
+        assert given is not None  # any set of numbers will do
+    codes = (recode(true, seen, given), recode(predicted, also, given))
+    return None if codes[0] is None or codes[1] is None else (codes[0], codes[1], given)
+
+
+def _pair_classes(labels: BoolArray, true: BoolArray, float_true: bool, float_predicted: bool) -> NDArray[Any]:
+    """The classes that small numbers stand for: each as the true labels have it, or else the predicted ones."""
+    if not labels[2:].any():
+        return np.arange(2)
+    floating = np.where(true, float_true, float_predicted)
+    return np.flatnonzero(labels).astype(np.float64 if floating[labels].any() else np.intp)
+
+
+def _pair_of_columns(
+    first: Any, second: Any, given: Classes | None, missing: Any, who: str
+) -> tuple[NDArray[Any], NDArray[Any], Classes]:
+    """`read_pair` for labels of any kind."""
+    codes: list[list[NDArray[Any]]] = [[], []]
+    names = []
+    for m, (true, predicted) in enumerate(zip(table_columns(first), table_columns(second), strict=True)):
+        for column, name in ((true, "true"), (predicted, "pred")):
+            check_labels(drop_missing(column), f"output {m} of y_{name}", who)
+        labels = _seen_in(true, predicted, missing) if given is None else given[m]
+        for found, column, gap, name in ((codes[0], true, missing, "true"), (codes[1], predicted, None, "pred")):
+            found.append(encode_column(column, labels, label_array, gap, f"output {m} of y_{name}", who)[0])
+        names.append(labels)
+    return np.stack(codes[0], axis=1), np.stack(codes[1], axis=1), shared(names)
+
+
+def _seen_in(true: Any, predicted: Any, missing: Any) -> NDArray[Any]:
+    """The classes of an output by what occurs in it; 0 and 1 where nothing else does."""
+    values = [*unique(drop_missing(true))[0], *unique(drop_missing(predicted))[0]]
+    if values and all(isinstance(v, (np.datetime64, np.timedelta64)) for v in values):
+        return np.unique(np.array(values))  # in the finer of their units
+    labels = unique(np.array([v for v in values if missing is None or v != missing], dtype=object))[0]
+    binary = all(isinstance(v, (bool, int, float)) and v in (0, 1) for v in labels)
+    return label_array([0, 1] if binary else labels)

@@ -1,0 +1,90 @@
+"""From what users hand over to a source of rows: arrays in memory, a table in batches, a Dask collection.
+
+Owns which engine serves what was given. Must not know metrics or rules.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .arrays import Data, read_data
+from .frames import is_lazy, is_table
+from .sources import MemorySource, SourceBase
+from .tensors import host_array, is_tensor, shared_array
+from .weights import check_sum
+
+__all__ = ["read_source"]
+
+
+def read_source(proba: Any, y: Any, *, who: str = "optimize", **options: Any) -> tuple[Data, SourceBase]:
+    """Read what is known of all rows, and open the source of them.
+
+    Parameters
+    ----------
+    proba, y
+        As in :func:`metricwise.optimize`.
+    who : str
+        For messages.
+    **options
+        What else :func:`metricwise.data.read_data` takes.
+
+    Returns
+    -------
+    Data
+        Its rows are all of them in memory; else some that stand for all, and show what there is of each: labels,
+        weights, how many classes.
+    SourceBase
+    """
+    proba, y = _mapped(proba), _mapped(y)
+    if is_lazy(proba):
+        from .sources.dask_reading import read_collection
+
+        data, source = read_collection(proba, y, who=who, **options)
+        return data, _checked(source, who)
+    if is_table(proba, y):
+        from .sources.tables import read_table_source
+        from .tables import Table
+
+        table = proba if isinstance(proba, Table) else Table(proba)
+        data, batches = read_table_source(table, y, who=who, **options)
+        return data, _checked(batches, who)
+    proba, y = _shared(proba), host_array(y) if is_tensor(y) else y
+    if is_tensor(proba):
+        from .sources.tensors import read_tensor
+
+        data, batches = read_tensor(proba, y, who=who, **options)
+        return data, _checked(batches, who)
+    data = read_data(proba, y, who=who, **options)
+    memory = MemorySource(data.rows, data.schema)
+    if data.counts is not None:
+        vars(memory)["class_weights"] = data.counts  # known already
+    return data, memory
+
+
+def _mapped(values: Any) -> Any:
+    """Return the array of an .npy file without reading it: its pages are, as they are needed."""
+    if (isinstance(values, str) or hasattr(values, "__fspath__")) and str(values).lower().endswith(".npy"):
+        try:
+            return np.load(values, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise ValueError(
+                f"{values}: must be an array of numbers or text, and could not be read as one: {error}."
+            ) from None
+    return values
+
+
+def _shared(proba: Any) -> Any:
+    """Return tensors of other libraries as arrays of the same memory, where NumPy can share it."""
+    if isinstance(proba, (list, tuple)) and len(proba) and is_tensor(proba[0]):
+        return [host_array(one) for one in proba]
+    array = shared_array(proba) if is_tensor(proba) else None
+    return proba if array is None else array
+
+
+def _checked(source: SourceBase, who: str) -> SourceBase:
+    """Refuse weights of rows that were read in pieces by what they add up to; that none is positive is said later."""
+    if source.weighted and source.labelled and source.class_weights.any():
+        check_sum(float(source.class_weights.sum()), None, who)
+    return source

@@ -1,0 +1,318 @@
+"""Which sensitive group every row is in.
+
+Owns the reading of `sensitive_features`: one column of names or numbers, or several, whose combinations are the groups.
+Must not know what is promised about groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.messages import shown
+from .encoding import is_masked, label_array, python_label, python_labels, sorted_labels, split_missing
+from .frames import column_names, columns_of, is_frame, position_named
+
+__all__ = ["Groups", "Sensitive", "SensitiveFeatures", "read_sensitive_features"]
+
+IntArray = NDArray[np.intp]
+
+_PARAMETER = "sensitive_features"
+_UNKNOWN = ("refuse", "abstain", "blind")
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitive:
+    """The sensitive group of every row, and what becomes of rows of other groups.
+
+    Can be passed as `sensitive_features` wherever a rule is fitted. What rows are predicted needs their groups only.
+
+    Parameters
+    ----------
+    values : array-like of shape (N,) or (N, F)
+        The group of every row, by name or number; several columns are combined.
+    unknown : {"refuse", "abstain", "blind"}, default="refuse"
+        What a rule by group does about rows whose group is missing, or was not among the rows that it was fitted to:
+        raise an error; abstain, if the rule may; or decide by one rule for all such rows. That rule is fitted to the
+        same rows without their groups, for the same metric and for the constraints that are not about groups. No
+        constraint is promised for such rows.
+
+    See Also
+    --------
+    metricwise.optimize : Takes it as `sensitive_features`.
+    metricwise.GroupedRule : The rule, with the rule for other groups in `other`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> group, p = np.repeat(["a", "b"], 200), rng.random(400)
+    >>> y = (rng.random(400) < p).astype(int)
+    >>> known = mw.Sensitive(group, unknown="blind")
+    >>> rule = mw.optimize(p, y, "f1", subject_to="demographic_parity <= 0.3", sensitive_features=known).rule
+    >>> rule.unknown, rule.predict([0.9, 0.1], sensitive_features=["c", None]).tolist()
+    ('blind', [1, 0])
+    """
+
+    values: Any
+    unknown: str = "refuse"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, Sensitive):
+            raise TypeError("Sensitive: values must be the groups of rows, got a Sensitive.")
+        unknown: Any = self.unknown
+        if not isinstance(unknown, str) or unknown not in _UNKNOWN:
+            raise ValueError(f"Sensitive: unknown must be 'refuse', 'abstain' or 'blind', got {shown(self.unknown)}.")
+
+    @classmethod
+    def of(cls, values: Any) -> Sensitive:
+        """Return what was given for `sensitive_features`, with the default for unknown groups if it says nothing."""
+        return values if isinstance(values, Sensitive) else cls(values)
+
+    def check(self, *, group_aware: bool, may_abstain: bool, who: str) -> None:
+        """Refuse what cannot become of rows of unknown groups."""
+        if self.unknown != "refuse" and not group_aware:
+            raise ValueError(
+                f"{who}: {_PARAMETER}: unknown={self.unknown!r} is only for rules that use the group, but group_aware "
+                "is False, so the rule decides rows of any group; leave unknown out."
+            )
+        if self.unknown == "abstain" and not may_abstain:
+            raise ValueError(
+                f"{who}: {_PARAMETER}: unknown='abstain' needs a rule that may abstain; pass abstain=True or the cost "
+                "of an abstention as well, or use unknown='blind'."
+            )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the values: scikit-learn splits what has one by rows."""
+        return tuple(self.values.shape) if hasattr(self.values, "shape") else (len(self.values),)
+
+    def __getitem__(self, rows: Any) -> Sensitive:
+        """Return the groups of some rows."""
+        rows = rows[0] if isinstance(rows, tuple) else rows
+        values = self.values
+        if hasattr(values, "iloc"):
+            some = values.iloc[rows]
+        elif isinstance(values, (list, tuple)):
+            some = [values[row] for row in np.arange(len(values))[rows].tolist()]
+        else:
+            some = values.take(rows) if hasattr(values, "to_pydict") else values[rows]
+        return Sensitive(some, self.unknown)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Sensitive groups, by name.
+
+    Parameters
+    ----------
+    names : tuple of G objects
+        A label each; a tuple of labels where there are several features.
+    features : tuple of str, optional
+        Names of the columns, where they have any.
+    """
+
+    names: tuple[Any, ...]
+    features: tuple[str, ...] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Columns that make a group."""
+        return len(self.names[0]) if isinstance(self.names[0], tuple) else 1
+
+    def codes(self, values: Any, n_rows: int, who: str, *, others: bool = False) -> IntArray:
+        """Return the position (N,) of every row's group among these.
+
+        Parameters
+        ----------
+        others : bool, default=False
+            Whether rows may be in none of them, or have no group: their position is G.
+
+        Raises
+        ------
+        ValueError
+            If a row is in none of them, unless `others`.
+        """
+        if values is None:
+            raise ValueError(
+                f"{who}: the rule has a loss for each group, so it needs {_PARAMETER}, the group of every row"
+                f"{'' if self.features is None else ', by ' + ' and '.join(map(repr, self.features))}."
+            )
+        values = _in_order(Sensitive.of(values).values, self.features, who)
+        columns = _columns(values, n_rows, who, missing=others)
+        if len(columns) != self.n_features:
+            raise ValueError(
+                f"{who}: {_PARAMETER} must have {self.n_features} column{'s' * (self.n_features > 1)}, as when "
+                f"the rule was fitted, got {len(columns)}."
+            )
+        distinct, of_row = _combined(columns)
+        place = {name: g for g, name in enumerate(self.names)}
+        known = np.array([place.get(name, -1) for name in distinct], dtype=np.intp)[of_row]
+        if others:
+            self._check_types([name for name in distinct if name not in place], who)
+            return np.where(known < 0, len(self.names), known)
+        if (known < 0).any():
+            row = int(np.argmax(known < 0))
+            raise ValueError(
+                f"{who}: {_PARAMETER} must name groups that the rule knows, {shown(list(self.names))}, got "
+                f"{distinct[of_row[row]]!r} in row {row}; to decide about other groups, fit the rule to rows "
+                "that include them, or with mw.Sensitive(values, unknown='blind')."
+            )
+        return known
+
+    def _check_types(self, others: list[Any], who: str) -> None:
+        """Refuse names that differ from those of known groups in their type alone, such as '1' and 1."""
+        texts = {str(name): name for name in self.names}
+        for name in others:
+            if name is not None and str(name) in texts:
+                raise ValueError(
+                    f"{who}: {_PARAMETER} must have the types that the rule was fitted to, got {name!r}, although the "
+                    f"rule knows the group {texts[str(name)]!r}."
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveFeatures:
+    """The groups of rows as they were read.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (N,), int
+    groups : Groups
+    """
+
+    codes: IntArray
+    groups: Groups
+
+
+def read_sensitive_features(values: Any, n_rows: int, who: str = "optimize") -> SensitiveFeatures:
+    """Read the sensitive group of every row.
+
+    Parameters
+    ----------
+    values : array-like of shape (N,) or (N, F)
+        A column, or a data frame or an array of several, whose combinations that occur are the groups.
+    n_rows : int
+    who : str
+
+    Returns
+    -------
+    SensitiveFeatures
+        Groups in the order of their names.
+
+    Examples
+    --------
+    >>> from metricwise.data.sensitive import read_sensitive_features
+    >>> found = read_sensitive_features(["b", "a", "b"], 3)
+    >>> found.codes.tolist(), found.groups.names
+    ([1, 0, 1], ('a', 'b'))
+    """
+    values = Sensitive.of(values).values
+    columns = _columns(values, n_rows, who)
+    distinct, of_row = _combined(columns)
+    if len(distinct) < 2:
+        raise ValueError(f"{who}: {_PARAMETER} must contain at least two groups, got only {shown(list(distinct))}.")
+    names = sorted_labels(list(distinct))
+    place = {name: g for g, name in enumerate(names)}
+    codes = np.array([place[name] for name in distinct], dtype=np.intp)[of_row]
+    return SensitiveFeatures(codes, Groups(tuple(names), _names(values)))
+
+
+def _names(values: Any) -> tuple[str, ...] | None:
+    """Names of the columns, None where they have none."""
+    if is_frame(values):
+        names = column_names(values)
+        return None if position_named(names) else tuple(map(str, names))
+    name = getattr(values, "name", None)
+    return (name,) if isinstance(name, str) and name else None
+
+
+def _in_order(values: Any, features: tuple[str, ...] | None, who: str) -> Any:
+    """Return a frame with its columns as a rule knows them, by name."""
+    if features is None or not is_frame(values):
+        return values
+    names = {str(name): name for name in column_names(values)}
+    missing = [name for name in features if name not in names]
+    if missing:
+        raise ValueError(
+            f"{who}: {_PARAMETER} must have the columns {shown(list(features))}, got {shown(list(names))}; "
+            f"pass {_PARAMETER}.to_numpy() to match them by position."
+        )
+    wanted = [names[name] for name in features]
+    return values.select(wanted) if hasattr(values, "select") else values[wanted]
+
+
+def _columns(values: Any, n_rows: int, who: str, *, missing: bool = False) -> list[Any]:
+    """Return the columns, one value per row each; missing ones are refused, or all are None if `missing`."""
+    if is_frame(values):
+        columns = list(columns_of(values))
+    elif isinstance(values, (list, tuple)):
+        columns = _listed(values)
+    else:
+        array = values if is_masked(values) else np.asarray(values)
+        columns = (
+            [array] if array.ndim == 1 else [array[:, f] for f in range(array.shape[1])] if array.ndim == 2 else []
+        )
+    arrays = [one if is_masked(one) else np.asarray(one) for one in columns]
+    if not arrays or any(one.shape != (n_rows,) for one in arrays):
+        found = (
+            (len(arrays[0]), len(arrays))
+            if len(arrays) > 1
+            else np.shape(arrays[0])
+            if arrays
+            else "that is not a table"
+        )
+        raise ValueError(
+            f"{who}: {_PARAMETER} must have one value for each of the {n_rows} rows, or one per row and "
+            f"feature, got shape {found}."
+        )
+    for at, one in enumerate(arrays):
+        gone = split_missing(one, None)[1]
+        if gone.any() and missing:
+            arrays[at] = np.asarray(one).astype(object)
+            arrays[at][gone] = None
+        elif gone.any():
+            raise ValueError(
+                f"{who}: {_PARAMETER} must be known for every row, got a missing value in row "
+                f"{int(np.argmax(gone))}; drop such rows, or make them a group of their own."
+            )
+    return arrays
+
+
+def _listed(values: Sequence[Any]) -> list[Any]:
+    """Return the columns of lists, in which labels of several types stay apart."""
+    if not values or not isinstance(values[0], (list, tuple)):
+        return [label_array(list(values))]
+    if not all(isinstance(row, (list, tuple)) and len(row) == len(values[0]) for row in values):
+        return []
+    return [label_array(list(column)) for column in zip(*values, strict=True)]
+
+
+def _combined(columns: list[Any]) -> tuple[list[Any], IntArray]:
+    """Return the distinct groups that occur, and which of them (N,) every row is in."""
+    labels, codes = zip(*(_coded(column) for column in columns), strict=True)
+    if len(columns) == 1:
+        return labels[0], codes[0]
+    pairs, of_row = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    names = [tuple(own[place] for own, place in zip(labels, pair, strict=True)) for pair in pairs.tolist()]
+    return names, of_row.reshape(-1).astype(np.intp)
+
+
+def _coded(column: Any) -> tuple[list[Any], IntArray]:
+    """Return the distinct values of a column, and which of them every row has."""
+    values = np.asarray(column)
+    if values.dtype.kind != "O":
+        distinct, codes = np.unique(values, return_inverse=True)
+        return python_labels(distinct), codes.reshape(-1).astype(np.intp)
+    numbers: dict[Any, int] = {}
+    try:
+        found = [numbers.setdefault(python_label(value), len(numbers)) for value in values]
+    except TypeError:
+        odd = next(value for value in values if getattr(value, "__hash__", None) is None)
+        raise ValueError(f"{_PARAMETER} must hold names or numbers, got {shown(odd)}.") from None
+    return list(numbers), np.array(found, dtype=np.intp)

@@ -1,0 +1,148 @@
+"""One column of probabilities for two classes: whose probability it is.
+
+Owns the convention: that of `pos_label` where it is given, else of class 1 of {0, 1}, {-1, 1} and {False, True}; for
+any other labels it is asked. The class that a single column is of becomes the second of its output. Must not know
+metrics or rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.messages import shown
+from ..core.rows import Probabilities
+from .encoding import python_label, python_labels, shared
+
+__all__ = [
+    "column_places",
+    "is_single",
+    "known_positive",
+    "positive_labels",
+    "positive_last",
+    "second_is_positive",
+    "with_both_columns",
+]
+
+_KNOWN_PAIRS: tuple[set[Any], ...] = ({0, 1}, {-1, 1})  # False and True equal 0 and 1
+
+
+def known_positive(labels: Iterable[Any]) -> Any:
+    """Return class 1 of {0, 1} and {-1, 1}, True of {False, True}; None for other labels, and for text.
+
+    Examples
+    --------
+    >>> from metricwise.data.single_column import known_positive
+    >>> known_positive([-1, 1]), known_positive([True, False]), known_positive(["0", "1"])
+    (1, True, None)
+    """
+    known = list(labels)
+    numbers = all(isinstance(label, (Number, np.bool_)) and not isinstance(label, complex) for label in known)
+    return max(known) if numbers and len(known) == 2 and set(known) in _KNOWN_PAIRS else None
+
+
+def second_is_positive(classes: Sequence[NDArray[Any]]) -> bool:
+    """Whether the second class of every output is known to be the positive one by its labels."""
+    return all(
+        len(labels) == 2 and known_positive(python_labels(labels)) == python_label(labels[1])
+        for labels in {id(labels): labels for labels in classes}.values()
+    )
+
+
+def is_single(proba: Probabilities) -> bool:
+    """Whether outputs have one column of probabilities each."""
+    return any(block.ndim == 2 for block in proba.blocks)
+
+
+def positive_labels(pos_label: Any, n_outputs: int, who: str, hint: str = "") -> list[Any]:
+    """Return the positive class of each output as it is given, for all or for each; None for those without.
+
+    `hint` follows "outputs" in the message that refuses others.
+    """
+    column = getattr(pos_label, "ndim", 0) == 1
+    given = python_labels(np.asarray(pos_label)) if column else python_label(pos_label)
+    labels = list(given) if isinstance(given, (list, tuple)) else [given] * n_outputs
+    if len(labels) != n_outputs or not all(isinstance(label, Hashable) for label in labels):
+        raise ValueError(
+            f"{who}: pos_label must be one label, or a list with one for each of the {n_outputs} outputs{hint}, got "
+            f"{shown(given)}."
+        )
+    return labels
+
+
+def column_places(classes: Sequence[NDArray[Any]], pos_label: Any, who: str) -> list[int]:
+    """Return the position of the class that the single column of each output is of; ask where nothing says it.
+
+    Parameters
+    ----------
+    classes : sequence of M ndarrays
+        Two labels of each output.
+    pos_label : object, list of M objects, or None
+    who : str
+    """
+    made: dict[tuple[int, Any], int] = {}
+    places = []
+    for m, (labels, said) in enumerate(zip(classes, positive_labels(pos_label, len(classes), who), strict=True)):
+        key = (id(labels), said)
+        if key not in made:
+            made[key] = _place(python_labels(labels), said, f" of output {m}" if len(classes) > 1 else "", who)
+        places.append(made[key])
+    return places
+
+
+def _place(labels: list[Any], said: Any, where: str, who: str) -> int:
+    positive = said if said is not None and said in labels else known_positive(labels)
+    if positive is None:
+        first, second = labels
+        if said is not None:
+            raise ValueError(
+                f"{who}: pos_label{where} must be {shown(first)} or {shown(second)}, the class that the single column "
+                f"of probabilities is of, got {shown(said)}."
+            )
+        raise ValueError(
+            f"{who}: the probabilities{where} are a single column, and nothing says whether it is that of "
+            f"{shown(first)} or of {shown(second)}; pass pos_label={shown(first)} or pos_label={shown(second)}, or "
+            "both columns."
+        )
+    return labels.index(positive)
+
+
+def positive_last(
+    classes: tuple[NDArray[Any], ...], codes: NDArray[Any] | None, pos_label: Any, who: str
+) -> tuple[tuple[NDArray[Any], ...], NDArray[Any] | None, list[int]]:
+    """Return classes whose second is the one that a single column is of, the codes of labels that go with them, and
+    the outputs whose classes have changed places.
+    """
+    turned = [m for m, place in enumerate(column_places(classes, pos_label, who)) if place == 0]
+    if not turned:
+        return classes, codes, []
+    changed = set(turned)
+    made = shared(labels[::-1] if m in changed else labels for m, labels in enumerate(classes))
+    if codes is not None:
+        codes = codes.copy()
+        codes[:, turned] = np.where(codes[:, turned] < 0, codes[:, turned], 1 - codes[:, turned])
+    return made, codes, turned
+
+
+def with_both_columns(proba: Probabilities, places: Sequence[int]) -> Probabilities:
+    """Return single columns that are of the first of two classes as two columns; itself where all are of the second.
+
+    Parameters
+    ----------
+    proba : Probabilities
+        Of single columns.
+    places : sequence of M int
+        Position of the class that each is of.
+    """
+    if all(place == 1 for place in places):
+        return proba
+    (block,) = proba.blocks
+    other = 1 - block
+    first = np.array(places) == 0
+    both = np.stack([np.where(first, block, other), np.where(first, other, block)], axis=2)
+    return replace(proba, blocks=(both,))

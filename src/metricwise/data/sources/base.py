@@ -1,0 +1,352 @@
+"""The interface of a source of rows, and what every source does alike."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, reduce
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.rows import GLANCE, Probabilities, Rows
+from ...core.sampling import Found, Strata, by_keys, count_rows, number_copies, numbered
+from ...kernels import tally
+from ..schema import Schema
+from .passes import Passes
+
+__all__ = ["LazySource", "Source", "SourceBase", "changed", "join_rows"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+KeyArray = NDArray[np.uint64]
+T = TypeVar("T")
+
+_KEPT = 20_000  # rows of a sample that is asked for more than once, and kept
+_HELD = 1 << 20  # rows whose keys may all be held
+_OF_LABELS = ("class_weights", "class_rows", "_shown")
+_RUN = 16  # neighbours, which cost less to read than rows one by one
+
+
+class Source(Protocol):
+    """The interface of a source of rows, wherever they are stored.
+
+    Attributes
+    ----------
+    schema : Schema
+    n_rows : int
+        N.
+    labelled : bool
+        Whether rows have labels.
+    class_weights : ndarray of shape (M, K)
+        Weight of the labels of each class of each output.
+    class_rows : ndarray of shape (M, K)
+        Rows of positive weight that show each class of each output; of a sample, what they stand for.
+    passes : Passes
+        Counter of what has been read from this source or sources derived from it.
+    capacity : int or None
+        Maximum number of items, of some tens of bytes each, that an answer may hold; None: no limit.
+
+    See Also
+    --------
+    SourceBase : Base class of sources.
+    """
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def capacity(self) -> int | None: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def labelled(self) -> bool: ...
+
+    @property
+    def class_weights(self) -> FloatArray: ...
+
+    @property
+    def class_rows(self) -> FloatArray: ...
+
+    @property
+    def passes(self) -> Passes: ...
+
+    def reduce(
+        self, ask: Callable[[Rows], T], add: Callable[[T, T], T] = operator.add, n_outputs: int | None = None
+    ) -> T:
+        """Apply a function to all rows, chunk by chunk, and add up the results in order: one pass.
+
+        Parameters
+        ----------
+        ask : callable
+            Function from some rows, with their position in `start`, to a small result.
+        add : callable
+            Function that adds two results. Counts are added unnormalised, and are equal for any chunking.
+        n_outputs : int, optional
+            Number of outputs that are read, M by default, which determines what the pass counts for.
+        """
+        ...
+
+    def map(self, change: Callable[[Rows], Rows]) -> Source:
+        """Return the source of changed rows: changed at once if they are in memory, otherwise whenever they are read.
+
+        Labels and weights remain unchanged.
+        """
+        ...
+
+    def of_outputs(self, outputs: IntArray) -> Source:
+        """Return the source of some of the outputs, given by position in order; reading them counts by their number."""
+        ...
+
+    def by_group(self, n_groups: int) -> Source:
+        """Return the source of all outputs once for every sensitive group, whose rows alone have labels there."""
+        ...
+
+    def sample(self, n_rows: int, seed: int = 0) -> Rows:
+        """Return about `n_rows` rows in memory, stratified by class and reweighted; all rows if there are no more."""
+        ...
+
+    def glance(self, n_rows: int) -> Rows:
+        """Return `n_rows` rows that are quick to read, for uses in which an unrepresentative sample only costs time."""
+        ...
+
+
+class SourceBase(ABC):
+    """Base class of sources: what follows from a pass and from rows at given positions. Subclasses are dataclasses.
+
+    See Also
+    --------
+    MemorySource : Rows in memory.
+    ChunkedSource : Rows in chunks.
+    """
+
+    schema: Schema
+    passes: Passes
+
+    @property
+    def capacity(self) -> int | None:
+        """Maximum number of items that an answer may hold; None: no limit."""
+        return None
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """N."""
+
+    @property
+    @abstractmethod
+    def labelled(self) -> bool:
+        """Whether rows have labels."""
+
+    @property
+    @abstractmethod
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+
+    @abstractmethod
+    def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
+        """Ask all rows and add up what they say, in order."""
+
+    @abstractmethod
+    def take(self, rows: IntArray) -> Rows:
+        """Return the rows at ascending positions, in memory."""
+
+    @abstractmethod
+    def map(self, change: Callable[[Rows], Rows]) -> Self:
+        """Return the source of changed rows; see :meth:`Source.map`."""
+
+    @abstractmethod
+    def of_outputs(self, outputs: IntArray) -> Self:
+        """Return the source of some of the outputs."""
+
+    @abstractmethod
+    def by_group(self, n_groups: int) -> Self:
+        """Return the source of all outputs once for every sensitive group."""
+
+    def described(self, schema: Schema) -> Self:
+        """Return the source of the same rows under another schema of the same classes."""
+        other = replace(self, schema=schema)  # type: ignore[type-var]  # a dataclass by contract
+        vars(other).update(self._known())
+        return other
+
+    def _known(self) -> dict[str, Any]:
+        """What has been counted of labels and weights, which no change of rows touches."""
+        return {name: vars(self)[name] for name in _OF_LABELS if name in vars(self)}
+
+    def reduce(
+        self, ask: Callable[[Rows], T], add: Callable[[T, T], T] = operator.add, n_outputs: int | None = None
+    ) -> T:
+        """Ask all rows, and count the pass."""
+        self.passes.add(self.n_rows * (self.schema.n_outputs if n_outputs is None else n_outputs))
+        return self.ask_all(ask, add)
+
+    @cached_property
+    def class_weights(self) -> FloatArray:
+        """Weight of the labels of each class of each output, of shape (M, K)."""
+        return self.ask_all(Rows.tally, operator.add)
+
+    @cached_property
+    def class_rows(self) -> FloatArray:
+        """Rows of positive weight that show each class of each output, (M, K); of a sample, what they stand for."""
+        return self.ask_all(_present, operator.add)
+
+    def sample(self, n_rows: int, seed: int = 0) -> Rows:
+        """Return about `n_rows` rows in memory, stratified by class and reweighted; all rows if there are no more."""
+        return self._kept("sample", n_rows, seed, lambda: self._sample(n_rows, seed))
+
+    def _kept(self, name: str, n_rows: int, seed: int, draw: Callable[[], Rows]) -> Rows:
+        """Rows that were drawn before, where they are few: they are asked for more than once."""
+        drawn: dict[tuple[str, int, int], Rows] = vars(self).setdefault("_drawn", {})
+        if (name, n_rows, seed) in drawn:
+            return drawn[name, n_rows, seed]
+        rows = draw()
+        if n_rows <= _KEPT:
+            drawn[name, n_rows, seed] = rows
+        return rows
+
+    def _sample(self, n_rows: int, seed: int) -> Rows:
+        if self.n_rows <= n_rows:
+            return replace(self.take(np.arange(self.n_rows)), start=0)
+        strata = Strata.of(self._shown if self.labelled else None, self.n_rows)
+        if strata.size is None:
+            strata = replace(strata, size=self.ask_all(lambda rows: strata.count(_stratum(strata, rows)), operator.add))
+        find = self._find(strata, seed)
+
+        def below(keys: KeyArray) -> Found:
+            found = self.ask_all(lambda rows: [find(rows, keys)], operator.add)
+            rows, numbers, stratum = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+            return rows, numbers, stratum
+
+        drawn = strata.draw(n_rows, below)
+        taken = self.take(drawn.rows)
+        if not np.array_equal(_stratum(strata, taken), drawn.stratum):  # type: ignore[arg-type]  # known of what is drawn
+            raise RuntimeError(
+                "The rows are in a different order in every pass, so a sample cannot be drawn: sort the "
+                "query, or write its result to a file."
+            )
+        return taken.sampled(slice(None), drawn.frequency)
+
+    @cached_property
+    def _shown(self) -> FloatArray:
+        """Rows of positive weight by the class that they show, (M, K)."""
+        if not self.weighted:
+            return self.class_weights
+        width = self.schema.width
+        return self.ask_all(lambda rows: count_rows(_codes(rows), rows.weight, width), operator.add)
+
+    def _find(self, strata: Strata, seed: int) -> Callable[[Rows, KeyArray], Found]:
+        """Return how rows of low keys are found among some; see :meth:`metricwise.core.sampling.Strata.draw`.
+
+        What rows begin and end with tells them apart, unless some are alike. Then all that they hold does, and copies
+        are numbered: in the order of their weights where the keys of all rows are held, so that the same are drawn in
+        whatever order rows come; of more rows by position.
+        """
+        alike = self.take(np.arange(0, self.n_rows, max(1, self.n_rows // GLANCE))).alike()
+        held = None
+        if alike and self.n_rows <= _HELD:
+            hashes = _joined(self.ask_all(lambda rows: [rows.hashes()], operator.add))
+            held = number_copies(hashes, _joined(self.ask_all(lambda rows: [rows.weight], operator.add)))
+
+        def find(rows: Rows, keys: KeyArray) -> Found:
+            stratum = _stratum(strata, rows)
+            if not alike:
+                own, numbers = rows.low(stratum, keys, seed)
+            elif held is not None:
+                own, numbers = by_keys(held[rows.start : rows.start + rows.n_rows])(stratum, keys, seed)
+            else:
+                copies = numbered(rows.hashes(), np.arange(rows.start, rows.start + rows.n_rows))
+                own, numbers = by_keys(copies)(stratum, keys, seed)
+            return own + rows.start, numbers, stratum[own]
+
+        return find
+
+    def glance(self, n_rows: int) -> Rows:
+        """Return `n_rows` rows in short runs of neighbours."""
+        return self._kept("glance", n_rows, 0, lambda: self._glance(n_rows))
+
+    def _glance(self, n_rows: int) -> Rows:
+        if self.n_rows <= n_rows:
+            return self.take(np.arange(self.n_rows))
+        run = min(_RUN, n_rows)
+        starts = np.random.default_rng(0).integers(0, self.n_rows - run + 1, -(-n_rows // run))
+        return self.take(np.sort((np.sort(starts)[:, None] + np.arange(run)).reshape(-1)[:n_rows]))  # runs may overlap
+
+
+class LazySource(SourceBase):
+    """What sources of rows that are read anew in every pass do alike: rows are changed whenever they have been read.
+
+    A dataclass that derives from it has a field `changes`: functions, in the order in which they are applied.
+    """
+
+    changes: tuple[Callable[[Rows], Rows], ...]
+
+    def map(self, change: Callable[[Rows], Rows]) -> Self:
+        """Return the source whose rows are changed whenever they are read."""
+        other = replace(self, changes=(*self.changes, change))  # type: ignore[type-var]  # a dataclass by contract
+        vars(other).update(self._known())
+        return other
+
+    def of_outputs(self, outputs: IntArray) -> Self:
+        """Return the source of some of the outputs."""
+        schema = self.schema.of_outputs(outputs)
+        some = self.map(lambda rows: rows.of_outputs(outputs))
+        other = replace(some, schema=schema)  # type: ignore[type-var]  # a dataclass by contract
+        known = {name: counted[outputs, : schema.width] for name, counted in self._known().items()}
+        vars(other).update(known)
+        return other
+
+    def by_group(self, n_groups: int) -> Self:
+        """Return the source of all outputs once for every sensitive group."""
+        some = replace(self, changes=(*self.changes, lambda rows: rows.by_group(n_groups)))  # type: ignore[type-var]
+        return replace(some, schema=self.schema.by_group(n_groups))  # type: ignore[type-var]  # a dataclass by contract
+
+
+def changed(rows: Rows, changes: Sequence[Callable[[Rows], Rows]]) -> Rows:
+    """Return rows after all changes."""
+    return reduce(lambda one, change: change(one), changes, rows)
+
+
+def join_rows(parts: Sequence[Rows]) -> Rows:
+    """Put rows one after the other."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    blocks = zip(*(part.proba.recalibrated().blocks for part in parts), strict=True)
+    proba = Probabilities(tuple(np.concatenate(arrays) for arrays in blocks), first.proba.n_classes)
+
+    def joined(name: str, axis: int = 0) -> Any:
+        arrays = [getattr(part, name) for part in parts]
+        return None if arrays[0] is None else np.concatenate(arrays, axis=axis)
+
+    others = [joined(name) for name in ("mass", "frequency", "group", "cost", "cluster", "repeats")]
+    return replace(Rows(proba, joined("codes"), joined("weight", -1), *others), dependence=first.dependence)
+
+
+def _codes(rows: Rows) -> NDArray[Any]:
+    assert rows.codes is not None
+    return rows.codes
+
+
+def _stratum(strata: Strata, rows: Rows) -> NDArray[Any]:
+    return strata.of_rows(rows.codes, rows.weight, rows.n_rows)
+
+
+def _present(rows: Rows) -> FloatArray:
+    """Rows of positive weight by the class that they show."""
+    assert rows.codes is not None
+    if rows.weight is None:
+        return rows.tally()
+    stand_for = np.ones(rows.n_rows) if rows.frequency is None else rows.frequency
+    return tally(rows.codes, stand_for * (rows.weight > 0), rows.proba.width)
+
+
+def _joined(arrays: Sequence[NDArray[Any] | None]) -> Any:
+    """Put arrays one after the other; None where there are none."""
+    if arrays[0] is None or len(arrays) == 1:
+        return arrays[0]
+    return np.concatenate(arrays)  # type: ignore[arg-type]  # all have them, or none

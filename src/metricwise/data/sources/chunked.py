@@ -1,0 +1,183 @@
+"""Rows in chunks, one after the other."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.rows import Rows
+from ...kernels import work_alone
+from ..schema import Schema
+from .base import LazySource, changed, join_rows
+from .memory import MemorySource
+from .passes import Passes
+
+__all__ = ["ChunkedSource", "Chunks"]
+
+IntArray = NDArray[np.intp]
+T = TypeVar("T")
+Read = Callable[[], Rows]
+
+_WORKERS = min(os.cpu_count() or 1, 4)  # decoding takes longer than counting, and chunks that are held take memory
+
+
+class Chunks(Protocol):
+    """Some rows at a time, in order; each lot says at `start` how many rows come before it.
+
+    Whatever gives the same rows whenever it is gone through will do: chunks may be read anew in every pass. `reads`
+    yields what makes rows of each, in order, so that several threads can do so at a time.
+
+    Attributes
+    ----------
+    n_rows : int
+        N.
+    labelled, weighted : bool
+        Whether rows have labels, and weights.
+    """
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def labelled(self) -> bool: ...
+
+    @property
+    def weighted(self) -> bool: ...
+
+    def reads(self) -> Iterator[Read]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkedSource(LazySource):
+    """Source of rows that are read chunk by chunk, for rows that do not fit into memory.
+
+    Parameters
+    ----------
+    chunks : Chunks
+    schema : Schema
+    passes : Passes, optional
+    changes : tuple of callables
+        Functions that are applied to every chunk after reading.
+    most : int, optional
+        Maximum number of items that an answer may hold; by default, no limit.
+
+    See Also
+    --------
+    ChunkedSource.of : Split rows in memory into chunks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.data import Schema, read_proba
+    >>> from metricwise.core.rows import Rows
+    >>> from metricwise.data.sources import ChunkedSource, MemorySource
+    >>> rows = Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]]))
+    >>> whole = MemorySource(rows, Schema.of_codes([2]))
+    >>> source = ChunkedSource.of(whole, 2)
+    >>> source.reduce(lambda rows: [(rows.start, rows.n_rows)])
+    [(0, 2), (2, 1)]
+    >>> source.class_weights.tolist()
+    [[2.0, 1.0]]
+    """
+
+    chunks: Chunks
+    schema: Schema
+    passes: Passes = field(default_factory=Passes)
+    changes: tuple[Callable[[Rows], Rows], ...] = ()
+    most: int | None = None
+
+    @classmethod
+    def of(cls, source: MemorySource, n_rows: int) -> ChunkedSource:
+        """Split the rows of a source into chunks of `n_rows`."""
+        if n_rows < 1:
+            raise ValueError(f"ChunkedSource.of: n_rows must be at least 1, got {n_rows!r}.")
+        starts = range(0, max(source.n_rows, 1), n_rows)
+        chunks = _Cut([source.rows.take(slice(start, start + n_rows)) for start in starts])
+        return cls(chunks, source.schema, source.passes)
+
+    def _reads(self) -> Iterator[Read]:
+        for read in self.chunks.reads():
+            yield read
+            if self.passes.listener is not None:
+                self.passes.listener()
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.chunks.n_rows
+
+    @property
+    def labelled(self) -> bool:
+        """Whether rows have labels."""
+        return self.chunks.labelled
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.chunks.weighted
+
+    @property
+    def capacity(self) -> int | None:
+        """Maximum number of items that an answer may hold; None: no limit."""
+        return self.most
+
+    def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
+        """Ask several chunks at a time while the next are read, and add up in order."""
+        return reduce(add, _answers(lambda read: ask(changed(read(), self.changes)), self._reads()))
+
+    def take(self, rows: IntArray) -> Rows:
+        """Return the rows at ascending positions, in memory."""
+        found = []
+        for read in self._reads():
+            chunk = changed(read(), self.changes)
+            begin, end = np.searchsorted(rows, (chunk.start, chunk.start + chunk.n_rows))
+            if begin < end:
+                found.append(chunk.take(rows[begin:end] - chunk.start))
+        return join_rows(found)
+
+
+def _answers(answer: Callable[[Read], T], reads: Iterator[Read]) -> Iterator[T]:
+    """Yield the answers of chunks in order, each counted by one thread.
+
+    Threads that share a chunk would wait for the next one at full speed, and take the processor from those that decode
+    it. One that has a chunk to itself sleeps.
+    """
+    with ThreadPoolExecutor(_WORKERS, initializer=work_alone) as pool:
+        asked: deque[Future[T]] = deque()
+        for read in reads:
+            asked.append(pool.submit(answer, read))
+            if len(asked) > _WORKERS:
+                yield asked.popleft().result()
+        while asked:
+            yield asked.popleft().result()
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """Chunks that are in memory."""
+
+    chunks: Sequence[Rows]
+
+    @property
+    def n_rows(self) -> int:
+        last = self.chunks[-1]
+        return last.start + last.n_rows
+
+    @property
+    def labelled(self) -> bool:
+        return self.chunks[0].codes is not None
+
+    @property
+    def weighted(self) -> bool:
+        return self.chunks[0].weight is not None
+
+    def reads(self) -> Iterator[Read]:
+        return (partial(Rows.take, chunk, slice(None)) for chunk in self.chunks)

@@ -1,0 +1,249 @@
+"""Dask arrays and data frames as a source of rows.
+
+Owns how chunks of probabilities, labels and weights are put together, and the one look at all of them that says how
+many rows each has and which labels occur. What the chunks hold is read on the workers, by the reader of pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.messages import shown
+from ...core.rows import Rows
+from ..arrays import Data
+from ..frames import is_frame, is_lazy
+from ..pieces import Piece, PieceReader, distinct_values
+from .dask import DaskSource, add_up, call, compute, leaf
+
+__all__ = ["read_collection"]
+
+_ABSENT, _UNEQUAL = -1, -2  # in the place of a number of rows: of what is not given, of arrays that differ
+
+
+def read_collection(
+    proba: Any,
+    y: Any,
+    *,
+    classes: Any = None,
+    order: Any = None,
+    pos_label: Any = None,
+    missing: Any = None,
+    normalize: Any = False,
+    sample_weight: Any = None,
+    weight_kind: Any = "importance",
+    groups: Any = None,
+    time: Any = None,
+    who: str = "optimize",
+) -> tuple[Data, DaskSource]:
+    """Open a Dask collection; see :func:`metricwise.optimize`.
+
+    Parameters
+    ----------
+    proba : Dask array or data frame, or list of these
+    y, sample_weight, groups : Dask array, series or data frame, array-like, or None
+        In chunks like those of `proba`; what is in memory is cut so.
+
+    Returns
+    -------
+    Data
+        Of rows that stand for all.
+    DaskSource
+    """
+    if time is not None:
+        raise ValueError(f"{who}: time needs all rows in memory, to sort them; pass groups instead, such as the month.")
+    given = {"proba": proba, "y": y, "sample_weight": sample_weight, "groups": groups}
+    parts = _Parts(proba, who)
+    columns = [parts.cut(value, name) for name, value in given.items()]
+    raw = [call(_piece, *blocks) for blocks in zip(*columns, strict=True)]
+    summary = compute(add_up([call(_Summary.of, piece) for piece in raw], _Summary.add))
+    sizes = _checked_sizes(summary.sizes, list(given), who)
+    head = Piece(summary.head, _joined_labels(summary.labels, summary.frame), sample_weight)
+    options = {"classes": classes, "order": order, "pos_label": pos_label, "missing": missing, "normalize": normalize}
+    reader, data = PieceReader.of(head, who=who, weight_kind=weight_kind, **options)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    sent = leaf(reader)
+    pieces = tuple(
+        call(_rows, piece, sent, int(start)) for piece, start, size in zip(raw, starts[:-1], sizes, strict=True) if size
+    )
+    filled = starts[:-1][sizes > 0]
+    source = DaskSource(
+        pieces,
+        np.append(filled, starts[-1]),
+        data.schema,
+        has_labels=y is not None,
+        has_weights=sample_weight is not None,
+    )
+    return data, source
+
+
+def _piece(proba: Any, y: Any, weight: Any, groups: Any) -> Piece:
+    return Piece(proba, y, weight, groups)
+
+
+def _rows(piece: Piece, reader: PieceReader, start: int) -> Rows:
+    return reader.rows(piece, start)
+
+
+# -------------------------------------------------------------------------------------------------------------- chunks
+
+
+class _Parts:
+    """How the probabilities are cut into chunks of rows, which all else follows."""
+
+    def __init__(self, proba: Any, who: str) -> None:
+        self._who = who
+        first = proba[0] if isinstance(proba, (list, tuple)) else proba
+        self._n_chunks, self._sizes = first.npartitions, None
+        if hasattr(first, "chunks"):
+            self._n_chunks = len(first.chunks[0])
+            if not any(size != size for size in first.chunks[0]):  # NaN where they are not known
+                self._sizes = first.chunks[0]
+
+    def cut(self, values: Any, name: str) -> list[Any]:
+        """Return the chunks of what goes with the probabilities, as tasks or in memory; None for each if it is None."""
+        if values is None:
+            return [None] * self._n_chunks
+        if isinstance(values, (list, tuple)) and values and is_lazy(values[0]):
+            return [list(blocks) for blocks in zip(*(self._delayed(one, name) for one in values), strict=True)]
+        return self._delayed(values, name) if is_lazy(values) else self._cut_in_memory(values, name)
+
+    def _delayed(self, values: Any, name: str) -> list[Any]:
+        if hasattr(values, "chunks"):
+            whole = dict.fromkeys(range(1, values.ndim), -1)
+            if self._sizes is not None and len(values.chunks[0]) > 0 and not np.isnan(values.chunks[0]).any():
+                if sum(values.chunks[0]) != sum(self._sizes):
+                    raise ValueError(
+                        f"{self._who}: {name} must have as many rows as proba, {sum(self._sizes)}, got "
+                        f"{sum(values.chunks[0])}."
+                    )
+                whole[0] = self._sizes
+            blocks = values.rechunk(whole).to_delayed().reshape(-1).tolist() if whole else list(values.to_delayed())
+        else:
+            # Not optimised: partitions would be joined, and those of proba otherwise than those of y; as it is, both
+            # are made of one reading of the frame that they are columns of.
+            blocks = list(values.to_delayed(optimize_graph=False))
+        if len(blocks) != self._n_chunks:
+            raise ValueError(
+                f"{self._who}: {name} must have the same chunks as proba, {self._n_chunks}, got {len(blocks)}; "
+                "repartition or rechunk one like the other."
+            )
+        return blocks
+
+    def _cut_in_memory(self, values: Any, name: str) -> list[Any]:
+        if self._sizes is None:
+            raise ValueError(
+                f"{self._who}: {name} must be a Dask collection with the same chunks as proba, whose chunks do "
+                f"not know their number of rows, got {shown(values)}; for a Dask array, call "
+                "compute_chunk_sizes() first."
+            )
+        total = sum(self._sizes)
+        values = values if is_frame(values) or hasattr(values, "iloc") else np.asarray(values)
+        if len(values) != total:
+            raise ValueError(f"{self._who}: {name} must have as many rows as proba, {total}, got {len(values)}.")
+        ends = np.cumsum(self._sizes)
+        rows = values.iloc if hasattr(values, "iloc") else values
+        return [rows[int(end) - size : int(end)] for end, size in zip(ends, self._sizes, strict=True)]
+
+
+# ---------------------------------------------------------------------------------------------- one look at all chunks
+
+
+@dataclass(frozen=True, eq=False)
+class _Summary:
+    """What must be known of all chunks before any is read: how long each is, and which labels occur.
+
+    Parameters
+    ----------
+    sizes : list of tuples
+        Rows of the probabilities, of the labels, and so on, of each chunk, or one of `_ABSENT` and `_UNEQUAL`.
+    labels : list of arrays or series, or None
+        Distinct labels of each output, missing ones among them.
+    frame : object
+        An empty y, which shows what kind of table it is.
+    head : object
+        The first row of the probabilities.
+    """
+
+    sizes: list[tuple[int, ...]]
+    labels: list[Any] | None
+    frame: Any
+    head: Any
+
+    @classmethod
+    def of(cls, piece: Piece) -> _Summary:
+        """Look at one chunk."""
+        lists = isinstance(piece.proba, (list, tuple))
+        lengths = [len(one) for one in piece.proba] if lists else [len(piece.proba)]
+        others = [_ABSENT if values is None else len(values) for values in piece[1:]]
+        size = (lengths[0] if len(set(lengths)) == 1 else _UNEQUAL, *others)
+        labels = None if piece.y is None else [_distinct([column]) for column in _columns(piece.y)]
+        empty = None if piece.y is None else piece.y[:0]
+        head = None if min(lengths) == 0 else [_first(one) for one in piece.proba] if lists else _first(piece.proba)
+        return cls([size], labels, empty, head)
+
+    def add(self, other: _Summary) -> _Summary:
+        """Put together what was seen."""
+        labels = self.labels
+        if labels is not None and other.labels is not None:
+            labels = [_distinct(pair) for pair in zip(labels, other.labels, strict=True)]
+        return _Summary(self.sizes + other.sizes, labels, self.frame, other.head if self.head is None else self.head)
+
+
+def _first(proba: Any) -> Any:
+    return proba.iloc[:1] if hasattr(proba, "iloc") else proba[:1]
+
+
+def _columns(y: Any) -> list[Any]:
+    """The columns of labels of one output or several."""
+    if hasattr(y, "columns"):
+        return [y[name] for name in y.columns]
+    return [y] if y.ndim == 1 else [y[:, m] for m in range(y.shape[1])]
+
+
+def _distinct(columns: Sequence[Any]) -> Any:
+    """What occurs in some columns, as a series of pandas where they are, which keeps categories."""
+    if hasattr(columns[0], "iloc"):
+        import pandas as pd
+
+        filled = [column for column in columns if len(column)] or columns[:1]
+        return pd.concat(filled).drop_duplicates() if len(filled) > 1 else filled[0].drop_duplicates()
+    return distinct_values([np.asarray(column) for column in columns])
+
+
+def _joined_labels(labels: list[Any] | None, frame: Any) -> Any:
+    """Return labels that occur as a y that has them all: of outputs that have fewer, some more than once."""
+    if labels is None:
+        return None
+    if frame.ndim == 1:
+        return labels[0]
+    n_rows = max(max(map(len, labels)), 1)
+    places = [np.minimum(np.arange(n_rows), max(len(own) - 1, 0)) for own in labels]
+    if hasattr(frame, "columns"):
+        import pandas as pd
+
+        columns = [own.iloc[place].reset_index(drop=True) for own, place in zip(labels, places, strict=True)]
+        return pd.concat(columns, axis=1, keys=frame.columns)
+    return np.stack([own[place] for own, place in zip(labels, places, strict=True)], axis=1)
+
+
+def _checked_sizes(sizes: list[tuple[int, ...]], names: list[str], who: str) -> Any:
+    """Return the rows of each chunk; refuse others than there are in the probabilities."""
+    for chunk, size in enumerate(sizes):
+        for name, n_rows in zip(names, size, strict=True):
+            if n_rows == _UNEQUAL:
+                raise ValueError(
+                    f"{who}: the arrays of proba must have the same number of rows, which they do not in chunk {chunk}."
+                )
+            if n_rows not in (_ABSENT, size[0]):
+                raise ValueError(
+                    f"{who}: {name} must have as many rows as proba in every chunk, got {n_rows} where proba "
+                    f"has {size[0]} in chunk {chunk}; repartition or rechunk one like the other."
+                )
+    found = np.array([size[0] for size in sizes], dtype=np.intp)
+    if found.sum() == 0:
+        raise ValueError(f"{who}: proba must have at least one row, got none in {len(sizes)} chunks.")
+    return found

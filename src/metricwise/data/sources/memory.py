@@ -1,0 +1,110 @@
+"""Rows in arrays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.rows import GLANCE, Rows
+from ...core.sampling import by_keys, draw_rows, number_copies
+from ..schema import Schema
+from .base import SourceBase
+from .passes import Passes
+
+__all__ = ["MemorySource"]
+
+IntArray = NDArray[np.intp]
+KeyArray = NDArray[np.uint64]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class MemorySource(SourceBase):
+    """Source of rows in memory, which are processed at once, on all cores.
+
+    Parameters
+    ----------
+    rows : Rows
+    schema : Schema
+    passes : Passes, optional
+        Counter of passes.
+
+    See Also
+    --------
+    ChunkedSource : Rows in chunks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.data import Schema, read_proba
+    >>> from metricwise.core.rows import Rows
+    >>> from metricwise.data.sources import MemorySource
+    >>> source = MemorySource(Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]])), Schema.of_codes([2]))
+    >>> source.reduce(lambda rows: rows.n_rows), source.passes.entries
+    (3, 3)
+    """
+
+    rows: Rows
+    schema: Schema
+    passes: Passes = field(default_factory=Passes)
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.rows.n_rows
+
+    @property
+    def labelled(self) -> bool:
+        """Whether rows have labels."""
+        return self.rows.codes is not None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.rows.weight is not None
+
+    def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
+        """Ask all rows."""
+        return ask(self.rows)
+
+    def map(self, change: Callable[[Rows], Rows]) -> MemorySource:
+        """Return the source of changed rows."""
+        return MemorySource(change(self.rows), self.schema, self.passes)
+
+    def of_outputs(self, outputs: IntArray) -> MemorySource:
+        """Return the source of some of the outputs."""
+        return replace(self.map(lambda rows: rows.of_outputs(outputs)), schema=self.schema.of_outputs(outputs))
+
+    def by_group(self, n_groups: int) -> MemorySource:
+        """Return the source of all outputs once for every sensitive group."""
+        return replace(self.map(lambda rows: rows.by_group(n_groups)), schema=self.schema.by_group(n_groups))
+
+    def take(self, rows: Any) -> Rows:
+        """Return some of the rows."""
+        return replace(self.rows.take(rows), start=0)
+
+    def _sample(self, n_rows: int, seed: int) -> Rows:
+        rows = self.rows
+        low = rows.low if self._keys is None else by_keys(self._keys)
+        drawn = draw_rows(rows.codes, n_rows, self.n_rows, weight=rows.weight, low=low, seed=seed)
+        return self.take(drawn.rows).sampled(slice(None), drawn.frequency)
+
+    @cached_property
+    def _keys(self) -> KeyArray | None:
+        """Numbers that tell rows apart, by which they are drawn; None where what they begin and end with does."""
+        if not self.take(np.arange(0, self.n_rows, max(1, self.n_rows // GLANCE))).alike():
+            return None
+        return number_copies(self.rows.hashes(), self.rows.weight)
+
+    def sample(self, n_rows: int, seed: int = 0) -> Rows:
+        """Return a sample of about `n_rows` rows, stratified by class and reweighted; all rows if there are no more."""
+        return self.rows if self.n_rows <= n_rows else super().sample(n_rows, seed)
+
+    def glance(self, n_rows: int) -> Rows:
+        """Return `n_rows` rows in short runs of neighbours."""
+        return self.rows if self.n_rows <= n_rows else self._glance(n_rows)

@@ -1,0 +1,105 @@
+"""Tensors of other libraries that NumPy cannot share, a batch at a time.
+
+Owns the pieces that they are cut into: a copy of the whole never exists. Those that NumPy can share are arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...core.rows import Rows
+from ..arrays import Data
+from ..pieces import Piece, PieceReader, distinct_values
+from ..tensors import host_array
+from .chunked import ChunkedSource, Read
+
+__all__ = ["read_tensor"]
+
+_ENTRIES = 1 << 21  # of a batch
+
+
+def read_tensor(
+    proba: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    time: Any = None,
+    who: str = "optimize",
+    **options: Any,
+) -> tuple[Data, ChunkedSource]:
+    """Open a tensor; see :func:`metricwise.optimize`.
+
+    Parameters
+    ----------
+    proba : tensor of shape (N,), (N, K), (N, M) or (N, M, K)
+        On any device.
+    y, sample_weight, groups : array-like or None
+
+    Returns
+    -------
+    Data
+        Of rows that stand for all.
+    ChunkedSource
+    """
+    if time is not None:
+        raise ValueError(f"{who}: time needs probabilities that NumPy can share; pass proba as a float32 array.")
+    n_rows = int(proba.shape[0])
+    if n_rows == 0:
+        raise ValueError(f"{who}: proba must have at least one row, got shape {tuple(proba.shape)}.")
+    others = {"y": y, "sample_weight": sample_weight, "groups": groups}
+    arrays = {name: None if values is None else np.asarray(values) for name, values in others.items()}
+    for name, values in arrays.items():
+        if values is not None and len(values) != n_rows:
+            raise ValueError(f"{who}: {name} must have as many rows as proba, {n_rows}, got {len(values)}.")
+    head = Piece(host_array(proba[:1]), _distinct(arrays["y"]), sample_weight)
+    reader, data = PieceReader.of(head, who=who, **options)
+    chunks = _Batches(proba, arrays["y"], arrays["sample_weight"], arrays["groups"], reader)
+    return data, ChunkedSource(chunks, data.schema)
+
+
+def _distinct(y: Any) -> Any:
+    """Labels that occur, as a y that has them all."""
+    if y is None or y.ndim == 1:
+        return None if y is None else distinct_values([y])
+    columns = [distinct_values([y[:, m]]) for m in range(y.shape[1])]
+    most = max(map(len, columns))
+    return np.stack([column[np.minimum(np.arange(most), len(column) - 1)] for column in columns], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Batches:
+    """Rows of a tensor, converted some at a time."""
+
+    proba: Any
+    y: Any
+    weight: Any
+    groups: Any
+    reader: PieceReader
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.proba.shape[0])
+
+    @property
+    def labelled(self) -> bool:
+        return self.y is not None
+
+    @property
+    def weighted(self) -> bool:
+        return self.weight is not None
+
+    def reads(self) -> Iterator[Read]:
+        """Yield what makes rows of each batch."""
+        step = max(1, _ENTRIES // int(np.prod(self.proba.shape[1:])))
+        return (partial(self._rows, start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step))
+
+    def _rows(self, start: int, stop: int) -> Rows:
+        some = slice(start, stop)
+        others = (None if values is None else values[some] for values in (self.y, self.weight, self.groups))
+        return self.reader.rows(Piece(host_array(self.proba[some]), *others), start)

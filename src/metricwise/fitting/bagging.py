@@ -1,0 +1,450 @@
+"""Bags: a recipe fitted to many resamples of the rows at once, and the one rule that they make together.
+
+Owns how resamples are drawn and how fits to all of them are one problem. Rows are dealt into blocks, and a resample
+leaves some of the blocks out: then it differs from the others in nothing but labels that it does not see, so that R
+resamples of M outputs are R * M outputs with missing labels, which never interact, and one solver serves all of them.
+Every row is left out by some resamples, whose rules may judge it. Must not know how recipes are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.losses import Loss
+from ..data.sources import MemorySource
+from ..kernels import scattered, tally
+from ..oracles.problem import InMemory, Recipe, components
+from ..rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_links, prior_shift
+from ..rules.decisions import decide_loss
+from ..solvers import Solver
+from .solving import Settings, solve
+
+__all__ = ["PARTS", "ROUNDS", "Bag", "Resamples", "dealt_size", "draw", "fit_bags", "links_of"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_BLOCKS = 12
+PARTS = 3  # of which a resample leaves one out; with two or five of them the rules did worse on new rows
+ROUNDS = 7
+_MAX_EXACT_COUNT = 10**9  # rows, of which NumPy draws some without replacement
+_TILE = 1 << 21  # numbers that are held at once for resamples of the probabilities
+
+
+@dataclass(frozen=True, eq=False)
+class Resamples:
+    """Blocks of rows, and which of them each resample leaves out.
+
+    Parameters
+    ----------
+    problem : InMemory
+        The rows that are dealt, N of them. One that stands for several is a row in each block that has some of these.
+    block : ndarray of shape (N,), int
+        Block of each row.
+    left_out : bool ndarray of shape (R, B)
+    """
+
+    problem: InMemory
+    block: IntArray
+    left_out: NDArray[np.bool_]
+
+    @property
+    def n_resamples(self) -> int:
+        """R."""
+        return len(self.left_out)
+
+    @cached_property
+    def rows(self) -> list[IntArray]:
+        """The rows of each block, ascending."""
+        order = np.argsort(self.block, kind="stable")
+        ends = np.cumsum(np.bincount(self.block, minlength=self.left_out.shape[1]))
+        return np.split(order, ends[:-1])
+
+    @cached_property
+    def kept(self) -> NDArray[np.bool_]:
+        """Rows that each resample keeps, of shape (R, N)."""
+        return np.asarray(~self.left_out[:, self.block])
+
+
+def draw(problem: InMemory, rng: np.random.Generator, n_rounds: int = ROUNDS) -> Resamples:
+    """Draw resamples of the rows of a problem.
+
+    Rows that belong together come into one block. Of those in time each block is a stretch; others are dealt at random,
+    evenly within the classes of a single output, and so are the rows that one with a frequency stands for. In each
+    round the blocks are shuffled and cut into three parts, and each part is left out by one resample: over the rounds
+    every block is left out equally often.
+
+    Parameters
+    ----------
+    problem : InMemory
+        With labels.
+    rng : Generator
+    n_rounds : int, default=7
+
+    Returns
+    -------
+    Resamples
+        R = 3 * n_rounds of them; 2 * n_rounds where there are but two blocks.
+    """
+    rows = problem.source.rows
+    _check_labelled(problem)
+    if rows.cluster is None and rows.repeats is not None:
+        problem, block = _dealt_counts(problem, rows.repeats, rng)
+    else:
+        block = _dealt_rows(problem, rng)
+    n_blocks = int(block.max()) + 1
+    n_parts = min(PARTS, n_blocks)
+    left_out = np.zeros((n_rounds, n_parts, n_blocks), dtype=bool)
+    for own in left_out:
+        for part, blocks in zip(own, np.array_split(rng.permutation(n_blocks), n_parts), strict=True):
+            part[blocks] = True
+    return Resamples(problem, block, left_out.reshape(-1, n_blocks))
+
+
+def dealt_size(problem: InMemory) -> int:
+    """Return how many numbers the rows hold that are dealt to blocks, at most."""
+    rows = problem.source.rows
+    if rows.cluster is not None or rows.repeats is None:
+        return rows.proba.size
+    return int(rows.proba.size * np.minimum(rows.repeats, _BLOCKS).mean())
+
+
+def _dealt_rows(problem: InMemory, rng: np.random.Generator) -> IntArray:
+    """Deal rows to blocks, (N,): those that belong together as one."""
+    rows = problem.source.rows
+    cluster = np.arange(rows.n_rows) if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1]
+    cluster = cluster.reshape(-1)
+    size = np.bincount(cluster)
+    n_blocks = min(_BLOCKS, len(size))
+    if problem.dependence is not None:
+        # By where the middle of a run lies, so that two runs, however long, never come into one block alone.
+        block = (2 * np.cumsum(size) - size) * n_blocks // (2 * rows.n_rows)
+        block = np.unique(block, return_inverse=True)[1]
+    else:
+        block = _dealt(problem, cluster, size, n_blocks, rng)
+    return np.asarray(block, dtype=np.intp)[cluster]
+
+
+def _check_labelled(problem: InMemory) -> None:
+    """Refuse labels of fewer than two independent rows: a rule fitted to one has none to be judged on."""
+    rows = problem.source.rows
+    assert rows.codes is not None
+    labelled = (rows.codes >= 0).any(axis=1)
+    if rows.weight is not None:
+        labelled &= rows.weight > 0
+    if rows.cluster is not None:
+        n_independent = len(np.unique(rows.cluster[labelled]))
+    else:
+        n_independent = int(labelled.sum() if rows.repeats is None else rows.repeats[labelled].sum())
+    if n_independent < 2:
+        raise ValueError(
+            "optimize: proba and y must have at least two independent rows with labels, because rules fitted to some "
+            "rows are judged on the others, got one; add rows, or pass confusion='labels' and recalibrate=False (with "
+            "constraints also confidence=None), so that nothing is judged."
+        )
+
+
+def _dealt(
+    problem: InMemory, cluster: IntArray, size: IntArray, n_blocks: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Deal clusters of rows to blocks at random, the largest first, to and fro: blocks are of about one size."""
+    rows = problem.source.rows
+    keys = rows.keys
+    if rows.cluster is not None:
+        keys = np.zeros(len(size), dtype=np.uint64)
+        np.add.at(keys, cluster, rows.keys)
+    order = np.argsort(scattered(keys, int(rng.integers(1 << 31))), kind="stable")
+    # Of several rows the sum of their classes, which knows no order: of binary labels, how many are positive.
+    labels = np.bincount(cluster, _strata(problem), minlength=len(size))
+    order = order[np.lexsort((-size[order], labels[order]))]
+    turn, place = np.divmod(np.arange(len(size)), n_blocks)
+    block = np.empty(len(size), dtype=np.intp)
+    block[order] = np.where(turn % 2 == 0, place, n_blocks - 1 - place)
+    return block
+
+
+def _strata(problem: InMemory) -> FloatArray:
+    """What rows are dealt evenly within, (N,): the class of a single output, and the sensitive group."""
+    rows, n_groups = problem.source.rows, problem.schema.n_groups
+    if problem.schema.n_outputs != n_groups or rows.codes is None:
+        return np.zeros(rows.n_rows)
+    own = rows.codes.max(axis=1).astype(np.float64)
+    if rows.group is not None and n_groups > 1:
+        own += problem.schema.width * rows.group
+    return np.asarray(own)
+
+
+def _dealt_counts(problem: InMemory, repeats: FloatArray, rng: np.random.Generator) -> tuple[InMemory, IntArray]:
+    """Deal the rows that rows with frequencies (N,) stand for to blocks at random, as if they were written out.
+
+    Returns
+    -------
+    problem : InMemory
+        Whose rows stand for those of one block each.
+    block : ndarray, int
+        Block of each.
+    """
+    rows, counts = problem.source.rows, repeats.astype(np.int64)
+    n_blocks = int(min(_BLOCKS, max(counts.sum(), 1)))
+    order = np.argsort(scattered(rows.keys, int(rng.integers(1 << 31))), kind="stable")  # in whatever order rows come
+    strata = _strata(problem)
+    order = order[np.argsort(strata[order], kind="stable")]
+    dealt, first = np.zeros((rows.n_rows, n_blocks), dtype=np.int64), 0
+    for own in np.split(order, np.flatnonzero(np.diff(strata[order])) + 1):
+        total = int(counts[own].sum())
+        dealt[own] = _thinned(counts[own], np.roll(np.arange(n_blocks), -first), rng)
+        first = (first + total) % n_blocks
+    index, block = np.nonzero(dealt)
+    many, share = rows.take(index), dealt[index, block] / repeats[index]
+    scaled = {name: getattr(many, name) * share for name in ("weight", "frequency", "repeats")}
+    source = MemorySource(replace(many, **scaled), problem.schema, problem.source.passes)
+    return replace(problem, source=source), block.astype(np.intp)
+
+
+def _thinned(counts: NDArray[np.int64], blocks: IntArray, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Deal counts (n,) to blocks at random, (n, B): blocks of one size up to a row, the first ones are larger."""
+    total = int(counts.sum())
+    if total >= _MAX_EXACT_COUNT:
+        return rng.multinomial(counts, np.full(len(blocks), 1 / len(blocks)))
+    out, left = np.zeros((len(counts), len(blocks)), dtype=np.int64), counts.copy()
+    for turn, b in enumerate(blocks.tolist()):
+        size = total // len(blocks) + (turn < total % len(blocks))
+        out[:, b] = rng.multivariate_hypergeometric(left, size, method="marginals")
+        left -= out[:, b]
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Bag:
+    """The rules that one recipe fits to R resamples.
+
+    Parameters
+    ----------
+    n_resamples : int
+        R.
+    losses : tuple of ndarray of shape (R, 1 or M, ...)
+        Arrays of their losses, of one form, scaled to one size; see :class:`metricwise.core.losses.Loss`. Empty where
+        the rules are mixtures.
+    mixtures : tuple of R MixtureRule
+        Over codes, without link; empty where the rules are none.
+    link : Link or None
+        That of all resamples, of R * M outputs.
+    """
+
+    n_resamples: int
+    losses: tuple[FloatArray, ...]
+    mixtures: tuple[MixtureRule, ...]
+    link: Link | None
+
+    def loss(self, which: NDArray[np.bool_]) -> Loss:
+        """Return the mean of the losses of some of the resamples, a mask of shape (R,)."""
+        arrays = [own[which].mean(axis=0) for own in self.losses]
+        return Loss(full=arrays[0]) if len(arrays) == 1 else Loss(diagonal=arrays[0], offset=arrays[1])
+
+    def mean_link(self, which: NDArray[np.bool_]) -> Link | None:
+        """Return the mean of the links of some of the resamples, a mask of shape (R,)."""
+        if self.link is None:
+            return None
+        shape = (self.n_resamples, -1)
+        temperature = self.link.temperature.reshape(shape)[which].mean(axis=0)
+        bias = self.link.bias.reshape(*shape, self.link.n_classes)[which].mean(axis=0)
+        return Link(temperature, bias, self.link.floor)
+
+    def decide(self, problem: InMemory, which: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return the decisions, codes (N, M), of the one rule that some of the resamples make together.
+
+        Its link and its loss are the means of theirs. Mixtures are not averaged: that of the first of the resamples
+        stands for them.
+        """
+        if self.mixtures:
+            first = int(np.argmax(which))
+            return problem.decide(self.mixtures[first], self.mean_link(np.arange(self.n_resamples) == first))
+        link, proba = self.mean_link(which), problem.source.rows.proba
+        return decide_loss(self.loss(which), proba if link is None else link.view(proba), problem.schema.n_decisions)
+
+    @classmethod
+    def merged(cls, bags: Sequence[Bag]) -> Bag:
+        """Return the bag of the mean rule of several bags in each resample; they have the link in common."""
+        if len(bags) == 1:
+            return bags[0]
+        diagonal = all(len(bag.losses) == 2 for bag in bags)
+        losses = [bag.losses if diagonal else (bag.tensors,) for bag in bags]
+        means = tuple(np.mean(arrays, axis=0) for arrays in zip(*losses, strict=True))
+        return cls(bags[0].n_resamples, means, (), bags[0].link)
+
+    @property
+    def tensors(self) -> FloatArray:
+        """The losses as one array of shape (R, 1 or M, K, K)."""
+        if len(self.losses) == 1:
+            return self.losses[0]
+        diagonal, offset = self.losses
+        return np.asarray(diagonal[..., :, None] * np.eye(diagonal.shape[-1]) + offset[..., None, :])
+
+    def rule(self, n_classes: IntArray) -> tuple[WeightedRule, Link | None] | None:
+        """Return the one rule that all resamples make together, over codes, and its link; None of mixtures."""
+        if self.mixtures:
+            return None
+        everyone = np.ones(self.n_resamples, dtype=bool)
+        return anonymous_rule(self.loss(everyone), n_classes), self.mean_link(everyone)
+
+
+def _scaled(losses: Sequence[Loss]) -> tuple[FloatArray, ...]:
+    """Put losses of one form together, each scaled so that entries of a row differ by 1 at most, on average over rows.
+
+    Modulo row constants the size of a loss is what the largest entry of a row can differ by from another.
+    """
+    if not all(loss.is_diagonal for loss in losses):
+        losses = [Loss(full=loss.tensor()) for loss in losses]
+    arrays = tuple(np.concatenate(own) for own in zip(*(loss.arrays for loss in losses), strict=True))
+    if len(arrays) == 1:
+        size = np.ptp(arrays[0], axis=2).mean(axis=1)
+    else:
+        size = _spread(*arrays)
+    size = np.where(size > 0, size, 1.0)
+    return tuple(array / size.reshape((-1,) + (1,) * (array.ndim - 1)) for array in arrays)
+
+
+def _spread(diagonal: FloatArray, offset: FloatArray) -> FloatArray:
+    """The mean over the rows of a diagonal-plus-offset loss (B, K) of the largest difference within a row, (B,).
+
+    Row i holds the offsets, with d_i added to the i-th: it is enough to know the extremes of the others.
+    """
+    k = diagonal.shape[1]
+    if k == 1:
+        return np.zeros(len(diagonal))
+    order = np.argsort(offset, axis=1, kind="stable")
+    ends = np.take_along_axis(offset, order[:, [0, 1, -2, -1]], axis=1)
+    own, index = offset + diagonal, np.arange(k)
+    low = np.where(index == order[:, :1], ends[:, 1:2], ends[:, :1])
+    high = np.where(index == order[:, -1:], ends[:, 2:3], ends[:, 3:])
+    return np.asarray((np.maximum(high, own) - np.minimum(low, own)).mean(axis=1))
+
+
+def links_of(problem: InMemory, resamples: Resamples, recalibrate: bool) -> Link | None:
+    """Return the link of every resample, shifted to the known class priors; None where there is none.
+
+    Parameters
+    ----------
+    problem : InMemory
+        With labels.
+    resamples : Resamples
+    recalibrate : bool
+        Whether links are fitted to the labels.
+
+    Returns
+    -------
+    Link or None
+        Of R * M outputs, resample by resample.
+    """
+    rows, link = problem.source.rows, None
+    assert rows.codes is not None
+    if recalibrate:
+        fitted = fit_links(
+            rows.proba,
+            rows.codes,
+            rows.weight,
+            masks=resamples.kept,
+            frequency=rows.frequency,
+            max_rows=rows.n_rows,
+        )
+        link = Link(
+            np.concatenate([one.temperature for one in fitted]),
+            np.concatenate([one.bias for one in fitted]),
+            fitted[0].floor,
+        )
+    if problem.prior is None:
+        return link
+    kept = resamples.kept.astype(np.float64)
+    counts = tally(rows.codes, kept if rows.weight is None else kept * rows.weight, problem.schema.width)
+    total = counts.sum(axis=2, keepdims=True)
+    target = np.broadcast_to(problem.prior, counts.shape)
+    shares = np.where(total > 0, counts / np.where(total > 0, total, 1.0), target)  # without labels nothing is shifted
+    k = counts.shape[2]
+    return prior_shift(link, shares.reshape(-1, k), target.reshape(-1, k))
+
+
+def fit_bags(
+    problem: InMemory,
+    resamples: Resamples,
+    recipes: Sequence[Recipe],
+    solver: Solver | Settings,
+    link: Link | None,
+) -> list[Bag]:
+    """Fit rules to every resample of the rows of a problem, by recipes that have the link in common.
+
+    Parameters
+    ----------
+    problem : InMemory
+        With labels.
+    resamples : Resamples
+    recipes : sequence of Recipe
+    solver : Solver or Settings
+    link : Link or None
+        That of all resamples; see :func:`links_of`.
+
+    Returns
+    -------
+    list of Bag
+        One per recipe.
+    """
+    rules: list[list[WeightedRule | MixtureRule]] = [[] for _ in recipes]
+    for tile in _tiles(problem, resamples, link):
+        for recipe, own in zip(recipes, rules, strict=True):
+            own.append(solve(tile, recipe, solver, None).rule)
+    return [_bag(problem, resamples.n_resamples, own, link) for own in rules]
+
+
+def _bag(problem: InMemory, n_resamples: int, rules: Sequence[WeightedRule | MixtureRule], link: Link | None) -> Bag:
+    """Put rules of some resamples each together."""
+    n_outputs = problem.schema.n_outputs
+    if any(isinstance(rule, MixtureRule) for rule in rules):
+        mixtures = [
+            _of_outputs(rule, slice(start, start + n_outputs), problem)
+            for rule in rules
+            for start in range(0, len(rule.classes), n_outputs)
+        ]
+        return Bag(n_resamples, (), tuple(mixtures), link)
+    singles = [rule for rule in rules if isinstance(rule, WeightedRule)]
+    losses = _scaled([_spread_out(rule.loss, len(rule.classes)) for rule in singles])
+    losses = tuple(array.reshape(n_resamples, -1, *array.shape[1:]) for array in losses)
+    if problem.aim.average != "macro" and n_outputs > 1:
+        # All outputs follow one loss; those without any label in a resample would have that of argmax there.
+        first = int(np.argmax(problem.source.class_weights.sum(axis=1) * problem.aim.output_weight))
+        losses = tuple(array[:, first : first + 1] for array in losses)
+    return Bag(n_resamples, losses, (), link)
+
+
+def _spread_out(loss: Loss, n_outputs: int) -> Loss:
+    """Give every output a loss of its own."""
+    return loss.map(lambda a: a if len(a) == n_outputs else np.broadcast_to(a, (n_outputs, *a.shape[1:])))
+
+
+def _tiles(problem: InMemory, resamples: Resamples, link: Link | None) -> Iterator[InMemory]:
+    """Yield problems of some of the resamples each, whose outputs are those of the resamples, one after the other."""
+    rows, n_outputs = problem.source.rows, problem.schema.n_outputs
+    confusions = n_outputs * problem.schema.decision_width**2  # of which a solver holds some for every resample
+    together = max(1, _TILE // max(rows.proba.size, 4 * confusions, 1))
+    for start in range(0, resamples.n_resamples, together):
+        kept = resamples.kept[start : start + together]
+        outputs = np.arange(start * n_outputs, (start + len(kept)) * n_outputs)
+        tiled = rows.tiled(kept, None if link is None else link.of_outputs(outputs).arrays)
+        outputs = outputs % n_outputs
+        source = MemorySource(tiled, problem.schema.of_outputs(outputs), problem.source.passes)
+        prior = None if problem.prior is None else problem.prior[outputs]
+        yield InMemory(source, problem.aim.tiled(n_outputs, len(kept)), prior)
+
+
+def _of_outputs(rule: WeightedRule | MixtureRule, outputs: slice, problem: InMemory) -> MixtureRule:
+    """Return the mixture of the outputs of one resample, over codes."""
+    rules, shares = components(rule)
+    shares = np.broadcast_to(shares, (len(rule.classes), shares.shape[1]))[outputs]
+    own = [one.loss.map(lambda a: a if len(a) == 1 else a[outputs]) for one in rules]
+    same = bool((shares == shares[0]).all())
+    seed = rule.seed if isinstance(rule, MixtureRule) else 0
+    parts = tuple(anonymous_rule(loss, problem.schema.n_decisions) for loss in own)
+    return MixtureRule(parts, shares[0] if same else shares, seed=seed)

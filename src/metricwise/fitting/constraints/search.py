@@ -1,0 +1,337 @@
+"""Rules that keep constraints, as far as they go: which outputs are solved together, and by what.
+
+Owns the step from constraints on outputs to the solvers that keep them: a sweep over thresholds, a programme over
+mixtures, the best single rule beside it. Must not know new rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.losses import Loss
+from ...goals.constraint import Constraint, Limit, Limits
+from ...inference.confidence_limits import Apart, Counted, counted_by
+from ...oracles.problem import Problem, Recipe
+from ...rules import Link, MixtureRule, WeightedRule, anonymous_rule
+from ...solvers import Outcome, Solution
+from ...solvers.constrained import Feasible, InfeasibleError, Point, maximise
+from ...solvers.constrained_single import best_by_labels, best_single
+from ...solvers.joined import Part, join
+from ...solvers.levels import Levels, best_levels
+from ...solvers.sweep import hull_losses, sweep_within
+from ..solving import Settings, solve
+from .resolve import bind_limits
+
+__all__ = ["Found", "NoSingleRuleError", "Search"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_TOL = 1e-9
+_LIGHT = 1e-9  # shares of rules in a mixture that are none
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A rule that keeps limits.
+
+    Parameters
+    ----------
+    solution : Solution
+        As the aim is counted; its rule is over codes, without link.
+    judged : ndarray of shape (M, K, K)
+        Its confusion as constraints are counted.
+    prices : ndarray of shape (Q,), or None
+    """
+
+    solution: Solution
+    judged: FloatArray
+    prices: FloatArray | None
+
+
+class NoSingleRuleError(Exception):
+    """A mixture of rules satisfies all constraints, but no single rule that was found does."""
+
+    def __init__(self, point: Point) -> None:
+        super().__init__("no single rule satisfies all constraints")
+        self.point = point
+
+
+class _Piece:
+    """Outputs that are solved together, with the constraints on them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of these outputs.
+    recipe : Recipe
+    link : Link or None
+    constraints : sequence of Constraint
+        Whose outputs are positions among these.
+    settings : Settings
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        recipe: Recipe,
+        link: Link | None,
+        constraints: Sequence[Constraint],
+        settings: Settings,
+    ) -> None:
+        self.problem, self.recipe, self.settings = problem, recipe, settings
+        self.oracle = problem.oracle(recipe.confusion, link)
+        by_labels = recipe.confusion == "labels" or not problem.labelled
+        self.judge = self.oracle if by_labels else self.oracle.counting("labels")
+        self.objective = problem.objective(self.oracle, recipe)
+        self.limits = bind_limits(constraints, problem.schema, self.judge)
+        self.levels: Levels | None = None  # the last that were found, near which the next ones are
+
+    @cached_property
+    def feasible(self) -> Feasible:
+        """The rules asked for so far."""
+        tol = _TOL if self.settings.tol is None else self.settings.tol
+        found = Feasible(self.oracle, self.judge, self.objective, self.limits, tol)
+        if self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and not self.sweeps:
+            # By labels thresholds may do better than what is best by probabilities, which the programme asks for.
+            blocks = found.blocks
+            losses = hull_losses(self.oracle, blocks.block, shared=blocks.guess is not None)
+            found.add(losses, *found.ask(losses))
+        return found
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether all rules that come into question are thresholds, counted with labels."""
+        grouping = self.objective.grouping
+        binary = self.objective.width == 2 and grouping.n_groups == 1 and grouping.loss is None
+        labels = self.problem.labelled and self.judge is self.oracle
+        return binary and self.limits.shared(grouping.share) and labels and not self.objective.frozen.any()
+
+    def best(self, limits: Limits, *, single: bool, thorough: bool = False) -> Found:
+        """Return the best rule within limits: a mixture, or one rule, for which more are tried if it is thorough.
+
+        Raises
+        ------
+        InfeasibleError
+            If no mixture keeps them.
+        NoSingleRuleError
+            If a mixture does, and no single rule was found.
+        """
+        if self.sweeps and not self.settings.randomized:
+            found = sweep_within(self.oracle, self.objective, limits)
+            if found is None:
+                raise NoSingleRuleError(self._mixture(limits))
+            return Found(found, found.confusion, None)
+        mixture = self._mixture(limits)
+        exact = self.feasible.certified or self.feasible.blocks.n_blocks > 1
+        if not single and (exact or not self.settings.randomized):
+            return self._packed(mixture, None, limits.called)
+        one = best_single(self.feasible, mixture, thorough=thorough)
+        if one is not None and one.value > mixture.value:  # of what is not proved, the search may find better rules
+            # Gaps of ratios have no half-spaces but at levels, which are found anew.
+            again = self._mixture(limits) if limits.levels else maximise(self.feasible)
+            mixture = max(one, again, key=lambda point: point.value)
+        if not single:
+            return self._packed(mixture, None, limits.called)
+        if one is None:
+            raise NoSingleRuleError(mixture)
+        return self._packed(one, mixture, limits.called)
+
+    def _mixture(self, limits: Limits) -> Point:
+        """Return the best mixture within limits; of gaps of ratios, at the best of the levels that were tried."""
+        if not limits.levels:
+            return self._mixture_at(limits)
+        free = self._mixture_at(limits.without_levels())
+        if limits.kept(free.judged).all():  # then the best of all keeps them
+            self.feasible.narrow(limits)
+            prices = np.zeros(len(limits.constraints))
+            prices[[not one.of_ratio or isinstance(one, Limit) for one in limits.constraints]] = free.prices
+            return replace(free, prices=prices)
+
+        def value(levels: Levels) -> float:
+            try:
+                return self._mixture_at(limits.at(levels)).value
+            except InfeasibleError:
+                return -np.inf
+
+        self.levels = best_levels(value, limits.levels, limits.level_values(free.judged), self.levels)
+        return replace(self._mixture_at(limits.at(self.levels)), bound=np.inf)
+
+    def _mixture_at(self, limits: Limits) -> Point:
+        self.feasible.narrow(limits)
+        if self.sweeps:  # what the programme asks for is best by probabilities, a threshold may do better by labels
+            found = sweep_within(self.oracle, self.objective, limits)
+            if found is not None:
+                assert isinstance(found.rule, WeightedRule)
+                self.feasible.add([found.rule.loss], found.confusion[None], found.confusion[None])
+        point = maximise(self.feasible) if self.sweeps else best_by_labels(self.feasible)
+        if not limits.kept(point.judged, _kept_to(limits)).all():
+            raise InfeasibleError(point)
+        return point
+
+    def mixture_value(self, limits: Limits) -> float | None:
+        """Return the optimised value of the best mixture within limits; None where there is none."""
+        try:
+            return self._mixture(limits).value
+        except InfeasibleError:
+            return None
+
+    def _packed(self, point: Point, mixture: Point | None, constraints: str) -> Found:
+        """Turn a point into a solution: of one rule, beside the mixture; or of a mixture; with a name for limits."""
+        rule = self._rule(point)
+        certified = self.feasible.certified
+        exact = self.objective.ratio is not None or self.objective.concave
+        kind = "of all rules" if certified else "of the rules that were tried"
+        best = (
+            f"The best {kind} that satisfy {constraints}"
+            if exact
+            else f"Local: no step among rules that satisfy {constraints}"
+        )
+        optimal = mixture is None and exact and certified
+        bound = mixture.bound if mixture is not None else point.bound
+        words = f"{best}{'' if exact else ' is better'}."
+        if mixture is not None:
+            more = mixture.value - point.value
+            words = (
+                f"The best single rule found that satisfies {constraints}; a mixture of rules would add "
+                f"{more:.2g} (set randomized=True to get it)."
+            )
+        solution = Solution(
+            rule=rule,
+            value=point.value,
+            baseline=self.objective.value(self.feasible.aim[0]),
+            confusion=point.aim,
+            optimized_value=point.value,
+            status=words,
+            outcome=Outcome.OPTIMAL if optimal else Outcome.LOCAL,
+            history=(point.value,),
+            upper_bound=max(bound, point.value) if certified and np.isfinite(bound) else None,
+            alternative=None if mixture is None else mixture.value,
+        )
+        return Found(solution, point.judged, point.prices if mixture is None else mixture.prices)
+
+    def _rule(self, point: Point) -> WeightedRule | MixtureRule:
+        """The rule of a point, over codes."""
+        used = np.flatnonzero(point.weights.max(axis=1) > _LIGHT)
+        losses, block = [self.feasible.spread(point.losses[t]) for t in used], self.feasible.blocks.block
+        if len(losses) > 1 and (point.weights[used].max(axis=0) == 1.0).all():  # one rule each, not the same one
+            tensors = np.stack([loss.tensor() for loss in losses])
+            losses = [Loss(full=tensors[point.weights[used].argmax(axis=0)[block], np.arange(len(block))])]
+        rules = tuple(anonymous_rule(loss, self.oracle.n_classes) for loss in losses)
+        if len(rules) == 1:
+            return rules[0]
+        shares = point.weights[used][:, block].T  # (M, R)
+        shares = shares / shares.sum(axis=1, keepdims=True)
+        same = bool((shares == shares[0]).all())
+        return MixtureRule(rules, shares[0] if same else shares, seed=self.settings.seed)
+
+
+def _kept_to(limits: Limits) -> float:
+    """To what a mixture is said to keep limits: the programme is as exact as that."""
+    return 1e-4 if any(one.of_ratio for one in limits.constraints) else 1e-7
+
+
+class Search:
+    """All outputs of a problem: those that nothing couples are solved apart.
+
+    Parameters
+    ----------
+    problem : Problem
+    recipe : Recipe
+    link : Link or None
+    constraints : sequence of Constraint
+    settings : Settings
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        recipe: Recipe,
+        link: Link | None,
+        constraints: Sequence[Constraint],
+        settings: Settings,
+    ) -> None:
+        self.problem, self.recipe, self.link, self.settings = problem, recipe, link, settings
+        self.constraints = tuple(constraints)
+        self.oracle = problem.oracle(recipe.confusion, link)
+        self.objective = problem.objective(self.oracle, recipe)
+        by_labels = recipe.confusion == "labels" or not problem.labelled
+        self.judge = self.oracle if by_labels else self.oracle.counting("labels")
+        self.limits = bind_limits(constraints, problem.schema, self.judge)
+        self.pieces: list[tuple[IntArray, tuple[int, ...], _Piece]] = []
+        own = [one.output for one in constraints]
+        outputs = sorted({output for output in own if output is not None})
+        grouping, n_groups = self.objective.grouping, problem.schema.n_groups
+        counts = bool((grouping.group[outputs] >= 0).all()) and not grouping.least
+        several = problem.schema.n_outputs > n_groups
+        if problem.aim.average == "macro" and several and None not in own and counts:
+            parts = np.arange(problem.schema.n_outputs).reshape(n_groups, -1)
+            for m in outputs:
+                which = tuple(q for q, output in enumerate(own) if output == m)
+                self._add(parts[:, m], which)
+        else:
+            self._add(None, tuple(range(len(constraints))))
+
+    def _add(self, outputs: IntArray | None, which: tuple[int, ...]) -> None:
+        own = [self.constraints[q] for q in which]
+        problem, link = self.problem, self.link
+        if outputs is not None:
+            own = [replace(one, output=0) for one in own]
+            problem, link = problem.of_outputs(outputs), None if link is None else link.of_outputs(outputs)
+        piece = _Piece(problem, self.recipe, link, own, self.settings)
+        self.pieces.append((np.arange(self.problem.schema.n_outputs) if outputs is None else outputs, which, piece))
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether every piece is a sweep over thresholds."""
+        return not self.settings.randomized and all(piece.sweeps for _, _, piece in self.pieces)
+
+    @cached_property
+    def _others(self) -> list[Part]:
+        """The solution of outputs that no constraint is about."""
+        learns = ~self.problem.keeps_argmax & (self.objective.grouping.group >= 0)
+        learns[np.concatenate([outputs for outputs, _, _ in self.pieces])] = False
+        rest = np.flatnonzero(learns)
+        if len(rest) == 0:
+            return []
+        link = None if self.link is None else self.link.of_outputs(rest)
+        solution = solve(self.problem.of_outputs(rest), self.recipe, self.settings, link)
+        return [Part(rest, "other outputs", solution)]
+
+    def best(self, margins: FloatArray, *, single: bool, thorough: bool = False) -> Found:
+        """Return the best rule within limits that are narrower by margins (Q, 2); see :meth:`_Piece.best`."""
+        found, prices = [], np.full(len(self.constraints), np.nan)
+        for _, which, piece in self.pieces:
+            one = piece.best(piece.limits.tightened(margins[list(which)]), single=single, thorough=thorough)
+            found.append(one)
+            if one.prices is not None:
+                prices[list(which)] = one.prices
+        known = None if np.isnan(prices).all() else prices
+        if len(found) == 1 and len(self.pieces[0][0]) == self.problem.schema.n_outputs:
+            return replace(found[0], prices=known)
+        names = self.problem.schema.output_names
+        parts = [
+            Part(outputs, f"output {names[outputs[0]] if names else outputs[0]}", one.solution)
+            for (outputs, _, _), one in zip(self.pieces, found, strict=True)
+        ]
+        solution = join(self.oracle, self.objective, [*parts, *self._others])
+        judged = solution.confusion
+        if self.judge is not self.oracle:
+            judged = self.problem.confusion_of_rule(solution.rule, self.judge)
+        return Found(solution, judged, known)
+
+    def mixture_value(self, margins: FloatArray) -> float | None:
+        """Return what the best mixture of a problem of one piece reaches; None where it is not known."""
+        if len(self.pieces) > 1:
+            return None
+        _, which, piece = self.pieces[0]
+        return piece.mixture_value(piece.limits.tightened(margins[list(which)]))
+
+    def counted(self, found: Found) -> list[Counted | Apart]:
+        """Return the constraints as labels count them for a rule."""
+        return counted_by(self.problem, self.limits, found.judged, found.solution.rule, self.link)

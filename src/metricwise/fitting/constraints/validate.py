@@ -1,0 +1,166 @@
+"""What rules that keep constraints are worth on rows that they have not seen.
+
+Owns the fits to resamples of the rows, and what the rows that these left out say of them. Must not know how margins are
+found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...goals.constraint import Constraint
+from ...inference.uncertainty import Spread, influence, within
+from ...kernels import code_type
+from ...oracles.problem import InMemory, Recipe, argmax_rule
+from ...solvers import Candidate, Estimate, Gain, Solution
+from ...solvers.constrained import InfeasibleError
+from ..bagging import draw
+from ..solving import Settings
+from .resolve import bind_limits
+from .search import Found, NoSingleRuleError, Search
+
+__all__ = ["Refits", "Unseen"]
+
+FloatArray = NDArray[np.float64]
+
+_ROUNDS = 2  # of resamples
+
+
+@dataclass(frozen=True, eq=False)
+class Unseen:
+    """What resamples say of rows that they left out.
+
+    Parameters
+    ----------
+    problem : InMemory
+        The rows that were left out by some.
+    decisions : ndarray of shape (N, M)
+        On each of them, by a resample that left it out.
+    value : float
+        The aim of all such decisions.
+    flattery : float
+        By how much the aim seems larger on rows that a rule is fitted to, of as many as there are.
+    optimism : ndarray of shape (Q,)
+        The same of the constraints.
+    """
+
+    problem: InMemory
+    decisions: NDArray[Any]
+    value: float
+    flattery: float
+    optimism: FloatArray
+
+    @cached_property
+    def _influence(self) -> tuple[FloatArray, FloatArray]:
+        """How far each row moves the aim of these decisions, and its difference to that of argmax."""
+        own, plain = (
+            influence(self.problem, codes)[1]
+            for codes in (self.decisions, self.problem.decide(argmax_rule(self.problem)))
+        )
+        return own, own - plain
+
+    def candidate(self, recipe: Recipe) -> Candidate:
+        """Return what a recipe was worth."""
+        plain = self.problem.value_of(self.problem.decide(argmax_rule(self.problem)))
+        error = Spread.of(self.problem).error(self._influence[1])
+        return Candidate(str(recipe), self.value, self.value - plain, error)
+
+    def _share(self, spread: Spread, n_independent: float) -> float:
+        """The share of these rows in all that they are a sample of, as many of which are independent."""
+        rows = self.problem.source.rows
+        if spread.cluster is None or rows.frequency is None:
+            return min(spread.n_independent / n_independent, 1.0)
+        drawn = rows.n_rows if rows.repeats is None else float(rows.repeats.sum())
+        return min(drawn / float(rows.frequency.sum()), 1.0)
+
+    def worth(self, solution: Solution, n_independent: float) -> tuple[Gain, Estimate]:
+        """Return what a rule fitted to so many independent rows adds to argmax on new ones, and what it is worth."""
+        spread, (own, more) = Spread.of(self.problem), self._influence
+        low, high = self.problem.aim.metric.range
+        # What judges are a sample of more rows, they vary more than those do.
+        share = self._share(spread, n_independent)
+        value = solution.value - self.flattery
+        half = spread.quantile * spread.error(more, share)
+        gain = within(value - solution.baseline, half, low - high, high - low)
+        return Gain(*gain), Estimate(*spread.limits(value, spread.error(own, share), low, high))
+
+
+class Refits:
+    """Resamples of rows, to which recipes are fitted.
+
+    Parameters
+    ----------
+    rows : InMemory
+        With labels.
+    n_independent : float
+        Of how many independent rows these are a sample.
+    constraints : sequence of Constraint
+    settings : Settings
+    seed : int
+    """
+
+    def __init__(
+        self, rows: InMemory, n_independent: float, constraints: Sequence[Constraint], settings: Settings, seed: int
+    ) -> None:
+        self.constraints, self.settings = tuple(constraints), settings
+        resamples = draw(rows, np.random.default_rng(seed), _ROUNDS)
+        self.rows, self.kept = resamples.problem, resamples.kept
+        self.parts = [self.rows.take(np.flatnonzero(own)) for own in self.kept]  # which keep links for all recipes
+        # Optimism falls with the number of independent rows, of which resamples have fewer.
+        self.share = float(np.mean([Spread.of(part).n_independent for part in self.parts])) / n_independent
+
+    def unseen(self, recipe: Recipe, margins: FloatArray) -> Unseen | None:
+        """Fit to every resample with margins, and judge what it left out; None where too few keep the constraints."""
+        rows, per_round = self.rows, len(self.kept) // _ROUNDS
+        decisions = np.full(
+            (_ROUNDS, rows.n_rows, rows.schema.n_outputs), -1, dtype=code_type(rows.schema.decision_width)
+        )
+        fitted, flattered = [], []
+        for r, (kept, part) in enumerate(zip(self.kept, self.parts, strict=True)):
+            if not part.source.class_weights.any():  # all labels are among the rows that were left out
+                continue
+            search = Search(
+                part, recipe, part.link(recipe.recalibrate, recipe.link_by_group), self.constraints, self.settings
+            )
+            found = self._fit(search, margins)
+            if found is None:
+                continue
+            rule, left = found.solution.rule, np.flatnonzero(~kept)
+            fitted.append(search.limits.values(found.judged))
+            flattered.append(part.value_of(part.decide(rule, search.link)))
+            decisions[r // per_round, left] = rows.take(left).decide(rule, search.link)
+        if len(fitted) * 2 < len(self.kept):
+            return None
+        rounds = [self._decided(codes) for codes in decisions if (codes[:, 0] >= 0).mean() >= 0.5]
+        rounds = [(some, codes) for some, codes in rounds if some.source.class_weights.any()]
+        if not rounds:
+            return None
+        value = float(np.mean([some.value_of(codes) for some, codes in rounds]))
+        optimism = np.mean(fitted, axis=0) - np.mean([self._kept_by(*own) for own in rounds], axis=0)
+        flattery = float(np.mean(flattered)) - value
+        return Unseen(*rounds[0], value, flattery * self.share, optimism * self.share)
+
+    def _decided(self, codes: NDArray[Any]) -> tuple[InMemory, NDArray[Any]]:
+        """The rows that were decided in a round, and the decisions."""
+        there = np.flatnonzero(codes[:, 0] >= 0)
+        return (self.rows, codes) if len(there) == len(codes) else (self.rows.take(there), codes[there])
+
+    def _kept_by(self, some: InMemory, codes: NDArray[Any]) -> FloatArray:
+        """The values (Q,) of what is constrained."""
+        judge = some.oracle()
+        return bind_limits(self.constraints, some.schema, judge).values(judge.confusion_of(codes))
+
+    def _fit(self, search: Search, margins: FloatArray) -> Found | None:
+        """Fit with margins, or with less where these leave no room; None if that fails too."""
+        for own in (margins, margins / 2, 0 * margins) if margins.any() else (margins,):
+            try:
+                return search.best(own, single=not self.settings.randomized)
+            except (InfeasibleError, NoSingleRuleError):
+                continue
+        return None

@@ -1,0 +1,256 @@
+"""Costs per row: the rule of least expected cost, and what it is worth.
+
+Such costs are no function of a confusion matrix. The best rule is known in closed form, for every row by itself, so
+that nothing is searched for: what is fitted is the link, and what is estimated is what the rule saves on new rows. Must
+not know solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._version import __version__
+from ..core.confusion import distributions
+from ..data import Probabilities, read_abstain_label, read_row_costs, shown, table_of
+from ..data.sources import MemorySource
+from ..inference.uncertainty import Spread, heaviest_share, mean_interval
+from ..metrics import Cost
+from ..metrics.abstention import read_abstain
+from ..oracles.problem import InMemory, Problem, argmax_rule
+from ..rules import CostRule
+from ..solvers import Estimate, Gain, Outcome, Solution
+from .bagging import Bag, draw, links_of
+from .selection import judging_rows
+
+__all__ = ["CostSolution", "fit_row_costs", "refuse_beside_costs", "with_costs"]
+
+FloatArray = NDArray[np.float64]
+
+_WHO = "optimize"
+_ROUNDS = 2  # of resamples
+_MOST_CARRIED = 0.5  # by ten rows, of the variance: beyond it is said
+_MANY_ROWS = 100  # of which ten are few
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CostSolution(Solution):
+    """A Solution whose rule takes the costs of the rows to decide: ``rule.predict(proba, cost=...)``.
+
+    `value` and `baseline` are minus the mean cost.
+
+    See Also
+    --------
+    metricwise.CostRule : The rule.
+    metricwise.optimize : Returns it, with ``cost=``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> cost = np.array([[1.0, 10.0], [5.0, 1.0]])
+    >>> solution = mw.optimize([0.3, 0.3], [0, 1], "cost", cost=cost, recalibrate=False)
+    >>> solution.rule.predict([0.3, 0.3], cost=cost).tolist()
+    [1, 0]
+    """
+
+    rule: CostRule  # instead of a rule of one loss for all rows
+
+
+def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
+    """Refuse what means nothing where every row has costs of its own: these are no function of a confusion matrix.
+
+    Parameters
+    ----------
+    metric : object
+        Must be "cost".
+    others : mapping of names to values
+        Arguments of :func:`metricwise.optimize`, each of which must be None.
+    """
+    if not (isinstance(metric, str) and metric == Cost.name):
+        raise ValueError(f"{_WHO}: metric must be 'cost', minus the mean cost, if cost= is given, got {shown(metric)}.")
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"{_WHO}: {given[0]} must be left out if cost= gives costs per row, because each row is decided by "
+            "its own costs and nothing is optimised."
+        )
+
+
+def with_costs(problem: Problem, cost: Any, abstain: Any, abstain_label: Any) -> tuple[Problem, CostRule]:
+    """Return a problem whose rows have costs, and the rule that goes by them, still without a link.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of one output, in memory.
+    cost, abstain, abstain_label
+        As :func:`metricwise.optimize` takes them.
+    """
+    schema, source, allowed = problem.schema, problem.source, read_abstain(abstain, _WHO)
+    if not isinstance(source, MemorySource):
+        raise TypeError(
+            f"{_WHO}: cost= gives costs per row, which need probabilities and labels in memory; pass a sample of "
+            "the rows as arrays."
+        )
+    if schema.multioutput:
+        raise ValueError(
+            f"{_WHO}: cost= gives costs per row for a single output, but y is 2-D; optimise the outputs one by one."
+        )
+    if allowed is None and abstain_label is not None:
+        raise ValueError(f"{_WHO}: abstain_label is only for rules that may abstain; pass abstain=True as well.")
+    price = None if allowed is None else allowed.cost
+    if allowed is not None:
+        schema = replace(schema, abstain_label=read_abstain_label(abstain_label, schema.classes, _WHO))
+    costs = read_row_costs(cost, problem.n_rows, schema.width, _WHO, abstain=allowed is not None, abstain_cost=price)
+    source = MemorySource(replace(source.rows, cost=costs), schema, source.passes)
+    rule = CostRule(schema.classes[0], None, schema.normalize, schema.abstain_label, price)
+    return replace(problem, source=source), rule
+
+
+def fit_row_costs(
+    problem: Problem,
+    rule: CostRule,
+    recalibrate: bool,
+    *,
+    judged: bool,
+    seed: int = 0,
+    stage: Callable[[str], None] = lambda _: None,
+) -> CostSolution:
+    """Fit the link of a rule for costs per row, and say what it saves.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of one output, in memory; its rows have the costs.
+    rule : CostRule
+        Without a link.
+    recalibrate : bool
+        Whether a link is fitted to the labels.
+    judged : bool
+        Whether rows that resamples leave out say what is saved on new ones.
+    seed : int
+        Of the resamples.
+    stage : callable, optional
+        Told what is being done.
+
+    Returns
+    -------
+    CostSolution
+    """
+    source = problem.source
+    assert isinstance(source, MemorySource) and source.rows.cost is not None
+    stage("fitting all rows")
+    read_before = source.passes.entries
+    linked = replace(rule, link=problem.link(recalibrate))
+    decided, plain = linked.decide(source.rows.proba, source.rows.cost), _argmax(problem, source.rows.proba)
+    value, baseline = (-_mean(*_paid(linked, source.rows, codes)) for codes in (decided, plain))
+    oracle = problem.oracle("labels" if problem.labelled else "expected", linked.link)
+    facts = {"metric": Cost.name, "rows": problem.n_rows, "metricwise": __version__, "value": value}
+    facts |= {"losses": {Cost.name: Cost.loss_name}, **problem.schema.column_facts}
+    gain, new, heaviest = _judge(problem, rule, recalibrate, seed, stage) if judged else (None, None, 0.0)
+    return CostSolution(
+        rule=replace(linked, facts=facts),
+        value=value,
+        baseline=baseline,
+        confusion=oracle.confusion_of(decided)[:, : problem.schema.width],
+        optimized_value=value,
+        status=_words(problem, gain, heaviest),
+        n_passes=problem.passes_since(read_before),
+        outcome=Outcome.OPTIMAL,
+        counted="labels" if problem.labelled else "expected",
+        history=(value,),
+        upper_bound=value if not problem.labelled else None,
+        gain=gain,
+        value_on_new_rows=new,
+    )
+
+
+def _words(problem: Problem, gain: Gain | None, heaviest: float) -> str:
+    words = ["Every row gets the decision with the least expected cost, by its own costs."]
+    if gain is None:
+        return words[0]
+    words.append(
+        f"On rows that resamples left out, it saves {gain.estimate:.3g} per row compared with argmax (95 % interval "
+        f"{gain.low:.3g} to {gain.high:.3g})."
+    )
+    if gain.estimate <= 0:
+        words.append("Argmax did no worse on these rows: check the costs and the probabilities.")
+    if heaviest > _MOST_CARRIED:
+        words.append(
+            f"Ten rows account for {100 * heaviest:.0f} % of the variance of the savings; amounts larger than in these "
+            "rows are not reflected in the estimate."
+        )
+    if problem.dependence is not None:
+        words.append(problem.dependence.words())
+    return " ".join(words)
+
+
+def _argmax(problem: Problem, proba: Probabilities) -> NDArray[np.intp]:
+    return argmax_rule(problem).decide(proba)
+
+
+def _paid(rule: CostRule, rows: Any, decided: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+    """What decisions (N, 1) cost, (N,), and what rows count for: by labels, in expectation without."""
+    weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
+    if rows.codes is not None:
+        true = rows.codes[:, 0]
+        return rule.paid(rows.cost, true, decided[:, 0]), np.where(true >= 0, weight, 0.0)
+    out = np.empty(rows.n_rows)
+    for part in rows.proba.chunks():
+        some = rows.take(part)
+        by_class = rule.paid_by_class(some.cost, decided[part, 0])
+        out[part] = np.sum(distributions(some.proba.output(0)[:, 0]) * by_class, axis=1)
+    return out, weight
+
+
+def _mean(values: FloatArray, weight: FloatArray) -> float:
+    return float(values @ weight / weight.sum())
+
+
+def _judge(
+    problem: Problem, rule: CostRule, recalibrate: bool, seed: int, stage: Callable[[str], None]
+) -> tuple[Gain, Estimate, float]:
+    """What the rule saves beside argmax, what it costs, on rows that its link has not seen, and what ten rows carry."""
+    stage("judging rows that were left out")
+    judges, _ = judging_rows(problem)
+    judges, decided, eta = _left_out(judges, rule, recalibrate, seed)
+    rows, spread = judges.source.rows, Spread.of(judges)
+    plain = _argmax(judges, rows.proba)
+    (own, weight), (other, _) = (_paid(rule, rows, codes) for codes in (decided, plain))
+    assert rows.cost is not None
+    by_class, other_by_class = (rule.paid_by_class(rows.cost, codes[:, 0]) for codes in (decided, plain))
+    gain = mean_interval(other - own, weight, spread, other_by_class - by_class, eta)
+    largest = -float(table_of(rows.cost, rule.abstain_cost).min())
+    value = mean_interval(-own, weight, spread, -by_class, eta, largest)
+    several = rows.repeats is None and rows.n_rows >= _MANY_ROWS
+    heaviest = heaviest_share(other - own, weight) if several else 0.0
+    return Gain(*gain), Estimate(*value), heaviest
+
+
+def _left_out(
+    judges: InMemory, rule: CostRule, recalibrate: bool, seed: int
+) -> tuple[InMemory, NDArray[np.intp], FloatArray]:
+    """The rows as resamples part them, decisions on each behind the mean link of the resamples that left it out, and
+    probabilities (N, K) behind that link.
+    """
+    rows = judges.source.rows
+    assert rows.cost is not None
+    if not recalibrate:
+        return judges, rule.decide(rows.proba, rows.cost), distributions(rows.proba.output(0)[:, 0])
+    resamples = draw(judges, np.random.default_rng(seed), _ROUNDS)
+    judges = resamples.problem
+    rows = judges.source.rows
+    assert rows.cost is not None
+    bag = Bag(resamples.n_resamples, (), (), links_of(judges, resamples, True))
+    out, eta = np.empty((rows.n_rows, 1), dtype=np.intp), np.empty((rows.n_rows, judges.schema.width))
+    for own, which in zip(resamples.rows, resamples.left_out.T, strict=True):
+        link, proba = bag.mean_link(which), rows.proba.take(own)
+        assert link is not None
+        out[own] = replace(rule, link=link).decide(proba, rows.cost[own])
+        eta[own] = distributions(link.view(proba).recalibrated().output(0)[:, 0])
+    return judges, out, eta

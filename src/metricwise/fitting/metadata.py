@@ -1,0 +1,138 @@
+"""What a rule knows of where it comes from, for whoever opens its file a year later.
+
+Owns the facts: the metric, what the rule was fitted on, what it promises. Counts and names only, never a row. Must not
+know how a rule is found.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from .._version import __version__
+from ..data import python_labels
+from ..goals.worst import opened
+from ..metrics.naming import PerOutput
+from ..metrics.scales import order_of
+from ..oracles.problem import Problem
+from ..solvers import Estimate, Promise, Solution
+
+__all__ = ["facts_of", "informed", "losses_of"]
+
+
+def facts_of(problem: Problem) -> dict[str, Any]:
+    """Return what every rule is to know of the problem that it was fitted to.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    dict
+        `metric`, `average`, `rows`, `metricwise` (the version), with labels `class_counts`: for each output, the rows
+        that show each of its classes; `pos_label`, if the name of the metric does not say which class it is of; and
+        `order`, where it is known: for each output, its classes from the lowest to the highest, or None; `losses`, if
+        there are any: see :func:`losses_of`; and what the rule must know of columns without names
+        (:attr:`metricwise.data.Schema.column_facts`).
+    """
+    facts: dict[str, Any] = {
+        "metric": problem.aim.name,
+        "average": problem.aim.average,
+        "rows": problem.n_rows,
+        "metricwise": __version__,
+    }
+    positive = _positive(problem.aim.metric)
+    if positive is not None and "[" not in problem.aim.name:
+        facts["pos_label"] = positive
+    order = _order(problem)
+    if order is not None:
+        facts["order"] = order
+    facts |= problem.schema.column_facts
+    losses = losses_of(problem)
+    if losses:
+        facts["losses"] = losses
+    if problem.allowed is not None:
+        facts["abstain"] = problem.allowed.said
+    if problem.labelled:
+        counts = problem.source.class_rows.round().astype(int).tolist()
+        facts["class_counts"] = [row[:k] for row, k in zip(counts, problem.schema.n_classes.tolist(), strict=True)]
+    return facts
+
+
+def _order(problem: Problem) -> list[list[Any] | None] | None:
+    """The classes of each output from the lowest to the highest, by the call or by a metric that was given an order."""
+    schema, metrics = problem.schema, [problem.aim.metric, *(aim.metric for aim in problem.record.values())]
+    found: list[list[Any] | None] = []
+    made: dict[Any, list[Any] | None] = {}  # thousands of outputs mostly share their labels and metrics
+    for m, labels in enumerate(schema.classes):
+        scale = None if schema.order is None else schema.order[m]
+        key = (scale, id(labels), *(id(metric.of_output(m)) for metric in metrics))
+        if key not in made:
+            known = python_labels(labels)
+            orders = [list(scale)] if scale is not None else [order_of(metric, m, known) for metric in metrics]
+            made[key] = next((order for order in orders if order is not None), None)
+        found.append(made[key])
+    return found if any(order is not None for order in found) else None
+
+
+def losses_of(problem: Problem) -> dict[str, str]:
+    """Return which of the metrics of a problem are minus a loss or a cost, by name, and what people read instead."""
+    names = {name: aim.metric for name, aim in {problem.aim.name: problem.aim, **problem.record}.items()}
+    names.setdefault(opened(problem.aim.name)[0], problem.aim.metric)
+    return {
+        name: metric.loss_name if name == metric.name else f"{name} ({metric.loss_name})"
+        for name, metric in names.items()
+        if metric.loss_name is not None
+    }
+
+
+def _positive(metric: Any) -> Any:
+    """The class that a metric is of, or a list with that of each output; None if it names none that JSON has."""
+    each = getattr(metric, "metrics", None) if isinstance(metric, PerOutput) and metric.kinds is None else None
+    if each is not None:
+        found = [_positive(own) for own in each]
+        return None if None in found else found
+    while hasattr(metric, "base"):  # scaled, or with abstentions
+        metric = metric.base
+    label = getattr(metric, "pos_label", None)
+    return label if isinstance(label, (str, bool, int)) else None
+
+
+def informed(solution: Solution) -> Solution:
+    """Return the same solution, whose rule knows what it adds to argmax and what it promises.
+
+    Parameters
+    ----------
+    solution : Solution
+        As it is handed to the user.
+
+    Returns
+    -------
+    Solution
+        Facts of its rule, where they are known: `gain` and `value_on_new_rows` with their intervals, and `promises`.
+    """
+    facts: dict[str, Any] = {}
+    for name in ("gain", "value_on_new_rows"):
+        estimate = getattr(solution, name)
+        if estimate is not None:
+            facts[name] = _interval(estimate)
+    if solution.constraints:
+        facts["promises"] = [_promise(one) for one in solution.constraints]
+    return replace(solution, rule=solution.rule.with_facts(**facts)) if facts else solution
+
+
+def _interval(estimate: Estimate) -> dict[str, float | None]:
+    values = {"estimate": estimate.estimate, "low": estimate.low, "high": estimate.high}
+    return {name: _finite(value) for name, value in values.items()}
+
+
+def _promise(promise: Promise) -> dict[str, Any]:
+    numbers = {"low": promise.low, "high": promise.high, "value": promise.value, "confidence": promise.confidence}
+    return {"name": promise.name, **{name: _finite(value) for name, value in numbers.items()}}
+
+
+def _finite(value: float | None) -> float | None:
+    """A number that JSON has; None where there is no bound."""
+    return value if value is not None and math.isfinite(value) else None

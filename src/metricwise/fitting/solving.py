@@ -1,0 +1,220 @@
+"""From a problem to a solution: which solver serves it, and what its rule is worth on the rows.
+
+Owns the choice of a solver and the call of it. Must not know how recipes are chosen, nor read user input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..core.losses import Loss
+from ..metrics.naming import PerOutput
+from ..metrics.objective import Objective
+from ..oracles import Counts, Oracle, TooManyChangesError
+from ..oracles.problem import Problem, Recipe, argmax_rule
+from ..rules import Link, WeightedRule
+from ..solvers import SOLVERS, Outcome, Solution, Solver, make_solver
+from ..solvers.base import BaseSolver, settle
+from ..solvers.joined import Part, join
+
+__all__ = ["WIDE", "Settings", "choose_solver", "fit", "present", "solve"]
+
+WIDE = 200  # classes, beyond which a full loss is not walked along
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user says to whichever solver fits the metric.
+
+    A solver that lacks one of these has no use for it: the exact ones meet any tolerance, and where they are picked
+    the optimum is one rule, which no mixture beats.
+
+    Parameters
+    ----------
+    randomized : bool
+    seed : int
+    tol : float or None
+    max_iter : int or None
+    """
+
+    randomized: bool = False
+    seed: int = 0
+    tol: float | None = None
+    max_iter: int | None = None
+
+    def make(self, oracle: Oracle, objective: Objective, *, walks: bool = True) -> Solver:
+        """Return the solver that fits; `walks` is False where one that walks along a line of losses cannot."""
+        name = choose_solver(oracle, objective, self.randomized, walks)
+        return make_solver(name, **{key: vars(self)[key] for key in vars(self).keys() & SOLVERS[name].settings()})
+
+
+# From the most exact to the most general; of those whose needs are met, the first that is not ruled out.
+_PREFERENCE = ("closed_form", "path", "dinkelbach", "sweep", "column_generation", "frank_wolfe", "ascent")
+
+
+def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False, walks: bool = True) -> str:
+    """Name the solver that is exact, or else best, for what the objective is and what the oracle counts."""
+    ratio, ruled_out = objective.ratio, set()
+    if objective.width == 2 and not oracle.certified:
+        # With labels the sweep is exact over all thresholds. With probabilities the path is so over all rules, also
+        # those that predict class 1 where it is less likely.
+        ruled_out |= {"closed_form", "path", "dinkelbach"}
+    if not walks:
+        # Dinkelbach's iteration reaches what the path would, but for the last thresholds between rows.
+        ruled_out = {"path", "sweep"}
+    if randomized and ratio is None:
+        ruled_out.add("sweep")  # a mixture may be better than any threshold
+    if ratio is not None and objective.width > WIDE and not ratio.line[0].is_diagonal:
+        # A row that weighs very many classes cell by cell changes its decision as often: the walk along them all costs
+        # far more than the few rules that Dinkelbach's iteration asks for.
+        ruled_out.add("path")
+    return next(name for name in _PREFERENCE if name not in ruled_out and not SOLVERS[name].needs.missing(objective))
+
+
+def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: Link | None) -> Solution:
+    """Fit a rule to a problem by a recipe, behind a link, and nothing else.
+
+    What a rule that is judged elsewhere needs, on rows that were not fitted; see :func:`fit` for the others.
+
+    Parameters
+    ----------
+    problem : Problem
+    recipe : Recipe
+    solver : Solver or Settings
+        Settings pick one for the metric.
+    link : Link or None
+
+    Returns
+    -------
+    Solution
+        Its rule is over codes, without the link.
+    """
+    oracle = problem.oracle(recipe.confusion, link)
+    return _maximise(problem, recipe, solver, oracle, problem.objective(oracle, recipe))
+
+
+def _maximise(
+    problem: Problem, recipe: Recipe, solver: Solver | Settings, oracle: Counts, objective: Objective
+) -> Solution:
+    """Solve by the solver that is given, or by the one that fits each part of the outputs."""
+    if len(problem.parts) > 1:
+        return _maximise_parts(problem, recipe, solver, oracle, objective)
+    if not isinstance(solver, Settings):
+        return solver.solve(oracle, objective)
+    try:
+        return solver.make(oracle, objective).solve(oracle, objective)
+    except TooManyChangesError as error:
+        other = solver.make(oracle, objective, walks=False).solve(oracle, objective)
+        return replace(other, status=f"{other.status} {error.words}".strip())
+
+
+def _maximise_parts(
+    problem: Problem,
+    recipe: Recipe,
+    solver: Solver | Settings,
+    oracle: Counts,
+    objective: Objective,
+) -> Solution:
+    """Solve outputs of different metrics each by what its own metric is, which loses nothing: they never interact."""
+    metric = problem.aim.metric
+    assert isinstance(metric, PerOutput)
+    learns = ~problem.keeps_argmax & (objective.grouping.group >= 0)
+    tasks = []
+    for outputs in (own[learns[own]] for own in problem.parts if learns[own].any()):
+        title, part = metric.title(outputs.tolist()), problem.of_outputs(outputs)
+        own_oracle = part.oracle(recipe.confusion, None if oracle.link is None else oracle.link.of_outputs(outputs))
+        own_objective = part.objective(own_oracle, recipe)
+        if isinstance(solver, BaseSolver):  # refused before any part is solved
+            solver.needs.check(own_objective, type(solver).__name__, title)
+        tasks.append((outputs, title, part, own_oracle, own_objective))
+    parts = [
+        Part(outputs, title, _maximise(part, recipe, solver, own_oracle, own_objective))
+        for outputs, title, part, own_oracle, own_objective in tasks
+    ]
+    return join(oracle, objective, parts)
+
+
+def fit(
+    problem: Problem,
+    recipe: Recipe,
+    solver: Solver | Settings,
+    facts: Mapping[str, Any] | None = None,
+    found: tuple[WeightedRule, Link | None] | None = None,
+) -> Solution:
+    """Fit a rule to a problem by a recipe, and say how good it is; see :func:`solve`.
+
+    Parameters
+    ----------
+    facts : mapping, optional
+        What the rule is to know of itself, besides its value.
+    found : tuple of WeightedRule and (Link or None), optional
+        The rule, if it has been found already: over codes, and the link that it is behind.
+
+    Returns
+    -------
+    Solution
+        Its rule has the user's labels.
+    """
+    link = problem.link(recipe.recalibrate) if found is None else found[1]
+    read_before = problem.source.passes.entries
+    oracle = problem.oracle(recipe.confusion, link)
+    objective = problem.objective(oracle, recipe)
+    if found is None:
+        solution = _maximise(problem, recipe, solver, oracle, objective)
+    else:
+        solution = settle(oracle, objective, found[0].loss, status="", outcome=Outcome.LOCAL)
+    solution = present(problem, recipe, oracle, objective, solution, facts)
+    return replace(solution, n_passes=problem.passes_since(read_before))
+
+
+def present(
+    problem: Problem,
+    recipe: Recipe,
+    oracle: Counts,
+    objective: Objective,
+    solution: Solution,
+    facts: Mapping[str, Any] | None = None,
+) -> Solution:
+    """Say how good a rule is that was found by a recipe: by labels, where there are any, beside plain argmax.
+
+    Parameters
+    ----------
+    oracle : Counts
+        Of the recipe, behind the link.
+    objective : Objective
+        As the recipe has it.
+    solution : Solution
+        Its rule is over codes, without the link.
+    facts : mapping, optional
+        What the rule is to know of itself, besides its value.
+
+    Returns
+    -------
+    Solution
+        Its rule has the user's labels, behind the link.
+    """
+    link = oracle.link
+    if objective.frozen.any():
+        solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
+    plain = [Loss.argmax(problem.schema.decision_width)]
+    if not problem.labelled:
+        if link is not None:  # without one, argmax is what the solver has counted beside its rule
+            solution = replace(solution, baseline=objective.value(oracle.confusions(plain, linked=False)[0]))
+        solution = replace(solution, counted="expected")
+    elif recipe.confusion != "labels" or link is not None or objective.padding is not None:
+        # What the solver has counted is not what the user is judged by: labels, and nothing else.
+        counts = oracle if recipe.confusion == "labels" else oracle.counting("labels")
+        judged = problem.objective(counts)
+        confusion = solution.confusion
+        if recipe.confusion != "labels":
+            confusion = problem.confusion_of_rule(solution.rule, counts)
+        baseline = judged.value(counts.confusions(plain, linked=False)[0])
+        solution = replace(solution, value=judged.value(confusion), baseline=baseline, confusion=confusion)
+    rule = solution.rule.named(problem.schema, link, {})
+    if problem.labelled and problem.aim.average == "instance":
+        value, baseline = (problem.value_of_rule(one) for one in (rule, argmax_rule(problem)))
+        solution = replace(solution, value=value, baseline=baseline)
+    rule = replace(rule, facts={**(facts or {}), "value": solution.value, "baseline": solution.baseline})
+    return replace(solution, rule=rule, confusion=solution.confusion[:, : problem.schema.width])

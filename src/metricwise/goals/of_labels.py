@@ -1,0 +1,156 @@
+"""A metric as a score of true and predicted labels, over one output or several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..core.confusion import from_predictions, normalize
+from ..data import (
+    is_two_dimensional,
+    observed_labels,
+    python_labels,
+    read_output_weight,
+    read_pair,
+    read_sample_weight,
+    scales_of,
+    split_abstained,
+    warn_of_order,
+)
+from ..data.encoding import label_array
+from ..metrics.abstention import check_pooled, read_abstain
+from ..metrics.averages import check_average
+from ..metrics.base import Metric
+from ..metrics.functions import check_whole_rows
+from ..metrics.instance import row_values
+from ..metrics.naming import PerOutput, check_classes, check_same_classes, pooled, same_classes, with_positive
+from ..metrics.scales import in_order
+from .aim import Aim
+
+__all__ = ["score"]
+
+Classes = tuple[NDArray[Any], ...]
+
+
+def score(
+    metric: Metric,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    average: str | None = None,
+    output_weight: ArrayLike | None = None,
+    classes: Any = None,
+    pos_label: Any = None,
+    missing: Any = None,
+    abstain_label: Any = None,
+    abstain: bool | float = True,
+) -> float:
+    """Return a metric of labels and predictions; :meth:`Metric.score` is this.
+
+    Parameters
+    ----------
+    metric : Metric
+    y_true, y_pred : array-like of shape (N,) or (N, M)
+        True and predicted labels; missing true labels are ignored.
+    sample_weight : array-like of shape (N,), optional
+        Sample weights.
+    average : {"micro", "macro", "instance"}, optional
+        Average over outputs. None means "micro"; `average` is required if the outputs have different classes.
+    output_weight : array-like of shape (M,), optional
+        Weights of the outputs in the average.
+    classes : array-like, or list of M array-likes, optional
+        All class labels; None uses the labels that occur, for "micro" and "instance" those of all outputs. Ordinal
+        metrics use their `order`, or else that of an ordered categorical `y_true`.
+    pos_label : object, or list of M objects, optional
+        The positive class of a metric of one class that does not name it, for all outputs or for each.
+    missing : scalar, optional
+        A code that marks missing labels, in addition to NaN, None, NA and masked entries.
+    abstain_label : text, number or boolean, optional
+        Label in `y_pred` that marks abstentions. None: every prediction is a class.
+    abstain : True or float, default=True
+        How an abstention counts, as in :func:`metricwise.optimize`: a number is its cost, for linear metrics; True
+        leaves abstentions out, or counts them as misses if the metric is not a ratio of counts.
+
+    Returns
+    -------
+    float
+    """
+    who = f"{type(metric).__name__}.score"
+    if average is not None:
+        check_average(average, who)
+    allowed, gone = None if abstain_label is None else read_abstain(abstain, who), None
+    if allowed is not None:
+        y_pred, gone = split_abstained(y_true, y_pred, abstain_label, who)
+    true, predicted, names = read_pair(y_true, y_pred, classes, missing, who)
+    warn_of_order(who, 3, y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
+    if pos_label is not None:
+        metric = with_positive(metric, pos_label, is_two_dimensional(y_true, who))
+    if classes is None:
+        names = _with_named(metric, names)
+    if average is None:
+        seen = "" if classes is not None else " If all outputs have the same classes, pass them once as classes=."
+        check_same_classes(names, who, seen)
+        average = "micro"
+    if average != "macro" and _pools_by_label(metric, names, given=classes is not None):
+        true, predicted, names = _on_common_classes(true, predicted, names)
+    metric = in_order(metric, scales_of(y_true, names))
+    check_classes(metric, names)
+    weight = read_sample_weight(sample_weight, len(true), who)
+    alpha = read_output_weight(output_weight, true.shape[1], who)
+    check_whole_rows(metric, who, sample_weight=weight, output_weight=alpha, average=average)
+    n_classes = np.array([len(labels) for labels in names], dtype=np.intp)
+    if allowed is not None and gone is not None:
+        metric, predicted = allowed.aim(metric), np.where(gone, n_classes, predicted)
+        check_pooled(average, n_classes, who)
+        n_classes = n_classes + 1
+    width = int(n_classes.max())
+    C, mass = normalize(from_predictions(true, predicted, width, weight))
+    if not (mass * alpha > 0).any():
+        raise ValueError(f"{who}: y_true must have at least one observed label of positive weight, got none.")
+    if average == "instance":
+        return row_values(metric, true, predicted, width, alpha, weight, names).mean.value
+    return Aim(metric, average, alpha).bind(C.sum(axis=-1), mass, n_classes, names).value(C)
+
+
+def _with_named(metric: Metric, names: Classes) -> Classes:
+    """Add the positive class to an output that shows one other class alone, as scikit-learn does."""
+
+    def complete(own: Any, labels: NDArray[Any]) -> NDArray[Any]:
+        known, positive = python_labels(labels), getattr(own, "pos_label", None)
+        return labels if positive is None or len(known) != 1 or positive in known else label_array([*known, positive])
+
+    return tuple(complete(metric.of_output(m), labels) for m, labels in enumerate(names))
+
+
+def _pools_by_label(metric: Metric, names: Classes, *, given: bool) -> bool:
+    """Whether outputs of different classes are counted by label: where it is all that their positions say.
+
+    So it is for labels that were seen, of which an output may lack some, and for a class that is named and does not
+    stand at one position. Classes that are given and not named are pooled by position, as a rule for them would be.
+    """
+    if isinstance(metric, PerOutput) or same_classes(names):
+        return False
+    if not given:
+        return True
+    try:
+        pooled(metric, names)
+    except ValueError:  # also where an output lacks the class: then it adds nothing to it
+        return True
+    return False
+
+
+def _on_common_classes(
+    true: NDArray[Any], predicted: NDArray[Any], names: Classes
+) -> tuple[NDArray[Any], NDArray[Any], Classes]:
+    """Return codes in terms of the labels of all outputs together."""
+    every = observed_labels([label for labels in names for label in python_labels(labels)]).classes[0]
+    place = {label: code for code, label in enumerate(python_labels(every))}
+    tables = [np.array([place[label] for label in python_labels(labels)] + [-1], dtype=np.intp) for labels in names]
+    recoded = [
+        np.stack([table[codes[:, m].astype(np.intp)] for m, table in enumerate(tables)], axis=1)
+        for codes in (true, predicted)
+    ]
+    return recoded[0], recoded[1], (every,) * len(names)

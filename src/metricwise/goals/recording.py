@@ -1,0 +1,77 @@
+"""Metrics that are recorded beside the one that is maximised: what the user's words for them mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..metrics.resolution import Resolved, resolve
+
+__all__ = ["RecordSpec", "resolve_record"]
+
+RecordSpec = Iterable[Any] | Mapping[str, Any] | None
+
+# Columns of the table of candidates, beside which a recorded metric has one of its own name.
+_TAKEN = ("recipe", "score", "gain", "std_error")
+
+
+def resolve_record(
+    record: RecordSpec,
+    kind: str,
+    main: Resolved,
+    zero_division: float = 0.0,
+    pos_label: Any = None,
+    who: str = "optimize",
+) -> dict[str, Resolved]:
+    """Find the metrics to record, each under its name.
+
+    Parameters
+    ----------
+    record : list, dict or None
+        Metrics, each as :func:`metricwise.metrics.resolve` takes it; a dict gives them names.
+    kind : str
+        Of the target.
+    main : Resolved
+        What is maximised: the recorded metrics are averaged over outputs as it is, unless their names say how.
+    zero_division : float, default=0.0
+        The value at 0/0, for metrics given by name.
+    pos_label : object, or list of M objects, optional
+        The positive class of those that want for one.
+
+    Returns
+    -------
+    dict of str to Resolved
+
+    Examples
+    --------
+    >>> from metricwise.metrics import resolve
+    >>> from metricwise.goals.recording import resolve_record
+    >>> found = resolve_record(["precision", "recall_macro"], "multilabel", resolve("f1", "multilabel"))
+    >>> {name: one.average for name, one in found.items()}
+    {'precision': 'micro', 'recall_macro': 'macro'}
+    """
+    if record is None:
+        return {}
+    if isinstance(record, str) or not isinstance(record, (list, tuple, Mapping)):
+        raise ValueError(
+            f"{who}: record must be a list of metrics, such as ['precision', 'recall'], or a dict of names to metrics, "
+            f"got {record!r}."
+        )
+    named = record.items() if isinstance(record, Mapping) else ((None, metric) for metric in record)
+    found: dict[str, Resolved] = {}
+    for name, metric in named:
+        one = resolve(metric, kind, None, zero_division, pos_label, wanted_only=True)
+        if not one.fixed:
+            one = replace(one, average=main.average, support_weighted=main.support_weighted)
+        _add(found, one.name if name is None else name, one, who)
+    return found
+
+
+def _add(found: dict[str, Resolved], name: Any, one: Resolved, who: str) -> None:
+    if not isinstance(name, str):
+        raise ValueError(f"{who}: record must name metrics by strings, got {name!r}.")
+    if name in found or name in _TAKEN:
+        said = "is the name of two metrics" if name in found else "is a column of the table of candidates"
+        raise ValueError(f"{who}: record: {name!r} {said}; pass a dict of distinct names to metrics.")
+    found[name] = one

@@ -1,0 +1,365 @@
+"""How far a metric on all rows like those given may be from what it is on these.
+
+Owns confidence limits of the metric of one confusion matrix: exact ones of proportions, by slopes of other smooth
+metrics, part by part of minima; and of the difference of two of them. Must not know how bounds are kept, nor solvers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import python_labels
+from ..goals.constraint import BoundConstraint, Difference, Limit, Limits
+from ..metrics import Metric, Minimum, MinRecall, Recall
+from ..metrics.abstention import Abstaining
+from ..metrics.affine import Affine
+from ..metrics.base import inner
+from ..oracles.problem import Problem
+from ..rules import Link, MixtureRule, WeightedRule
+from .uncertainty import student
+
+__all__ = ["Apart", "Counted", "counted_by", "lower_limit", "upper_limit"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A constraint as some rows with labels count it for one rule.
+
+    Parameters
+    ----------
+    bound : BoundConstraint
+    C : ndarray of shape (K, K)
+        The confusion matrix that it is about.
+    n_rows : float
+        How many labels there are; of those that go together, or weigh more than others, how many are worth as much.
+    labels : tuple
+        The classes.
+    more : float, default=1.0
+        How much more the metric varies than that of so many independent labels of one weight (the design effect).
+    known : bool, default=False
+        Whether the class priors are known, so that they do not vary.
+    parts : tuple of Counted, default=()
+        What it is the least of.
+    free : float, default=inf
+        Degrees of freedom of the variance: one less than there are clusters of rows.
+    """
+
+    bound: BoundConstraint
+    C: FloatArray
+    n_rows: float
+    labels: tuple[Any, ...]
+    more: float = 1.0
+    known: bool = False
+    parts: tuple[Counted, ...] = ()
+    free: float = np.inf
+
+    @cached_property
+    def value(self) -> float:
+        """The metric."""
+        return float(self.bound.value(self.C))
+
+    @property
+    def extra(self) -> FloatArray:
+        """One more row of every class there is, decided at random."""
+        k = len(self.C)
+        return np.where(self.C.sum(axis=1, keepdims=True) > 0, 1.0 / k, 0.0) * np.ones((1, k))
+
+    @cached_property
+    def smooth(self) -> FloatArray:
+        """The confusion matrix with these rows beside those counted: no cell is certain."""
+        C = self.n_rows * self.C + self.extra
+        return np.asarray(C / C.sum())
+
+    def slopes(self, C: FloatArray) -> FloatArray:
+        """Return how a row of each true class and decision moves the metric, (K, K), with mean 0 under C."""
+        bound = self.bound
+        slope = bound.constraint.metric.free_gradient(C, self.labels)
+        if bound.around is not None:  # bounds move with the prior
+            prior = C.sum(axis=1)[bound.around]
+            slope = slope - ((np.arange(len(C)) == bound.around) - prior)[:, None]
+        if self.known:  # rows move it within their class only
+            share = C.sum(axis=1, keepdims=True)
+            slope = slope - np.divide(inner_rows(slope, C), share, out=np.zeros_like(share), where=share > 0)
+        return np.asarray(slope)
+
+    @property
+    def variance(self) -> float:
+        """Of the metric over samples of so many rows, by its slopes."""
+        slope = self.slopes(self.smooth)
+        return self.more * float(inner(slope**2, self.smooth)) / max(self.n_rows, 1.0)
+
+    @cached_property
+    def proportion(self) -> tuple[FloatArray, FloatArray] | None:
+        """Successes and trials, as cells (K, K) of 0 and 1, where the metric is the share of the one in the other.
+
+        Rows move a proportion in two ways only: up by successes, down by other trials.
+        """
+        if self.known or self.bound.around is not None:
+            return None
+        slope = self.slopes(self.smooth)
+        size = float(np.abs(slope).max())
+        moving = np.where(np.abs(slope) > _SAME * size, slope / max(size, np.finfo(float).tiny), 0.0)
+        ways = np.unique(np.round(moving[moving != 0.0], 7))
+        if len(ways) != 2 or ways[0] * ways[1] > 0:
+            return None
+        successes, trials = (moving > 0).astype(float), (moving != 0).astype(float)
+        share = float(inner(successes, self.smooth) / inner(trials, self.smooth))
+        return (successes, trials) if abs(share - float(self._value_of(self.smooth))) < 1e-7 else None
+
+    @property
+    def smoothing(self) -> float:
+        """By how much the metric of the smoothed matrix is larger."""
+        return float(self._value_of(self.smooth) - self._value_of(self.C))
+
+    def _value_of(self, C: FloatArray) -> FloatArray:
+        """The metric, less the prior that it is held against, of confusion matrices (..., K, K) of any priors."""
+        bound = self.bound
+        value = bound.constraint.metric.bind(C.sum(axis=-1), self.labels).value(C)
+        return np.asarray(value if bound.around is None else value - C.sum(axis=-1)[..., bound.around])
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """A bound on the difference of a metric between two groups, whose rows have nothing in common.
+
+    Parameters
+    ----------
+    bound : Difference
+    one, other : Counted
+    """
+
+    bound: Difference
+    one: Counted
+    other: Counted
+
+    @property
+    def value(self) -> float:
+        """The difference."""
+        return self.one.value - self.other.value
+
+    @property
+    def variance(self) -> float:
+        """Of the difference."""
+        return self.one.variance + self.other.variance
+
+
+def inner_rows(A: FloatArray, C: FloatArray) -> FloatArray:
+    """Return the sums over a row of the products of two matrices, (K, 1)."""
+    return np.asarray(np.sum(A * C, axis=1, keepdims=True))
+
+
+def lower_limit(counted: Counted | Apart, level: float) -> float:
+    """Return what the metric of all rows like those counted is above, with so much confidence.
+
+    Parameters
+    ----------
+    counted : Counted or Apart
+    level : float
+        At least 0.5.
+
+    Returns
+    -------
+    float
+        Of a proportion of independent rows, by Clopper and Pearson's exact limit. The least of several metrics is above
+        the least of their limits with as much confidence as each of them: one of them is the least of all rows. Of a
+        difference, by the distances of both values to their own limits, which add up as errors do.
+
+    References
+    ----------
+    .. [1] Zou and Donner (2008), "Construction of confidence limits about effect measures: A general approach".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.inference.confidence_limits import Counted, lower_limit
+    >>> from metricwise.metrics import Precision
+    >>> from metricwise.goals.constraint import Constraint
+    >>> C = np.array([[70, 2], [10, 18]]) / 100
+    >>> floor = Constraint(Precision(index=1), low=0.8).bind(C.sum(axis=1))
+    >>> round(lower_limit(Counted(floor, C, 100, (0, 1)), 0.95), 4)  # of 18 of 20
+    0.7174
+    """
+    return _limit(counted, 1 - level, -1.0)
+
+
+def upper_limit(counted: Counted | Apart, level: float) -> float:
+    """Return what the metric of all rows like those counted is below; see :func:`lower_limit`."""
+    return _limit(counted, level, 1.0)
+
+
+def _limit(counted: Counted | Apart, quantile: float, side: float) -> float:
+    if isinstance(counted, Apart):
+        one = _limit(counted.one, quantile, side) - counted.one.value
+        other = _limit(counted.other, 1 - quantile, -side) - counted.other.value
+        return counted.value + side * float(np.hypot(one, other))
+    if counted.parts:
+        return min(_limit(part, quantile, side) for part in counted.parts)
+    z = NormalDist().inv_cdf(quantile)
+    wide = student(z, counted.free)
+    if counted.proportion is not None:
+        from scipy.special import betaincinv
+
+        # Fewer rows have the limits that Student's quantiles ask for (Korn and Graubard).
+        n = counted.n_rows / counted.more * ((z / wide) ** 2 if z else 1.0)
+        hits, trials = (n * float(inner(cells, counted.C)) for cells in counted.proportion)
+        if side < 0:
+            return float(betaincinv(hits, trials - hits + 1.0, quantile)) if hits > 0 else 0.0
+        return float(betaincinv(hits + 1.0, trials - hits, quantile)) if hits < trials else 1.0
+    # Around the value, or that of the smoothed matrix if it is further out: few errors do not mean none.
+    moved = max(side * counted.smoothing, 0.0) * side
+    return counted.value + moved + wide * float(np.sqrt(counted.variance))
+
+
+def counted_by(
+    problem: Problem,
+    limits: Limits,
+    confusion: FloatArray,
+    rule: WeightedRule | MixtureRule,
+    link: Link | None,
+) -> list[Counted | Apart]:
+    """Return constraints as the rows of a problem count them for a rule.
+
+    Parameters
+    ----------
+    problem : Problem
+        With labels.
+    limits : Limits
+        Q constraints.
+    confusion : ndarray of shape (M, K, K)
+        Counted with labels.
+    rule : WeightedRule or MixtureRule
+        Over codes, without its link.
+    link : Link or None
+        What it is behind.
+    """
+    glance = problem.source.glance(1)
+    alike = glance.weight is None and glance.cluster is None and glance.repeats is None
+    known = problem.prior is not None
+    n_outputs = problem.schema.n_outputs // problem.schema.n_groups
+
+    def counted(limit: Limit) -> Counted:
+        bound, C = limit.bound, limit.pool(confusion)
+        outputs = np.flatnonzero(limit.share)
+        labels = tuple(python_labels(np.asarray(problem.schema.classes[outputs[0]])))
+        plain = Counted(bound, C, float(problem.source.class_rows[outputs].sum()), labels, known=known)
+        own = [replace(plain, bound=part) for part in _parts(bound, C, labels)] or [plain]
+        if not alike or len(np.unique(outputs % n_outputs)) > 1 or known:
+            decided = _Decided(problem, outputs, rule, link)
+            own = [decided.adjusted(one) for one in own]
+        return own[0] if len(own) == 1 else replace(plain, parts=tuple(own))
+
+    found: dict[int, Counted] = {}
+
+    def once(limit: Limit) -> Counted:
+        """What many differences have in common."""
+        if id(limit) not in found:
+            found[id(limit)] = counted(limit)
+        return found[id(limit)]
+
+    return [
+        counted(one) if isinstance(one, Limit) else Apart(one, once(one.one), once(one.other))
+        for one in limits.constraints
+    ]
+
+
+def _parts(bound: BoundConstraint, C: FloatArray, labels: tuple[Any, ...]) -> list[BoundConstraint]:
+    """What a metric is the least of, each bound to the priors of C."""
+    priors = C.sum(axis=1)
+    metrics = _least_of(bound.constraint.metric, np.flatnonzero(priors > 0).tolist())
+    return [replace(bound.constraint, metric=metric).bind(priors, labels) for metric in metrics]
+
+
+def _least_of(metric: Metric, shown: Sequence[int]) -> list[Metric]:
+    if isinstance(metric, Abstaining):
+        return [replace(metric, base=part) for part in _least_of(metric.base, shown)]
+    if isinstance(metric, MinRecall):
+        return [Recall(index=j) for j in shown]
+    if isinstance(metric, Affine):
+        return [replace(metric, base=part) for part in _least_of(metric.base, shown)]
+    return list(metric.metrics) if isinstance(metric, Minimum) else []
+
+
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """Rows of any weight, some of them together, with the decisions of a rule about some outputs."""
+
+    problem: Problem
+    outputs: IntArray
+    rule: WeightedRule | MixtureRule
+    link: Link | None
+
+    def adjusted(self, counted: Counted) -> Counted:
+        """Say how many independent labels are worth as much as these, and how much more they vary.
+
+        First as if all that go together agreed (Kish's number, of those that move the metric), so that no error in ten
+        copies is as little as in one; then by how far they do agree.
+        """
+        slope = counted.slopes(counted.smooth)
+        moving = (np.abs(slope) > _SAME * np.abs(slope).max()).astype(np.float64)
+        total, share = self._weights.sum(), float(inner(moving, counted.C))
+        dependence = self.problem.dependence
+        if share > 0 and dependence is not None:  # neighbours in time are no copies of one another
+            counted = replace(counted, n_rows=counted.n_rows / dependence.inflation)
+        elif share > 0:
+            squares, _ = self._sum_of_squares(moving / (total * share))
+            counted = replace(counted, n_rows=1 / (squares * share))
+        slope = counted.slopes(counted.smooth)
+        each = slope / total
+        if counted.known:  # rows of a class weigh what its prior is to what they are
+            seen = self._weights.sum(axis=0)[: len(slope)]
+            seen = np.pad(seen, (0, len(slope) - len(seen)))  # no row is of a decision that is no class
+            rise = counted.smooth.sum(axis=1)
+            each = slope * np.divide(rise, seen, out=np.zeros(len(seen)), where=seen > 0)[:, None]
+        # What was smoothed is one more label of each class, whatever there is.
+        smoothed = float(inner(slope**2, counted.extra)) / counted.n_rows**2
+        squares, free = self._sum_of_squares(each)
+        more = (squares + smoothed) / max(counted.variance, float(np.finfo(float).tiny))
+        return replace(counted, more=max(more, _SAME), free=free)
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        return np.asarray(self.problem.source.class_weights[self.outputs])
+
+    def _sum_of_squares(self, cells: FloatArray) -> tuple[float, float]:
+        """The sum over independent rows of the squares of what their cells (K, K) add up to, times their weight.
+
+        And its degrees of freedom, which are few where few clusters of rows are independent.
+        """
+        table = np.concatenate([cells, np.zeros((1, len(cells)))])  # missing labels look at the last
+        outputs, rule, link = self.outputs, self.rule, self.link
+
+        def ask(rows: Any) -> tuple[NDArray[Any], FloatArray, float]:
+            proba = rows.proba if link is None else link.view(rows.proba)
+            decided = rule.decide(proba) if isinstance(rule, WeightedRule) else rule.decide(proba, rows.start)
+            own = table[rows.codes[:, outputs], decided[:, outputs]].sum(axis=1)
+            own = own if rows.weight is None else own * rows.weight
+            if rows.cluster is None:
+                squares = own**2 if rows.repeats is None else own**2 / np.maximum(rows.repeats, 1.0)
+                return np.empty(0, dtype=np.intp), np.empty(0), float(squares.sum())
+            clusters, place = np.unique(rows.cluster, return_inverse=True)
+            return clusters, np.asarray(np.bincount(place.reshape(-1), own), dtype=np.float64), 0.0
+
+        clusters, sums, squares = self.problem.source.reduce(ask, _joined)
+        if len(clusters) == 0:
+            return squares, np.inf
+        together = np.bincount(np.unique(clusters, return_inverse=True)[1].reshape(-1), sums)
+        free = max(len(together) - 1, 1)
+        return float(np.sum(together**2) * len(together) / free), float(free)
+
+
+def _joined(
+    one: tuple[NDArray[Any], FloatArray, float], other: tuple[NDArray[Any], FloatArray, float]
+) -> tuple[NDArray[Any], FloatArray, float]:
+    return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]]), one[2] + other[2]

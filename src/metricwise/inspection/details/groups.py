@@ -1,0 +1,81 @@
+"""Rules by sensitive group as rules of many outputs: the rows of every group are outputs of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.losses import Loss
+from ...data import Schema
+from ...data.sources import SourceBase
+from ...goals.worst import opened
+from ...oracles.problem import Problem, components
+from ...rules import GroupedRule, Link, MixtureRule, WeightedRule
+
+__all__ = ["by_group", "pool_groups"]
+
+FloatArray = NDArray[np.float64]
+
+
+def by_group(rule: GroupedRule, problem: Problem) -> tuple[WeightedRule | MixtureRule, Problem]:
+    """Return a rule by group and its problem as those of G * M outputs, named by group.
+
+    Parameters
+    ----------
+    rule : GroupedRule
+    problem : Problem
+        Whose rows have groups.
+    """
+    own = problem.by_group(len(rule.groups), aware=True, worst=opened(problem.aim.name)[1])
+    schema = replace(own.schema, output_names=_names(rule, problem.schema))
+    assert isinstance(own.source, SourceBase)
+    own = replace(own, source=own.source.described(schema))
+    each = [components(one) for one in rule.rules]
+    size, n_outputs = max(len(rules) for rules, _ in each), rule.n_outputs
+    shares = np.zeros((len(each) * n_outputs, size))
+    for g, (rules, weights) in enumerate(each):
+        shares[g * n_outputs : (g + 1) * n_outputs, : len(rules)] = weights
+    parts = [_joined([rules[min(r, len(rules) - 1)] for rules, _ in each], schema) for r in range(size)]
+    return (parts[0] if size == 1 else MixtureRule(tuple(parts), shares, 0)), own
+
+
+def pool_groups(C: FloatArray, weight: FloatArray, n_groups: int) -> FloatArray:
+    """Return the confusions (M, ...) of all groups together, of those of every group (G * M, ...)."""
+    total = weight.reshape(n_groups, -1).sum(axis=0)
+    summed = (weight[:, None, None] * C).reshape(n_groups, -1, *C.shape[1:]).sum(axis=0)
+    return np.asarray(summed / np.where(total > 0, total, 1.0)[:, None, None])
+
+
+def _names(rule: GroupedRule, schema: Schema) -> tuple[str, ...]:
+    groups = [", ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in rule.groups]
+    if not schema.multioutput:
+        return tuple(groups)
+    outputs = schema.output_names or tuple(f"output {m}" for m in range(schema.n_outputs))
+    return tuple(f"{group}: {output}" for group in groups for output in outputs)
+
+
+def _joined(rules: list[WeightedRule], schema: Schema) -> WeightedRule:
+    """Put the rules of all groups, each of M outputs, one after the other."""
+    n_outputs, width = rules[0].n_outputs, rules[0].schema.decision_width
+    diagonal = all(rule.loss.is_diagonal for rule in rules)
+
+    def each(arrays: list[FloatArray]) -> FloatArray:
+        return np.concatenate([np.broadcast_to(own, (n_outputs, *own.shape[1:])) for own in arrays])
+
+    if diagonal:
+        first, second = (each([rule.loss.arrays[part] for rule in rules]) for part in (0, 1))
+        loss = Loss(diagonal=first, offset=second)
+    else:
+        loss = Loss(full=each([rule.loss.tensor() for rule in rules]))
+    link = None
+    if any(rule.link is not None for rule in rules):
+        links = [rule.link or Link.identity(n_outputs, width) for rule in rules]
+        floor = min(one.floor for one in links)
+        link = Link(
+            np.concatenate([one.temperature for one in links]), np.concatenate([one.bias for one in links]), floor
+        )
+    return WeightedRule(
+        loss, schema.classes, link, True, schema.normalize, {}, schema.output_names, schema.abstain_label
+    )

@@ -1,0 +1,117 @@
+"""Which rows a rule decides otherwise than plain argmax does: from where to where, and whether that is right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.losses import Loss
+from ...oracles.problem import Problem, components
+from ...rules import MixtureRule, WeightedRule, anonymous_rule
+
+__all__ = ["Moves", "count_moves"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Decisions that a rule changes, in weight of rows: from the class of argmax to that of the rule.
+
+    Parameters
+    ----------
+    gained : ndarray of shape (M, K, K)
+        ``gained[m, a, b]``: rows of output m that argmax decides as a and the rule as b, where b is true. On the
+        diagonal are unchanged rows whose decision is right.
+    lost : ndarray of shape (M, K, K)
+        Such rows where a is true.
+    neither : ndarray of shape (M, K, K)
+        Such rows where neither is true; on the diagonal are unchanged rows whose decision is wrong.
+    expected : bool
+        Whether probabilities were counted in place of labels.
+
+    See Also
+    --------
+    metricwise.displays.MovesDisplay : Draw the moves.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
+    ...     recalibrate=False)
+    >>> solution.details.moves.moved
+    0.25
+    """
+
+    gained: FloatArray
+    lost: FloatArray
+    neither: FloatArray
+    expected: bool = False
+
+    @property
+    def total(self) -> FloatArray:
+        """All rows, (M, K, K); unchanged ones are on the diagonal."""
+        both = np.eye(self.gained.shape[-1]) * self.lost  # right before and after: counted once
+        return self.gained + self.lost - both + self.neither
+
+    @property
+    def moved(self) -> float:
+        """Share of the decisions that the rule changes."""
+        total = self.total
+        stay = np.trace(total, axis1=1, axis2=2).sum()
+        return float((total.sum() - stay) / max(total.sum(), np.finfo(float).tiny))
+
+
+def count_moves(problem: Problem, rule: WeightedRule | MixtureRule) -> Moves:
+    """Count what a rule moves; see :class:`Moves`.
+
+    Of a mixture, as much of each of its rules as it has a share.
+    """
+    schema = problem.schema
+    plain, width = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions), schema.decision_width
+    rules, shares = components(rule)
+    shares = np.broadcast_to(shares, (schema.n_outputs, len(rules)))
+
+    def ask(rows: Any) -> FloatArray:
+        before = plain.decide(rows.proba)
+        out = np.zeros((3, schema.n_outputs, width, width))
+        for r, one in enumerate(rules):
+            after, believed = one.decide(rows.proba), one.link
+            count = _by_label if problem.labelled else _by_probability
+            out += shares[:, r, None, None] * count(rows, before, after, width, believed)
+        return out
+
+    gained, lost, neither = problem.source.reduce(ask)
+    return Moves(gained, lost, neither, expected=not problem.labelled)
+
+
+def _by_label(rows: Any, before: IntArray, after: IntArray, width: int, _: Any) -> FloatArray:
+    true, weight = rows.codes, rows.weight
+    kinds = (true == after, true == before, (true != after) & (true != before) & (true >= 0))
+    return np.stack([_tally(before, after, width, kind, weight) for kind in kinds])
+
+
+def _by_probability(rows: Any, before: IntArray, after: IntArray, width: int, link: Any) -> FloatArray:
+    proba = rows.proba if link is None else link.view(rows.proba).recalibrated()
+    chance = np.empty((2, *before.shape))
+    for m in range(before.shape[1]):
+        eta = np.asarray(proba.output(m)[:, 0], dtype=np.float64)
+        eta = np.stack([1 - eta, eta], axis=1) if eta.ndim == 1 else eta
+        for one, decided in zip(chance, (after, before), strict=True):
+            one[:, m] = np.take_along_axis(eta, decided[:, m, None], axis=1)[:, 0]
+    gained, lost = chance
+    neither = np.where(before == after, 1 - gained, np.maximum(1 - gained - lost, 0.0))
+    return np.stack([_tally(before, after, width, kind, rows.weight) for kind in (gained, lost, neither)])
+
+
+def _tally(before: IntArray, after: IntArray, width: int, mass: NDArray[Any], weight: FloatArray | None) -> FloatArray:
+    """Sum what entries (N, M) count for by both decisions, (M, K, K)."""
+    n_outputs = before.shape[1]
+    mass = np.asarray(mass, dtype=np.float64)
+    mass = mass if weight is None else mass * weight[:, None]
+    cell = (np.arange(n_outputs) * width + before) * width + after
+    return np.asarray(np.bincount(cell.ravel(), mass.ravel(), n_outputs * width**2).reshape(n_outputs, width, width))

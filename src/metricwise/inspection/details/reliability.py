@@ -1,0 +1,150 @@
+"""How often what is said to happen with probability p does happen, before and after the link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...oracles.problem import InMemory
+from ...rules import Link
+
+__all__ = ["Bins", "Reliability", "calibration_bins", "count_reliability"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Rows binned by their predicted probability.
+
+    Parameters
+    ----------
+    predicted, observed, weight : ndarray of shape (B,)
+        Mean predicted probability, observed frequency, and weight of the rows of each non-empty bin.
+
+    See Also
+    --------
+    calibration_bins : Computes the bins.
+
+    Examples
+    --------
+    >>> from metricwise.inspection.details import calibration_bins
+    >>> bins = calibration_bins([0.1, 0.2, 0.7, 0.9], [0, 1, 1, 1], n_bins=2)
+    >>> round(bins.error, 3)
+    0.275
+    """
+
+    predicted: FloatArray
+    observed: FloatArray
+    weight: FloatArray
+
+    @property
+    def error(self) -> float:
+        """Mean distance between predicted and observed (the expected calibration error)."""
+        return float(np.abs(self.predicted - self.observed) @ self.weight / self.weight.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """Predicted probabilities against observed frequencies, before and after the link.
+
+    Parameters
+    ----------
+    before : Bins
+        Bins of the raw probabilities: of class 1 for binary outputs, otherwise of every class against the rest, pooled.
+    after : Bins or None
+        Bins of the probabilities after the link; None if the rule has no link.
+    sampled : int or None
+        Number of rows that were counted, if they are a sample.
+
+    See Also
+    --------
+    metricwise.displays.ReliabilityDisplay : Draw the reliability diagram.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
+    ...     recalibrate=False)
+    >>> round(solution.details.reliability.before.error, 2)
+    0.3
+    """
+
+    before: Bins
+    after: Bins | None
+    sampled: int | None = None
+
+
+def calibration_bins(
+    p: ArrayLike,
+    happened: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    n_bins: int = 10,
+    strategy: Literal["quantile", "uniform"] = "quantile",
+) -> Bins:
+    """Sort rows into bins by their probability.
+
+    Parameters
+    ----------
+    p : array-like of shape (N,)
+        Predicted probabilities.
+    happened : array-like of shape (N,)
+        Whether the event occurred, 0 or 1.
+    sample_weight : array-like of shape (N,), optional
+        Sample weights.
+    n_bins : int, default=10
+        Number of bins.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Whether bins have equal numbers of rows or equal widths, as in :func:`sklearn.calibration.calibration_curve`.
+
+    Returns
+    -------
+    Bins
+
+    See Also
+    --------
+    metricwise.displays.ReliabilityDisplay : Draw the bins.
+
+    Examples
+    --------
+    >>> from metricwise.inspection.details.reliability import calibration_bins
+    >>> bins = calibration_bins([0.1, 0.2, 0.7, 0.9], [0, 1, 1, 1], n_bins=2)
+    >>> bins.predicted.round(2).tolist(), bins.observed.tolist()
+    ([0.15, 0.8], [0.5, 1.0])
+    """
+    p, happened = np.asarray(p, dtype=np.float64), np.asarray(happened, dtype=np.float64)
+    weight = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    share = np.linspace(0.0, 1.0, n_bins + 1)
+    edges = share if strategy == "uniform" else np.quantile(p, share)
+    where = np.searchsorted(edges[1:-1], p)
+    total, said, seen = np.array([np.bincount(where, own, n_bins) for own in (weight, weight * p, weight * happened)])
+    some = total > 0
+    return Bins(said[some] / total[some], seen[some] / total[some], total[some])
+
+
+def count_reliability(problem: InMemory, link: Link | None) -> Reliability:
+    """Hold the probabilities of rows in memory, with labels, against what happened, before and behind a link."""
+    rows = problem.source.rows
+    before = calibration_bins(*_pairs(rows, rows.proba))
+    if link is None:
+        return Reliability(before, None)
+    return Reliability(before, calibration_bins(*_pairs(rows, link.view(rows.proba).recalibrated())))
+
+
+def _pairs(rows: Any, proba: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Probabilities, what happened and weights, of every class of every output with a label."""
+    said, seen, weight = [], [], []
+    for m, k in enumerate(proba.n_classes.tolist()):
+        eta = np.asarray(proba.output(m)[:, 0], dtype=np.float64)
+        true = rows.codes[:, m]
+        known = true >= 0
+        classes = [1] if k == 2 else list(range(k))
+        for j in classes:
+            said.append((eta if eta.ndim == 1 else eta[:, j])[known])
+            seen.append((true == j)[known])
+            weight.append((np.ones(len(true)) if rows.weight is None else rows.weight)[known])
+    return np.concatenate(said), np.concatenate(seen).astype(np.float64), np.concatenate(weight)

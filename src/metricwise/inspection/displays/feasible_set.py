@@ -1,0 +1,248 @@
+"""The set of all confusions that rules can reach, seen along two metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core.losses import Loss
+from ...data import Schema, make_rows, python_labels, read_proba, read_sample_weight
+from ...data.sources import MemorySource
+from ...metrics import Recall
+from ...metrics.base import Metric
+from ...oracles import Counts
+from ...oracles.problem import components, mixed
+from ...rules import WeightedRule
+from ...solvers import Solution
+from ...theory.geometry import FeasibleSet
+from ._base import details_of
+from ._style import INK, RULE, bare, legend, mark_argmax, mark_rule, new_axes, number, short
+
+__all__ = ["FeasibleSetDisplay"]
+
+FloatArray = NDArray[np.float64]
+
+_SPANNED = 1e-9
+
+
+@dataclass(eq=False)
+class FeasibleSetDisplay:
+    """All pairs of values of two linear metrics that any rule can reach, with argmax, the rule and its supporting line.
+
+    The set of reachable confusions is convex, and its projection onto two metrics is drawn. A rule of least expected
+    loss lies where a line touches the set: the line on which that loss is constant, to the extent that it depends on
+    these two metrics.
+
+    Parameters
+    ----------
+    outline : ndarray of shape (n, 2)
+        Corners of the set, counterclockwise.
+    points : dict of str to tuple of float
+        Points to mark: "argmax" and "rule".
+    names : tuple of str
+        Names of both metrics.
+    normal : ndarray of shape (2,), optional
+        Normal vector of the supporting line of the rule.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    metricwise.geometry.FeasibleSet : The set itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> from metricwise.displays import FeasibleSetDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(1, 3, 500)
+    >>> solution = mw.optimize(p, None, "f1")
+    >>> display = FeasibleSetDisplay.from_solution(solution)
+    >>> display.outline.shape, display.names
+    ((360, 2), ('recall of 0', 'recall of 1'))
+    """
+
+    outline: FloatArray
+    points: dict[str, tuple[float, float]] = field(default_factory=dict)
+    names: tuple[str, str] = ("x", "y")
+    normal: FloatArray | None = None
+
+    @classmethod
+    def from_solution(
+        cls, solution: Solution, *, x: Any = None, y: Any = None, n: int = 360, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw the set for the rows that a solution was fitted to, under their recalibrated probabilities.
+
+        Parameters
+        ----------
+        solution : Solution
+            A solution with one output.
+        x, y : metric or array-like of shape (K, K), optional
+            Linear metrics, as in :meth:`metricwise.geometry.FeasibleSet.boundary_2d`. By default, the recalls of two
+            classes; with more classes, accuracy, which argmax maximises, and the negative loss of the rule, which the
+            rule maximises.
+        n : int, default=360
+            Number of directions in which the outline is computed.
+        ax : matplotlib Axes, optional
+        **kwargs
+            Passed to `plot`.
+        """
+        who = f"{cls.__name__}.from_solution"
+        details = details_of(solution, who)
+        if details.problem is None or solution.rule.n_outputs != 1:
+            raise ValueError(
+                f"{who}: solution must have one output and its rows, which a pickle does not contain; call "
+                "optimize again, or use from_predictions."
+            )
+        link = details.link
+        feasible = FeasibleSet(Counts(details.problem.source, "expected", link))
+        return cls._of(feasible, solution.rule, x, y, n, who).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        proba: ArrayLike,
+        rule: Any = None,
+        *,
+        x: Any = None,
+        y: Any = None,
+        n: int = 360,
+        sample_weight: ArrayLike | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the set for given probabilities; labels are not needed.
+
+        Parameters
+        ----------
+        proba : array-like of shape (N,), (N, 2) or (N, K)
+        rule : WeightedRule or MixtureRule, optional
+            A rule to mark in addition to argmax.
+        x, y, n, ax
+            As in :meth:`from_solution`.
+        sample_weight : array-like of shape (N,), optional
+        **kwargs
+            Passed to `plot`.
+        """
+        who = f"{cls.__name__}.from_predictions"
+        link = None if rule is None else _first(rule).link
+        if rule is None:
+            read = read_proba(proba, can_normalize=False, who=who)
+        else:
+            read = _first(rule).read(proba, who, rule.facts)
+        weight = read_sample_weight(sample_weight, read.n_rows, who)
+        schema = Schema.of_codes(read.n_classes) if rule is None else rule.schema
+        if schema.n_outputs != 1:
+            raise ValueError(f"{who}: proba must have one output, got {schema.n_outputs}.")
+        source = MemorySource(make_rows(read, None, weight), schema)
+        return cls._of(FeasibleSet(Counts(source, "expected", link)), rule, x, y, n, who).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def _of(cls, feasible: FeasibleSet, rule: Any, x: Any, y: Any, n: int, who: str) -> Self:
+        k = int(feasible.oracle.n_classes[0])
+        labels = [str(j) for j in range(k)] if rule is None else [str(v) for v in python_labels(rule.classes[0])]
+        axes: list[Any]
+        named: tuple[str, str]
+        if k > 2 and isinstance(rule, WeightedRule) and x is None and y is None:
+            axes = ["accuracy", _score(rule)]
+            named = ("accuracy", "negative loss of the rule, −⟨L, C⟩")
+        else:
+            axes = [Recall(index=index) if axis is None else axis for axis, index in ((x, 0), (y, k - 1))]
+            named = (_name(axes[0], labels), _name(axes[1], labels))
+        functionals = np.stack([feasible.functional(axis) for axis in axes])
+        oracle = feasible.oracle
+        assert isinstance(oracle, Counts)
+        plain = oracle.confusions([Loss.argmax(k)], linked=False)[0]
+        points = {"argmax": _place(functionals, plain)}
+        normal = None
+        if rule is not None:
+            parts, shares = components(rule)
+            C = mixed(oracle.confusions([one.loss for one in parts]), shares)
+            points["rule"] = _place(functionals, C)
+            normal = _normal(functionals, parts[0].loss.tensor()) if len(parts) == 1 else None
+        return cls(feasible.boundary_2d(*axes, n=n), points, named, normal)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the set.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        **kwargs
+            Passed to the polygon.
+
+        Returns
+        -------
+        self
+        """
+        self.figure_, self.ax_ = new_axes(type(self).__name__, ax, figsize=(5.2, 5.0))
+        ax = self.ax_
+        look = {"facecolor": "#e3edf6", "edgecolor": RULE, "linewidth": 1.4, "zorder": 1, "label": "reachable"}
+        ax.fill(*self.outline.T, **(look | kwargs))
+        for name, (x, y) in self.points.items():
+            mark = mark_argmax if name == "argmax" else mark_rule
+            mark(ax, x, y, f"{name} ({number(x)}, {number(y)})")
+        low, high = self.outline.min(axis=0), self.outline.max(axis=0)
+        pad = 0.06 * np.maximum(high - low, 1e-9)
+        if self.normal is not None and "rule" in self.points:
+            self._draw_line(self.points["rule"])
+        ax.set_xlim(low[0] - pad[0], high[0] + pad[0])
+        ax.set_ylim(low[1] - pad[1], high[1] + pad[1])
+        ax.set_xlabel(short(self.names[0], 40))
+        ax.set_ylabel(short(self.names[1], 40))
+        bare(ax)
+        legend(ax, loc="best")
+        return self
+
+    def _draw_line(self, through: tuple[float, float]) -> None:
+        assert self.normal is not None
+        if np.linalg.norm(self.normal) < 1e-12:
+            return
+        slope = (-self.normal[1], self.normal[0])
+        other = (through[0] + slope[0], through[1] + slope[1])
+        style = {"color": INK, "linewidth": 1.1, "linestyle": (0, (5, 3)), "zorder": 3, "label": "supporting line"}
+        self.ax_.axline(through, other, **style)
+
+
+def _first(rule: Any) -> WeightedRule:
+    return components(rule)[0][0]
+
+
+def _name(axis: Any, labels: list[str]) -> str:
+    """What an axis is called."""
+    if isinstance(axis, str):
+        return axis
+    if isinstance(axis, Metric):
+        index = getattr(axis, "index", None)
+        return axis.name if index is None else f"{axis.name} of {labels[index]}"
+    return "⟨A, C⟩"
+
+
+def _score(rule: WeightedRule) -> FloatArray:
+    """The functional that the rule makes as large as possible, in a scale of its own."""
+    loss = rule.loss.tensor()[0]
+    loss = loss - loss.min(axis=1, keepdims=True)
+    return np.asarray(-loss / max(float(loss.max()), np.finfo(float).tiny))
+
+
+def _place(functionals: FloatArray, C: FloatArray) -> tuple[float, float]:
+    x, y = np.einsum("amij,mij->a", functionals, C)
+    return float(x), float(y)
+
+
+def _normal(functionals: FloatArray, loss: FloatArray) -> FloatArray | None:
+    """What of two functionals a loss is, but for row constants, which no rule changes; None where it is not."""
+    columns = [(one - one.mean(axis=-1, keepdims=True)).ravel() for one in functionals]
+    target = -(loss - loss.mean(axis=-1, keepdims=True)).ravel()
+    found, *_ = np.linalg.lstsq(np.stack(columns, axis=1), target, rcond=None)
+    rest = np.stack(columns, axis=1) @ found - target
+    if np.linalg.norm(rest) > _SPANNED * np.linalg.norm(target):
+        return None
+    return np.asarray(found)

@@ -1,0 +1,175 @@
+"""The frontier of two metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...api.frontier import TradeOff, trade_off
+from ...data import read_sensitive_features
+from ._style import ARGMAX, GREY, LINES, bare, legend, mark_argmax, mark_rule, new_axes, number, plain_text, short
+
+__all__ = ["FrontierDisplay"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class FrontierDisplay:
+    """The best value of one metric at every bound on another, with argmax, for all rows or for each group of rows.
+
+    Parameters
+    ----------
+    frontiers : dict of str to TradeOff
+        The frontiers to draw, by name; a single one needs no name.
+    bound : float, optional
+        A bound on the second metric, which is drawn with the best point that satisfies it.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    metricwise.trade_off : Compute a frontier.
+    sklearn.metrics.PrecisionRecallDisplay : Precision and recall at all thresholds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> from metricwise.displays import FrontierDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(1, 3, 2000)
+    >>> y = (rng.random(2000) < p).astype(int)
+    >>> frontier = mw.trade_off(p, y, "recall", "precision", n_points=10)
+    >>> display = FrontierDisplay.from_trade_off(frontier, bound=0.6)
+    >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    ('precision', 'recall')
+    """
+
+    frontiers: Mapping[str, TradeOff]
+    bound: float | None = None
+    names: tuple[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.frontiers:
+            raise ValueError(f"{type(self).__name__}: frontiers must hold at least one frontier, got none.")
+        first = next(iter(self.frontiers.values()))
+        if any((one.metric, one.against) != (first.metric, first.against) for one in self.frontiers.values()):
+            raise ValueError(
+                f"{type(self).__name__}: frontiers must all be of the same two metrics, got different ones."
+            )
+        self.names = (first.against, first.metric)
+
+    @classmethod
+    def from_trade_off(
+        cls, frontier: TradeOff | Mapping[str, TradeOff], *, bound: float | None = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw the result of :func:`metricwise.trade_off`.
+
+        Parameters
+        ----------
+        frontier : TradeOff, or dict of str to TradeOff
+            The frontier; a dict, for example with one frontier per group of rows, is drawn as several lines.
+        bound : float, optional
+            Bound on the second metric, which is drawn with the best point that satisfies it.
+        ax : matplotlib Axes, optional
+        **kwargs
+            Passed to the lines.
+        """
+        named = {"": frontier} if isinstance(frontier, TradeOff) else dict(frontier)
+        return cls(named, bound).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        proba: Any,
+        metric: Any,
+        against: Any,
+        *,
+        sensitive_features: Any = None,
+        bound: float | None = None,
+        ax: Any = None,
+        plot_kwargs: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Compute and draw the frontier, for all rows or for each group of rows.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (N,) or (N, M), or None
+        proba, metric, against
+            As in :func:`metricwise.trade_off`.
+        sensitive_features : array-like of shape (N,) or (N, F), optional
+            The group of every row: a frontier is computed for the rows of each group. `proba` and `y_true` must then be
+            arrays.
+        bound, ax
+            As in :meth:`from_trade_off`.
+        plot_kwargs : dict, optional
+            Passed to the lines.
+        **options
+            Passed to :func:`metricwise.trade_off`.
+        """
+        if sensitive_features is None:
+            found = {"": trade_off(proba, y_true, metric, against, **options)}
+        else:
+            y, proba = np.asarray(y_true), np.asarray(proba)
+            read = read_sensitive_features(sensitive_features, len(y), f"{cls.__name__}.from_predictions")
+            found = {}
+            for g, name in enumerate(read.groups.names):
+                own = read.codes == g
+                title = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+                found[title] = trade_off(proba[own], y[own], metric, against, **options)
+        return cls(found, bound).plot(ax=ax, **(plot_kwargs or {}))
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        **kwargs
+            Passed to the lines.
+
+        Returns
+        -------
+        self
+        """
+        self.figure_, self.ax_ = new_axes(type(self).__name__, ax, figsize=(5.6, 4.6))
+        ax, several = self.ax_, len(self.frontiers) > 1
+        for (name, one), (color, dashes) in zip(self.frontiers.items(), cycle(LINES), strict=False):
+            order = np.argsort(one.others, kind="stable")
+            label = short(name) if name else f"best {short(one.metric)}"
+            look = {"color": color, "linestyle": dashes, "linewidth": 2.0, "marker": ".", "markersize": 4}
+            ax.plot(one.others[order], one.values[order], **({"label": label, **look} | kwargs))
+            value, other = one.baseline
+            said = None if several else f"argmax ({number(other)}, {number(value)})"
+            mark_argmax(ax, other, value, said, color if several else ARGMAX)
+        if self.bound is not None:
+            self._draw_bound(self.bound)
+        ax.set_xlabel(short(self.names[0], 40))
+        ax.set_ylabel(short(self.names[1], 40))
+        bare(ax)
+        legend(ax, loc="best")
+        return self
+
+    def _draw_bound(self, bound: float) -> None:
+        frontiers = list(self.frontiers.values())
+        sign = "≤" if frontiers[0].ceiling else "≥"
+        label = plain_text(f"{self.names[0]} {sign} {bound:g}")
+        self.ax_.axvline(bound, color=GREY, linewidth=1.2, linestyle=(0, (2, 2)), label=label, zorder=1)
+        for one, (color, _) in zip(frontiers, cycle(LINES), strict=False):
+            try:
+                point = one.choose(bound)
+            except ValueError:  # no point keeps it
+                continue
+            said = f"best within the bound ({number(point.against)}, {number(point.value)})"
+            mark_rule(self.ax_, point.against, point.value, said if len(frontiers) == 1 else None, color)

@@ -1,0 +1,319 @@
+"""One problem, read and checked: probabilities, labels, weights, and the metric to maximise.
+
+Owns the step from what was read to what a solver takes: the link, the oracle and the objective of some rows under a
+recipe. Must not know solvers, how recipes are chosen, nor read user input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.losses import Loss
+from ..data import Dependence, Schema
+from ..data.sources import MemorySource, Source, in_passes
+from ..goals.aim import Aim
+from ..goals.constraint import Constraint
+from ..metrics.abstention import Abstention
+from ..metrics.averages import Grouping
+from ..metrics.instance import RowMean, RowValues, row_values
+from ..metrics.naming import PerOutput
+from ..metrics.objective import Objective
+from ..rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift
+from ..rules.link_fit import LINK_ROWS
+from . import Counts, Oracle
+from .smoothing import pad
+
+__all__ = [
+    "InMemory",
+    "Problem",
+    "Recipe",
+    "argmax_rule",
+    "components",
+    "mixed",
+]
+
+FloatArray = NDArray[np.float64]
+
+_MAX_SHIFTS = 100
+_SHIFT_TOL = 1e-9
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a rule is fitted to rows.
+
+    Parameters
+    ----------
+    confusion : {"labels", "expected", "blended"}
+        What is counted: labels, probabilities in their place, or half of each.
+    recalibrate : bool
+        Whether a link is fitted to the labels first.
+    link_by_group : bool
+        Whether every sensitive group has a link of its own.
+    """
+
+    confusion: Literal["labels", "expected", "blended"] = "labels"
+    recalibrate: bool = False
+    link_by_group: bool = False
+
+    def __str__(self) -> str:
+        linked = "recalibrated by group + " if self.link_by_group else "recalibrated + "
+        return (linked if self.recalibrate else "") + self.confusion
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything a rule is fitted to: rows, wherever they lie, and what it is judged by.
+
+    Parameters
+    ----------
+    source : Source
+    aim : Aim
+        What is maximised.
+    prior : ndarray of shape (M, K), or None
+        Class priors of the rows that the rule is for.
+    record : mapping of str to Aim
+        What is recorded beside it.
+    allowed : Abstention, optional
+        What an abstention counts for, where the rule may abstain; the aims know already.
+    constraints : tuple of Constraint
+        What the rule is to keep besides, for whoever looks at it afterwards.
+    """
+
+    source: Source
+    aim: Aim
+    prior: FloatArray | None = None
+    record: Mapping[str, Aim] = field(default_factory=dict)
+    allowed: Abstention | None = None
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def schema(self) -> Schema:
+        """Outputs and classes."""
+        return self.source.schema
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.source.n_rows
+
+    @property
+    def labelled(self) -> bool:
+        """Whether rows have labels."""
+        return self.source.labelled
+
+    @property
+    def dependence(self) -> Dependence | None:
+        """How far rows depend on one another if they are in time, where clusters are stretches of it; else None."""
+        return self.source.rows.dependence if isinstance(self.source, MemorySource) else None
+
+    def sample(self, n_rows: int, seed: int) -> InMemory:
+        """Return the problem of about so many rows in memory, stratified by class and weighted back."""
+        source = MemorySource(self.source.sample(n_rows, seed), self.schema, self.source.passes)
+        return InMemory(source, self.aim, self.prior, self.record, self.allowed)
+
+    def of_outputs(self, outputs: NDArray[np.intp]) -> Problem:
+        """Return the problem of some of the outputs, which are averaged by macro; nothing is recorded for it."""
+        source = self.source.of_outputs(outputs)
+        prior = None if self.prior is None else self.prior[outputs, : source.schema.width]
+        return Problem(source, self.aim.of_outputs(outputs), prior, allowed=self.allowed)
+
+    def by_group(self, n_groups: int, *, aware: bool, worst: bool = False) -> Problem:
+        """Return the problem in which the rows of every sensitive group are outputs of their own.
+
+        Parameters
+        ----------
+        n_groups : int
+        aware : bool
+            Whether they may have losses of their own.
+        worst : bool, default=False
+            Whether the worst group is what counts.
+        """
+        assert self.prior is None
+        record = {name: aim.by_group(n_groups, aware=aware, worst=False) for name, aim in self.record.items()}
+        aim = self.aim.by_group(n_groups, aware=aware, worst=worst)
+        return replace(self, source=self.source.by_group(n_groups), aim=aim, record=record)
+
+    @property
+    def parts(self) -> list[NDArray[np.intp]]:
+        """Outputs that one solver serves: all, unless they were given metrics of their own.
+
+        Then those of one metric, and binary ones apart from others: each gets the solver that it would get alone.
+        """
+        kinds = self.aim.metric.kinds if isinstance(self.aim.metric, PerOutput) else None
+        if kinds is None:
+            return [np.arange(self.schema.n_outputs)]
+        found: dict[tuple[int, bool], list[int]] = {}
+        for m, (kind, n_classes) in enumerate(zip(kinds, self.schema.n_classes.tolist(), strict=True)):
+            found.setdefault((kind, n_classes == 2), []).append(m)
+        return [np.array(outputs, dtype=np.intp) for outputs in found.values()]
+
+    def link(self, recalibrate: bool, by_group: bool = False) -> Link | None:
+        """Fit the link, one for all sensitive groups or one for each, and shift it to the known class priors."""
+        link = None
+        if recalibrate:
+            link = self._calibration_by_group if by_group else self._calibration
+        if self.prior is None:
+            return link
+        if self.labelled:
+            return prior_shift(link, Counts(self.source).priors[:, : self.schema.width], self.prior)
+        # Without labels the rows themselves have the new priors, and those of training are not known: the shift is
+        # right where the mean of the shifted probabilities is the prior (Sinkhorn's iteration, which converges fast).
+        for _ in range(_MAX_SHIFTS):
+            seen = Counts(self.source, "expected", link).priors[:, : self.schema.width]
+            if link is not None and np.abs(seen - self.prior).max() < _SHIFT_TOL:
+                break
+            link = prior_shift(link, seen, self.prior)
+        return link
+
+    @cached_property
+    def _calibration(self) -> Link:
+        """The link as the labels have it: of these rows several recipes may want it."""
+        rows, n_groups = self.source.sample(LINK_ROWS), self.schema.n_groups
+        rows = rows if n_groups == 1 else rows.whole(n_groups)
+        assert rows.codes is not None
+        link = fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
+        return link if n_groups == 1 else link.of_outputs(np.tile(np.arange(link.n_outputs), n_groups))
+
+    @cached_property
+    def _calibration_by_group(self) -> Link:
+        """The same of every sensitive group by itself."""
+        rows = self.source.sample(LINK_ROWS)
+        assert rows.codes is not None
+        return fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
+
+    def oracle(self, confusion: str = "labels", link: Link | None = None) -> Counts:
+        """Return the oracle of these rows."""
+        return Counts(self.source, confusion, link, self.prior)  # type: ignore[arg-type]  # one of three words
+
+    def passes_since(self, entries: int) -> int:
+        """Return the passes over all rows since so many entries had been read."""
+        return in_passes(self.source.passes.entries - entries, self.n_rows, self.schema.n_outputs)
+
+    def objective(self, oracle: Oracle, recipe: Recipe | None = None) -> Objective:
+        """Bind the metric to the class priors that an oracle counts.
+
+        Parameters
+        ----------
+        oracle : Oracle
+        recipe : Recipe, optional
+            What a rule is fitted by, rather than judged: where there are labels and the metric counts every class
+            alike, classes that no label shows are padded (:func:`metricwise.oracles.smoothing.pad`).
+        """
+        padded = None
+        if recipe is not None and self.labelled and self.aim.metric.by_class:
+            rare = recipe.recalibrate and recipe.confusion != "labels"
+
+            def padded(grouping: Grouping) -> FloatArray | None:
+                metrics = [self.aim.metric.of_output(m) for m in grouping.first]
+                smooth = np.array([metric.smooth for metric in metrics])
+                by_class = np.array([metric.by_class for metric in metrics])
+                return pad(oracle, grouping, self.source.class_rows, rare=rare, smooth=smooth, by_class=by_class)
+
+        return self.aim.bind(
+            oracle.priors,
+            oracle.weight,
+            oracle.n_classes,
+            self.schema.classes,
+            frozen=self.keeps_argmax,
+            pad=padded,
+        )
+
+    @cached_property
+    def keeps_argmax(self) -> NDArray[np.bool_]:
+        """Outputs that no label can tell a rule for: without any, or of one class, each by itself (macro)."""
+        if not self.labelled or self.aim.average != "macro" or self.schema.n_outputs == 1:
+            return np.zeros(self.schema.n_outputs, dtype=bool)
+        shown, parts = self.source.class_weights > 0, self.aim.parts
+        if parts is not None:
+            joint = np.zeros((parts.max() + 1, shown.shape[1]), dtype=bool)
+            np.logical_or.at(joint, parts, shown)
+            shown = joint[parts]
+        return np.asarray(shown.sum(axis=1) < 2)
+
+    def confusion_of_rule(self, rule: WeightedRule | MixtureRule, oracle: Counts) -> FloatArray:
+        """Return the confusion tensor of a rule that knows no link, as an oracle counts it; of a mixture the mean."""
+        rules, shares = components(rule)
+        return mixed(oracle.confusions([one.loss for one in rules]), shares)
+
+    def value_of_rule(self, rule: WeightedRule | MixtureRule) -> float:
+        """Return the metric of a rule in the user's labels, behind its link, counted with labels; drawn if it mixes."""
+        assert self.labelled
+        if self.aim.average == "instance":
+            return self.source.reduce(lambda rows: self._by_row(rows, rule)).value
+        oracle = self.oracle("labels", components(rule)[0][0].link)
+        return self.objective(oracle).value(self.confusion_of_rule(rule, oracle))
+
+    def _by_row(self, rows: Any, rule: WeightedRule | MixtureRule) -> RowMean:
+        """The mean over some rows of the metric of each row's own confusion."""
+        decided = rule.decide(rows.proba) if isinstance(rule, WeightedRule) else rule.decide(rows.proba, rows.start)
+        return self._values_of(rows, decided).mean
+
+    def _values_of(self, rows: Any, decided: NDArray[Any]) -> RowValues:
+        aim, schema = self.aim, self.schema
+        own = (aim.output_weight, rows.weight, schema.classes)
+        return row_values(aim.metric, rows.codes, decided, schema.decision_width, *own)
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory(Problem):
+    """A problem whose rows are in memory: what a sample of the rows is, on which recipes are compared."""
+
+    source: MemorySource
+
+    def of_outputs(self, outputs: NDArray[np.intp]) -> InMemory:
+        """Return the problem of some of the outputs, which are averaged by macro; nothing is recorded for it."""
+        some = super().of_outputs(outputs)
+        assert isinstance(some.source, MemorySource)
+        return InMemory(some.source, some.aim, some.prior, allowed=self.allowed)
+
+    def compact(self) -> InMemory:
+        """Return the problem with the probabilities of all outputs in one array, where they have one shape."""
+        rows = self.source.rows
+        rows = replace(rows, proba=rows.proba.compact())
+        return replace(self, source=MemorySource(rows, self.schema, self.source.passes))
+
+    def take(self, rows: Any) -> InMemory:
+        """Return the problem of some of the rows."""
+        return replace(self, source=MemorySource(self.source.take(rows), self.schema, self.source.passes))
+
+    def decide(self, rule: WeightedRule | MixtureRule, link: Link | None = None) -> NDArray[np.intp]:
+        """Return the decisions (codes) of a rule that knows no link, behind one."""
+        proba = self.source.rows.proba
+        return rule.decide(proba if link is None else link.view(proba))
+
+    def by_row(self, decided: NDArray[Any]) -> RowValues:
+        """Return the metric of each row's own confusion, of decisions (codes), and what rows weigh."""
+        return self._values_of(self.source.rows, decided)
+
+    def value_of(self, decided: NDArray[Any]) -> float:
+        """Return the metric of decisions (codes) counted with labels; row by row for the instance-average."""
+        if self.aim.average == "instance":
+            return self.by_row(decided).mean.value
+        oracle = self.oracle()
+        return self.objective(oracle).value(oracle.confusion_of(decided))
+
+
+def components(rule: WeightedRule | MixtureRule) -> tuple[tuple[WeightedRule, ...], FloatArray]:
+    """Return the rules that a rule mixes, and their shares (M, R) or (1, R)."""
+    if isinstance(rule, WeightedRule):
+        return (rule,), np.ones((1, 1))
+    return rule.rules, np.atleast_2d(rule.weights)
+
+
+def mixed(tensors: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the mean (M, K, K) of confusion tensors (R, M, K, K) by shares (M, R) or (1, R)."""
+    shares = np.broadcast_to(shares, (tensors.shape[1], len(tensors)))
+    return np.asarray(np.einsum("mr,rmij->mij", shares, tensors))
+
+
+def argmax_rule(problem: Problem) -> WeightedRule:
+    """Return the rule of plain argmax, in the user's labels."""
+    schema = problem.schema
+    return anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions).named(schema, None, {})
