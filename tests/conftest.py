@@ -22,7 +22,7 @@ PIECES = [] if _SECOND else ["pieces"]
 
 # Engines that take a while to start a pass serve a part of the modules, whose tests are many and small.
 SLOW = [] if _SECOND else ["dask", "parquet"]
-ON_ALL = ("test_concave",)
+ON_ALL = ("test_frank_wolfe",)
 
 
 def pytest_generate_tests(metafunc):

@@ -56,7 +56,7 @@ def leads_somewhere(page, target):
         source = file.stem.removesuffix(".rst")
         return source == "index" or (ROOT / "examples" / f"{source}.py").exists()
     if path == "rule.schema.json":
-        return True  # published beside the pages: tests/export/test_page.py
+        return True  # published beside the pages: tests/docs/test_deploy.py
     candidates = [file, Path(f"{file}.md"), Path(f"{file}.rst")]
     found = next((one for one in candidates if one.is_file()), None)
     return found is not None and (not anchor or anchor in anchors(found))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.records import EVERY, RECORDS, make
+from laws.metric_records import EVERY, RECORDS, make
 from metricwise import metrics
 from metricwise.metrics.abstention import Abstention, read_abstain
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
-from metrics import records
+from laws import metric_records as records
 from metricwise.metrics.resolution import resolve
 from named_classes import draw, words
 

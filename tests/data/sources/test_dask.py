@@ -1,0 +1,277 @@
+"""Dask collections: the answer of arrays in memory, with nothing large brought to the client."""
+
+import pickle
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+import metricwise as mw
+from laws import test_engines
+from metricwise.data.sources import dask as on_dask
+
+RECIPE = {"confusion": "labels", "recalibrate": False}
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    """Two threads, whatever else is set up."""
+    with dask.config.set(scheduler="threads", num_workers=2):
+        yield
+
+
+def draw(n=400, k=3, seed=0, power=2):
+    rng = np.random.default_rng(seed)
+    eta = rng.dirichlet(np.linspace(0.4, 1, k), n)
+    y = (eta.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
+    eta = eta**power
+    return eta / eta.sum(axis=1, keepdims=True), y
+
+
+def same(one, other, tol=1e-12):
+    assert one.value == pytest.approx(other.value, abs=tol)
+    assert one.baseline == pytest.approx(other.baseline, abs=tol)
+    assert one.n_passes == other.n_passes
+
+
+@pytest.mark.parametrize("metric", ["macro_f1", "quadratic_kappa", "min_recall"])
+def test_default_calls_agree_with_memory(metric):
+    eta, y = draw()
+    whole = mw.optimize(eta, y, metric)
+    found = mw.optimize(da.from_array(eta, chunks=(90, 2)), da.from_array(y, chunks=130), metric)
+    same(found, whole)
+    assert found.gain.estimate == pytest.approx(whole.gain.estimate, abs=1e-12)
+    np.testing.assert_array_equal(found.rule.predict(eta), whole.rule.predict(eta))
+
+
+@pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
+def test_counts_walks_and_samples_agree_with_memory(confusion):
+    # The law of all engines, on fewer examples: a pass takes some milliseconds to start.
+    agree = test_engines.test_engines_agree.hypothesis.inner_test
+    for seed, layout in enumerate(["binary", "array", "list"]):
+        agree("dask", confusion, seed, layout, (seed % 2 == 0, seed % 2 == 1, seed == 2))
+
+
+def test_samples_are_the_same_rows():
+    test_engines.test_samples_are_the_same_rows("dask")
+
+
+def test_weights_groups_and_missing_labels():
+    eta, y = draw(seed=1)
+    rng = np.random.default_rng(1)
+    weight, groups = rng.integers(0, 4, len(y)).astype(float), rng.integers(0, 40, len(y)).astype(str)
+    y = np.where(rng.random(len(y)) < 0.2, np.nan, y)
+    options = {"sample_weight": weight, "groups": groups}
+    whole = mw.optimize(eta, y, "macro_f1", **options)
+    chunks = {name: da.from_array(values, chunks=77) for name, values in options.items()}
+    found = mw.optimize(da.from_array(eta, chunks=(77, 3)), da.from_array(y, chunks=77), "macro_f1", **chunks)
+    same(found, whole)
+    in_memory = mw.optimize(da.from_array(eta, chunks=(77, 3)), y, "macro_f1", **options)  # cut like proba
+    same(in_memory, whole)
+
+
+def test_weights_that_count_rows():
+    eta, y = draw(200)
+    weight = np.random.default_rng(0).integers(0, 3, 200)
+    call = {"metric": "accuracy", "weight_kind": "frequency"}
+    whole = mw.optimize(eta, y, sample_weight=weight, **call)
+    found = mw.optimize(da.from_array(eta, chunks=60), da.from_array(y, chunks=60), sample_weight=weight, **call)
+    same(found, whole)
+    with pytest.raises(ValueError, match=r"sample_weight must hold whole numbers"):
+        mw.optimize(da.from_array(eta, chunks=60), y, sample_weight=weight / 2, **call)
+
+
+@pytest.mark.parametrize("form", ["multilabel", "array", "list"])
+def test_several_outputs(form):
+    rng = np.random.default_rng(2)
+    p = rng.random((150, 3))
+    y = (rng.random((150, 3)) < p).astype(int)
+    eta = {"multilabel": p, "array": np.stack([1 - p, p], axis=2), "list": [np.stack([1 - c, c], axis=1) for c in p.T]}
+    whole = mw.optimize(eta[form], y, "f1", average="macro", **RECIPE)
+    chunks = (
+        [da.from_array(one, chunks=(40, 1)) for one in eta[form]] if form == "list" else da.from_array(eta[form], 40)
+    )
+    found = mw.optimize(chunks, da.from_array(y, chunks=(40, 2)), "f1", average="macro", **RECIPE)
+    same(found, whole)
+    predicted = found.rule.predict(chunks)
+    assert isinstance(predicted, da.Array)
+    assert predicted.shape == y.shape
+    np.testing.assert_array_equal(predicted.compute(), whole.rule.predict(eta[form]))
+
+
+def test_data_frames_by_the_names_of_their_columns():
+    eta, codes = draw(300, seed=3)
+    classes = np.array(["high", "low", "mid"])
+    frame = pd.DataFrame(eta, columns=classes)[["mid", "high", "low"]]
+    frame["grade"] = classes[codes]
+    lazy = dd.from_pandas(frame, npartitions=4)
+    probabilities = ["mid", "high", "low"]
+    whole = mw.optimize(frame[probabilities], frame["grade"], "macro_f1")
+    found = mw.optimize(lazy[probabilities], lazy["grade"], "macro_f1")
+    same(found, whole)
+    predicted = found.rule.predict(lazy[probabilities])
+    assert predicted.divisions == lazy.divisions
+    pd.testing.assert_index_equal(predicted.compute().index, frame.index)
+    np.testing.assert_array_equal(predicted.compute(), whole.rule.predict(frame[probabilities]))
+
+
+def test_an_ordered_categorical_keeps_its_order():
+    eta, codes = draw(200, seed=4)
+    scale = ["low", "mid", "high"]
+    y = pd.Series(pd.Categorical.from_codes(codes, scale, ordered=True))
+    frame = pd.DataFrame(eta, columns=scale)
+    whole = mw.optimize(frame, y, "quadratic_kappa", **RECIPE)
+    found = mw.optimize(dd.from_pandas(frame, 3), dd.from_pandas(y, 3), "quadratic_kappa", **RECIPE)
+    same(found, whole)
+
+
+def test_several_outputs_of_a_data_frame():
+    rng = np.random.default_rng(5)
+    p = pd.DataFrame(rng.random((120, 2)), columns=["news", "sport"])
+    y = (pd.DataFrame(rng.random((120, 2)), columns=p.columns) < p).astype(int)
+    whole = mw.optimize(p, y, "f1", average="macro", **RECIPE)
+    found = mw.optimize(dd.from_pandas(p, 3), dd.from_pandas(y, 3), "f1", average="macro", **RECIPE)
+    same(found, whole)
+    predicted = found.rule.predict(dd.from_pandas(p, 3)).compute()
+    assert list(predicted.columns) == ["news", "sport"]
+    np.testing.assert_array_equal(predicted, whole.rule.predict(p))
+
+
+def test_without_labels():
+    eta, _ = draw(100)
+    whole = mw.optimize(eta, None, "macro_f1")
+    same(mw.optimize(da.from_array(eta, chunks=30), None, "macro_f1"), whole, 1e-9)
+
+
+def test_empty_chunks_and_a_class_that_appears_late():
+    eta, y = draw(120, seed=6)
+    order = np.argsort(y, kind="stable")  # the last class is in the last chunk alone
+    eta, y = eta[order], y[order]
+    frame = pd.DataFrame(eta, columns=["0", "1", "2"]).assign(y=y)
+    lazy = dd.concat([dd.from_pandas(frame, npartitions=4), dd.from_pandas(frame, npartitions=4)[lambda f: f["y"] > 5]])
+    assert (lazy.map_partitions(len).compute() == 0).sum() == 4
+    whole = mw.optimize(frame[["0", "1", "2"]], frame["y"], "macro_f1", **RECIPE)
+    found = mw.optimize(lazy[["0", "1", "2"]], lazy["y"], "macro_f1", **RECIPE)
+    same(found, whole)
+    assert len(found.rule.predict(lazy[["0", "1", "2"]]).compute()) == 120
+    # The same as arrays, whose chunks do not tell their size.
+    array, labels = lazy[["0", "1", "2"]].to_dask_array(), lazy["y"].to_dask_array()
+    same(mw.optimize(array, labels, "macro_f1", **RECIPE), whole)
+    assert len(found.rule.predict(array).compute()) == 120
+
+
+def test_a_mixture_draws_by_position():
+    eta, y = draw(300, seed=7)
+    rule = mw.optimize(eta, y, "min_recall", confusion="expected", recalibrate=False, randomized=True).rule
+    assert isinstance(rule, mw.MixtureRule)
+    lazy = da.from_array(eta, chunks=70)
+    np.testing.assert_array_equal(rule.predict(lazy).compute(), rule.predict(eta))
+    np.testing.assert_array_equal(rule.predict(lazy, start=5).compute(), rule.predict(eta, start=5))
+    frame = dd.from_pandas(pd.DataFrame(eta), 2)
+    with pytest.raises(TypeError, match=r"draws by row position.*to_dask_array\(lengths=True\)"):
+        rule.predict(frame)
+    with pytest.raises(ValueError, match=r"draws by row position.*compute_chunk_sizes"):
+        rule.predict(frame.to_dask_array())
+
+
+def test_predicting_computes_nothing_and_keeps_chunks():
+    asked = []
+
+    def block(x):
+        asked.append(len(x))
+        return x
+
+    eta, y = draw(100)
+    rule = mw.optimize(eta, y, "macro_f1", **RECIPE).rule
+    lazy = da.from_array(eta, chunks=(30, 3)).map_blocks(block, meta=eta[:0])
+    predicted = rule.predict(lazy)
+    assert asked == []
+    assert predicted.chunks == ((30, 30, 30, 10),)
+    assert predicted.dtype == rule.predict(eta).dtype
+    np.testing.assert_array_equal(predicted.compute(), rule.predict(eta))
+
+
+def test_a_pass_brings_little_to_the_client_and_sends_little(monkeypatch):
+    """Of 60,000 rows a default call brings samples, and no chunk; what is asked carries no rows along."""
+    eta, y = draw(60_000, 4)
+    asked, brought = [], []
+    own = on_dask.compute, on_dask._Question
+
+    def compute(task):
+        value = own[0](task)
+        brought.append(len(pickle.dumps(value)))
+        return value
+
+    def question(changes, ask):
+        import cloudpickle
+
+        made = own[1](changes, ask)
+        asked.append(len(cloudpickle.dumps(made)))
+        return made
+
+    monkeypatch.setattr(on_dask, "compute", compute)
+    monkeypatch.setattr(on_dask, "_Question", question)
+    mw.optimize(da.from_array(eta, chunks=10_000), da.from_array(y, chunks=10_000), "macro_f1")
+    sample = 20_000 * (4 * 8 + 8 + 8 + 1)  # probabilities, weights, frequencies, codes
+    assert max(brought) < 1.5 * sample < eta.nbytes
+    large = [size for size in brought if size > 50_000]
+
+    assert len(large) <= 4
+    assert max(asked) < 200_000
+
+
+# ------------------------------------------------------------------------------------------------------ what is refused
+
+
+def test_a_row_that_is_no_distribution_is_named_by_its_place_in_the_whole():
+    eta, y = draw(100)
+    eta[73, 1] = np.nan
+    with pytest.raises(ValueError, match=r"optimize: proba must be finite, got NaN or infinity in row 73"):
+        mw.optimize(da.from_array(eta, chunks=30), da.from_array(y, chunks=30), "macro_f1")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"y": da.zeros(90, chunks=30)}, ValueError, r"y must have as many rows as proba, 100, got 90"),
+        ({"y": np.zeros(90)}, ValueError, r"y must have as many rows as proba, 100, got 90"),
+        (
+            {"y": dd.from_pandas(pd.Series(range(100)), 2)},
+            ValueError,
+            r"y must have the same chunks as proba, 4, got 2",
+        ),
+        (
+            {"y": dd.from_pandas(pd.Series(range(80)), 4)},
+            ValueError,
+            r"y must have as many rows as proba in every chunk",
+        ),
+        ({"sample_weight": da.full(100, -1.0)}, ValueError, r"sample_weight must be non-negative, got -1"),
+        ({"sample_weight": da.zeros(100)}, ValueError, r"no observed label has a positive weight"),
+        ({"sample_weight": da.full(100, 1e200)}, ValueError, r"sample_weight must have a sum between"),
+        ({"time": np.arange(100)}, ValueError, r"time needs all rows in memory"),
+        ({"y": da.zeros(100, chunks=30)}, ValueError, r"y must have at least two classes|distinct labels"),
+        ({"proba": da.zeros((0, 3))}, ValueError, r"proba must have at least one row, got none"),
+    ],
+)
+def test_refusals(change, error, match):
+    eta, y = draw(100)
+    call = {"proba": da.from_array(eta, chunks=30), "y": da.from_array(y, chunks=30), "metric": "macro_f1", **change}
+    if call["proba"].shape[0] == 0:
+        call["y"] = da.zeros(0)
+    with pytest.raises(error, match=match):
+        mw.optimize(**call)
+
+
+def test_what_needs_rows_in_memory_refuses_a_collection():
+    eta, y = draw(100)
+    lazy, labels = da.from_array(eta, chunks=30), da.from_array(y, chunks=30)
+    rule = mw.optimize(eta, y, "macro_f1", **RECIPE).rule
+    with pytest.raises(TypeError, match=r"optimize: y must be in memory, got a Dask Array; pass y.compute\(\)"):
+        mw.optimize(eta, labels, "macro_f1")
+    with pytest.raises(TypeError, match=r"evaluate: proba must be in memory"):
+        mw.evaluate(rule, lazy, y, ["accuracy"])
+    with pytest.raises(TypeError, match=r"WeightedRule.distribution: proba must be in memory"):
+        rule.distribution(lazy)

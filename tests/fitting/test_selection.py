@@ -1,0 +1,428 @@
+"""The choice of a recipe and the estimate of its gain, against resampling, leaving out rows, and rows held out."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+
+import metricwise as mw
+import worlds
+from laws.metric_records import RECORDS
+from metricwise.api.optimization import read_problem
+from metricwise.inference import uncertainty
+
+FIXED = {"confusion": "labels", "recalibrate": False}
+
+
+def draw(rng, eta):
+    """Labels from probabilities (..., K)."""
+    passed = rng.random((*eta.shape[:-1], 1)) > np.cumsum(eta, axis=-1)
+    return np.minimum(passed.sum(axis=-1), eta.shape[-1] - 1)
+
+
+# ----------------------------------------------------------------------------------------------- the delta method
+
+
+def some_rows(kind, n=400):
+    rng = np.random.default_rng(0)
+    if kind == "binary":
+        proba = rng.beta(1, 3, n)
+        return proba, (rng.random(n) < proba).astype(int)
+    if kind == "multiclass":
+        proba = rng.dirichlet([2, 1, 0.7], n)
+        return proba, draw(rng, proba)
+    if kind == "multilabel":
+        proba = rng.beta(1, 3, (n, 4))
+        return proba, (rng.random(proba.shape) < proba).astype(int)
+    if kind == "multioutput":
+        proba = rng.dirichlet([2, 1, 1], (n, 3))
+        y = draw(rng, proba).astype(float)
+        y[rng.random(y.shape) < [0.6, 0.1, 0.3]] = np.nan
+        return proba, y
+    proba = [rng.dirichlet([2, 1, 1], n), rng.dirichlet([1, 2], n)]
+    y = np.column_stack([draw(rng, part) for part in proba]).astype(float)
+    y[rng.random(y.shape) < [0.4, 0.1]] = np.nan
+    return proba, y
+
+
+CASES = [
+    ("binary", "f1", {}),
+    ("binary", "mcc", {}),
+    ("multiclass", "macro_f1", {}),
+    ("multiclass", "g_mean", {}),
+    ("multiclass", "quadratic_kappa", {}),
+    ("multiclass", "balanced_accuracy", {}),
+    ("multiclass", "macro_f1", {"prior": [0.2, 0.3, 0.5]}),
+    ("multilabel", "f1", {"average": "micro"}),
+    ("multilabel", "f1", {"average": "macro", "output_weight": [3, 1, 1, 1]}),
+    ("multilabel", "f1", {"average": "instance"}),
+    ("multioutput", "macro_f1", {"average": "micro"}),
+    ("multioutput", "kappa", {"average": "macro"}),
+    ("unequal", "micro_f1", {"average": "micro"}),
+    ("unequal", "mcc", {"average": "macro"}),
+]
+
+
+def in_memory(proba, y, metric, **options):
+    return read_problem(proba, y, metric, **options).sample(len(y), 0)
+
+
+def two_sets_of_decisions(problem):
+    """Those of argmax, and others that differ from them in a quarter of the entries."""
+    plain = problem.source.rows.proba
+    rng = np.random.default_rng(1)
+    first = np.column_stack([_codes(plain.output(m)) for m in range(plain.n_outputs)])
+    second = np.where(rng.random(first.shape) < 0.25, rng.integers(0, 2, first.shape), first)
+    return first, second
+
+
+def _codes(block):
+    return (block[:, 0] > 0.5).astype(int) if block.ndim == 2 else block[:, 0].argmax(axis=1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("kind", "metric", "options"), CASES)
+def test_influence_agrees_with_the_bootstrap(kind, metric, options, weighted):
+    proba, y = some_rows(kind)
+    weight = np.random.default_rng(2).integers(1, 5, len(y)) if weighted else None
+    problem = in_memory(proba, y, metric, sample_weight=weight, **options)
+    first, second = two_sets_of_decisions(problem)
+    (value, rows), (other, other_rows) = (uncertainty.influence(problem, codes) for codes in (first, second))
+    assert rows.sum() == pytest.approx(0, abs=1e-10)
+    assert value == pytest.approx(problem.value_of(first), abs=1e-12)
+    assert other == pytest.approx(problem.value_of(second), abs=1e-12)
+    error = np.sqrt(np.sum((rows - other_rows) ** 2))
+    assert error == pytest.approx(uncertainty.bootstrap_errors(problem, first, second, 250).difference, rel=0.15)
+
+
+@pytest.mark.parametrize(("kind", "metric", "options"), [case for case in CASES if "prior" not in case[2]])
+def test_influence_is_what_leaving_out_a_row_does(kind, metric, options):
+    proba, y = some_rows(kind, 200)
+    problem = in_memory(proba, y, metric, **options)
+    codes, _ = two_sets_of_decisions(problem)
+    value, rows = uncertainty.influence(problem, codes)
+    some = np.arange(0, 200, 4)
+    left = [problem.take(np.arange(200) != i).value_of(np.delete(codes, i, axis=0)) for i in some]
+    np.testing.assert_allclose(value - np.array(left), rows[some], atol=0.1 * np.abs(rows).max())
+
+
+def test_the_bootstrap_resamples_rows():
+    """The same by hand: rows drawn anew."""
+
+    def by_hand(y, predicted):
+        return 2 * np.sum(y * predicted) / (y.sum() + predicted.sum())
+
+    proba, y = some_rows("binary")
+    problem = in_memory(proba, y, "f1")
+    first, second = two_sets_of_decisions(problem)
+    rng = np.random.default_rng(5)
+    differences = []
+    for _ in range(250):
+        at = rng.integers(0, len(y), len(y))
+        differences.append(by_hand(y[at], first[at, 0]) - by_hand(y[at], second[at, 0]))
+    assert uncertainty.bootstrap_errors(problem, first, second, 400).difference == pytest.approx(
+        np.std(differences), rel=0.15
+    )
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_resamples_may_miss_all_labels(average):
+    """Of forty rows two have a label: most resamples miss one of them, and have nothing to learn from."""
+    proba, y = np.linspace(0.05, 0.95, 40), np.full(40, np.nan)
+    y[[5, 30]] = 0, 1
+    solution = mw.optimize(proba, y, "f1", average=average)
+    assert 0 <= solution.value <= 1
+    assert solution.gain.low <= solution.gain.estimate <= solution.gain.high
+
+
+# --------------------------------------------------------------------------------------------------- the choice
+
+
+class Counting:
+    """A solver that counts how often it is asked."""
+
+    def __init__(self, solver):
+        self.solver, self.calls = solver, 0
+
+    def solve(self, oracle, objective):
+        self.calls += 1
+        return self.solver.solve(oracle, objective)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"confusion": "labels"}, {"confusion": "blended"}, {"recalibrate": True}, {"recalibrate": False}],
+)
+@pytest.mark.parametrize("n", [60, 2_500])
+def test_resamples_are_fitted_at_once(options, n):
+    """A recipe is fitted to all resamples in one call of the solver."""
+    proba, y = some_rows("multiclass", n)
+    solver = Counting(mw.solvers.Path())
+    solution = mw.optimize(proba, y, "quadratic_kappa", solver=solver, **options)
+    assert solver.calls == (1 if "confusion" in options else 2)
+    assert len(solution.candidates) == 1
+    assert solution.gain is not None
+
+
+def test_equal_seeds_agree():
+    proba, y = some_rows("multiclass", 150)
+    one, two = (mw.optimize(proba, y, "macro_f1", random_state=4) for _ in range(2))
+    assert one.rule == two.rule
+    assert one.gain == two.gain
+    assert one.status == two.status
+
+
+def test_recipe_fixed_means_no_choice():
+    proba, y = some_rows("multiclass", 150)
+    for confusion in ("labels", "expected", "blended"):
+        for recalibrate in (True, False):
+            solution = mw.optimize(proba, y, "macro_f1", confusion=confusion, recalibrate=recalibrate)
+            assert solution.gain is None
+            assert "resamples" not in solution.status
+            assert solution.rule.facts["recipe"] == "recalibrated + " * recalibrate + confusion
+
+
+def test_argmax_where_there_is_nothing_to_gain():
+    """Calibrated probabilities and accuracy: argmax is the optimum, and it says so."""
+    kept = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        proba = rng.dirichlet([2, 1, 1], 500)
+        solution = mw.optimize(proba, draw(rng, proba), "accuracy")
+        new = rng.dirichlet([2, 1, 1], 4_000)
+        right = new[np.arange(4_000), solution.rule.predict(new)]  # in expectation, and argmax has the most
+        assert right.mean() > new.max(axis=1).mean() - 0.01
+        if solution.rule.facts["recipe"] != "argmax":
+            continue
+        kept += 1
+        np.testing.assert_array_equal(solution.rule.predict(proba), proba.argmax(axis=1))
+        assert solution.value == solution.baseline
+        assert "Plain argmax: no rule is expected to gain" in solution.status
+    assert kept >= 3
+
+
+def test_no_harm_where_argmax_is_nearly_best():
+    """Matthews correlation of calibrated probabilities: whatever is chosen loses next to nothing on new rows."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        proba, new = rng.dirichlet([2, 1, 1], 500), rng.dirichlet([2, 1, 1], 20_000)
+        rule = mw.optimize(proba, draw(rng, proba), "mcc").rule
+        mcc = mw.metrics.MCC()
+        y = draw(rng, new)
+        assert mcc.score(y, rule.predict(new)) > mcc.score(y, new.argmax(axis=1)) - 0.01
+
+
+def balanced_model(seed, n):
+    """Probabilities of a model that was told to balance classes, as is common and miscalibrated, and labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n + 1_000, 4))
+    y = (rng.random(len(X)) < 1 / (1 + np.exp(4 - 1.2 * X.sum(axis=1)))).astype(int)
+    model = LogisticRegression(class_weight="balanced").fit(X[:1_000], y[:1_000])
+    return model.predict_proba(X[1_000:])[:, 1], y[1_000:]
+
+
+def test_corrects_what_is_miscalibrated():
+    recalibrated, covered = 0, 0
+    for seed in range(6):
+        proba, y = balanced_model(seed, 22_000)
+        solution = mw.optimize(proba[:2_000], y[:2_000], "f1")
+        assert solution.rule.facts["recipe"] not in ("argmax", "expected")  # neither looks at the labels
+        recalibrated += solution.rule.facts["recipe"].startswith("recalibrated")
+        held_out, labels = proba[2_000:], y[2_000:]
+        reached, plain = (f1_score(labels, d) for d in (solution.rule.predict(held_out), held_out > 0.5))
+        assert reached > plain + 0.05
+        covered += solution.gain.low <= reached - plain <= solution.gain.high
+        uncorrected = mw.optimize(proba[:2_000], None, "f1").rule  # believes the probabilities
+        assert f1_score(labels, uncorrected.predict(held_out)) < plain
+    assert recalibrated >= 4
+    assert covered >= 4
+
+
+def test_gain_is_about_new_rows():
+    """A rule fitted to 60 rows does better on them than on others; the estimate does not believe the former."""
+    promised, seen, true = [], [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        proba = rng.dirichlet([3, 1, 1], 60)
+        y = draw(rng, proba)
+        solution = mw.optimize(proba, y, "macro_f1", confusion="labels")
+        fitted = mw.optimize(proba, y, "macro_f1", **FIXED)
+        new = rng.dirichlet([3, 1, 1], 5_000)
+        labels = draw(rng, new)
+        score = mw.metrics.ClassAverage(mw.metrics.FBeta()).score
+        promised.append(solution.gain.estimate)
+        seen.append(fitted.value - fitted.baseline)
+        true.append(score(labels, solution.rule.predict(new)) - score(labels, new.argmax(axis=1)))
+    assert np.mean(seen) > np.mean(true) + 0.03
+    assert abs(np.mean(promised) - np.mean(true)) < 0.05
+
+
+# ------------------------------------------------------------------------------------------------ awkward inputs
+
+
+def check_finite(solution):
+    numbers = [solution.value, solution.baseline, solution.optimized_value]
+    if solution.gain is not None:
+        assert solution.gain.low <= solution.gain.estimate <= solution.gain.high
+        numbers += [solution.gain.low, solution.gain.high]
+    assert np.isfinite(numbers).all()
+    assert np.isfinite(solution.confusion).all()
+    assert "nan" not in solution.status
+
+
+METRICS = ["macro_f1", "min_recall", "g_mean", "mcc", "quadratic_kappa"]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+class TestAwkward:
+    def test_six_rows(self, metric):
+        rng = np.random.default_rng(0)
+        check_finite(mw.optimize(rng.beta(1, 2, 6), [0, 1, 0, 0, 1, 0], metric))
+        check_finite(mw.optimize(rng.dirichlet(np.ones(3), 6), [0, 1, 2, 0, 1, 0], metric))
+
+    def test_two_rows(self, metric):
+        check_finite(mw.optimize([0.3, 0.6], [1, 0], metric))
+
+    def test_one_row_per_class(self, metric):
+        check_finite(mw.optimize(np.random.default_rng(0).dirichlet(np.ones(4), 4), np.arange(4), metric))
+
+    def test_classes_absent_from_folds_and_from_y(self, metric):
+        proba = np.random.default_rng(0).dirichlet(np.ones(5), 30)
+        y = np.r_[np.zeros(26, dtype=int), 1, 2, 3, 3]
+        check_finite(mw.optimize(proba, y, metric, classes=range(5)))
+
+    def test_most_rows_without_weight(self, metric):
+        proba, y = some_rows("multiclass", 40)
+        check_finite(mw.optimize(proba, y, metric, sample_weight=np.arange(40) >= 32, classes=range(3)))
+
+    @pytest.mark.parametrize("average", ["micro", "macro"])
+    def test_missing_labels(self, metric, average):
+        proba, y = some_rows("multioutput", 30)
+        y[:, 0] = np.nan
+        check_finite(mw.optimize(proba, y, metric, average=average, classes=[[0, 1, 2]] * 3))
+
+    def test_probabilities_that_say_nothing(self, metric):
+        y = np.arange(30) % 3
+        check_finite(mw.optimize(np.full((30, 3), 1 / 3), y, metric))
+        check_finite(mw.optimize(np.eye(3)[(y + 1) % 3], y, metric))
+
+    @pytest.mark.parametrize("average", ["micro", "macro", "instance"])
+    def test_rare_labels(self, metric, average):
+        rng = np.random.default_rng(0)
+        proba = rng.beta(1, 8, (30, 3))
+        y = (rng.random(proba.shape) < proba).astype(int)
+        y[:, 0] = 0
+        check_finite(mw.optimize(proba, y, metric.replace("macro_f1", "f1"), average=average))
+
+
+# ------------------------------------------------------------------------------------------------ labels blended
+
+
+def blended_value(problem, predicted, metric, average):
+    """The metric of the mean of the two confusions, each of sum 1, by loops."""
+    matrices = []
+    for m, k in enumerate(problem.sizes):
+        column = [row[m] for row in predicted]
+        labels = np.array(worlds.confusion(problem.y[:, m], column, problem.row_weight, k))
+        probabilities = np.array(worlds.expected(problem.eta[m], problem.y[:, m], column, problem.row_weight, k))
+        mass = problem.row_weight[problem.y[:, m] >= 0].sum()
+        matrices.append((labels + probabilities / probabilities.sum() * mass) / 2)
+    return worlds.averaged(metric, matrices, problem.sizes, average)
+
+
+def smooth_problem(rng, k, m, n=25):
+    """No ties: probabilities have a density."""
+    eta = [rng.dirichlet(np.ones(k), n) for _ in range(m)]
+    y = np.column_stack([rng.integers(0, k, n) for _ in range(m)])
+    y[:k] = np.arange(k)[:, None]
+    y[rng.random(y.shape) < 0.15] = -1
+    y[:k] = np.arange(k)[:, None]
+    return worlds.Tiny(eta, y, rng.integers(1, 4, n) / 2)
+
+
+def test_blended_counts_are_the_mean():
+    rng = np.random.default_rng(0)
+    problem = smooth_problem(rng, 3, 2)
+    read = read_problem(problem.proba, problem.labels, "macro_f1", **problem.arguments())
+    oracle = read.oracle("blended")
+    assert not oracle.certified
+    predicted = rng.integers(0, 3, (problem.n_rows, 2))
+    C = oracle.confusion_of(predicted)
+    for m in range(2):
+        labels = np.array(worlds.confusion(problem.y[:, m], predicted[:, m], problem.row_weight, 3))
+        expected = np.array(worlds.expected(problem.eta[m], problem.y[:, m], predicted[:, m], problem.row_weight, 3))
+        np.testing.assert_allclose(C[m], (labels / labels.sum() + expected / expected.sum()) / 2, atol=1e-12)
+    np.testing.assert_allclose(oracle.priors, C.sum(axis=2), atol=1e-12)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+@pytest.mark.parametrize("name", ["f1", "mcc", "g_mean"])
+def test_sweep_on_blended_counts_is_exact(name, average):
+    metric = RECORDS[name].of_counts
+    for seed in range(5):
+        problem = smooth_problem(np.random.default_rng(seed), 2, 1 if average == "micro" else 2)
+        best = 0.0
+        for m in range(problem.n_outputs):
+            alone = worlds.Tiny([problem.eta[m]], problem.y[:, [m]], problem.weight)
+            p = np.sort(alone.eta[0][:, 1])
+            thresholds = [-1, *(p[1:] + p[:-1]) / 2, 2]
+            decisions = [(alone.eta[0][:, [1]] > t).astype(int) for t in thresholds]
+            best += max(blended_value(alone, d, metric, "micro") for d in decisions) / problem.n_outputs
+        options = {"confusion": "blended", "recalibrate": False, "solver": "sweep", **problem.arguments()}
+        solution = mw.optimize(problem.proba, problem.labels, name, average=average, **options)
+        assert solution.optimized_value == pytest.approx(best, abs=1e-12)
+        predicted = solution.rule.predict(problem.proba).reshape(problem.n_rows, -1).astype(int)
+        assert blended_value(problem, predicted, metric, average) == pytest.approx(best, abs=1e-12)
+
+
+def test_path_on_blended_counts_is_exact():
+    """Against every interval of g between two crossings of scores, for micro-F1: A and B from its definition."""
+    A, B = np.diag([0, 2, 2]), np.add.outer([0, 1, 1], [0, 1, 1])
+    for seed in range(5):
+        problem = smooth_problem(np.random.default_rng(seed), 3, 1)
+        constant, slope = -problem.eta[0] @ A, problem.eta[0] @ B
+        crossings = [0.0]
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            apart = slope[:, i] - slope[:, j]
+            crossings += list((constant[:, j] - constant[:, i])[apart != 0] / apart[apart != 0])
+        g = np.sort(crossings)
+        tried = [g[0] - 1, *(g[1:] + g[:-1]) / 2, g[-1] + 1]
+        decisions = [np.argmin(constant + value * slope, axis=1)[:, None] for value in tried]
+        best = max(blended_value(problem, d, RECORDS["micro_f1"].of_counts, "micro") for d in decisions)
+        options = {"confusion": "blended", "recalibrate": False, "solver": "path", **problem.arguments()}
+        solution = mw.optimize(problem.proba, problem.labels, "micro_f1", **options)
+        assert solution.optimized_value == pytest.approx(best, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------------------- promise and words
+
+
+def noisy_problem(seed):
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet([4, 2, 1], 80)
+    return proba, draw(rng, 0.7 * proba + 0.3 / 3)
+
+
+def test_a_rule_that_is_chosen_promises_a_gain():
+    chosen = 0
+    for seed in range(20):
+        proba, y = noisy_problem(seed)
+        solution = mw.optimize(proba, y, ["mcc", "kappa", "macro_f1", "g_mean"][seed % 4])
+        if solution.rule.facts["recipe"] == "argmax":
+            assert solution.gain.estimate == 0
+            assert (solution.rule.predict(proba) == proba.argmax(axis=1)).all()
+        else:
+            chosen += 1
+            assert solution.gain.estimate > 0
+            assert f"{solution.gain.estimate:+.3g}" in solution.status
+    assert 2 < chosen < 20
+
+
+def test_gain_and_its_interval_do_not_depend_on_the_unit_of_weights():
+    proba, y = noisy_problem(3)
+    weight = np.random.default_rng(0).random(len(y)) + 0.5
+    gains = [mw.optimize(proba, y, "g_mean", sample_weight=scale * weight).gain for scale in (1e-6, 1.0, 1e6)]
+    for gain in gains[1:]:
+        np.testing.assert_allclose(
+            [gain.estimate, gain.low, gain.high], [gains[0].estimate, gains[0].low, gains[0].high]
+        )

@@ -1,0 +1,119 @@
+"""What optimize reports is what its rule gets, and what a rule predicts hangs on the numbers it is shown alone."""
+
+import itertools
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn import metrics as sk
+from threadpoolctl import threadpool_limits
+
+import metricwise as mw
+from fuzz.cases import TARGETS, draw, named
+from fuzz.guises import encode, proba_layouts
+from fuzz.references import expected_value
+from metricwise import kernels
+
+CHUNK, CHUNKS = 40, 3
+LABELS = {"confusion": "labels", "recalibrate": False}
+
+
+def optimize(case, proba):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="optimize: .* alone is highest")  # recall and precision of one class
+        options = {**case.options(), "pos_label": case.column_class}
+        return mw.optimize(proba, case.y, case.named_metric, **options, **LABELS)
+
+
+def same_labels(labels, others):
+    assert labels.dtype == others.dtype
+    assert labels.shape == others.shape
+    assert (labels == others).all()
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_solution_is_worth_what_it_says(target, chunk):
+    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+        case = draw(target, seed)
+        with named(case):
+            dressed = case.dressed(case.proba_layout)
+            solution = optimize(case, dressed)
+            labels = solution.rule.predict(dressed)
+            if solution.rule.facts.get("column_order"):  # arrays are then taken as the frame was: test_bare_columns.py
+                solution = replace(solution, rule=solution.rule.with_facts(column_order=None))
+            assert labels.shape == (case.codes[:, 0] if case.one_output else case.codes).shape
+            predicted = encode(labels, case.names)
+            assert solution.value == pytest.approx(expected_value(case, predicted), abs=1e-12)
+            assert solution.baseline == pytest.approx(expected_value(case, case.plain_argmax), abs=1e-12)
+            check_predictions(case, solution.rule, labels)
+
+
+def check_predictions(case, rule, labels):
+    """The same labels from every layout, from float64, from chunks of rows, and after a trip through JSON."""
+    for layout in proba_layouts(case.proba):
+        same_labels(rule.predict(case.dressed(layout)), labels)
+    wide = (
+        [part.astype(np.float64) for part in case.proba] if isinstance(case.proba, list) else case.proba.astype(float)
+    )
+    same_labels(rule.predict(wide), labels)
+    cuts = [0, 1, len(labels) // 2, len(labels)]
+    chunks = [rule.predict(case.dressed("C", slice(a, b))) for a, b in itertools.pairwise(cuts)]
+    same_labels(np.concatenate(chunks), labels)
+    copy = mw.load_rule(rule.to_json())
+    assert copy == rule
+    same_labels(copy.predict(case.proba), labels)
+
+
+SCORERS = {
+    f"{name}_{average}": (function, average)
+    for name, function in [("f1", sk.f1_score), ("jaccard", sk.jaccard_score)]
+    for average in ("micro", "macro", "weighted", "samples")
+}
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_scorer_names_are_worth_what_scikit_learn_says_on_multilabel(name):
+    function, average = SCORERS[name]
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        proba = rng.random((20, 3)).round(rng.integers(1, 4))
+        y = (rng.random(proba.shape) < proba).astype(int)
+        weight = rng.uniform(0, 2, size=20) if seed % 2 else None
+        zero = float(seed % 3 == 0)
+        solution = mw.optimize(proba, y, name, sample_weight=weight, zero_division=zero, **LABELS)
+        for value, predicted in ((solution.value, solution.rule.predict(proba)), (solution.baseline, proba > 0.5)):
+            expected = function(y, predicted, average=average, sample_weight=weight, zero_division=zero)
+            assert value == pytest.approx(expected, abs=1e-12), f"seed {seed}"
+
+
+@pytest.mark.skipif(kernels.in_use() != "compiled", reason="the NumPy twins have one thread")
+@pytest.mark.parametrize(
+    "metric", [mw.metrics.Kappa("quadratic"), mw.metrics.FBeta(index=1), mw.metrics.BalancedAccuracy()]
+)
+@pytest.mark.parametrize("shape", [(360_000, 3), (53_000, 20)])  # more than a million numbers, which threads share
+def test_nothing_depends_on_the_number_of_threads(shape, metric):
+    rng = np.random.default_rng(0)
+    multilabel = shape[1] > 3
+    proba = rng.random(shape).round(3) if multilabel else rng.dirichlet(np.ones(3), size=shape[0]).astype(np.float32)
+    y = rng.integers(0, 2 if multilabel else 3, size=shape if multilabel else shape[0])
+    weight = rng.random(shape[0])
+    solutions = []
+    for n_threads in (1, 3):
+        with threadpool_limits(limits=n_threads, user_api="openmp"):
+            solution = mw.optimize(proba, y, metric, average="micro", sample_weight=weight, **LABELS)
+            solutions.append((solution, solution.rule.predict(proba)))
+    (one, labels), (other, others) = solutions
+    assert (one.rule, one.value) == (other.rule, other.value)
+    same_labels(labels, others)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_rule_does_not_depend_on_layout_and_dtype(target):
+    for seed in range(CHUNK // 2):
+        case = draw(target, seed)
+        with named(case):
+            loss = optimize(case, case.proba).rule.loss
+            for layout in proba_layouts(case.proba):  # lists hold the same numbers as float64
+                assert optimize(case, case.dressed(layout)).rule.loss == loss
