@@ -3,18 +3,12 @@
 import os
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from engines import served_by
+from profiles import load_profile
 
-# No deadline: the first example pays for imports and caches, and shared machines stall.
-settings.register_profile("local", deadline=None)
-# The same examples on every run: a red CI means that the change is wrong, not that the draw was new.
-settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-# The second run of `make test` is about the twins: what has nothing to do with them has had its examples in the first.
-settings.register_profile("twins", settings.get_profile("ci"), max_examples=50)
+load_profile()
 _SECOND = os.environ.get("METRICWISE_KERNELS") == "numpy"
-settings.load_profile(("twins" if _SECOND else "ci") if os.environ.get("CI") else "local")
 
 # Where rows lie has nothing to do with which twins count them: once is enough.
 PIECES = [] if _SECOND else ["pieces"]

@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from sklearn import metrics as sk
 
 import metricwise as mw
 import worlds
 from metricwise import WeightedRule
 from metricwise.rules import MixtureRule
+from profiles import examples
 
 
 def binary(seed=0, n=400):
@@ -121,7 +122,7 @@ def test_outputs_of_several_classes_with_missing_labels():
         assert one.value.estimate == pytest.approx(expected, abs=1e-12), name
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(worlds.tiny())
 def test_any_problem_is_counted_row_by_row(problem):
     classes = problem.classes

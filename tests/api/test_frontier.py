@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn import metrics as sk
 
 import metricwise as mw
+from profiles import examples
 
 
 def binary(seed=0, n=400, digits=3):
@@ -22,7 +23,7 @@ def three(seed=0, n=300):
     return proba, np.array(["low", "mid", "urgent"])[(proba.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=st.integers(0, 10_000), digits=st.integers(1, 6), n=st.integers(20, 200), ceiling=st.booleans())
 def test_every_point_is_the_best_of_all_thresholds(seed, digits, n, ceiling):
     p, y = binary(seed, n, digits)

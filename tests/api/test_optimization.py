@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 import metricwise as mw
+from profiles import examples
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 RNG = np.random.default_rng(0)
@@ -454,7 +455,7 @@ def anything(draw):
     return proba, y, options
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@examples(400)
 @given(case=anything())
 def test_never_nan_never_a_traceback(case):
     """Anything in: finite numbers and a rule that predicts and survives JSON, or one sentence on what is wrong."""

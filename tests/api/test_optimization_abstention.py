@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn import metrics as sk
@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import metricwise as mw
 from metricwise.core.losses import Loss
 from metricwise.data import read_proba
+from profiles import examples
 
 PLAIN = {"confusion": "expected", "recalibrate": False}
 
@@ -111,7 +112,7 @@ COSTED = {
 
 @pytest.mark.parametrize("name", sorted(COSTED))
 @given(seed=st.integers(0, 10_000), cost=st.sampled_from([0.1, 0.3, 0.6]))
-@settings(max_examples=8)
+@examples(8)
 def test_no_rule_of_a_few_rows_does_better_at_a_cost(name, seed, cost):
     P, _ = drawn(seed, 5)
     metric, table = COSTED[name]
@@ -187,7 +188,7 @@ def aims(k, pi):
     bound=st.sampled_from([0.1, 0.25, 0.5]),
     more=st.booleans(),
 )
-@settings(max_examples=6)
+@examples(6)
 def test_selective_rules_are_those_of_a_programme_over_all_randomised_rules(name, seed, k, bound, more):
     P, _ = drawn(seed, 7, k)
     A, B = aims(k, P.mean(axis=0))[name]

@@ -7,16 +7,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from metricwise.data.tables import check_target, open_table, write_table
+from profiles import examples
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow")
 # No surrogates, which UTF-8 does not have, and no line ends, which readers of CSV differ about.
 TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters="\u2028\u2029\x85"), max_size=8)
 NAMES = st.lists(TEXT.filter(lambda name: name.strip() != ""), min_size=2, max_size=5, unique=True)
-ROWS = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+ROWS = examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".feather"])

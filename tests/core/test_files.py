@@ -135,7 +135,7 @@ def test_a_name_may_be_as_long_as_names_are(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from metricwise.rules import files
+from metricwise.core import files
 with files.replacing(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()

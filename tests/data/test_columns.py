@@ -7,12 +7,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
 from metricwise.data import read_labels, read_proba
+from profiles import examples
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 SCALE = ["low", "mid", "high"]  # sorted: high, low, mid
@@ -39,7 +40,7 @@ FRAMES = pytest.mark.parametrize(
 
 
 @FRAMES
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(data=st.data())
 def test_a_list_of_frames_is_read_by_name_on_both_sides(frame, data):
     """Whatever the order of columns, the value and the decisions are those of the arrays."""

@@ -8,11 +8,12 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import metricwise as mw
 from metricwise.data import decode, observed_labels, read_labels, read_pair, read_proba, shared
+from profiles import examples
 
 INTEGERS = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64)
 
@@ -132,7 +133,7 @@ def test_a_missing_prediction_of_several_outputs_says_which():
         assert mw.metrics.get_metric("accuracy").score(both, predicted, average=average) == 1.0
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(table=tables(low=0, high=1))
 def test_booleans_keep_their_type_in_every_output(table):
     labels = outcome(read_labels, table.astype(bool), uniform(*table.shape, 2), None, None)

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 import sklearn.metrics as sk
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from joblib import parallel_config
@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
 from metricwise.core.losses import Loss
+from profiles import examples
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 WORDS = (np.array(["high", "low", "mid"]), np.array([0, 1]), np.array([1, 2, 5, 7]))
@@ -82,7 +83,7 @@ def test_every_output_is_trained_as_if_alone_on_its_observed_rows(estimator, wei
     assert model.score(X, worded(codes)) == pytest.approx(np.mean(np.concatenate(right)), abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     cell=hnp.arrays(np.int64, 30, elements=st.integers(0, 3)),
     codes=hnp.arrays(np.int64, (30, 2), elements=st.integers(-1, 2)),

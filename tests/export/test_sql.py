@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import pytest
 import sqlglot
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import metricwise as mw
@@ -16,6 +16,7 @@ from metricwise.core.losses import Loss
 from metricwise.export.dialects import DIALECTS
 from metricwise.rules import Link, MixtureRule, WeightedRule
 from metricwise.rules.mixture import uniforms
+from profiles import examples
 
 NASTY = ["it's", 'a "b"', "back\\slash", "%s; DROP TABLE t; --", "new\nline", "ü 🎲", "$1 {x}", ""]
 
@@ -42,7 +43,7 @@ def yes_no(threshold=0.3):
 numbers = st.floats(0, 1e15, allow_subnormal=False) | st.floats(0, 1) | st.floats(0, 1e-200, allow_subnormal=False)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(numbers, min_size=20, max_size=20))
 def test_literals_are_the_doubles_that_they_stand_for(values):
     duck, lite = duckdb.connect(), sqlite3.connect(":memory:")

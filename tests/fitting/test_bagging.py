@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -16,6 +16,7 @@ from metricwise.fitting.solving import Settings, solve
 from metricwise.oracles.problem import Recipe
 from metricwise.rules import fit_link
 from metricwise.solvers import make_solver
+from profiles import examples
 
 RECIPES = [Recipe(confusion, link) for confusion in ("labels", "expected", "blended") for link in (False, True)]
 AUTO = Settings()
@@ -292,7 +293,7 @@ JUDGED = [
 
 @pytest.mark.parametrize(("kind", "metric", "options"), JUDGED)
 @given(data=st.data())
-@settings(max_examples=8)
+@examples(8)
 def test_a_label_never_changes_the_decision_that_it_judges(kind, metric, options, data):
     """Nor do those of rows that are left out together with it.
 
@@ -361,7 +362,7 @@ def check_left_out(resamples, n):
 
 
 @given(st.integers(2, 90), st.integers(0, 100), st.sampled_from(["binary", "multiclass", "multilabel"]))
-@settings(max_examples=40)
+@examples(40)
 def test_every_row_is_left_out(n, seed, kind):
     proba, y = some_rows(kind, n, seed)
     y[0], y[1] = 0, 1
@@ -408,7 +409,7 @@ def test_blocks_of_clusters_are_of_about_one_size():
 
 
 @given(st.integers(6, 300), st.integers(0, 50), st.sampled_from(["all at two times", "repeated", "distinct"]))
-@settings(max_examples=60)
+@examples(60)
 def test_blocks_in_time_are_stretches(n, seed, kind):
     rng = np.random.default_rng(seed)
     time = rng.integers(0, 2 if kind == "all at two times" else max(n // 3, 2), n)

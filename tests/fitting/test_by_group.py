@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -23,6 +23,7 @@ from metricwise.goals.constraint import Constraint, Difference, Limit
 from metricwise.goals.constraint_text import read_constraints
 from metricwise.inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
 from metricwise.oracles import Counts
+from profiles import examples
 
 FIXED = {"confusion": "expected", "recalibrate": False, "randomized": True, "confidence": None}
 
@@ -108,7 +109,7 @@ def solve(eta, group, metric, subject_to=None, **options):
 @pytest.mark.parametrize("name", ["demographic_parity", "equal_opportunity", "equalized_odds"])
 @pytest.mark.parametrize("k", [2, 3])
 @given(seed=st.integers(0, 10**6), n_groups=st.integers(2, 3), bound=st.sampled_from([0.0, 0.05, 0.2]), r=st.booleans())
-@settings(max_examples=5)
+@examples(5)
 def test_parities_are_optimal(name, k, seed, n_groups, bound, r):
     eta, group = tiny(seed, k, n_groups, rounded=r)
     rules = Rules(eta, group)
@@ -129,7 +130,7 @@ def test_parities_are_optimal(name, k, seed, n_groups, bound, r):
 
 
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 3), floor=st.floats(0.3, 0.7))
-@settings(max_examples=10)
+@examples(10)
 def test_a_floor_in_every_group_and_in_one(seed, k, floor):
     eta, group = tiny(seed, k, 3)
     rules = Rules(eta, group)
@@ -150,7 +151,7 @@ def test_a_floor_in_every_group_and_in_one(seed, k, floor):
 
 
 @given(seed=st.integers(0, 10**6), bound=st.sampled_from([0.0, 0.1]))
-@settings(max_examples=10)
+@examples(10)
 def test_gaps_of_any_linear_metric_beside_a_ratio_as_the_aim(seed, bound):
     """F1 of all rows under a gap of accuracy: a ratio by Charnes and Cooper's substitution."""
     eta, group = tiny(seed, 2, 2)
@@ -180,7 +181,7 @@ def test_gaps_of_any_linear_metric_beside_a_ratio_as_the_aim(seed, bound):
 
 
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 3))
-@settings(max_examples=10)
+@examples(10)
 def test_the_worst_group_of_a_linear_metric_is_as_good_as_it_can_be(seed, k):
     eta, group = tiny(seed, k, 3)
     rules = Rules(eta, group)
@@ -196,7 +197,7 @@ def test_the_worst_group_of_a_linear_metric_is_as_good_as_it_can_be(seed, k):
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=4)
+@examples(4)
 def test_the_worst_group_of_a_ratio_is_as_good_as_it_can_be(seed):
     """F1 of every group is at least v: halving v, each half by a programme of its own."""
     eta, group = tiny(seed, 2, 2)
@@ -213,7 +214,7 @@ def test_the_worst_group_of_a_ratio_is_as_good_as_it_can_be(seed):
 
 
 @given(seed=st.integers(0, 10**6), bound=st.sampled_from([0.02, 0.1]))
-@settings(max_examples=3)
+@examples(3)
 def test_predictive_parity_is_near_the_best_of_all_levels(seed, bound):
     """A programme for each of 51 levels, which the search does not know."""
     eta, group = tiny(seed, 2, 2)
@@ -285,7 +286,7 @@ LABELS = {"confusion": "labels", "recalibrate": False, "confidence": None}
 
 @pytest.mark.parametrize("name", ["demographic_parity", "equal_opportunity", "equalized_odds"])
 @given(seed=st.integers(0, 10**6), n_groups=st.integers(2, 3), bound=st.sampled_from([0.0, 0.03, 0.1]))
-@settings(max_examples=4)
+@examples(4)
 def test_no_mixture_of_thresholds_is_better_by_labels(name, seed, n_groups, bound):
     p, y, group = drawn(seed, n_groups=n_groups)
     best = thresholds_programme(p, y, group, name, bound, shared=False)
@@ -304,7 +305,7 @@ def test_no_mixture_of_thresholds_is_better_by_labels(name, seed, n_groups, boun
 
 
 @given(seed=st.integers(0, 10**6), bound=st.sampled_from([0.05, 0.2]))
-@settings(max_examples=3)
+@examples(3)
 def test_a_rule_that_does_not_see_groups_is_the_best_of_shared_thresholds(seed, bound):
     p, y, group = drawn(seed)
     text = f"demographic_parity <= {bound}"

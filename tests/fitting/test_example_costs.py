@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 from sklearn.linear_model import LogisticRegression
@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import metricwise as mw
 from metricwise.data import read_proba
 from metricwise.inference.uncertainty import Spread, heaviest_share, mean_interval
+from profiles import examples
 
 
 def drawn(seed, n=300, k=3):
@@ -54,7 +55,7 @@ def paid(cost, y, d, price=None):
 @pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("kind", ["wrong", "table", "abstain", "price", "price of tables"])
 @given(seed=st.integers(0, 10_000), weighted=st.booleans())
-@settings(max_examples=5)
+@examples(5)
 def test_every_row_is_decided_and_valued_by_its_own_costs(k, kind, seed, weighted):
     P, y, wrong, wide = drawn(seed, 30, k)
     cost = {"wrong": wrong, "table": wide[:, :, :k], "abstain": wide, "price": wrong}.get(kind, wide[:, :, :k])

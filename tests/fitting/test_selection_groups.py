@@ -5,13 +5,14 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
 from metricwise.api.optimization import read_problem
 from metricwise.data import read_groups, read_time, stretches
+from profiles import examples
 
 
 def partition(codes):
@@ -213,7 +214,7 @@ def test_rounded_probabilities_are_no_copies():
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=20)
+@examples(20)
 def test_rows_without_copies_have_none(seed):
     rng = np.random.default_rng(seed)
     proba = rng.dirichlet([1, 1, 1], 100)

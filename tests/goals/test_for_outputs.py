@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.metrics as sk
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import metricwise as mw
@@ -20,6 +20,7 @@ from metricwise.data.sources import ChunkedSource
 from metricwise.fitting.solving import Settings, fit
 from metricwise.oracles.problem import Recipe
 from metricwise.solvers import Outcome
+from profiles import examples
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 EXPECTED = {"confusion": "expected", "recalibrate": False}
@@ -59,7 +60,7 @@ def solve(problem, names, **options):
     return mw.optimize(problem.eta, y, metrics, sample_weight=problem.weight, classes=classes, **options)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(problem=worlds.tiny(max_rows=10), data=st.data())
 def test_labels_every_output_is_best_of_its_own_family(problem, data):
     names = [data.draw(st.sampled_from(RATIOS)) for _ in problem.sizes]
@@ -84,7 +85,7 @@ def test_labels_every_output_is_best_of_its_own_family(problem, data):
     assert solution.value == pytest.approx(np.average(counted, weights=weight), abs=1e-12)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problem=worlds.tiny(max_rows=5, max_classes=3, max_outputs=3), data=st.data())
 def test_probabilities_no_rule_at_all_is_better_for_any_output(problem, data):
     names = [data.draw(st.sampled_from([*RATIOS, *LINEAR])) for _ in problem.sizes]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn import metrics as sk
@@ -15,6 +15,7 @@ from metricwise.goals.constraint import Constraint
 from metricwise.goals.constraint_text import read_constraints
 from metricwise.inference.confidence_limits import Counted, counted_by, lower_limit, upper_limit
 from metricwise.rules import anonymous_rule
+from profiles import examples
 
 PROPORTIONS = {
     "precision": (metrics.Precision(index=1), lambda C: (C[1, 1], C[:, 1].sum())),
@@ -35,7 +36,7 @@ def counted(metric, C, **options):
 
 
 @pytest.mark.parametrize("name", sorted(PROPORTIONS))
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.integers(0, 60), min_size=4, max_size=4), st.sampled_from([0.5, 0.8, 0.95, 0.999]))
 def test_proportions_have_exact_limits(name, cells, level):
     C = np.array(cells).reshape(2, 2)

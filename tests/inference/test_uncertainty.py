@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import f1_score, matthews_corrcoef
@@ -13,6 +13,7 @@ from metricwise.core.rows import Rows
 from metricwise.fitting import selection
 from metricwise.fitting.bagging import draw
 from metricwise.inference import uncertainty
+from profiles import examples
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 
@@ -217,7 +218,7 @@ def test_blocks_of_rows_say_how_far_very_many_outputs_vary(average):
 
 
 @given(st.integers(0, 1_000))
-@settings(max_examples=20)
+@examples(20)
 def test_rows_that_count_several_vary_as_several(seed):
     """A row that counts three is three independent rows, here written out."""
     rng = np.random.default_rng(seed)

@@ -6,12 +6,13 @@ parts (some 130,000 numbers); arrays lie in memory in every way that NumPy has.
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.bare import Bare
 from metricwise.kernels import LinkArrays
 from metricwise.kernels import _numpy as numpy_twins
+from profiles import examples
 
 compiled = pytest.importorskip(
     "metricwise.kernels._compiled", reason="the compiled kernels are not built", exc_type=ImportError
@@ -213,14 +214,14 @@ def same_changes(arguments, *options):
 # ------------------------------------------------------------------------------------------------------------ the twins
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(case=draws())
 def test_decisions(case):
     eta, loss, link = case.eta(), case.loss(), case.link()
     same(_numpy.decide(eta, case.sizes, loss, link), compiled.decide(eta, case.sizes, loss, link))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(case=draws())
 def test_recalibration_to_the_last_bit(case):
     eta, link = case.eta(), case.link()
@@ -228,7 +229,7 @@ def test_recalibration_to_the_last_bit(case):
         same(*(twin.recalibrate(eta, case.sizes, link) for twin in (_numpy, compiled)))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(case=draws(), n_losses=st.integers(0, 3))
 def test_counts_of_labels(case, n_losses):
     eta, codes, weight = case.eta(), case.codes(), case.weight()
@@ -237,7 +238,7 @@ def test_counts_of_labels(case, n_losses):
     (same if weight is None else close)(first, second)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(case=draws(), n_losses=st.integers(0, 3))
 def test_expected_counts(case, n_losses):
     eta, observed, weight = case.eta(), case.observed(), case.weight()
@@ -245,7 +246,7 @@ def test_expected_counts(case, n_losses):
     close(*(twin.count_expected(eta, observed, weight, case.sizes, losses, link) for twin in (_numpy, compiled)))
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(case=draws())
 def test_changes(case):
     line, link = case.line(), case.link()
@@ -256,7 +257,7 @@ def test_changes(case):
     same_changes(line, wanted, False, link)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(case=draws(), tolerance=st.sampled_from([1e-6, 0.0512]))
 def test_checks(case, tolerance):
     eta = case.eta().copy()
@@ -266,7 +267,7 @@ def test_checks(case, tolerance):
     assert _numpy.check_rows(eta, case.sizes, tolerance) == compiled.check_rows(eta, case.sizes, tolerance)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(case=draws(), low=st.sampled_from([-1, 0]), wide=st.booleans())
 def test_codes(case, low, wide):
     codes, width = case.codes(low), 200 if wide else case.k
@@ -277,7 +278,7 @@ def test_codes(case, low, wide):
         assert (first is codes) == (second is codes)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(case=draws(), many=st.booleans(), wider=st.integers(0, 2))
 def test_tallies(case, many, wider):
     codes, weight = case.codes(), case.weight()
@@ -286,7 +287,7 @@ def test_tallies(case, many, wider):
     (same if weight is None else close)(first, second)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(case=draws(), labelled=st.booleans(), seed=st.integers(0, 1 << 31), share=st.floats(0, 1))
 def test_rows_of_low_keys(case, labelled, seed, share):
     """The same rows are drawn by both, and as many as chance would have it."""

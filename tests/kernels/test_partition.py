@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from metricwise.data import read_proba
 from metricwise.kernels import _numpy, _partition
 from metricwise.rules import fit_link, link_fit
+from profiles import examples
 
 try:
     from metricwise.kernels import _compiled
@@ -87,7 +88,7 @@ def test_scores_far_apart_neither_overflow_nor_vanish(twin):
 
 
 @needs_compiled
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([1, 8, 127, 128, 129, 300, 5000, 20_000]),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import metricwise as mw
@@ -14,6 +14,7 @@ from metricwise.data import Schema, read_proba
 from metricwise.data.sources import ChunkedSource, MemorySource
 from metricwise.oracles import Counts, Line
 from metricwise.rules import Link
+from profiles import examples
 
 OTHERS = ["one by one", "chunks of 3", "chunks of 1000"]
 seeds = st.integers(0, 2**32 - 1)
@@ -34,7 +35,7 @@ def draw(rng, layout, n=37):
 
 @pytest.mark.parametrize("engine", OTHERS)
 @pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
-@settings(max_examples=30)
+@examples(30)
 @given(seed=seeds, layout=st.sampled_from(["binary", "array", "list"]), options=st.tuples(*[st.booleans()] * 3))
 def test_engines_agree(engine, confusion, seed, layout, options):
     check_agreement(engine, confusion, seed, layout, options)
@@ -186,7 +187,7 @@ def test_chunks_need_a_size():
 
 @pytest.mark.parametrize("engine", ["memory", "chunks of 3"])
 @pytest.mark.parametrize("confusion", ["labels", "expected"])
-@settings(max_examples=50)
+@examples(50)
 @given(seed=seeds, layout=st.sampled_from(["binary", "array", "list"]), weighted=st.booleans(), full=st.booleans())
 def test_one_more_decision_is_counted_as_by_hand(engine, confusion, seed, layout, weighted, full):
     """Abstaining costs the same whatever the class: all of its scores are that cost times the sum of the row."""

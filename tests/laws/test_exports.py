@@ -11,10 +11,11 @@ import numpy as np
 import onnxruntime
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import metricwise as mw
 from metricwise.core.losses import Loss
+from profiles import examples
 from rules_at_random import columns_of, rules_and_rows, table_of
 
 ROOT = Path(__file__).parents[2]
@@ -127,7 +128,7 @@ def test_a_single_column_in_single_precision(threshold):
 
 
 @pytest.mark.parametrize("decide", ALL, ids=lambda one: one.__name__)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(rules_and_rows(links=False))
 def test_every_row_without_a_link(decide, drawn):
     rule, proba = drawn
@@ -143,7 +144,7 @@ def test_offsets_of_one_leave_the_sum_of_a_row_whole(decide, offset):
     assert (decide(rule, proba) == rule.predict(proba)).all()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(rules_and_rows(links=False))
 def test_single_precision(drawn):
     rule, proba = drawn
@@ -155,7 +156,7 @@ def test_single_precision(drawn):
 
 
 @pytest.mark.parametrize("decide", ALL, ids=lambda one: one.__name__)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(rules_and_rows(several=False, abstain=False))
 def test_behind_a_link_only_ties_may_differ(decide, drawn):
     rule, proba = drawn

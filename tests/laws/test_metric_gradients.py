@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laws.metric_cases import degenerate_counts, interior
 from laws.metric_records import EVERY, make
 from metricwise import metrics
+from profiles import examples
 
 OWN = {
     "function": metrics.from_function(lambda C: float(np.sqrt(C[0, 0] * C.sum(axis=1)[1]) + C[-1, 0] ** 2)),
@@ -56,7 +57,7 @@ def test_free_gradient_by_a_formula_is_that_by_differences(name):
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(max_examples=30)
+@examples(30)
 @given(counts=degenerate_counts(3), zero_division=st.sampled_from([0.0, 1.0]))
 def test_free_gradient_is_finite_and_zero_in_empty_rows(name, counts, zero_division):
     confusion = counts / counts.sum()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laws.metric_cases import degenerate_counts, interior, same_priors
@@ -10,6 +10,7 @@ from laws.metric_records import EVERY, NAMES, RECORDS, having, make
 from laws.solver_promises import objective_of
 from metricwise import metrics
 from metricwise.solvers.needs import has_form
+from profiles import examples
 
 SEEDS = st.integers(0, 2**32 - 1)
 every_metric = pytest.mark.parametrize("name", EVERY)
@@ -27,7 +28,7 @@ def explicit_sum(weights, confusion):
 @every_metric
 @few_classes
 @given(seed=SEEDS)
-@settings(max_examples=5)
+@examples(5)
 def test_gradient_is_the_slope_along_moves_within_rows(name, k, seed):
     rng = np.random.default_rng(seed)
     confusion = interior(rng, k)
@@ -66,7 +67,7 @@ def test_the_form_is_that_of_the_record(name, k):
 
 @pytest.mark.parametrize("name", [*having(form="linear"), *having(form="ratio")])
 @given(seed=SEEDS)
-@settings(max_examples=5)
+@examples(5)
 def test_linear_metrics_rise_evenly_and_ratios_as_ratios_do(name, seed):
     """Along a line of confusions, by values alone: differences are equal, and cross-ratios are those of the steps."""
     rng = np.random.default_rng(seed)
@@ -96,7 +97,7 @@ def test_bound_form_is_the_ratio_of_its_matrices(name, k):
 @every_metric
 @few_classes
 @given(data=st.data(), zero_division=st.sampled_from([0.0, 1.0]))
-@settings(max_examples=15)
+@examples(15)
 def test_values_are_finite_and_within_range(name, k, data, zero_division):
     counts = data.draw(degenerate_counts(k))
     confusion = counts / counts.sum()
@@ -118,7 +119,7 @@ def test_no_rows_at_all_is_a_number(name):
 
 @pytest.mark.parametrize("name", having(is_concave=True))
 @given(seed=SEEDS)
-@settings(max_examples=20)
+@examples(20)
 def test_concave_metrics_lie_above_their_chords(name, seed):
     rng = np.random.default_rng(seed)
     first = interior(rng, 4)
@@ -184,7 +185,7 @@ def test_stacks_are_loops(name, k):
 
 
 @given(data=st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_stacks_with_absent_classes_are_loops(data):
     counts = np.stack([data.draw(degenerate_counts(3)) for _ in range(3)])
     stack = counts / counts.sum(axis=(1, 2), keepdims=True)

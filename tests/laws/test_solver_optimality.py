@@ -6,7 +6,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import metricwise as mw
@@ -16,6 +16,7 @@ from laws.metric_records import EVERY, RECORDS, exact_ratio, having, largest, ma
 from laws.solver_promises import check_promise, objective_of, serving, settings_of
 from metricwise.data import read_proba
 from metricwise.solvers.ratios import bounding_losses, ratio_bound
+from profiles import examples
 
 AVERAGES = st.sampled_from(["micro", "macro"])
 COUNTS = st.sampled_from(["labels", "expected"])
@@ -42,7 +43,7 @@ def check_path(problem, name, average):
 
 
 @pytest.mark.parametrize("name", RATIOS)
-@settings(max_examples=5)
+@examples(5)
 @given(data=st.data(), average=AVERAGES)
 def test_path_is_best_of_its_family(name, data, average):
     problem = data.draw(worlds.tiny(max_outputs=1 if RECORDS[name].sized else 3))
@@ -72,14 +73,14 @@ def check_sweep(solution, best, count):
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(max_examples=3)
+@examples(3)
 @given(problem=worlds.tiny(max_classes=2), average=AVERAGES, count=COUNTS)
 def test_sweep_is_best_of_all_thresholds(name, problem, average, count):
     solution = solve(problem, name, average=average, solver="sweep", confusion=count, recalibrate=False)
     check_sweep(solution, worlds.best_threshold(problem, partial(largest, name), average, count=count), count)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(problem=worlds.tiny(max_classes=2), average=AVERAGES, count=COUNTS)
 def test_sweep_is_best_of_all_thresholds_for_a_function_of_ones_own(problem, average, count):
     """No metric that anyone has a name for, neither monotone nor smooth."""
@@ -101,7 +102,7 @@ def all_rules(problem, name, count="expected"):
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(max_examples=3)
+@examples(3)
 @given(problem=worlds.tiny(max_rows=5, max_classes=3, max_outputs=1), data=st.data())
 def test_no_rule_beats_what_a_solver_finds_in_expectation(name, problem, data):
     """K^N deterministic rules; ties, weights and missing labels."""
@@ -114,7 +115,7 @@ def test_no_rule_beats_what_a_solver_finds_in_expectation(name, problem, data):
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(max_examples=2)
+@examples(2)
 @given(problem=worlds.tiny(max_rows=5, max_classes=3, max_outputs=1), data=st.data())
 def test_what_a_solver_finds_on_labels_is_worth_what_it_says(name, problem, data):
     """By the reference, at what the rule predicts; no better than the best of K^N decisions, which see the labels."""
@@ -127,7 +128,7 @@ def test_what_a_solver_finds_on_labels_is_worth_what_it_says(name, problem, data
     assert solution.value <= all_rules(problem, name, "labels") + 1e-9
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     problem=worlds.tiny(max_rows=4, max_classes=3, max_outputs=1, missing=False, weights=False),
     data=st.data(),
@@ -157,7 +158,7 @@ def test_ratios_of_ones_own_beat_every_rule_in_expectation(problem, data, solver
 
 
 @pytest.mark.parametrize("name", [*having(form="linear"), *RATIOS])
-@settings(max_examples=2)
+@examples(2)
 @given(problem=worlds.tiny(max_rows=3, max_classes=2, max_outputs=2))
 def test_micro_beats_every_joint_rule_in_expectation(name, problem):
     solution = solve(problem, name, average="micro", **EXPECTED)
@@ -165,7 +166,7 @@ def test_micro_beats_every_joint_rule_in_expectation(name, problem):
 
 
 @pytest.mark.parametrize("name", RATIOS)
-@settings(max_examples=5)
+@examples(5)
 @given(
     problem=worlds.tiny(max_rows=5, max_classes=3, max_outputs=1, weights=False, missing=False),
     below=st.sampled_from([0.0, 1e-6, 0.01, 0.1, 0.5]),
@@ -224,7 +225,7 @@ def reaching(problem, name):
 
 
 @pytest.mark.parametrize("name", STEADY)
-@settings(max_examples=5)
+@examples(5)
 @given(problem=worlds.tiny(max_outputs=1))
 def test_dinkelbach_settles_where_its_rule_reproduces_g(name, problem):
     """With labels: the last rule is that of a g which it reaches within tol (1e-5), unless the status denies it."""
@@ -237,7 +238,7 @@ def test_dinkelbach_settles_where_its_rule_reproduces_g(name, problem):
 
 
 @pytest.mark.parametrize("name", [name for name in STEADY if make(name, 3).range == (0.0, 1.0)])
-@settings(max_examples=8)
+@examples(8)
 @given(problem=worlds.tiny(max_outputs=1))
 def test_bisection_ends_where_acceptance_changes(name, problem):
     """With labels: the rule is that of the last g accepted, by halving [0, 1] in exact arithmetic to tol (1e-12)."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 from sklearn.linear_model import LogisticRegression
@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 import metricwise as mw
 import worlds
 from laws.metric_records import having, make
+from profiles import examples
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -50,7 +51,7 @@ MULTICLASS = {
 RATIO_SOLVERS = ["auto", "path", "dinkelbach", "bisection"]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     name=st.sampled_from(sorted(BINARY)),
@@ -80,7 +81,7 @@ def plain_argmax(proba):
     return (1 - proba.astype(float) < proba).astype(int) if proba.ndim == 1 else proba.argmax(axis=1)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     name=st.sampled_from(sorted(MULTICLASS)),
@@ -102,7 +103,7 @@ def test_value_is_what_the_rule_gets_multiclass(seed, name, dtype, recalibrate, 
         assert solution.optimized_value == pytest.approx(truth, abs=1e-10)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     seed=st.integers(0, 2**32 - 1),
     average=st.sampled_from(["micro", "macro", "samples", "weighted"]),
@@ -121,7 +122,7 @@ def test_value_is_what_the_rule_gets_multilabel(seed, average, dtype, name):
     )
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     seed=st.integers(0, 2**32 - 1),
     average=st.sampled_from(["micro", "macro"]),

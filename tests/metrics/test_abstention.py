@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laws.metric_records import EVERY, RECORDS, make
 from metricwise import metrics
 from metricwise.metrics.abstention import Abstention, read_abstain
+from profiles import examples
 
 SEEDS = st.integers(0, 2**32 - 1)
 # What has no place for a decision that is undefined for an abstention from a class, or that a table says nothing of.
@@ -87,7 +88,7 @@ def counted(y, p, w, k):
 
 @pytest.mark.parametrize("name", MISSES)
 @given(seed=SEEDS, k=st.sampled_from([2, 3]), zero=st.sampled_from([0.0, 1.0]))
-@settings(max_examples=4)
+@examples(4)
 def test_a_miss_is_one_more_predicted_label(name, seed, k, zero):
     k = 3 if RECORDS[name].build is not None else k
     y, p, w = drawn(seed, k)
@@ -97,7 +98,7 @@ def test_a_miss_is_one_more_predicted_label(name, seed, k, zero):
 
 @pytest.mark.parametrize("name", sorted(set(MISSES) | OF_ACCEPTED))
 @given(seed=SEEDS, k=st.sampled_from([2, 3]), zero=st.sampled_from([0.0, 1.0]))
-@settings(max_examples=4)
+@examples(4)
 def test_accepted_rows_are_all_that_counts_where_the_metric_is_a_ratio_of_counts(name, seed, k, zero):
     k = 3 if RECORDS[name].build is not None else k
     y, p, w = drawn(seed, k)
@@ -129,7 +130,7 @@ def variants(name, k):
 
 @pytest.mark.parametrize("name", sorted(set(EVERY) - {"Kappa(matrix)", "linear_kappa", "quadratic_kappa", "Minimum"}))
 @given(seed=SEEDS)
-@settings(max_examples=2)
+@examples(2)
 def test_gradients_are_slopes_and_ratios_are_their_matrices(name, seed):
     k = 3
     C = interior(seed, k)

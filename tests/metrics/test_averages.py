@@ -4,13 +4,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 import metricwise as mw
 import worlds
 from laws.metric_records import exact_ratio
+from profiles import examples
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -29,7 +30,7 @@ def several(**options):
 # ------------------------------------------------------------------------------------------- the two theorems
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problem=several(), metric=st.sampled_from(RATIOS), solver=st.sampled_from(["path", "dinkelbach", "bisection"]))
 def test_micro_has_one_shared_loss(problem, metric, solver):
     rule = solve(problem, metric, average="micro", solver=solver).rule
@@ -37,7 +38,7 @@ def test_micro_has_one_shared_loss(problem, metric, solver):
     assert rule.n_outputs == problem.n_outputs
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problem=several(), metric=st.sampled_from(RATIOS), solver=st.sampled_from(["path", "dinkelbach", "bisection"]))
 def test_macro_decomposes(problem, metric, solver):
     """The best for all outputs at once is the best for each output alone.
@@ -71,7 +72,7 @@ def test_macro_of_binary_outputs_decomposes_for_any_metric():
 # ------------------------------------------------------------------------------------------------ reductions
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     problem=worlds.tiny(max_rows=10, same_size=True, missing=False),
     metric=st.sampled_from(["accuracy", "ordinal", "squared_ordinal", "weighted_exponential"]),
@@ -117,7 +118,7 @@ def test_instance_is_valued_row_by_row_and_called_a_surrogate():
     assert "surrogate" in solution.status
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problem=worlds.tiny(max_outputs=1), metric=st.sampled_from(RATIOS), average=st.sampled_from(["micro", "macro"]))
 def test_one_output_is_multiclass(problem, metric, average):
     """y (N, 1) with proba [(N, K)] is y (N,) with proba (N, K)."""
@@ -138,7 +139,7 @@ def test_one_output_is_multiclass(problem, metric, average):
     assert np.array_equal(predicted[:, 0], flat.rule.predict(problem.eta[0]))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     problem=worlds.tiny(max_classes=2),
     metric=st.sampled_from(["f1", "kappa", "mcc"]),
@@ -158,7 +159,7 @@ def test_two_classes_are_multilabel(problem, metric, average):
 # --------------------------------------------------------------------------------- missing labels and weights
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problem=worlds.tiny(max_outputs=1, weights=False), metric=st.sampled_from(RATIOS))
 def test_masking_a_label_is_dropping_its_row(problem, metric):
     seen = problem.y[:, 0] >= 0
@@ -168,7 +169,7 @@ def test_masking_a_label_is_dropping_its_row(problem, metric):
     assert np.array_equal(masked.rule.predict(problem.proba), dropped.rule.predict(problem.proba))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problem=several(weights=False), metric=st.sampled_from(RATIOS), average=st.sampled_from(["micro", "macro"]))
 def test_a_missing_row_of_everything_weighs_nothing(problem, metric, average):
     more = worlds.Tiny(
@@ -180,7 +181,7 @@ def test_a_missing_row_of_everything_weighs_nothing(problem, metric, average):
     )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     problem=worlds.tiny(max_rows=8, weights=False),
     counts=st.lists(st.integers(0, 3), min_size=8, max_size=8),

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn.metrics as sk
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
@@ -16,6 +16,7 @@ from metricwise import metrics
 from metricwise.goals.probing import metric_of_values
 from metricwise.metrics import resolve, scorer_names
 from metricwise.metrics.functions import FromLabels, from_callable, whole_counts, with_caches
+from profiles import examples
 
 KINDS = ["binary", "multiclass", "multilabel", "multioutput"]
 FIXED = {"confusion": "labels", "recalibrate": False}
@@ -229,7 +230,7 @@ def check_gradient_of_mcc(seed, weighted):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_gradients_are_those_of_the_metric_that_the_function_is(seed):
     check_gradient_of_mcc(seed, weighted=True)
 

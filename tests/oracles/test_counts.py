@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import worlds
@@ -13,6 +13,7 @@ from metricwise.core.losses import Loss
 from metricwise.data import Probabilities, read_proba
 from metricwise.kernels import _numpy
 from metricwise.oracles import Line
+from profiles import examples
 
 
 def layouts(proba):
@@ -145,7 +146,7 @@ def check_walk(problem, seed, expected):
     return checked, len(walk.lower)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problem=worlds.tiny(), seed=st.integers(0, 10_000), expected=st.booleans())
 def test_walk_counts_as_counting_does(problem, seed, expected):
     check_walk(problem, seed, expected)

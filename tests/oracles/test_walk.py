@@ -10,11 +10,12 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.bare import Bare
 from metricwise import kernels as twins
+from profiles import examples
 
 kernels = Bare(twins)
 
@@ -178,7 +179,7 @@ def as_list(segment, g, change):
     return sorted(zip(segment.tolist(), g.tolist(), *change.T.tolist(), strict=True))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(line=whole_lines(), data=st.data())
 def test_changes_are_those_of_deciding_between_all_crossings(line, data):
     begin, events = by_hand(line)
@@ -216,7 +217,7 @@ def test_nothing_is_listed_unless_it_is_wanted(line):
 # ------------------------------------------------------------------------------------------------------ between changes
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(2, 6), labelled=st.booleans(), flat=st.booleans())
 def test_between_changes_the_sums_are_those_of_counting(seed, k, labelled, flat):
     """With numbers of any kind: what has changed up to g, added up, is what counting at the loss of g gives."""
@@ -257,7 +258,7 @@ def test_between_changes_the_sums_are_those_of_counting(seed, k, labelled, flat)
         np.testing.assert_allclose(along, np.einsum("mij,mijf->f", counted, worth[:, 1:]), atol=1e-10)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seed=st.integers(0, 2**32 - 1), labelled=st.booleans(), own=st.booleans())
 def test_of_two_classes_rows_need_not_sum_to_1(seed, labelled, own):
     """Opposite slopes are as far apart as the row sums to, which is the same in no two rows."""

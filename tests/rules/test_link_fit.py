@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metricwise.data import Probabilities, read_proba
 from metricwise.rules import Link, fit_link, fit_links
 from metricwise.rules import link_fit as module
+from profiles import examples
 
 
 class Case:
@@ -47,7 +48,7 @@ class Case:
         return fit_link(self.proba.take(mask), self.codes[mask], taken(self.weight), frequency=taken(self.frequency))
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(st.data())
 def test_each_link_is_that_of_its_rows_alone(data):
     case = Case(data.draw)

@@ -7,12 +7,13 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import metricwise as mw
 from metricwise.core.losses import Loss
 from metricwise.rules import CostRule, GroupedRule, Link, MixtureRule, WeightedRule
+from profiles import examples
 
 FILES = sorted(path for path in (Path(__file__).parent / "files").glob("v*/*.json") if ".decisions." not in path.name)
 DOCS = Path(__file__).parents[2] / "docs"
@@ -122,7 +123,7 @@ def test_every_field_is_needed_and_none_besides(valid, name):
 VALUES = [None, True, -1, 0.5, "text", [], {}, [[]], [1, 2], [["a"]], [[[1]]], {"full": [[["x"]]]}]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.sampled_from(list(DOCUMENTS.values())), st.data())
 def test_the_schema_is_never_stricter_than_the_reader(valid, document, data):
     """Whatever `load_rule` takes, the schema takes: one field changed at a time."""

@@ -7,13 +7,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import metricwise as mw
 from metricwise.core.losses import Loss
 from metricwise.rules import Link, MixtureRule, WeightedRule, load_rule
+from profiles import examples
 
 number = st.floats(allow_nan=False, allow_infinity=False)
 label = st.one_of(st.text(), st.integers(), number, st.booleans())
@@ -78,7 +79,7 @@ def same_bits(one, other):
     return [a.tobytes() for a in one.loss.arrays] == [b.tobytes() for b in other.loss.arrays]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(weighted_rules())
 def test_weighted_rules_come_back_exactly(rule):
     text = rule.to_json()
@@ -91,7 +92,7 @@ def test_weighted_rules_come_back_exactly(rule):
         assert types == [[type(v) for v in labels.tolist()] for labels in rule.classes]
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(mixture_rules())
 def test_mixtures_come_back_exactly(rule):
     text = rule.to_json()

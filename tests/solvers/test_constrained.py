@@ -6,7 +6,7 @@ into a linear programme by Charnes and Cooper's substitution.
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
@@ -15,6 +15,7 @@ from metricwise.api.optimization import read_problem
 from metricwise.goals.constraint import Constraint, Limit, Limits
 from metricwise.solvers.constrained import Feasible, InfeasibleError, maximise
 from metricwise.solvers.constrained_single import best_single
+from profiles import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*alone is highest")
 TOL = 1e-9
@@ -132,7 +133,7 @@ def check(problem, limits, eta):
     assert (point.weights > 1e-12).sum() <= point.weights.shape[1] + len(slack)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.data())
 def test_one_output(data):
     eta = data.draw(rows())
@@ -142,7 +143,7 @@ def test_one_output(data):
     check(problem, bound_limits(data.draw(promises(k)), problem.oracle("expected")), eta)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.data())
 def test_a_promise_about_one_output_gives_every_output_its_own_loss(data):
     """Micro: one confusion is maximised, and constraints are about single outputs, or all of them together."""
@@ -157,7 +158,7 @@ def test_a_promise_about_one_output_gives_every_output_its_own_loss(data):
     check(problem, limits, eta)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.data())
 def test_linear_aims_of_outputs_that_a_promise_couples(data):
     """Macro, and a share over all outputs."""
@@ -170,7 +171,7 @@ def test_linear_aims_of_outputs_that_a_promise_couples(data):
     check(problem, placed((share, recall), np.array([[1 / 3] * 3, [0.0, 0.0, 1.0]])), eta)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.data())
 def test_the_least_recall(data):
     """A minimum of linear aims: the programme of all rules has one variable more, which is at most each of them."""

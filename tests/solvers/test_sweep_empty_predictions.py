@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import metricwise as mw
@@ -17,6 +17,7 @@ from metricwise.metrics.averages import group_outputs
 from metricwise.metrics.objective import make_objective
 from metricwise.solvers.path import Path
 from metricwise.solvers.sweep import Sweep
+from profiles import examples
 
 WEIGHT = st.sampled_from([1e-6, 0.1, 0.2, 0.3, 0.7, 1.0, 1 / 3, 12345.678, 1e6])
 
@@ -113,7 +114,7 @@ def best_threshold(p, y, weight, zero_division, average):
 
 
 @pytest.mark.filterwarnings("ignore:optimize. Precision of")
-@settings(max_examples=200)
+@examples(200)
 @given(st.data())
 def test_weighted_precision_against_every_threshold(data):
     n = data.draw(st.integers(3, 12))

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import metricwise as mw
 from metricwise.metrics import registry
 from metricwise.oracles import walk as walking
+from profiles import examples
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 NAMED = sorted(set(registry.metric_names()) - {"cost", "weighted_accuracy", "fbeta"})  # which need parameters
@@ -53,7 +54,7 @@ def test_declared_is_true(name, prior, wrong, less):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", SEARCHED)
-@settings(max_examples=15)
+@examples(15)
 @given(seed=st.integers(0, 10**6), decimals=st.sampled_from([1, 2, 15]), bins=st.sampled_from([1, 7, 64]))
 def test_search_is_sorting(name, weighted, seed, decimals, bins):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -12,6 +12,7 @@ import metricwise as mw
 from engines import counts
 from metricwise.data import read_proba
 from metricwise.geometry import FeasibleSet, does_weighting_suffice
+from profiles import examples
 from worlds import simplex
 
 # ------------------------------------------------------------------------------------------------- the reference
@@ -92,7 +93,7 @@ def points(draw, corners):
 # ---------------------------------------------------------------------------------------- oracle, support, hull
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(atoms(), st.integers(0, 10**6))
 def test_support_and_vertex_are_those_of_the_enumeration(problem, seed):
     eta, weight = problem
@@ -104,7 +105,7 @@ def test_support_and_vertex_are_those_of_the_enumeration(problem, seed):
     assert np.abs(corners - vertex).max(axis=(1, 2)).min() < 1e-12
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(atoms())
 def test_dimension_is_the_rank_of_all_confusions(problem):
     eta, weight = problem
@@ -126,7 +127,7 @@ def test_dimension_of_degenerate_sets():
 # --------------------------------------------------------------------------------------------------- membership
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.data())
 def test_membership_and_its_proofs(data):
     eta, weight = data.draw(atoms())
@@ -176,7 +177,7 @@ def test_tensors_that_no_rule_can_reach(C):
     assert found.margin > 0.01
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.data())
 def test_two_outputs_are_a_product(data):
     parts = [data.draw(atoms(max_rows=3)) for _ in range(2)]
@@ -202,7 +203,7 @@ def test_two_outputs_are_a_product(data):
 # ------------------------------------------------------------------------------------------------ rays, pictures
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.data())
 def test_a_ray_ends_where_the_hull_does(data):
     eta, weight = data.draw(atoms())
@@ -254,7 +255,7 @@ def test_a_product_stops_a_ray_at_its_first_output():
 # ----------------------------------------------------------------------------------------- does weighting suffice
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.data())
 def test_verdicts_are_those_of_the_enumeration(data):
     eta, weight = data.draw(atoms())

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 from sklearn.base import clone
@@ -17,6 +17,7 @@ from engines import served_by
 from metricwise.api.optimization import read_problem
 from metricwise.fitting.constraints.resolve import bind_limits, read_limits
 from metricwise.goals.constraint_text import read_constraints
+from profiles import examples
 from solvers.test_constrained import best_of_all, denominators_of, spaces_of
 
 AS_GIVEN = {"confusion": "labels", "recalibrate": False, "confidence": None}
@@ -89,7 +90,7 @@ def best_threshold(p, y, w, aim, wanted):
 # --------------------------------------------------------------------------------------------- binary, with labels
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(st.data())
 def test_the_best_of_all_thresholds(data):
     n = data.draw(st.integers(4, 16))
@@ -186,7 +187,7 @@ def texts(draw, k):
     return [one() for _ in range(draw(st.integers(1, 3)))]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_mixtures_against_the_programme_over_all_rules_and_single_rules_against_every_one(data):
     k = data.draw(st.integers(2, 3))

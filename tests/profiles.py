@@ -1,0 +1,41 @@
+"""How many examples a property test draws: as many as it names, scaled by the profile of the run.
+
+``METRICWISE_TESTS`` is the profile: ``quick`` while writing (``make test-quick``), ``usual`` (``make test``),
+``thorough`` (``make test-slow``). A number fixed by hand would win over hypothesis' own profiles, so tests say
+``@examples(100)`` instead of ``@settings(max_examples=100)``.
+"""
+
+import os
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+# What share of the examples that a test names is drawn.
+SHARES = {"quick": 0.1, "usual": 0.5, "thorough": 1.0}
+PROFILE = os.environ.get("METRICWISE_TESTS", "usual")
+SHARE = SHARES[PROFILE]
+MIN_EXAMPLES = 5
+DEFAULT_EXAMPLES = 100  # hypothesis' own number
+
+
+def scaled(number: int) -> int:
+    """Return so many examples, scaled by the profile."""
+    return min(number, max(MIN_EXAMPLES, round(SHARE * number)))
+
+
+def examples(number: int, **others: Any) -> settings:
+    """Return the settings of a property test that names a number of examples."""
+    return settings(max_examples=scaled(number), **others)
+
+
+def load_profile() -> None:
+    """Set what hypothesis does where a test says nothing."""
+    fixed = bool(os.environ.get("CI"))  # the same examples on every run: red means that the change is wrong
+    settings.register_profile(
+        "metricwise",
+        deadline=None,  # the first example pays for imports and caches, and shared machines stall
+        derandomize=fixed,
+        max_examples=scaled(DEFAULT_EXAMPLES),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("metricwise")
