@@ -7,6 +7,7 @@ import pytest
 
 import metricwise as mw
 from metricwise import kernels
+from metricwise.core import confusion
 
 K = 1000
 LIMIT = 250e6  # bytes; a confusion matrix of these classes has 8e6
@@ -55,7 +56,7 @@ def test_solvers(rows, metric, confusion):
 def test_sampling_errors(rows, metric):
     """The gradient with priors free to move is what an influence needs, once per recipe and fold."""
     proba, y = rows
-    C = mw.confusion.from_predictions(y[:, None], proba.argmax(axis=1)[:, None], K)[0] / len(y)
+    C = confusion.from_predictions(y[:, None], proba.argmax(axis=1)[:, None], K)[0] / len(y)
     aim = mw.metrics.get_metric({"f1_weighted": "weighted_f1"}.get(metric, metric))
     slope, used = peak(lambda: aim.free_gradient(C))
     assert used < LIMIT, f"{used / 1e6:.0f} MB"

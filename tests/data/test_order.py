@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score
 
 import metricwise as mw
+from metricwise.core.losses import Loss
 
 SCALE = ["low", "mid", "high"]
 COLUMNS = sorted(SCALE)  # as a model of scikit-learn has them
@@ -207,7 +208,7 @@ def test_cut_points_are_described_in_order():
     four = ["a", "d", "b", "c"]
     table = mw.WeightedRule.from_cut_points([0.5, 1.5, 2.5], classes=four).with_facts(order=[four])
     turned = mw.WeightedRule(
-        mw.losses.Loss.from_tensor(table.loss.tensor()[0][np.ix_([0, 2, 3, 1], [0, 2, 3, 1])]),
+        Loss.from_tensor(table.loss.tensor()[0][np.ix_([0, 2, 3, 1], [0, 2, 3, 1])]),
         (np.array(sorted(four)),),
     ).with_facts(order=[four])
     assert turned.describe() == table.describe()

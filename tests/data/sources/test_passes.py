@@ -6,6 +6,7 @@ import pytest
 import metricwise as mw
 from engines import counts
 from metricwise import kernels
+from metricwise.api.optimization import read_problem
 from metricwise.core.losses import Loss
 from metricwise.data import read_proba
 from metricwise.oracles import counts as counting
@@ -144,7 +145,7 @@ def test_an_oracle_counts_what_it_reads_once():
 
 def test_a_solver_by_itself_counts_its_own_passes():
     proba, y = draw(80, 1, 3)
-    problem = mw.optimization.read_problem(proba[:, 0], y[:, 0], "accuracy")
+    problem = read_problem(proba[:, 0], y[:, 0], "accuracy")
     oracle = problem.oracle("labels")
     objective = problem.objective(oracle)
     oracle.confusions([Loss.argmax(3)])
