@@ -1,11 +1,11 @@
 """Engines: sources over the same rows that must be indistinguishable to whoever counts them."""
 
-import contextlib
 import itertools
 import shutil
 import tempfile
 import weakref
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from metricwise.core.rows import Rows
 from metricwise.data import PieceReader, ProbabilityColumns, Schema
-from metricwise.data import open as reading
+from metricwise.data.open import serving_rows_by
 from metricwise.data.sources import ChunkedSource, MemorySource, tables
 from metricwise.data.sources.dask import DaskSource, call
 from metricwise.data.tables import Table, open_stream
@@ -88,12 +88,6 @@ def counts(proba, codes=None, weight=None, confusion="labels", prior=None, *, li
     return Counts(source(Rows(proba, codes, weight), Schema.of_codes(proba.n_classes), engine), confusion, link, prior)
 
 
-@contextlib.contextmanager
 def served_by(engine):
-    """Let `optimize` put the rows that it reads behind an engine."""
-    own = reading.MemorySource
-    reading.MemorySource = lambda rows, schema: source(rows, schema, engine)
-    try:
-        yield
-    finally:
-        reading.MemorySource = own
+    """Let `optimize` put the rows that it reads behind an engine, by its name."""
+    return serving_rows_by(partial(source, engine=engine))

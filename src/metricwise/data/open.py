@@ -5,20 +5,65 @@ Owns which engine serves what was given. Must not know metrics or rules.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
+from ..core.rows import Rows
 from .arrays import Data, read_data
 from .frames import is_lazy, is_table
+from .schema import Schema
 from .sources import MemorySource, SourceBase
 from .tensors import host_array, is_tensor, shared_array
 from .weights import check_sum
 
-__all__ = ["read_source"]
+__all__ = ["Engine", "read_source", "serving_rows_by"]
+
+Engine = Callable[[Rows, Schema], SourceBase]
+_ENGINE: ContextVar[Engine] = ContextVar("engine", default=MemorySource)
 
 
-def read_source(proba: Any, y: Any, *, who: str = "optimize", **options: Any) -> tuple[Data, SourceBase]:
+@contextmanager
+def serving_rows_by(engine: Engine) -> Iterator[None]:
+    """Let another engine serve the arrays that are read inside the `with` block, in this thread.
+
+    Parameters
+    ----------
+    engine : callable
+        From rows in memory and their schema to a source of the same rows.
+
+    Examples
+    --------
+    Rows in chunks of 100, as if they did not fit into memory:
+
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> from metricwise.data.open import serving_rows_by
+    >>> from metricwise.data.sources import ChunkedSource, MemorySource
+    >>> def in_chunks(rows, schema):
+    ...     return ChunkedSource.of(MemorySource(rows, schema), 100)
+    >>> rng = np.random.default_rng(0)
+    >>> proba = rng.beta(1, 3, 500)
+    >>> y = rng.random(500) < proba
+    >>> whole = mw.optimize(proba, y, "f1")
+    >>> with serving_rows_by(in_chunks):
+    ...     chunked = mw.optimize(proba, y, "f1")
+    >>> type(chunked.problem.source).__name__, chunked.value == whole.value
+    ('ChunkedSource', True)
+    """
+    token = _ENGINE.set(engine)
+    try:
+        yield
+    finally:
+        _ENGINE.reset(token)
+
+
+def read_source(
+    proba: Any, y: Any, *, who: str = "optimize", engine: Engine | None = None, **options: Any
+) -> tuple[Data, SourceBase]:
     """Read what is known of all rows, and open the source of them.
 
     Parameters
@@ -27,6 +72,10 @@ def read_source(proba: Any, y: Any, *, who: str = "optimize", **options: Any) ->
         As in :func:`metricwise.optimize`.
     who : str
         For messages.
+    engine : callable, optional
+        What serves arrays, from rows and schema to a source. By default that of :func:`serving_rows_by`, or else
+        :class:`~metricwise.data.sources.MemorySource`. Tables, Dask collections and tensors of a device have engines
+        of their own.
     **options
         What else :func:`metricwise.data.read_data` takes.
 
@@ -57,10 +106,10 @@ def read_source(proba: Any, y: Any, *, who: str = "optimize", **options: Any) ->
         data, batches = read_tensor(proba, y, who=who, **options)
         return data, _checked(batches, who)
     data = read_data(proba, y, who=who, **options)
-    memory = MemorySource(data.rows, data.schema)
+    row_source = (engine or _ENGINE.get())(data.rows, data.schema)
     if data.counts is not None:
-        vars(memory)["class_weights"] = data.counts  # known already
-    return data, memory
+        vars(row_source)["class_weights"] = data.counts  # known already
+    return data, row_source
 
 
 def _mapped(values: Any) -> Any:
