@@ -131,6 +131,50 @@ def best_concave(rows, function, *, convex_loss=None):
     return float(function(C))
 
 
+# ------------------------------------------------------------------------------------- linear aims within half-spaces
+
+
+def coefficients(eta, A):
+    """<A, C> of M outputs, A of shape (M, K, D), as a row over the distributions h of shape (N, M, D)."""
+    return np.einsum("nmi,mij->nmj", eta, A).reshape(-1) / len(eta)
+
+
+def best_of_all(eta, A, spaces, B=None):
+    """The largest <A, C>, or <A, C> / <B, C>, of all randomised rules that keep <R, C> >= level.
+
+    eta : array (N, M, K); A, B : arrays (M, K, D) for D decisions, which are the K classes unless rules may abstain;
+    spaces : pairs of R (M, K, D) and its level. None where no rule keeps them all.
+    """
+    n, m, _ = eta.shape
+    sums = np.kron(np.eye(n * m), np.ones(A.shape[-1]))
+    upper = np.array([np.append(-coefficients(eta, R), level) for R, level in spaces])
+    goal = np.append(-coefficients(eta, A), 0.0)
+    if B is None:
+        answer = linprog(goal[:-1], upper[:, :-1], -upper[:, -1], sums, np.ones(n * m))
+    else:  # Charnes and Cooper: in units of the denominator, the last variable is its inverse
+        equal = np.vstack([np.hstack([sums, -np.ones((n * m, 1))]), np.append(coefficients(eta, B), 0.0)])
+        answer = linprog(goal, upper, np.zeros(len(upper)), equal, np.append(np.zeros(n * m), 1.0))
+    return -answer.fun if answer.status == 0 else None
+
+
+def spaces_of(limits):
+    """All half-spaces as tensors (M, K, K)."""
+    return [
+        (one.share[:, None, None] * space.A, space.level)
+        for one in limits.constraints
+        for space in one.bound.half_spaces
+    ]
+
+
+def denominators_of(limits):
+    """At least a hundred-thousandth of every denominator: nothing predicted keeps nothing."""
+    return [
+        (one.share[:, None, None] * one.bound.denominator, 1e-5 * np.abs(one.bound.denominator).max())
+        for one in limits.constraints
+        if one.bound.denominator is not None
+    ]
+
+
 # ------------------------------------------------------------------------- concave metrics, from their definitions
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 from sklearn import metrics as sk
 from sklearn.linear_model import LogisticRegression
 
@@ -15,6 +14,7 @@ import metricwise as mw
 from metricwise.core.losses import Loss
 from metricwise.data import read_proba
 from profiles import examples
+from programmes import best_of_all
 
 PLAIN = {"confusion": "expected", "recalibrate": False}
 
@@ -128,26 +128,8 @@ def test_no_rule_of_a_few_rows_does_better_at_a_cost(name, seed, cost):
 
 
 def programme(eta, A, B, keep):
-    """The best <A, C> / <B, C> over all randomised rules of rows eta (N, K) with D decisions, by Charnes and Cooper.
-
-    keep : list of F (K, D) with <F, C> >= 0.
-    """
-    n, d = len(eta), A.shape[1]
-
-    def row(F):
-        return (eta @ F / n).reshape(-1)
-
-    sums = np.kron(np.eye(n), np.ones(d))
-    found = linprog(
-        np.append(-row(A), 0.0),
-        A_ub=np.array([np.append(-row(F), 0.0) for F in keep]),
-        b_ub=np.zeros(len(keep)),
-        A_eq=np.vstack([np.append(row(B), 0.0), np.column_stack([sums, -np.ones(n)])]),
-        b_eq=np.append(1.0, np.zeros(n)),
-        bounds=(0, None),
-        method="highs",
-    )
-    return None if found.status == 2 else -found.fun
+    """The best <A, C> / <B, C> of one output over all randomised rules with <F, C> >= 0 for all F to keep."""
+    return best_of_all(eta[:, None], A[None], [(F[None], 0.0) for F in keep], B[None])
 
 
 def cells(k, *pairs):

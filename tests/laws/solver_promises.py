@@ -1,12 +1,18 @@
 """What a solver promises of a metric, by the form that it declares, beside the best of all rules that there are."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from laws.metric_records import RECORDS, make
+import metricwise as mw
+import worlds
+from laws.metric_records import RECORDS, exact_ratio, largest, make
 from metricwise.metrics.averages import group_outputs
 from metricwise.metrics.objective import make_objective
 from metricwise.solvers import SOLVERS, Outcome
+
+LABELS = {"confusion": "labels", "recalibrate": False}
 
 
 def objective_of(metric, priors):
@@ -52,3 +58,17 @@ def check_promise(solver, name, solution, best, best_threshold):
         if solver != "auto":
             assert solution.outcome in (Outcome.LOCAL, Outcome.NOT_CONVERGED)
             assert solution.upper_bound is None
+
+
+def solve(problem, name, **options):
+    """Of metrics of one class, that of class 1, which every output has."""
+    metric = make(name, max(problem.sizes), c=1)
+    return mw.optimize(problem.proba, problem.labels, metric, **problem.arguments(), **options)
+
+
+def check_path(problem, name, average):
+    """With labels, the path finds the best rule of its family, and says so."""
+    solution = solve(problem, name, average=average, solver="path", **LABELS)
+    best = worlds.best_of_family(problem, partial(exact_ratio, name), partial(largest, name), average)
+    assert solution.value == pytest.approx(best, abs=1e-9)
+    assert solution.upper_bound == solution.value

@@ -7,30 +7,17 @@ from hypothesis import strategies as st
 
 import metricwise as mw
 from engines import counts, served_by, source
+from laws.engine_promises import check_agreement, check_samples, rows_in_layout
 from metricwise import kernels
 from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
-from metricwise.data import Schema, read_proba
+from metricwise.data import Schema
 from metricwise.data.sources import ChunkedSource, MemorySource
 from metricwise.oracles import Counts, Line
-from metricwise.rules import Link
 from profiles import examples
 
 OTHERS = ["one by one", "chunks of 3", "chunks of 1000"]
 seeds = st.integers(0, 2**32 - 1)
-
-
-def draw(rng, layout, n=37):
-    """Probabilities with ties, as an array or a list of outputs, codes with gaps, and weights."""
-    sizes = {"binary": [2, 2], "array": [3, 3], "list": [2, 4, 3]}[layout]
-    eta = [rng.dirichlet(np.ones(k), n).round(1) for k in sizes]
-    eta = [np.where(part.sum(axis=1, keepdims=True) > 0, part, 1.0) for part in eta]
-    eta = [part / part.sum(axis=1, keepdims=True) for part in eta]
-    codes = np.column_stack([np.append(np.arange(k), rng.integers(-1, k, n - k)) for k in sizes]).astype(np.int8)
-    if layout == "binary":
-        return read_proba(np.column_stack([part[:, 1] for part in eta]), multioutput=True), codes
-    whole = np.stack(eta, axis=1) if layout == "array" else eta
-    return read_proba(whole, multioutput=True), codes
 
 
 @pytest.mark.parametrize("engine", OTHERS)
@@ -41,50 +28,10 @@ def test_engines_agree(engine, confusion, seed, layout, options):
     check_agreement(engine, confusion, seed, layout, options)
 
 
-def check_agreement(engine, confusion, seed, layout, options):
-    """Counts, shares, walks, changes and samples are those of the rows in memory."""
-    rng = np.random.default_rng(seed)
-    weighted, linked, shifted = options
-    proba, codes = draw(rng, layout)
-    k, sizes = proba.width, proba.n_classes
-    weight = rng.integers(0, 3, len(codes)) / 2 + 0.25 if weighted else None
-    link = Link(rng.uniform(0.5, 2, len(sizes)), rng.normal(size=(len(sizes), k))) if linked else None
-    prior = np.where(np.arange(k) < sizes[:, None], 1.0 / sizes[:, None], 0.0) if shifted else None
-    one, other = (counts(proba, codes, weight, confusion, prior, link=link, engine=name) for name in ("memory", engine))
-    exact = confusion == "labels" and not weighted
-    same = np.testing.assert_array_equal if exact else close
-
-    losses = [Loss.argmax(k), Loss(full=rng.normal(size=(1, k, k)).round(1))]
-    for asked in (True, False):
-        same(one.confusions(losses, linked=asked), other.confusions(losses, linked=asked))
-    close(one.shares(losses), other.shares(losses))
-    same(one.priors, other.priors)
-    same(one.weight, other.weight)
-    decided = rng.integers(0, 2, codes.shape)
-    same(one.confusion_of(decided), other.confusion_of(decided))
-
-    constant, slope = (Loss(full=rng.normal(size=(1, k, k)).round(1)) for _ in range(2))
-    line = Line(np.zeros(len(sizes), dtype=np.intp), np.ones(len(sizes)), constant, slope, rng.random((1, 2, k, k)))
-    walks = [oracle.walk(line, 0.0) for oracle in (one, other)]
-    np.testing.assert_array_equal(walks[0].lower, walks[1].lower)
-    np.testing.assert_array_equal(walks[0].upper, walks[1].upper)
-    np.testing.assert_allclose(walks[0].values, walks[1].values, atol=1e-12)
-    wanted = np.zeros((1, 10), dtype=bool)
-    found = [oracle.changes(line, np.array([[-1.0, 4.0]]), 8, wanted, True) for oracle in (one, other)]
-    np.testing.assert_array_equal(found[0].count, found[1].count)
-
-    for small in (lambda oracle: oracle.sample(12), lambda oracle: oracle.glance(16)):
-        np.testing.assert_array_equal(*(small(oracle).confusions(losses) for oracle in (one, other)))
-
-
-def close(first, second):
-    np.testing.assert_allclose(first, second, rtol=1e-12, atol=1e-14)
-
-
 @pytest.mark.parametrize("engine", OTHERS)
 def test_a_pass_is_a_pass_however_the_rows_are_cut(engine):
     rng = np.random.default_rng(0)
-    proba, codes = draw(rng, "array")
+    proba, codes = rows_in_layout(rng, "array")
     one, other = (counts(proba, codes, confusion="expected", engine=name) for name in ("memory", engine))
     for oracle in (one, other):
         oracle.confusions([Loss.from_tensor(np.eye(3))])
@@ -94,18 +41,7 @@ def test_a_pass_is_a_pass_however_the_rows_are_cut(engine):
 
 @pytest.mark.parametrize("engine", OTHERS)
 def test_samples_are_the_same_rows(engine):
-    rng = np.random.default_rng(1)
-    proba, codes = draw(rng, "list", 300)
-    rows = Rows(proba, codes, rng.random(300), group=rng.integers(0, 2, 300), cost=rng.random((300, 4)))
-    schema = Schema.of_codes(proba.n_classes)
-    one, other = (source(rows, schema, name) for name in ("memory", engine))
-    for n_rows in (50, 300, 1000):
-        first, second = (of.sample(n_rows, seed=7) for of in (one, other))
-        for name in ("codes", "weight", "frequency", "group", "cost"):
-            np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
-        for block, again in zip(first.proba.blocks, second.proba.blocks, strict=True):
-            np.testing.assert_array_equal(block, again)
-    np.testing.assert_array_equal(one.class_rows, other.class_rows)
+    check_samples(engine)
 
 
 @pytest.mark.parametrize("engine", OTHERS)
@@ -156,7 +92,7 @@ def test_a_mixture_draws_by_position_in_chunks_too():
 @given(seed=seeds, layout=st.sampled_from(["binary", "array"]), linked=st.booleans())
 def test_resamples_in_one_pass_are_resamples_one_by_one(seed, layout, linked):
     rng = np.random.default_rng(seed)
-    proba, codes = draw(rng, layout)
+    proba, codes = rows_in_layout(rng, layout)
     weights = rng.integers(0, 3, (4, len(codes))).astype(float)
     k = proba.width
     losses = [tuple(rng.normal(size=(2, 1, k))), (rng.normal(size=(1, k, k)),)]
@@ -176,7 +112,7 @@ def test_resamples_in_one_pass_are_resamples_one_by_one(seed, layout, linked):
 
 
 def test_chunks_need_a_size():
-    proba, codes = draw(np.random.default_rng(0), "array")
+    proba, codes = rows_in_layout(np.random.default_rng(0), "array")
     whole = MemorySource(Rows(proba, codes), Schema.of_codes(proba.n_classes))
     with pytest.raises(ValueError, match=r"ChunkedSource.of: n_rows must be at least 1, got 0"):
         ChunkedSource.of(whole, 0)
@@ -192,7 +128,7 @@ def test_chunks_need_a_size():
 def test_one_more_decision_is_counted_as_by_hand(engine, confusion, seed, layout, weighted, full):
     """Abstaining costs the same whatever the class: all of its scores are that cost times the sum of the row."""
     rng = np.random.default_rng(seed)
-    proba, codes = draw(rng, layout, 23)
+    proba, codes = rows_in_layout(rng, layout, 23)
     sizes, k = proba.n_classes, proba.width
     weight = rng.integers(1, 4, len(codes)) / 2 if weighted else None
     schema = Schema(Schema.of_codes(sizes).classes, multioutput=True, n_extra=1)

@@ -13,33 +13,19 @@ import metricwise as mw
 import worlds
 from engines import counts
 from laws.metric_records import EVERY, RECORDS, exact_ratio, having, largest, make
-from laws.solver_promises import check_promise, objective_of, serving, settings_of
+from laws.solver_promises import LABELS, check_path, check_promise, objective_of, serving, settings_of, solve
 from metricwise.data import read_proba
 from metricwise.solvers.ratios import bounding_losses, ratio_bound
 from profiles import examples
 
 AVERAGES = st.sampled_from(["micro", "macro"])
 COUNTS = st.sampled_from(["labels", "expected"])
-LABELS = {"confusion": "labels", "recalibrate": False}
 EXPECTED = {"confusion": "expected", "recalibrate": False}
 RATIOS, STEADY = having(form="ratio"), having(form="ratio", vanishing=False)
 pytestmark = [pytest.mark.filterwarnings("ignore:.*alone is highest"), pytest.mark.usefixtures("engine")]
 
 
-def solve(problem, name, **options):
-    """Of metrics of one class, that of class 1, which every output has."""
-    metric = make(name, max(problem.sizes), c=1)
-    return mw.optimize(problem.proba, problem.labels, metric, **problem.arguments(), **options)
-
-
 # ----------------------------------------------------------------------------------------------- the path, labels
-
-
-def check_path(problem, name, average):
-    solution = solve(problem, name, average=average, solver="path", **LABELS)
-    best = worlds.best_of_family(problem, partial(exact_ratio, name), partial(largest, name), average)
-    assert solution.value == pytest.approx(best, abs=1e-9)
-    assert solution.upper_bound == solution.value
 
 
 @pytest.mark.parametrize("name", RATIOS)

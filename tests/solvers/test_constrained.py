@@ -16,6 +16,7 @@ from metricwise.goals.constraint import Constraint, Limit, Limits
 from metricwise.solvers.constrained import Feasible, InfeasibleError, maximise
 from metricwise.solvers.constrained_single import best_single
 from profiles import examples
+from programmes import best_of_all, coefficients, denominators_of, spaces_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*alone is highest")
 TOL = 1e-9
@@ -55,25 +56,6 @@ def promises(draw, k):
     return [CONSTRAINTS[name](draw(st.integers(0, k - 1)), draw(st.floats(0.1, 0.9))) for name in names]
 
 
-def coefficients(eta, A):
-    """<A, C> of M outputs, A of shape (M, K, K), as a row over the distributions h of shape (N, M, K)."""
-    return np.einsum("nmi,mij->nmj", eta, A).reshape(-1) / len(eta)
-
-
-def best_of_all(eta, A, spaces, B=None):
-    """The largest <A, C>, or <A, C> / <B, C>, with <R, C> >= level for all spaces; None where none keeps them."""
-    n, m, k = eta.shape
-    one = np.kron(np.eye(n * m), np.ones(k))
-    upper = np.array([np.append(-coefficients(eta, R), level) for R, level in spaces])
-    goal = np.append(-coefficients(eta, A), 0.0)
-    if B is None:
-        found = linprog(goal[:-1], upper[:, :-1], -upper[:, -1], one, np.ones(n * m))
-    else:  # in units of the denominator, the last variable is its inverse
-        equal = np.vstack([np.hstack([one, -np.ones((n * m, 1))]), np.append(coefficients(eta, B), 0.0)])
-        found = linprog(goal, upper, np.zeros(len(upper)), equal, np.append(np.zeros(n * m), 1.0))
-    return -found.fun if found.status == 0 else None
-
-
 def bound_limits(constraints, oracle, share=None):
     bound = tuple(one.bind(oracle.priors[one.output or 0]) for one in constraints)
     return placed(bound, np.ones((len(bound), 1)) if share is None else share)
@@ -82,24 +64,6 @@ def bound_limits(constraints, oracle, share=None):
 def placed(bound, shares):
     """Constraints, each of the outputs that its shares say."""
     return Limits(tuple(map(Limit, bound, np.asarray(shares, dtype=float))))
-
-
-def spaces_of(limits):
-    """All half-spaces as tensors (M, K, K)."""
-    return [
-        (one.share[:, None, None] * space.A, space.level)
-        for one in limits.constraints
-        for space in one.bound.half_spaces
-    ]
-
-
-def denominators_of(limits):
-    """At least a hundred-thousandth of every denominator: nothing predicted keeps nothing."""
-    return [
-        (one.share[:, None, None] * one.bound.denominator, 1e-5 * np.abs(one.bound.denominator).max())
-        for one in limits.constraints
-        if one.bound.denominator is not None
-    ]
 
 
 def check(problem, limits, eta):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import metricwise as mw
-from laws import test_engines
+from laws.engine_promises import check_agreement, check_samples
 from metricwise.data.sources import dask as on_dask
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
@@ -50,13 +50,12 @@ def test_default_calls_agree_with_memory(metric):
 @pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
 def test_counts_walks_and_samples_agree_with_memory(confusion):
     # The law of all engines, on fewer examples: a pass takes some milliseconds to start.
-    agree = test_engines.test_engines_agree.hypothesis.inner_test
     for seed, layout in enumerate(["binary", "array", "list"]):
-        agree("dask", confusion, seed, layout, (seed % 2 == 0, seed % 2 == 1, seed == 2))
+        check_agreement("dask", confusion, seed, layout, (seed % 2 == 0, seed % 2 == 1, seed == 2))
 
 
 def test_samples_are_the_same_rows():
-    test_engines.test_samples_are_the_same_rows("dask")
+    check_samples("dask")
 
 
 def test_weights_groups_and_missing_labels():

@@ -14,8 +14,8 @@ from distributed import Client, LocalCluster
 import metricwise as mw
 import worlds
 from engines import served_by
-from laws import test_engines
-from laws import test_solver_optimality as test_optimality
+from laws.engine_promises import check_agreement
+from laws.solver_promises import check_path
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
 
@@ -79,7 +79,7 @@ def test_solvers_of_every_form(cluster, metric, confusion):
 @pytest.mark.parametrize("layout", ["binary", "array", "list"])
 def test_the_laws_of_engines(cluster, confusion, layout):
     for options in ((False, False, False), (True, True, True)):
-        test_engines.check_agreement("dask", confusion, 3, layout, options)
+        check_agreement("dask", confusion, 3, layout, options)
 
 
 @pytest.mark.parametrize("name", ["f1", "quadratic_kappa"])
@@ -88,7 +88,7 @@ def test_the_best_of_everything_there_is(cluster, name, average):
     rng = np.random.default_rng(5)
     with served_by("dask"):
         for _ in range(2):
-            test_optimality.check_path(worlds.random_tiny(rng, max_outputs=2), name, average)
+            check_path(worlds.random_tiny(rng, max_outputs=2), name, average)
 
 
 def test_a_worker_killed_in_the_middle_of_a_pass(cluster, tmp_path):

@@ -18,7 +18,7 @@ from metricwise.api.optimization import read_problem
 from metricwise.fitting.constraints.resolve import bind_limits, read_limits
 from metricwise.goals.constraint_text import read_constraints
 from profiles import examples
-from solvers.test_constrained import best_of_all, denominators_of, spaces_of
+from programmes import best_of_all, denominators_of, spaces_of
 
 AS_GIVEN = {"confusion": "labels", "recalibrate": False, "confidence": None}
 few_labels = pytest.mark.filterwarnings("ignore:subject_to. There are too few labels")
