@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 import metricwise as mw
-from named_classes import draw, words
+from worlds import fraud, named_outputs
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 SCALE = ["low", "mid", "high"]
@@ -23,7 +23,7 @@ def features(y, seed=0):
 
 @pytest.mark.parametrize("cv", [None, "prefit"])
 def test_an_estimator_takes_the_positive_class(cv):
-    _, y = words(np.random.default_rng(3).beta(1, 4, 300))
+    _, y = fraud(np.random.default_rng(3).beta(1, 4, 300))
     X = features(y)
     inner = LogisticRegression().fit(X, y)
     model = mw.MetricOptimalClassifierCV(inner, metric="f1", pos_label="fraud", cv=cv).fit(X, y)
@@ -34,7 +34,7 @@ def test_an_estimator_takes_the_positive_class(cv):
 
 @pytest.mark.parametrize("cv", [None, "prefit"])
 def test_an_estimator_takes_classes_in_their_order(cv):
-    _, y, _ = draw(sorted(SCALE))
+    _, y, _ = named_outputs(sorted(SCALE))
     y = y[:, 0]
     places = np.array([SCALE.index(label) for label in y])
     X = features(places)
@@ -54,7 +54,7 @@ def test_an_estimator_takes_classes_in_their_order(cv):
 
 
 def test_classes_that_do_not_occur_may_be_declared():
-    _, y, _ = draw(sorted(SCALE))
+    _, y, _ = named_outputs(sorted(SCALE))
     y = y[:, 0]
     X = features(y)
     wide = ["none", *SCALE]
@@ -69,7 +69,7 @@ def test_classes_that_do_not_occur_may_be_declared():
 
 
 def test_classes_and_positive_classes_of_several_outputs():
-    _, y, _ = draw(["bad", "good"], ["dirty", "neat"])
+    _, y, _ = named_outputs(["bad", "good"], ["dirty", "neat"])
     X = features(y)
     model = mw.MetricOptimalClassifierCV(
         MultiOutputClassifier(LogisticRegression()),
@@ -88,7 +88,7 @@ def test_classes_and_positive_classes_of_several_outputs():
 
 
 def test_a_label_never_seen_before_leaves_pooled_classes_where_they_are():
-    _, y, _ = draw([1, 2, 3], [1, 2, 3])
+    _, y, _ = named_outputs([1, 2, 3], [1, 2, 3])
     X = features(y)
     for average in (None, "micro"):
         model = mw.MetricOptimalClassifierCV(

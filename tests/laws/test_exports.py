@@ -16,7 +16,7 @@ from hypothesis import given
 import metricwise as mw
 from metricwise.core.losses import Loss
 from profiles import examples
-from rules_at_random import columns_of, rules_and_rows, table_of
+from worlds.rules import columns_of, rules_and_rows, table_of
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 import metricwise as mw
 from laws import metric_records as records
 from metricwise.metrics.resolution import resolve
-from named_classes import draw, words
+from worlds import fraud, named_outputs
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 ONE_CLASS = {
@@ -37,7 +37,7 @@ UNEQUAL = [
 @pytest.mark.parametrize("given", [True, False])
 @pytest.mark.parametrize("classes", UNEQUAL)
 def test_a_negative_class_by_label_is_that_class_in_every_output(classes, given):
-    _, y, predicted = draw(*classes)
+    _, y, predicted = named_outputs(*classes)
     rest = sorted({label for labels in classes for label in labels} - {"normal"})
     options = {"classes": [np.array(labels) for labels in classes]} if given else {}
 
@@ -54,7 +54,7 @@ def test_a_negative_class_by_label_is_that_class_in_every_output(classes, given)
 @pytest.mark.parametrize("average", ["micro", "instance"])
 @pytest.mark.parametrize("name", ONE_CLASS)
 def test_a_positive_class_by_label_is_that_class_in_every_output(name, average):
-    _, y, predicted = draw(["normal", "raised"], ["low", "normal", "raised"])
+    _, y, predicted = named_outputs(["normal", "raised"], ["low", "normal", "raised"])
     metric = mw.metrics.get_metric(name, pos_label="normal")
     options = {"labels": ["normal"], "average": "micro", "zero_division": 0}
     if average == "micro":
@@ -69,7 +69,7 @@ def test_a_positive_class_by_label_is_that_class_in_every_output(name, average):
 @pytest.mark.parametrize("average", ["micro", "instance"])
 def test_one_loss_for_a_class_at_two_positions_is_refused(average):
     classes = [["normal", "raised"], ["low", "normal", "raised"]]
-    proba, y, _ = draw(*classes)
+    proba, y, _ = named_outputs(*classes)
     metric = mw.metrics.MicroF1(negative_label="normal")
     with pytest.raises(ValueError, match=r"at 0 in output 0 and at 1 in output 1; use average='macro'"):
         mw.optimize(proba, y, metric, average=average, **FIXED)
@@ -79,14 +79,14 @@ def test_one_loss_for_a_class_at_two_positions_is_refused(average):
 
 
 def test_an_output_without_the_class_is_refused_by_name():
-    proba, y, _ = draw(SCALE, ["blue", "red"])
+    proba, y, _ = named_outputs(SCALE, ["blue", "red"])
     for average in ("micro", "macro"):
         with pytest.raises(ValueError, match=r"\['blue', 'red'\], got 'mid' \(output 1\)"):
             mw.optimize(proba, y, mw.metrics.FBeta(pos_label="mid"), average=average, **FIXED)
 
 
 def test_a_class_at_one_position_among_different_classes_is_pooled():
-    proba, y, _ = draw(["no", "sick"], ["no", "sick", "unknown"])
+    proba, y, _ = named_outputs(["no", "sick"], ["no", "sick", "unknown"])
     solution = mw.optimize(proba, y, "f1", pos_label="sick", average="micro", **FIXED)
     predicted = solution.rule.predict(proba)
     assert solution.value == pytest.approx(sk.f1_score(y.ravel(), predicted.ravel(), labels=["sick"], average="micro"))
@@ -94,7 +94,7 @@ def test_a_class_at_one_position_among_different_classes_is_pooled():
 
 def test_labels_that_an_output_lacks_leave_the_others_where_they_are():
     """Seen labels are pooled by label: positions would move with what happens to occur."""
-    _, y, predicted = draw([0, 1, 2, 3], [0, 2, 3])
+    _, y, predicted = named_outputs([0, 1, 2, 3], [0, 2, 3])
     for weights in (None, "quadratic"):
         expected = sk.cohen_kappa_score(y.ravel(), predicted.ravel(), weights=weights)
         assert mw.metrics.Kappa(weights).score(y, predicted, average="micro") == pytest.approx(expected, abs=1e-12)
@@ -107,7 +107,7 @@ def test_labels_that_an_output_lacks_leave_the_others_where_they_are():
 @pytest.mark.parametrize("positive", ["fraud", "ok"])
 @pytest.mark.filterwarnings("ignore:optimize. (Recall|Precision) of:UserWarning")
 def test_the_positive_class_is_the_one_that_is_named(name, positive):
-    proba, y = words(np.random.default_rng(1).beta(1, 4, 100))
+    proba, y = fraud(np.random.default_rng(1).beta(1, 4, 100))
     solution = mw.optimize(proba, y, name, pos_label=positive, **FIXED)
     predicted = solution.rule.predict(proba)
     assert solution.value == pytest.approx(ONE_CLASS[name](y, predicted, pos_label=positive), abs=1e-12)
@@ -123,7 +123,7 @@ def test_the_positive_class_is_the_one_that_is_named(name, positive):
 @pytest.mark.parametrize("name", [name for name in records.ONE_CLASS if not records.RECORDS[name].parameters(2)])
 @pytest.mark.parametrize("labels", [["fraud", "ok"], [1, 2], [0.0, 2.0], ["0", "1"]])
 def test_nobody_guesses_the_positive_class(name, labels):
-    (proba,), y, _ = draw(labels)
+    (proba,), y, _ = named_outputs(labels)
     y = y[:, 0]
     question = rf"which of the classes {labels[0]!r} and {labels[1]!r} is the positive one; set pos_label="
     model = LogisticRegression()
@@ -145,7 +145,7 @@ def test_nobody_guesses_the_positive_class(name, labels):
 
 @pytest.mark.parametrize("labels", [[0, 1], [-1, 1], [False, True], [0.0, 1.0], [-1.0, 1.0]])
 def test_one_and_true_are_positive_wherever_they_stand(labels):
-    (proba,), y, predicted = draw(labels)
+    (proba,), y, predicted = named_outputs(labels)
     y, predicted = y[:, 0], predicted[:, 0]
     expected = sk.f1_score(y, predicted)
     assert mw.metrics.FBeta().score(y, predicted) == pytest.approx(expected, abs=1e-12)
@@ -159,7 +159,7 @@ def test_one_and_true_are_positive_wherever_they_stand(labels):
 @pytest.mark.parametrize("name", ONE_CLASS)
 @pytest.mark.filterwarnings("ignore:optimize. (Recall|Precision) of:UserWarning")
 def test_with_more_classes_it_is_one_against_the_rest(name):
-    (proba,), y, predicted = draw(["a", "b", "c"])
+    (proba,), y, predicted = named_outputs(["a", "b", "c"])
     y, predicted = y[:, 0], predicted[:, 0]
     expected = ONE_CLASS[name](y, predicted, labels=["b"], average="micro")
     assert mw.make_scorer(name, pos_label="b")._score_func(y, predicted) == pytest.approx(expected, abs=1e-12)
@@ -184,13 +184,13 @@ def test_with_more_classes_it_is_one_against_the_rest(name):
     ],
 )
 def test_a_positive_class_where_there_is_none_to_name_is_refused(metric, sentence):
-    proba, y = words(np.linspace(0.05, 0.95, 40))
+    proba, y = fraud(np.linspace(0.05, 0.95, 40))
     with pytest.raises(ValueError, match=sentence):
         mw.optimize(proba, y, metric, pos_label="fraud")
 
 
 def test_a_positive_class_is_one_of_the_classes_and_one_label():
-    proba, y = words(np.linspace(0.05, 0.95, 40))
+    proba, y = fraud(np.linspace(0.05, 0.95, 40))
     with pytest.raises(ValueError, match=r"pos_label must be one of the classes \['fraud', 'ok'\], got 'Fraud'"):
         mw.optimize(proba, y, "f1", pos_label="Fraud")
     for bad in (["fraud"], [], {"fraud": 1}, [["fraud"]], np.nan, np.array([["fraud"]]), {"fraud"}):
@@ -202,7 +202,7 @@ def test_a_positive_class_is_one_of_the_classes_and_one_label():
 
 
 def test_a_smallest_metric_hands_the_class_on():
-    proba, y = words(np.linspace(0.05, 0.95, 60))
+    proba, y = fraud(np.linspace(0.05, 0.95, 60))
     open_end = mw.metrics.Minimum([mw.metrics.Accuracy(), mw.metrics.Recall()])
     named = mw.metrics.Minimum([mw.metrics.Accuracy(), mw.metrics.Recall(pos_label="fraud")])
     assert (
@@ -214,7 +214,7 @@ def test_a_smallest_metric_hands_the_class_on():
 
 def test_a_single_column_is_not_turned_silently():
     """One column is of pos_label, whatever sorts last."""
-    both, y = words(np.linspace(0.05, 0.95, 40))
+    both, y = fraud(np.linspace(0.05, 0.95, 40))
     expected = mw.optimize(both, y, "f1", pos_label="fraud", **FIXED).value
     for classes in (None, ["ok", "fraud"], ["fraud", "ok"]):
         assert mw.optimize(both[:, 0], y, "f1", pos_label="fraud", classes=classes, **FIXED).value == expected
@@ -234,7 +234,7 @@ PAIRS = (["bad", "good"], ["dirty", "neat"])
 
 @pytest.mark.parametrize("positive", [["bad", "neat"], ["good", "neat"], np.array(["bad", "dirty"])])
 def test_each_output_may_have_a_positive_class_of_its_own(positive):
-    proba, y, predicted = draw(*PAIRS)
+    proba, y, predicted = named_outputs(*PAIRS)
     solution = mw.optimize(proba, y, "f1", pos_label=positive, average="macro", **FIXED)
     found = solution.rule.predict(proba)
     each = [mw.optimize(p, y[:, m], "f1", pos_label=positive[m], **FIXED).value for m, p in enumerate(proba)]
@@ -251,7 +251,7 @@ def test_each_output_may_have_a_positive_class_of_its_own(positive):
 
 
 def test_one_each_at_one_position_is_pooled_and_else_refused():
-    proba, y, predicted = draw(*PAIRS)
+    proba, y, predicted = named_outputs(*PAIRS)
     indicator = y == ["good", "neat"]
     expected = sk.f1_score(indicator, predicted == ["good", "neat"], average="micro")
     for average in ("micro", "instance"):
@@ -270,7 +270,7 @@ def test_one_each_at_one_position_is_pooled_and_else_refused():
 @pytest.mark.parametrize("name", ["f1_micro", "f1_macro", "f1_weighted", "f1_samples"])
 @pytest.mark.parametrize("positive", ["no", "yes"])
 def test_multilabel_names_count_the_class_that_is_named(name, positive):
-    proba, y, predicted = draw(["no", "yes"], ["no", "yes"], ["no", "yes"])
+    proba, y, predicted = named_outputs(["no", "yes"], ["no", "yes"], ["no", "yes"])
     average = name.partition("_")[2]
     expected = sk.f1_score(y == positive, predicted == positive, average=average, zero_division=0)
     scored = mw.make_scorer(name, pos_label=positive)._score_func(y, predicted)
@@ -283,7 +283,7 @@ def test_multilabel_names_count_the_class_that_is_named(name, positive):
 
 
 def test_one_each_must_be_as_many_as_outputs():
-    proba, y, _ = draw(*PAIRS)
+    proba, y, _ = named_outputs(*PAIRS)
     with pytest.raises(ValueError, match="one for each of the 2 outputs, got 3"):
         mw.optimize(proba, y, "f1", pos_label=["bad", "neat", "good"], average="macro")
 
@@ -309,7 +309,7 @@ def test_the_former_name_of_a_positive_class_still_works():
 @pytest.mark.parametrize("name", records.ORDERED)
 def test_words_have_no_order_until_someone_gives_it(name):
     metric = records.make(name, 3)
-    (proba,), y, predicted = draw(sorted(SCALE))
+    (proba,), y, predicted = named_outputs(sorted(SCALE))
     y, predicted = y[:, 0], predicted[:, 0]
     question = r"pass order=\[lowest, \.\.\., highest\], .* in no order, are 'high', 'low', 'mid'; classes= names"
     for ask in (
@@ -347,13 +347,13 @@ def test_words_have_no_order_until_someone_gives_it(name):
     [[1, 2, 5], [0.5, 1.0, 3.0], np.array([date(2020, 1, 1), date(2021, 1, 1), date(2022, 1, 1)], dtype=object)],
 )
 def test_numbers_and_dates_have_an_order_of_their_own(name, labels):
-    (proba,), y, _ = draw(labels)
+    (proba,), y, _ = named_outputs(labels)
     codes = np.searchsorted(labels, y[:, 0])
     assert mw.optimize(proba, y[:, 0], name, **FIXED).value == mw.optimize(proba, codes, name, **FIXED).value
 
 
 def test_two_words_need_no_order_where_it_does_not_matter():
-    _, y, predicted = draw(["bad", "good"])
+    _, y, predicted = named_outputs(["bad", "good"])
     y, predicted = y[:, 0], predicted[:, 0]
     for make in (mw.metrics.Ordinal, lambda: mw.metrics.Kappa("quadratic")):
         assert make().score(y, predicted) == pytest.approx(make().score(y == "good", predicted == "good"))
@@ -362,7 +362,7 @@ def test_two_words_need_no_order_where_it_does_not_matter():
 
 
 def test_the_negative_class_of_words_is_asked_for():
-    (proba,), y, predicted = draw(["b", "none", "z"])
+    (proba,), y, predicted = named_outputs(["b", "none", "z"])
     y, predicted = y[:, 0], predicted[:, 0]
     question = r"MicroF1: it is ambiguous which of the classes \['b', 'none', 'z'\] is the negative one; set it"
     with pytest.raises(ValueError, match=question):
@@ -385,7 +385,7 @@ def test_the_negative_class_of_words_is_asked_for():
 
 
 def test_pooling_different_classes_must_be_asked_for():
-    proba, y, predicted = draw(["no", "yes"], ["blue", "green", "red"])
+    proba, y, predicted = named_outputs(["no", "yes"], ["blue", "green", "red"])
     question = (
         r"average must be given if outputs have different classes, such as output 0 with \['no', 'yes'\] and output 1"
     )
@@ -419,7 +419,7 @@ def test_without_labels_different_sizes_are_different_classes():
 
 
 def test_the_same_classes_are_pooled_unasked():
-    proba, y, predicted = draw([0, 1, 2], [0, 1, 2])
+    proba, y, predicted = named_outputs([0, 1, 2], [0, 1, 2])
     assert (
         mw.optimize(proba, y, "kappa", **FIXED).value == mw.optimize(proba, y, "kappa", average="micro", **FIXED).value
     )
@@ -432,7 +432,7 @@ def test_the_same_classes_are_pooled_unasked():
 
 
 def test_functions_and_scorers_take_the_positive_class():
-    proba, y = words(np.random.default_rng(1).beta(1, 4, 300))
+    proba, y = fraud(np.random.default_rng(1).beta(1, 4, 300))
     expected = mw.optimize(proba, y, "f1", pos_label="fraud", **FIXED).rule
     for metric in (sk.f1_score, sk.make_scorer(sk.f1_score), mw.make_scorer("f1")):
         assert mw.optimize(proba, y, metric, pos_label="fraud", **FIXED).rule == expected
@@ -447,7 +447,7 @@ def test_functions_and_scorers_take_the_positive_class():
 
 
 def test_recorded_metrics_are_of_the_same_positive_class():
-    proba, y = words(np.random.default_rng(1).beta(1, 4, 300))
+    proba, y = fraud(np.random.default_rng(1).beta(1, 4, 300))
     record = ["precision", "recall", "accuracy", mw.metrics.Recall(pos_label="ok")]
     named = dict(zip(["precision", "recall", "accuracy", "other"], record, strict=True))
     solution = mw.optimize(proba, y, "f1", pos_label="fraud", record=named, **FIXED)
@@ -465,7 +465,7 @@ def test_recorded_metrics_are_of_the_same_positive_class():
 
 @pytest.mark.parametrize("positive", ["no", "yes"])
 def test_recorded_metrics_weigh_outputs_by_the_class_that_is_maximised(positive):
-    proba, y, _ = draw(["no", "yes"], ["no", "yes"])
+    proba, y, _ = named_outputs(["no", "yes"], ["no", "yes"])
     solution = mw.optimize(proba, y, "f1_weighted", pos_label=positive, record=["hamming_accuracy"], **FIXED)
     right = (solution.rule.predict(proba) == y).mean(axis=0)
     expected = np.average(right, weights=(y == positive).sum(axis=0))
@@ -473,7 +473,7 @@ def test_recorded_metrics_weigh_outputs_by_the_class_that_is_maximised(positive)
 
 
 def test_a_function_of_labels_is_not_pooled_over_different_ones():
-    proba, y, predicted = draw(["normal", "raised"], ["low", "normal", "raised"])
+    proba, y, predicted = named_outputs(["normal", "raised"], ["low", "normal", "raised"])
 
     def found(y_true, y_pred, sample_weight=None):
         return sk.f1_score(y_true, y_pred, labels=["normal"], average="micro", sample_weight=sample_weight)

@@ -1,4 +1,7 @@
-"""Rules and rows at random, of few digits, so that scores tie often."""
+"""Rules and rows at random, of few digits, so that scores tie often.
+
+Unlike its siblings, this module imports the library.
+"""
 
 import numpy as np
 from hypothesis import strategies as st
