@@ -15,25 +15,7 @@ from metricwise import WeightedRule
 from metricwise.rules import MixtureRule
 from profiles import examples
 
-
-def binary(seed=0, n=400):
-    rng = np.random.default_rng(seed)
-    proba = rng.beta(1, 3, n)
-    return proba, (rng.random(n) < proba).astype(int)
-
-
-def three(seed=0, n=400):
-    rng = np.random.default_rng(seed)
-    proba = rng.dirichlet([2, 1, 0.6], n)
-    return proba, (rng.random((n, 1)) > np.cumsum(proba, axis=1)[:, :2]).sum(axis=1)
-
-
-def labels_of(seed=0, n=400, m=4):
-    rng = np.random.default_rng(seed)
-    proba = rng.beta(1, 2, (n, m))
-    return proba, (rng.random((n, m)) < proba).astype(int)
-
-
+three = partial(worlds.multiclass, concentration=[2, 1, 0.6])
 RULE = WeightedRule.from_thresholds(0.3)
 WEIGHTS = WeightedRule.from_weights([1, 1.5, 2.2])
 THRESHOLDS = WeightedRule.from_thresholds([0.2, 0.3, 0.4, 0.6])
@@ -57,7 +39,7 @@ def check(evaluation, references, y, rule, plain, **options):
 
 
 def test_binary_values():
-    proba, y = binary()
+    proba, y = worlds.binary()
     weight = np.random.default_rng(1).random(400)
     references = {
         "f1": sk.f1_score,
@@ -92,7 +74,7 @@ def test_multiclass_values():
 
 
 def test_multilabel_values():
-    proba, y = labels_of()
+    proba, y = worlds.binary((400, 4), b=2)
     averages = ("micro", "macro", "samples")
     references = {f"f1_{average}": partial(sk.f1_score, average=average, zero_division=0.0) for average in averages}
     references["hamming"] = lambda y, h: 1 - sk.hamming_loss(y, h)
@@ -102,7 +84,7 @@ def test_multilabel_values():
 
 
 def test_outputs_of_several_classes_with_missing_labels():
-    (first, stars), (second, spam) = three(1), binary(2)
+    (first, stars), (second, spam) = three(seed=1), worlds.binary(seed=2)
     y = np.column_stack([stars, spam]).astype(float)
     y[np.random.default_rng(3).random(y.shape) < 0.2] = np.nan
     blocks = [first, np.column_stack([1 - second, second])]
@@ -141,7 +123,7 @@ def test_any_problem_is_counted_row_by_row(problem):
 
 
 def test_rows_without_a_label_count_nowhere():
-    proba, y = binary()
+    proba, y = worlds.binary()
     seen = np.random.default_rng(4).random(400) < 0.7
     names = ["f1", "min_recall", "mcc"]
     gaps = mw.evaluate(RULE, proba, np.where(seen, y, np.nan), names).to_dict()
@@ -181,7 +163,7 @@ def least_recall(y, h):
 
 @pytest.mark.parametrize(("name", "score"), [("f1", f1), ("min_recall", least_recall)])
 def test_intervals_are_those_of_the_bootstrap(name, score):
-    proba, y = binary(n=800)
+    proba, y = worlds.binary(800)
     found = mw.evaluate(RULE, proba, y, name)[name]
     halves = np.array([half(found.value), half(found.baseline), half(found.difference)])
     expected = by_hand(score, y, (proba > 0.3).astype(int), (proba > 0.5).astype(int))
@@ -190,7 +172,7 @@ def test_intervals_are_those_of_the_bootstrap(name, score):
 
 def test_the_error_of_very_many_rows_is_that_of_the_textbook():
     """The least recall is that of one class by far, hence a share of its rows."""
-    proba, y = binary(n=20_000)
+    proba, y = worlds.binary(20_000)
     for groups in (None, np.repeat(np.arange(10_000), 2)):
         found = mw.evaluate(WeightedRule.from_thresholds(0.6), proba, y, "min_recall", groups=groups)[
             "min_recall"
@@ -214,7 +196,7 @@ def test_intervals_of_groups_are_those_of_the_bootstrap_of_groups():
 
 
 def test_copies_of_rows_make_nothing_surer():
-    proba, y = binary()
+    proba, y = worlds.binary()
     order = np.random.default_rng(7).permutation(np.repeat(np.arange(400), 10))
     once, often = mw.evaluate(RULE, proba, y, "f1")["f1"], mw.evaluate(RULE, proba[order], y[order], "f1")["f1"]
     assert often.value.low == pytest.approx(once.value.low, abs=1e-3)
@@ -223,7 +205,7 @@ def test_copies_of_rows_make_nothing_surer():
 
 @pytest.mark.parametrize("name", ["f1", "min_recall"])
 def test_frequencies_are_rows(name):
-    proba, y = binary()
+    proba, y = worlds.binary()
     proba = np.round(proba * 20) / 20
     rows, count = np.unique(np.column_stack([proba, y]), axis=0, return_counts=True)
     plain = mw.evaluate(RULE, proba, y, name)[name]
@@ -234,7 +216,7 @@ def test_frequencies_are_rows(name):
 
 
 def test_a_paired_difference_is_surer_than_an_unpaired_one():
-    proba, y = binary()
+    proba, y = worlds.binary()
     close = WeightedRule.from_thresholds(0.32)
     found = mw.evaluate(RULE, proba, y, ["f1", "accuracy", "mcc"], against=close)
     for one in found.values():
@@ -263,7 +245,7 @@ def test_intervals_hold_what_is_true():
     one, other = truth(400_000, WEIGHTS)
     held = np.zeros((len(WORLD), 3))
     for seed in range(200):
-        found = mw.evaluate(WEIGHTS, *three(seed, 300), list(WORLD))
+        found = mw.evaluate(WEIGHTS, *three(300, seed=seed), list(WORLD))
         for row, (name, score) in zip(held, WORLD.items(), strict=True):
             true = score(one), score(other), score(one) - score(other)
             ends = found[name].value, found[name].baseline, found[name].difference
@@ -301,14 +283,14 @@ def test_rows_that_agree_do_not_make_sure():
 
 
 def test_intervals_end_where_the_metric_does():
-    proba, y = binary(n=30)
+    proba, y = worlds.binary(30)
     for one in mw.evaluate(RULE, proba, y, ["f1", "mcc", "accuracy", "min_recall"]).values():
         for estimate, ends in ((one.value, (-1, 1)), (one.difference, (-2, 2))):
             assert ends[0] <= estimate.low <= estimate.estimate <= estimate.high <= ends[1]
 
 
 def test_a_function_of_whole_rows():
-    proba, y = binary(n=200)
+    proba, y = worlds.binary(200)
 
     def share_of_right(y_true, y_pred):
         return float(np.mean(y_true == y_pred))
@@ -325,7 +307,7 @@ def test_a_function_of_whole_rows():
 
 
 def test_whatever_stands_for_a_rule(tmp_path):
-    proba, y = binary()
+    proba, y = worlds.binary()
     rule = WeightedRule.from_thresholds(0.4)
     rule.to_json(tmp_path / "rule.json")
     solution = mw.optimize(proba, y, "f1", confusion="labels", recalibrate=False)
@@ -355,7 +337,7 @@ def test_a_rule_behind_a_link_is_held_against_argmax_of_what_is_given():
 
 
 def test_mixtures_count_by_their_shares():
-    proba, y = binary()
+    proba, y = worlds.binary()
     low, high = WeightedRule.from_thresholds(0.2), WeightedRule.from_thresholds(0.6)
     mixture = MixtureRule((low, high), np.array([0.25, 0.75]))
     found = mw.evaluate(mixture, proba, y, ["accuracy", "min_recall"])
@@ -368,7 +350,7 @@ def test_mixtures_count_by_their_shares():
     # The variance of the share of right decisions by row, 0, 1/4, 3/4 or 1.
     right = np.mean([rule.predict(proba) == y for rule in (low, high, high, high)], axis=0)
     assert half(found["accuracy"].value) == pytest.approx(1.96 * right.std() / 20, rel=0.01)
-    several, labels = labels_of()
+    several, labels = worlds.binary((400, 4), b=2)
     mixture = MixtureRule((THRESHOLDS, WeightedRule.from_thresholds([0.5] * 4)), np.array([0.5, 0.5]))
     drawn = mw.evaluate(mixture, several, labels, "f1_samples")["f1_samples"].value.estimate
     expected = sk.f1_score(labels, mixture.predict(several), average="samples", zero_division=0)
@@ -380,7 +362,7 @@ def test_mixtures_count_by_their_shares():
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_outputs_are_matched_by_name(frame):
-    proba, y = labels_of(m=2)
+    proba, y = worlds.binary((400, 2), b=2)
     rule = WeightedRule.from_thresholds({"news": 0.3, "sport": 0.6})
     P = {"news": proba[:, 0], "sport": proba[:, 1]}
     Y = {"news": y[:, 0], "sport": y[:, 1]}
@@ -416,7 +398,7 @@ def test_classes_are_matched_by_name():
 
 
 def test_a_positive_class_is_for_metrics_that_want_one():
-    proba, codes = binary()
+    proba, codes = worlds.binary()
     y = np.array(["fine", "fraud"])[codes]
     rule = WeightedRule.from_thresholds({"fraud": 0.3}, classes=["fine", "fraud"])
     found = mw.evaluate(rule, proba, y, ["f1", "accuracy"], pos_label="fraud")
@@ -432,7 +414,7 @@ def test_a_positive_class_is_for_metrics_that_want_one():
 
 
 def test_the_result_is_a_mapping_a_table_and_plain_numbers():
-    proba, y = binary()
+    proba, y = worlds.binary()
     found = mw.evaluate(RULE, proba, y, {"hits": "recall", "F": "f1"})
     assert list(found) == ["hits", "F"]
     assert len(found) == 2
@@ -456,7 +438,7 @@ def test_calls_agree_whatever_else_is_asked_for():
 
 @pytest.mark.parametrize("n", [25, 60])
 def test_what_a_rule_is_worth_does_not_depend_on_what_it_is_held_against(n):
-    proba, y = binary(n=n)
+    proba, y = worlds.binary(n)
     names = ["f1", "accuracy", "recall", "min_recall"]
     others = [None, *(WeightedRule.from_thresholds(t) for t in (0.1, 0.4, 0.9))]
     first, *rest = (mw.evaluate(RULE, proba, y, names, against=other) for other in others)
@@ -464,8 +446,8 @@ def test_what_a_rule_is_worth_does_not_depend_on_what_it_is_held_against(n):
         assert {name: one.value for name, one in found.items()} == {name: one.value for name, one in first.items()}
 
 
-PROBA, Y = binary(n=50)
-SEVERAL, LABELS = labels_of(n=50)
+PROBA, Y = worlds.binary(50)
+SEVERAL, LABELS = worlds.binary((50, 4), b=2)
 
 
 @pytest.mark.parametrize(
@@ -482,7 +464,7 @@ SEVERAL, LABELS = labels_of(n=50)
         ((RULE, None, Y, "f1"), {}, "^evaluate: proba must hold the probabilities of the rows, got None"),
         ((Y, None, Y, "f1"), {}, "^evaluate: proba must hold the probabilities of the rows, got None"),
         ((Y[1:], PROBA, Y, "f1"), {}, "^evaluate: y_pred must have the shape of y_true"),
-        ((0.3, *three(n=50), "macro_f1"), {}, "^evaluate: a threshold is only for two classes, got 3"),
+        ((0.3, *three(50), "macro_f1"), {}, "^evaluate: a threshold is only for two classes, got 3"),
         ((RULE, PROBA, Y, "worst_group(f1)"), {}, "^evaluate: metrics: the worst group's value needs sensitive_feat"),
         ((RULE, PROBA, Y, "equalized_odds"), {}, "^evaluate: metrics: equalized_odds is about groups, so sensitive_f"),
         (

@@ -9,6 +9,7 @@ import pytest
 from sklearn import metrics as sk
 
 import metricwise as mw
+import worlds
 from metricwise import WeightedRule
 
 N = 600
@@ -17,11 +18,10 @@ N = 600
 def drawn(seed=0, n=N):
     """Two models of one truth, groups that fare differently, and costs."""
     rng = np.random.default_rng(seed)
-    truth = rng.beta(1, 2, n)
-    y = (rng.random(n) < truth).astype(int)
+    truth, y = worlds.binary(n, b=2, seed=rng)
     group = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
     noise = rng.normal(0, 1, n) * (1 + (group == "c"))
-    models = [1 / (1 + np.exp(-np.log(truth / (1 - truth)) - scale * noise)) for scale in (0.3, 1.0)]
+    models = [worlds.sigmoid(np.log(truth / (1 - truth)) + scale * noise) for scale in (0.3, 1.0)]
     return models, y, group, rng.lognormal(0, 1, (n, 2))
 
 

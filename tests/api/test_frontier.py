@@ -4,29 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 from sklearn import metrics as sk
 
 import metricwise as mw
+import worlds
 from profiles import examples
-
-
-def binary(seed=0, n=400, digits=3):
-    rng = np.random.default_rng(seed)
-    p = np.round(rng.beta(1, 3, n), digits)
-    return p, (rng.random(n) < p).astype(int)
-
-
-def three(seed=0, n=300):
-    rng = np.random.default_rng(seed)
-    proba = rng.dirichlet([3, 1, 1], n)
-    return proba, np.array(["low", "mid", "urgent"])[(proba.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)]
+from programmes import best_of_all
 
 
 @examples(25)
 @given(seed=st.integers(0, 10_000), digits=st.integers(1, 6), n=st.integers(20, 200), ceiling=st.booleans())
 def test_every_point_is_the_best_of_all_thresholds(seed, digits, n, ceiling):
-    p, y = binary(seed, n, digits)
+    p, y = worlds.binary(n, decimals=digits, seed=seed)
     if y.min() == y.max():
         return
     against = "share" if ceiling else "precision"
@@ -54,16 +43,14 @@ def test_mixtures_are_as_good_as_a_linear_programme_over_all_of_them():
     rng = np.random.default_rng(3)
     eta = rng.dirichlet([2, 1, 1], 12)
     frontier = mw.trade_off(eta, None, "accuracy", "recall[2]", classes=[0, 1, 2], randomized=True, n_points=6)
-    one = np.kron(np.eye(12), np.ones(3))
-    recall = np.zeros((12, 3))
-    recall[:, 2] = eta[:, 2] / eta[:, 2].sum()
+    recall = np.diag([0.0, 0.0, 1 / eta[:, 2].mean()])
     for bound, value in zip(frontier.bounds, frontier.values, strict=True):
-        best = linprog(-eta.reshape(-1) / 12, -recall.reshape(1, -1), [-bound + 1e-9], one, np.ones(12))
-        assert value == pytest.approx(-best.fun, abs=1e-6)
+        best = best_of_all(eta[:, None], np.eye(3)[None], [(recall[None], bound - 1e-9)])
+        assert value == pytest.approx(best, abs=1e-6)
 
 
 def test_several_classes_go_down_from_the_best_rule_for_the_metric():
-    proba, y = three()
+    proba, y = worlds.multiclass(300, [3, 1, 1], names=["low", "mid", "urgent"])
     frontier = mw.trade_off(proba, y, "accuracy", "recall[urgent]", n_points=6, record=["macro_f1", "kappa"])
     assert np.all(frontier.others >= frontier.bounds - 1e-9)
     assert frontier.others[0] < 0.6 < frontier.others[-1]
@@ -88,7 +75,7 @@ def test_several_classes_go_down_from_the_best_rule_for_the_metric():
 
 
 def test_every_point_keeps_what_it_is_subject_to():
-    proba, y = three()
+    proba, y = worlds.multiclass(300, [3, 1, 1], names=["low", "mid", "urgent"])
     frontier = mw.trade_off(proba, y, "accuracy", "recall[urgent]", n_points=5, subject_to="share[mid] <= 0.1")
     assert all(np.mean(rule.predict(proba) == "mid") <= 0.1 + 1e-9 for rule in frontier.rules)
     with pytest.raises(ValueError, match=r"'share\[mid\] <= -0.1' can never be satisfied"):
@@ -114,7 +101,7 @@ def test_several_outputs(against):
 
 
 def test_the_chosen_point():
-    p, y = binary()
+    p, y = worlds.binary(decimals=3)
     frontier = mw.trade_off(p, y, "recall", "precision", n_points=9)
     point = frontier.choose(0.55)
     assert point.against >= 0.55
@@ -127,14 +114,14 @@ def test_the_chosen_point():
 
 
 def test_a_table():
-    p, y = binary()
+    p, y = worlds.binary(decimals=3)
     table = mw.trade_off(p, y, "recall", "precision", n_points=4, record=["f1"]).to_dict()
     assert list(table) == ["bound", "recall", "precision", "f1"]
     assert all(column.shape == (4,) for column in table.values())
 
 
 def test_rules_say_what_they_keep():
-    p, y = binary()
+    p, y = worlds.binary(decimals=3)
     rule = mw.trade_off(p, y, "recall", "precision", n_points=3).rules[1]
     (said,) = rule.facts["subject_to"]
     assert said.startswith("precision >= 0.")
@@ -158,14 +145,14 @@ def test_rules_say_what_they_keep():
     ],
 )
 def test_what_is_refused(options, message):
-    p, y = binary()
+    p, y = worlds.binary(decimals=3)
     options = {"y": y, "against": "precision", **options}
     with pytest.raises(ValueError, match=message):
         mw.trade_off(p, metric="recall", **options)
 
 
 def test_rules_describe_what_they_keep():
-    p, y = binary()
+    p, y = worlds.binary(decimals=3)
     rule = mw.optimize(p, y, "recall", subject_to=["precision >= 0.3", "share <= 0.5"]).rule
     said = mw.load_rule(rule.to_json()).describe().splitlines()[0]
     assert said == "Rule for recall, subject to precision >= 0.3 and share <= 0.5, with a confidence of 0.95."

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 import metricwise as mw
+import worlds
 from profiles import examples
 
 LABELS = {"confusion": "labels", "recalibrate": False}
@@ -355,7 +356,7 @@ def test_prior_is_reweighting_rows_and_shifting_probabilities(k):
     rng = np.random.default_rng(k)
     for _ in range(10):
         proba = rng.dirichlet(np.ones(k), size=30)
-        y = (proba.cumsum(axis=1) < rng.random((30, 1))).sum(axis=1)
+        y = worlds.draw_codes(proba, rng)
         y[:k] = range(k)
         share, target = np.bincount(y) / len(y), rng.dirichlet(np.full(k, 5.0))
         shifted = proba * (target / share)
@@ -419,8 +420,7 @@ def anything(draw):
     decimals = draw(st.sampled_from([0, 1, 2, 12]))
 
     def simplex(k):
-        steps = 10**decimals
-        return rng.multinomial(steps, rng.dirichlet(np.ones(k)), size=n) / steps
+        return worlds.stepped(n, k, 10**decimals, rng)
 
     if kind == "binary":
         proba, y = rng.random(n).round(decimals), rng.integers(0, 2, size=n)

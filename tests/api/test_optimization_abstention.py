@@ -11,6 +11,7 @@ from sklearn import metrics as sk
 from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
+import worlds
 from metricwise.core.losses import Loss
 from metricwise.data import read_proba
 from profiles import examples
@@ -20,11 +21,7 @@ PLAIN = {"confusion": "expected", "recalibrate": False}
 
 
 def drawn(seed, n=600, k=3, sharp=1.0, names=None):
-    """Probabilities and labels that follow them."""
-    rng = np.random.default_rng(seed)
-    P = rng.dirichlet(np.full(k, sharp), n)
-    codes = (P.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
-    return P, codes if names is None else np.asarray(names)[codes]
+    return worlds.multiclass(n, np.full(k, sharp), names=names, seed=seed)
 
 
 def chow(P, cost, names, label):

@@ -10,24 +10,16 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import metricwise as mw
+import worlds
 from metricwise import kernels
-
-
-def draw_labels(rng, eta):
-    passed = rng.random((*eta.shape[:-1], 1)) > np.cumsum(eta, axis=-1)
-    return np.minimum(passed.sum(axis=-1), eta.shape[-1] - 1)
 
 
 def cases():
     """A few calls without a recipe, each by its name."""
     rng = np.random.default_rng(0)
-    binary = rng.beta(1, 3, 600)
-    y = (rng.random(600) < binary**1.5).astype(int)
-    several = rng.dirichlet([3, 1, 1], 400)
-    labels = draw_labels(rng, several)
-    outputs = rng.beta(1, 3, (300, 4))
-    shown = (rng.random(outputs.shape) < outputs).astype(float)
-    shown[rng.random(shown.shape) < 0.2] = np.nan
+    binary, y = worlds.binary(600, power=1.5, seed=rng)
+    several, labels = worlds.multiclass(400, [3, 1, 1], seed=rng)
+    outputs, shown = worlds.of_kind("multilabel", 300, missing={"multilabel": 0.2}, seed=rng)
     weight = rng.integers(1, 5, 600)
     repeated = np.repeat(np.arange(150), 4)
     return {
@@ -100,7 +92,7 @@ def test_results_do_not_depend_on_the_number_of_threads(metric, classes):
     """Rows enough that resamples of them are passed over by several threads."""
     rng = np.random.default_rng(1)
     proba = rng.dirichlet(np.linspace(3, 1, classes), 15_000)
-    y = draw_labels(rng, proba)
+    y = worlds.draw_codes(proba, rng)
     results = []
     for n_threads in (1, 2, 3):
         with threadpool_limits(limits=n_threads, user_api="openmp"):

@@ -62,7 +62,7 @@ def test_values_are_expected_counts(kind, name, average):
 def test_labels_drawn_from_the_probabilities_bear_it_out(kind, name):
     proba, etas = proba_of(kind, n=20_000)
     rng = np.random.default_rng(2)
-    y = np.column_stack([(rng.random((len(eta), 1)) > np.cumsum(eta, axis=1)[:, :-1]).sum(axis=1) for eta in etas])
+    y = np.column_stack([worlds.draw_codes(eta, rng) for eta in etas])
     solution = mw.optimize(proba, None, name, average="micro")
     predicted = solution.rule.predict(proba).reshape(y.shape)
     seen = worlds.value(worlds.Tiny(etas, y), predicted, METRICS[name])
@@ -102,25 +102,13 @@ def test_what_needs_labels_says_so(options, message):
 # --------------------------------------------------------------------------------------------------- shifted priors
 # Classes are Gaussian clouds, so that the right probabilities are known under any priors.
 
-CLOUDS = {2: np.array([[0, 0], [1.5, 0]]), 3: np.array([[0, 0], [1.5, 0], [0, 1.5]])}
+CENTRES = np.array([[0, 0], [1.5, 0], [0, 1.5]])
 SHIFTS = [
     ([0.9, 0.1], [0.5, 0.5], "f1"),
     ([0.5, 0.5], [0.95, 0.05], "f1"),
     ([0.6, 0.3, 0.1], [0.2, 0.2, 0.6], "macro_f1"),
     ([0.6, 0.3, 0.1], [0.2, 0.2, 0.6], "quadratic_kappa"),
 ]
-
-
-def sample(rng, priors, n):
-    y = rng.choice(len(priors), p=priors, size=n)
-    return CLOUDS[len(priors)][y] + rng.normal(size=(n, 2)), y
-
-
-def posterior(X, priors):
-    """What a model trained under these priors says."""
-    logs = -0.5 * ((X[:, None] - CLOUDS[len(priors)]) ** 2).sum(axis=2) + np.log(priors)
-    p = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return p / p.sum(axis=1, keepdims=True)
 
 
 def score(metric, y, predicted):
@@ -131,18 +119,18 @@ def score(metric, y, predicted):
 
 def on_new_rows(rule, metric, trained, target):
     """The rule's value on many rows of the target priors, and that of the best rule for the right probabilities."""
-    X, y = sample(np.random.default_rng(99), target, 40_000)
-    right = posterior(X, target)
+    X, y = worlds.clouds(40_000, target, CENTRES, seed=99)
+    right = worlds.posterior(X, target, CENTRES)
     best = mw.optimize(right, None, metric).rule.predict(right)
-    return score(metric, y, rule.predict(posterior(X, trained))), score(metric, y, best)
+    return score(metric, y, rule.predict(worlds.posterior(X, trained, CENTRES))), score(metric, y, best)
 
 
 @pytest.mark.parametrize(("trained", "target", "metric"), SHIFTS)
 def test_shift_with_labels(trained, target, metric):
     """Labelled rows of the old priors, a rule for the new: each class is weighed by what is known of it."""
-    X, y = sample(np.random.default_rng(0), trained, 5_000)
+    X, y = worlds.clouds(5_000, trained, CENTRES, seed=0)
     options = {"prior": target, "confusion": "labels", "recalibrate": False}
-    solution = mw.optimize(posterior(X, trained), y, metric, **options)
+    solution = mw.optimize(worlds.posterior(X, trained, CENTRES), y, metric, **options)
     reached, best = on_new_rows(solution.rule, metric, trained, target)
     assert reached > best - 0.02
     assert solution.value == pytest.approx(reached, abs=0.05)
@@ -151,8 +139,8 @@ def test_shift_with_labels(trained, target, metric):
 @pytest.mark.parametrize(("trained", "target", "metric"), SHIFTS)
 def test_shift_of_a_batch_without_labels(trained, target, metric):
     """A batch of the new priors, probabilities of a model that was trained under the old, and no labels."""
-    X, _ = sample(np.random.default_rng(0), target, 5_000)
-    solution = mw.optimize(posterior(X, trained), None, metric, prior=target)
+    X, _ = worlds.clouds(5_000, target, CENTRES, seed=0)
+    solution = mw.optimize(worlds.posterior(X, trained, CENTRES), None, metric, prior=target)
     reached, best = on_new_rows(solution.rule, metric, trained, target)
     assert reached > best - 0.005
     assert solution.value == pytest.approx(reached, abs=0.02)
@@ -161,9 +149,9 @@ def test_shift_of_a_batch_without_labels(trained, target, metric):
 @pytest.mark.parametrize(("trained", "target", "metric"), SHIFTS)
 def test_shift_with_labels_and_expected_confusion(trained, target, metric):
     """Labelled rows of the old priors, counted by probabilities: rows of classes that grow must weigh more."""
-    X, y = sample(np.random.default_rng(0), trained, 5_000)
+    X, y = worlds.clouds(5_000, trained, CENTRES, seed=0)
     options = {"prior": target, "confusion": "expected", "recalibrate": False}
-    solution = mw.optimize(posterior(X, trained), y, metric, **options)
+    solution = mw.optimize(worlds.posterior(X, trained, CENTRES), y, metric, **options)
     reached, best = on_new_rows(solution.rule, metric, trained, target)
     assert reached > best - 0.005
     assert solution.optimized_value == pytest.approx(reached, abs=0.02)
