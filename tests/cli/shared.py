@@ -9,6 +9,7 @@ import pandas as pd
 from typer.testing import CliRunner
 
 from metricwise.cli.app import app
+from worlds import draw_codes
 
 SINGLE, MULTICLASS, OUTPUTS, MULTILABEL = "single column", "multiclass", "several outputs", "multilabel"
 KINDS = (SINGLE, MULTICLASS, OUTPUTS, MULTILABEL)
@@ -35,30 +36,27 @@ def document(*words):
     return json.loads(line)
 
 
-def drawn(p, rng):
-    """Draw codes from rows of probabilities."""
-    return (p.cumsum(axis=1)[:, :-1] < rng.random((len(p), 1))).sum(axis=1)
-
-
 def table(kind, n_rows=160, seed=0):
     """Return a frame of probabilities and labels, and the options that say what is what."""
     rng = np.random.default_rng(seed)
     ids = [f"{row:05d}" for row in range(n_rows)]
     three, two, other = rng.dirichlet([3, 1, 1], n_rows), rng.beta(1, 2, n_rows), rng.beta(1, 3, n_rows)
     if kind == SINGLE:
-        frame = pd.DataFrame({"id": ids, "score": two, "fraud": drawn(np.c_[1 - two, two], rng)})
+        frame = pd.DataFrame({"id": ids, "score": two, "fraud": draw_codes(np.c_[1 - two, two], rng)})
         return frame, ["--target", "fraud", "--proba", "score"]
     if kind == MULTICLASS:
         labels = np.array(["low", "mid", "urgent"])
-        frame = pd.DataFrame({"id": ids, **dict(zip(labels, three.T, strict=True)), "truth": labels[drawn(three, rng)]})
+        frame = pd.DataFrame(
+            {"id": ids, **dict(zip(labels, three.T, strict=True)), "truth": labels[draw_codes(three, rng)]}
+        )
         return frame, ["--target", "truth"]
     if kind == OUTPUTS:
         frame = pd.DataFrame({"id": ids, **{f"grade={k + 1}": three[:, k] for k in range(3)}})
-        frame = frame.assign(**{"spam=no": 1 - two, "spam=yes": two, "grade": 1 + drawn(three, rng)})
-        frame["spam"] = np.array(["no", "yes"])[drawn(np.c_[1 - two, two], rng)]
+        frame = frame.assign(**{"spam=no": 1 - two, "spam=yes": two, "grade": 1 + draw_codes(three, rng)})
+        frame["spam"] = np.array(["no", "yes"])[draw_codes(np.c_[1 - two, two], rng)]
         return frame, ["--target", "grade", "--target", "spam"]
     frame = pd.DataFrame({"id": ids, "p_news": two, "p_sport": other})
-    frame["news"], frame["sport"] = (drawn(np.c_[1 - p, p], rng) for p in (two, other))
+    frame["news"], frame["sport"] = (draw_codes(np.c_[1 - p, p], rng) for p in (two, other))
     return frame, ["--target", "news", "--target", "sport", "--proba-prefix", "p_"]
 
 

@@ -21,12 +21,12 @@ from cli.shared import (
     arguments,
     document,
     done,
-    drawn,
     read,
     run,
     table,
     write,
 )
+from worlds import draw_codes
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".feather")
 
@@ -408,7 +408,7 @@ def test_names_and_labels_are_no_markup_and_no_escape_codes(tmp_path):
     rng = np.random.default_rng(0)
     labels = ["[bold]a[/bold]", "\x1b[31mb", "c,d"]
     p = rng.dirichlet(np.ones(3), 90)
-    frame = pd.DataFrame(p, columns=labels).assign(**{"[red]y": np.array(labels)[drawn(p, rng)]})
+    frame = pd.DataFrame(p, columns=labels).assign(**{"[red]y": np.array(labels)[draw_codes(p, rng)]})
     said = done(
         "fit", write(frame, tmp_path / "rows.csv"), "-t", "[red]y", "-m", "macro_f1", "-o", tmp_path / "rule.json"
     )

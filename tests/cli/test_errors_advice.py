@@ -8,6 +8,7 @@ import pytest
 import typer
 
 import metricwise as mw
+import worlds
 from cli.shared import document, done, run
 from metricwise.cli.app import app
 
@@ -21,9 +22,7 @@ def options_of(command):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet([2.0, 1.0, 1.0], 150)
-    y = np.array(["a", "b", "c"])[(p.cumsum(axis=1)[:, :-1] < rng.random((150, 1))).sum(axis=1)]
+    p, y = worlds.multiclass(150, [2.0, 1.0, 1.0], names=["a", "b", "c"])
     rows = pd.DataFrame(p, columns=list("abc")).assign(truth=y, id=np.arange(150))
     rows.to_csv("rows.csv", index=False)
     rows.assign(a=3 * p[:, 0], b=3 * p[:, 1], c=3 * p[:, 2]).to_csv("scores.csv", index=False)

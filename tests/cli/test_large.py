@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import worlds
 from cli.shared import document, done, run
 from metricwise.cli import large
 
@@ -13,7 +14,7 @@ def rows(tmp_path):
     rng = np.random.default_rng(0)
     p = rng.dirichlet([0.4, 0.7, 1.0], 300).round(4)
     p /= p.sum(axis=1, keepdims=True)
-    y = (p.cumsum(axis=1)[:, :-1] < rng.random((300, 1))).sum(axis=1)
+    y = worlds.draw_codes(p, rng)
     table = pd.DataFrame(p, columns=["p_high", "p_low", "p_mid"]).assign(
         grade=np.array(["high", "low", "mid"])[y], id=np.arange(300), w=rng.integers(1, 3, 300)
     )

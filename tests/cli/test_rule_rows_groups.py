@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import metricwise as mw
+import worlds
 from cli.shared import done, run
 
 PROMISE = "demographic_parity <= 0.1"
@@ -13,8 +14,8 @@ PROMISE = "demographic_parity <= 0.1"
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     rng = np.random.default_rng(0)
-    p = rng.beta(1, 2, 240).round(4)
-    frame = pd.DataFrame({"p_yes": p, "y": np.where(rng.random(240) < p, "yes", "no")})
+    p, y = worlds.binary(240, b=2, decimals=4, names=["no", "yes"], seed=rng)
+    frame = pd.DataFrame({"p_yes": p, "y": y})
     frame["sex"] = np.where(rng.random(240) < 0.4 + 0.4 * p, "f", "m")
     folder = tmp_path_factory.mktemp("groups")
     frame.to_csv(folder / "rows.csv", index=False)

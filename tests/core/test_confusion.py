@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix
 
 import metricwise as mw
+import worlds
 from metricwise.core import confusion
 from metricwise.data import read_proba
 
@@ -78,7 +79,7 @@ def test_expected_counts_are_the_mean_over_drawn_labels():
     predicted = rng.integers(0, 3, size=(4, 1))
     draws = 40_000
     mean = np.zeros((1, 3, 3))
-    labels = (eta.cumsum(axis=1)[None] < rng.random((draws, 4, 1))).sum(axis=2)
+    labels = worlds.draw_codes(np.tile(eta, (draws, 1, 1)), rng)
     for n in range(4):
         mean[0, :, predicted[n, 0]] += np.bincount(labels[:, n], minlength=3) / draws
     np.testing.assert_allclose(confusion.expected_confusion(read_proba(eta), predicted), mean, atol=0.02)

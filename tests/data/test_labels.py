@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metricwise as mw
+import worlds
 from metricwise.data import decode, observed_labels, read_labels, read_pair, read_proba, shared
 from profiles import examples
 
@@ -221,16 +222,8 @@ def test_checking_probabilities_takes_no_copy():
 # ---------------------------------------------------------------------------------------- the order of given classes
 
 
-def graded_rows(n_rows=400):
-    """Probabilities with columns high, low, mid, and labels that the most probable class mostly gets right."""
-    rng = np.random.default_rng(3)
-    proba = rng.dirichlet([0.3, 0.3, 0.3], n_rows)
-    drawn = (proba.cumsum(axis=1) < rng.random((n_rows, 1))).sum(axis=1).clip(0, 2)
-    return proba, np.array(["high", "low", "mid"])[drawn]
-
-
 def test_classes_in_the_order_of_a_scale_are_doubted_where_sorted_columns_fit():
-    proba, y = graded_rows()
+    proba, y = worlds.multiclass(400, [0.3, 0.3, 0.3], names=["high", "low", "mid"], seed=3)
     likeliest = proba.argmax(axis=1)
     right = [100 * np.mean(np.array(order)[likeliest] == y) for order in (sorted(set(y)), ["low", "mid", "high"])]
     words = (
@@ -244,7 +237,7 @@ def test_classes_in_the_order_of_a_scale_are_doubted_where_sorted_columns_fit():
 
 
 def test_the_question_for_an_order_shows_how_to_give_it():
-    proba, y = graded_rows()
+    proba, y = worlds.multiclass(400, [0.3, 0.3, 0.3], names=["high", "low", "mid"], seed=3)
     for classes in (None, ["high", "low", "mid"]):
         with pytest.raises(ValueError, match=r"pass order=\[lowest, \.\.\., highest\]"):
             mw.optimize(proba, y, "quadratic_kappa", classes=classes)

@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score
 
 import metricwise as mw
+import worlds
 from metricwise.core.losses import Loss
 
 SCALE = ["low", "mid", "high"]
@@ -15,22 +16,12 @@ FIXED = {"confusion": "labels", "recalibrate": False}
 BY_VALUE = {"low": 1, "mid": 2, "high": 3}
 
 
-def graded(n_rows=600, seed=0):
-    """Probabilities of low, mid and high, sorted by name, and labels drawn from them."""
-    rng = np.random.default_rng(seed)
-    z = rng.normal(size=n_rows)
-    logits = np.stack([2.2 * z, -2.2 * z, 0.3 - 0.45 * z**2], axis=1)  # high, low, mid
-    proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    drawn = (proba.cumsum(axis=1) < rng.random((n_rows, 1))).sum(axis=1).clip(0, 2)
-    return proba, np.array(COLUMNS)[drawn]
-
-
 def kappa(y, predicted, scale=SCALE):
     return cohen_kappa_score(y, predicted, labels=scale, weights="quadratic")
 
 
-PROBA, Y = graded()
-NEW, Y_NEW = graded(seed=1)
+PROBA, Y = worlds.graded(names=COLUMNS)
+NEW, Y_NEW = worlds.graded(names=COLUMNS, seed=1)
 NUMBERS = np.array([BY_VALUE[label] for label in Y])
 
 

@@ -10,27 +10,18 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, recall_score
 
 import metricwise as mw
+import worlds
 
 SCALE = ["low", "mid", "high"]
 FIXED = {"confusion": "labels", "recalibrate": False}
-
-
-def graded(n_rows=600, seed=0):
-    """Probabilities of low, mid and high, in that order, and labels drawn from them."""
-    rng = np.random.default_rng(seed)
-    z = rng.normal(size=n_rows)
-    logits = np.stack([-2.2 * z, 0.3 - 0.45 * z**2, 2.2 * z], axis=1)
-    proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    drawn = (proba.cumsum(axis=1) < rng.random((n_rows, 1))).sum(axis=1).clip(0, 2)
-    return proba, np.array(SCALE)[drawn]
 
 
 def kappa(y, predicted):
     return cohen_kappa_score(y, predicted, labels=SCALE, weights="quadratic")
 
 
-PROBA, Y = graded()
-NEW, Y_NEW = graded(seed=1)
+PROBA, Y = worlds.graded(names=SCALE)
+NEW, Y_NEW = worlds.graded(names=SCALE, seed=1)
 RNG = np.random.default_rng(3)
 P = RNG.beta(1, 4, 1000)
 FRAUD = RNG.random(1000) < P

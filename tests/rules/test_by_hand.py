@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 
 import metricwise as mw
+import worlds
 from metricwise import WeightedRule
 from metricwise.core.losses import Loss
 
@@ -100,9 +101,7 @@ def test_output_names_give_the_order():
 
 
 def test_scikit_learn_decides_at_its_threshold():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(300, 2))
-    y = (X[:, 0] + rng.normal(size=300) > 1).astype(int)
+    X, y = worlds.features(300, 2, seed=1)
     model = LogisticRegression().fit(X, y)
     at = float(model.predict_proba(X)[17, 1])
     sklearn = FixedThresholdClassifier(model, threshold=at).fit(X, y)

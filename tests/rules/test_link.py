@@ -6,13 +6,10 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
 
+import worlds
 from metricwise.data import Probabilities, read_proba
 from metricwise.rules import Link, fit_link, prior_shift
 from metricwise.rules.link_fit import _MIN_TEMPERATURE
-
-
-def draw(rng, eta):
-    return (eta.cumsum(axis=-1)[..., :-1] < rng.random((*eta.shape[:-1], 1))).sum(axis=-1)
 
 
 def distorted(eta, t, c):
@@ -125,7 +122,7 @@ def test_link_of_other_outputs_is_refused():
 def test_fit_is_the_minimum_of_its_objective(k, n, shrinkage):
     rng = np.random.default_rng(100 * k + n)
     truth = rng.dirichlet(np.ones(k), n)
-    y = draw(rng, truth)
+    y = worlds.draw_codes(truth, rng)
     y[:2] = [0, 1]
     y[rng.random(n) < 0.1] = -1
     y[2:4] = [0, 1]
@@ -181,7 +178,7 @@ def test_unequal_numbers_of_classes_padded_or_not():
     rng = np.random.default_rng(6)
     sizes = np.array([2, 4, 3, 2])
     parts = [rng.dirichlet(np.ones(k), 400) for k in sizes]
-    y = np.stack([draw(rng, part) for part in parts], axis=1)
+    y = np.stack([worlds.draw_codes(part, rng) for part in parts], axis=1)
     padded = np.zeros((400, 4, 4), dtype=np.float32)
     for m, part in enumerate(parts):
         padded[:, m, : sizes[m]] = part
@@ -200,7 +197,7 @@ def test_known_distortions_are_recovered(k, t):
     rng = np.random.default_rng(7)
     truth = rng.dirichlet(np.ones(k), 50_000)
     c = np.linspace(-1, 1, k)
-    link = fit_link(read_proba(distorted(truth, t, c)), draw(rng, truth)[:, None])
+    link = fit_link(read_proba(distorted(truth, t, c)), worlds.draw_codes(truth, rng)[:, None])
     assert link.temperature[0] == pytest.approx(t, rel=0.03)
     np.testing.assert_allclose(link.bias[0], c, atol=0.05)
 
@@ -238,7 +235,7 @@ def test_a_class_that_never_occurs_keeps_its_odds():
     """Labels that do not show a class do not judge it: among the others it keeps its odds, but for the temperature."""
     rng = np.random.default_rng(10)
     eta = rng.dirichlet(np.ones(4), 1000)
-    link = fit_link(read_proba(eta), (draw(rng, eta) % 3)[:, None])
+    link = fit_link(read_proba(eta), (worlds.draw_codes(eta, rng) % 3)[:, None])
     assert link.bias[0, 3] == pytest.approx(0.0, abs=1e-9)
 
 
@@ -256,7 +253,7 @@ def test_separable_labels_do_not_run_away(n):
 def test_misleading_probabilities_stop_at_the_smallest_temperature():
     rng = np.random.default_rng(11)
     eta = rng.dirichlet(np.ones(3), 3000)
-    y = draw(rng, eta[:, ::-1])  # the most probable class is the least likely
+    y = worlds.draw_codes(eta[:, ::-1], rng)  # the most probable class is the least likely
     link = fit_link(read_proba(eta), y[:, None])
     expected = reference_fit(eta, y, None, 1.0)
     assert link.temperature[0] == _MIN_TEMPERATURE
@@ -280,7 +277,7 @@ def test_few_rows_move_little_and_scale_of_weights_is_nothing():
 def test_large_data_are_subsampled_the_same_way_each_time():
     rng = np.random.default_rng(13)
     truth = rng.dirichlet(np.ones(3), 30_000)
-    eta, y = distorted(truth, 0.5, np.array([-0.5, 0.0, 0.5])), draw(rng, truth)[:, None]
+    eta, y = distorted(truth, 0.5, np.array([-0.5, 0.0, 0.5])), worlds.draw_codes(truth, rng)[:, None]
     weight = np.ones(30_000)
     one, two = (fit_link(read_proba(eta), y, weight, max_rows=10_000) for _ in range(2))
     assert one == two

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import worlds
 from metricwise.data import Probabilities, read_proba
 from metricwise.rules import Link, fit_link, fit_links
 from metricwise.rules import link_fit as module
@@ -26,7 +27,7 @@ class Case:
         self.proba = Probabilities(((eta[:, :, 1] if positive else eta).astype(dtype),), sizes)
         flat = eta**0.6 * (eta > 0)
         flat /= flat.sum(axis=2, keepdims=True)
-        codes = (flat.cumsum(axis=2) < rng.random((n, len(sizes), 1))).sum(axis=2)
+        codes = worlds.draw_codes(flat, rng)
         self.codes = np.minimum(codes, sizes - 1)
         if draw(st.booleans()):
             self.codes[rng.random(codes.shape) < 0.3] = -1
@@ -77,7 +78,7 @@ def test_a_class_that_one_resample_lacks_keeps_its_odds_there_alone():
     rng = np.random.default_rng(1)
     eta = rng.dirichlet(np.ones(4), 2000)
     bent = eta * [1.0, 1.0, 1.0, 4.0]
-    y = (eta.cumsum(axis=1)[:, :-1] < rng.random((2000, 1))).sum(axis=1)
+    y = worlds.draw_codes(eta, rng)
     masks = np.stack([y != 3, np.ones(2000, dtype=bool)])
     without, whole = fit_links(read_proba(bent / bent.sum(axis=1, keepdims=True)), y[:, None], masks=masks)
     assert without.bias[0, 3] == pytest.approx(0, abs=1e-9)

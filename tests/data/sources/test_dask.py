@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import metricwise as mw
+import worlds
 from laws.engine_promises import check_agreement, check_samples
 from metricwise.data.sources import dask as on_dask
 
@@ -24,11 +25,7 @@ def threads():
 
 
 def draw(n=400, k=3, seed=0, power=2):
-    rng = np.random.default_rng(seed)
-    eta = rng.dirichlet(np.linspace(0.4, 1, k), n)
-    y = (eta.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
-    eta = eta**power
-    return eta / eta.sum(axis=1, keepdims=True), y
+    return worlds.multiclass(n, np.linspace(0.4, 1, k), sharpen=power, seed=seed)
 
 
 def same(one, other, tol=1e-12):

@@ -37,11 +37,7 @@ def cluster():
 
 
 def draw(n=600, seed=0):
-    rng = np.random.default_rng(seed)
-    eta = rng.dirichlet([0.4, 1.0, 0.6], n)
-    y = (eta.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, 2)
-    eta = eta**2
-    return eta / eta.sum(axis=1, keepdims=True), y
+    return worlds.multiclass(n, [0.4, 1.0, 0.6], sharpen=2, seed=seed)
 
 
 def chunks(eta, y, block=None):

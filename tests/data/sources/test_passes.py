@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+import worlds
 from engines import counts
 from metricwise import kernels
 from metricwise.api.optimization import read_problem
@@ -43,12 +44,8 @@ def entries(monkeypatch):
     return seen
 
 
-def draw(n, m, k, seed=0):
-    rng = np.random.default_rng(seed)
-    proba = rng.dirichlet(np.linspace(0.4, 1.5, k), size=(n, m))
-    y = (proba.cumsum(axis=2) < rng.random((n, m, 1))).sum(axis=2)
-    y[:k] = np.arange(k)[:, None]
-    return proba, y
+def draw(n, m, k):
+    return worlds.multiclass((n, m), np.linspace(0.4, 1.5, k), every_class=True)
 
 
 CASES = [

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metricwise as mw
+import worlds
 from laws.engine_promises import check_agreement
 from metricwise.data.tables import open_stream, streams
 
@@ -24,11 +25,8 @@ CLASSES = np.array(["high", "low", "mid"])
 
 
 def draw(n=500, seed=0):
-    rng = np.random.default_rng(seed)
-    eta = rng.dirichlet([0.4, 0.7, 1.0], n)
-    y = (eta.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, 2)
-    eta = eta**2
-    return (eta / eta.sum(axis=1, keepdims=True)).round(6), y
+    eta, y = worlds.multiclass(n, [0.4, 0.7, 1.0], sharpen=2, seed=seed)
+    return eta.round(6), y
 
 
 def table_of(eta, y, names=CLASSES, target="grade", **others):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+import worlds
 from metricwise.data.sources import tensors
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
@@ -81,10 +82,8 @@ class Eager:
         return (2, 0)
 
 
-def draw(n=400, seed=0):
-    rng = np.random.default_rng(seed)
-    eta = rng.dirichlet([0.4, 0.7, 1.0], n)
-    y = (eta.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, 2)
+def draw():
+    eta, y = worlds.multiclass(400, [0.4, 0.7, 1.0])
     return eta.astype(np.float32), y
 
 
