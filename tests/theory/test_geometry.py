@@ -1,7 +1,5 @@
 """The feasible set against the hull of all deterministic rules, found by enumeration, and linear programmes over it."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import metricwise as mw
+import programmes
 from engines import counts
 from metricwise.data import read_proba
 from metricwise.geometry import FeasibleSet, does_weighting_suffice
@@ -16,15 +15,6 @@ from profiles import examples
 from worlds import simplex
 
 # ------------------------------------------------------------------------------------------------- the reference
-
-
-def every_confusion(eta, weight=None):
-    """The confusions (K^N, K, K) of all deterministic rules of one output."""
-    n, k = eta.shape
-    weight = np.ones(n) if weight is None else np.asarray(weight, dtype=float)
-    share = eta * weight[:, None] / (eta * weight[:, None]).sum()
-    rules = np.array(list(itertools.product(range(k), repeat=n)))
-    return np.einsum("ni,rnj->rij", share, np.eye(k)[rules])
 
 
 def hull_reach(corners, start, step):
@@ -98,7 +88,7 @@ def points(draw, corners):
 def test_support_and_vertex_are_those_of_the_enumeration(problem, seed):
     eta, weight = problem
     feasible = FeasibleSet.from_proba(eta, sample_weight=weight)
-    corners = every_confusion(eta, weight)
+    corners = programmes.single(eta, weight).vertices()
     D = np.random.default_rng(seed).normal(size=corners.shape[1:])
     assert feasible.support(D) == pytest.approx(np.sum(D * corners, axis=(1, 2)).max(), abs=1e-12)
     vertex = feasible.vertex(-D)[0]
@@ -109,7 +99,7 @@ def test_support_and_vertex_are_those_of_the_enumeration(problem, seed):
 @given(atoms())
 def test_dimension_is_the_rank_of_all_confusions(problem):
     eta, weight = problem
-    corners = every_confusion(eta, weight).reshape(-1, eta.shape[1] ** 2)
+    corners = programmes.single(eta, weight).vertices().reshape(-1, eta.shape[1] ** 2)
     assert FeasibleSet.from_proba(eta, sample_weight=weight).dimensions == (
         np.linalg.matrix_rank(corners - corners[0], tol=1e-9),
     )
@@ -131,7 +121,7 @@ def test_dimension_of_degenerate_sets():
 @given(st.data())
 def test_membership_and_its_proofs(data):
     eta, weight = data.draw(atoms())
-    corners = every_confusion(eta, weight)
+    corners = programmes.single(eta, weight).vertices()
     C = data.draw(points(corners))
     found = FeasibleSet.from_proba(eta, sample_weight=weight).contains(C)
     assert bool(found) == in_hull(corners, C)
@@ -170,7 +160,7 @@ def test_the_decomposition_is_a_rule_that_reaches_the_tensor():
 def test_tensors_that_no_rule_can_reach(C):
     eta = np.array([[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
     found = FeasibleSet.from_proba(eta).contains(C)
-    corners = every_confusion(eta)
+    corners = programmes.single(eta).vertices()
     L = found.loss.tensor()[0]
     assert not found
     assert np.sum(L * C) + found.margin == pytest.approx(np.sum(L * corners, axis=(1, 2)).min())
@@ -183,7 +173,7 @@ def test_two_outputs_are_a_product(data):
     parts = [data.draw(atoms(max_rows=3)) for _ in range(2)]
     n = min(len(eta) for eta, _ in parts)
     proba, weight = [eta[:n] for eta, _ in parts], parts[0][1][:n]
-    corners = [every_confusion(eta, weight) for eta in proba]
+    corners = [programmes.single(eta, weight).vertices() for eta in proba]
     chosen = [data.draw(points(own)) for own in corners]
     feasible = FeasibleSet.from_proba(proba, sample_weight=weight)
     C = np.zeros(feasible.shape)
@@ -207,7 +197,7 @@ def test_two_outputs_are_a_product(data):
 @given(st.data())
 def test_a_ray_ends_where_the_hull_does(data):
     eta, weight = data.draw(atoms())
-    corners = every_confusion(eta, weight)
+    corners = programmes.single(eta, weight).vertices()
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     start = np.tensordot(rng.dirichlet(np.ones(len(corners))), corners, axes=1)
     step = corners[-1] - start
@@ -223,7 +213,7 @@ def test_a_ray_ends_where_the_hull_does(data):
 def test_the_projection_touches_every_supporting_line():
     eta = np.random.default_rng(0).dirichlet(np.ones(3), size=6)
     feasible = FeasibleSet.from_proba(eta)
-    corners = every_confusion(eta)
+    corners = programmes.single(eta).vertices()
     x, y = (feasible.functional(mw.metrics.Recall(index=i))[0] for i in (0, 1))
     np.testing.assert_allclose(x, np.diag([1 / eta[:, 0].mean(), 0, 0]))
     cloud = np.column_stack([np.sum(corners * axis, axis=(1, 2)) for axis in (x, y)])
@@ -236,7 +226,7 @@ def test_the_projection_touches_every_supporting_line():
 def test_the_slice_is_the_edge_of_the_plane():
     eta = np.random.default_rng(1).dirichlet(np.ones(3), size=5)
     feasible = FeasibleSet.from_proba(eta)
-    corners = every_confusion(eta)
+    corners = programmes.single(eta).vertices()
     coin = corners.mean(axis=0)
     x, y = corners[7] - coin, corners[100] - coin
     for s, t in feasible.slice_2d(coin, x, y, n=8):
@@ -259,7 +249,7 @@ def test_a_product_stops_a_ray_at_its_first_output():
 @given(st.data())
 def test_verdicts_are_those_of_the_enumeration(data):
     eta, weight = data.draw(atoms())
-    corners = every_confusion(eta, weight)
+    corners = programmes.single(eta, weight).vertices()
     C = data.draw(points(corners).filter(lambda C: in_hull(corners, C)))
     answer = does_weighting_suffice(C, FeasibleSet.from_proba(eta, sample_weight=weight), tol=1e-8)
     assert answer.verdict == reference_verdict(corners, C)
@@ -341,7 +331,7 @@ def test_few_distinct_probabilities_take_a_mixture_for_the_smallest_recall():
     answer = does_weighting_suffice("min_recall", feasible)
     assert answer.verdict == "face"
     assert answer.decomposition.n_rules == 3
-    recalls = np.diagonal(every_confusion(eta, [5, 3, 2]), axis1=1, axis2=2) / feasible.priors[0]
+    recalls = np.diagonal(programmes.single(eta, [5, 3, 2]).vertices(), axis1=1, axis2=2) / feasible.priors[0]
     n = len(recalls)
     best = linprog(  # the largest smallest recall of a mixture of all 27 rules
         np.append(np.zeros(n), -1.0),

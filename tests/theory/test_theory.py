@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import metricwise as mw
+import programmes
 from laws.metric_records import EVERY, RECORDS, make, sized
 from metricwise.core.losses import Loss
 from metricwise.rules import anonymous_rule
@@ -194,13 +195,6 @@ def test_monotonicity_refuses_bad_input(n_classes, options, message):
 # ------------------------------------------------------------------------------------------------------ regret
 
 
-def brute_force_best(value, eta):
-    """The best value over all deterministic decisions of a handful of rows."""
-    n, k = eta.shape
-    decisions = np.array(list(itertools.product(range(k), repeat=n)))
-    return value(np.einsum("ni,rnj->rij", eta / n, np.eye(k)[decisions])).max()
-
-
 @pytest.mark.parametrize("name", ["accuracy", "ordinal", "micro_f1", "kappa", "quadratic_kappa"])
 def test_regret_is_against_the_best_of_all_decisions(name):
     rng = np.random.default_rng(6)
@@ -211,7 +205,7 @@ def test_regret_is_against_the_best_of_all_decisions(name):
         C = np.zeros((3, 3))
         for truth, j in zip(eta, proba.argmax(axis=1), strict=True):
             C[:, j] += truth / 7
-        best = brute_force_best(metric.value, eta)
+        best = metric.value(programmes.single(eta).vertices()).max()
         assert found.value == pytest.approx(float(metric.value(C)), abs=1e-12)
         assert found.best == pytest.approx(best, abs=1e-9)
         assert found.regret == float(found) == pytest.approx(best - found.value)
