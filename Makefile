@@ -1,9 +1,13 @@
 # Every target sets up .venv on its own: from nothing, or from the state it is in.
 #
 #   make demo    argmax against the optimal rule, on data that come with scikit-learn
-#   make test    format, lint, types, layers, tests: what CI runs first
+#   make test    format, lint, types, layers, tests: what CI runs first; some six minutes on two cores
+#   make test-quick  a part of the tests on few examples, to run while writing; some 20 seconds
+#   make test-docs   the code of every page, of the README and of the gallery
+#   make test-slow   what takes longer: clusters, browser, benchmarks, experiments, all examples of every property,
+#                and all row passes of the NumPy kernels
 #   make golden  all stored calls of tests/golden against their recordings, with both kernels
-#   make lint    the same without the tests
+#   make lint    format, lint, types, layers
 #   make format  let ruff rewrite what it can
 #   make docs    the documentation site, warnings are errors
 #   make bench   the benchmarks against other libraries; an hour or so of a quiet machine
@@ -16,7 +20,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 
-.PHONY: demo test golden lint format layers docs bench reproduce install constraints clean
+# pytest keeps the test files that it has compiled, whatever the shell says: starting takes half as long.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: demo test test-quick test-docs test-slow golden lint format layers docs bench reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -31,15 +38,33 @@ $(STAMP): pyproject.toml setup.py constraints.txt $(KERNELS)
 demo: $(STAMP)
 	$(BIN)/python -m metricwise demo
 
-# Twice: once with the kernels that serve here, compiled if there is a C compiler, and once with their NumPy twins, where
-# what makes no pass of its own need not run again: metrics, which are algebra, files, commands, pictures, pages, experiments.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# The proof that the NumPy kernels, which serve where nothing is compiled, count as the compiled ones do.
+TWINS := $(addprefix tests/,kernels oracles rules/test_link.py rules/test_link_fit.py laws/test_engines.py laws/test_solver_optimality.py golden)
+
+test: lint
+	$(PYTEST) -m "not slow and not docs"
+	METRICWISE_KERNELS=numpy $(PYTEST) -m "not slow and not docs" $(TWINS)
+
+# Files, not markers, are chosen: to import all files takes as long as this may take.
+QUICK := $(addprefix tests/,kernels oracles laws/test_metrics.py laws/test_solver_optimality.py)
+
+test-quick: $(STAMP)
+	METRICWISE_TESTS=quick $(PYTEST) -m "not slow and not docs" $(QUICK)
+
+test-docs: $(STAMP)
+	$(PYTEST) -m "docs and not slow"
+
+# What makes no pass of its own need not run with both kernels: metrics, which are algebra, files, commands, pictures, pages.
 WITHOUT_PASSES := $(addprefix tests/,benchmarks cli docs export inspection reproduction laws/test_exports.py laws/test_metrics.py laws/test_metric_gradients.py \
 	laws/test_metric_references.py api/test_versions.py data/sources/test_dask_cluster.py rules/test_weighted_serving.py solvers/test_solution_file.py \
 	test_dependencies.py test_documentation.py test_imports.py)
 
-test: lint
-	$(BIN)/python -m pytest -n $(WORKERS)
-	METRICWISE_KERNELS=numpy $(BIN)/python -m pytest -n $(WORKERS) $(addprefix --ignore=,$(WITHOUT_PASSES))
+# Property tests draw all the examples that they name; the NumPy kernels run what `make test` has left out.
+test-slow: $(STAMP)
+	METRICWISE_TESTS=thorough $(PYTEST) -m "slow or hypothesis"
+	METRICWISE_KERNELS=numpy $(PYTEST) -m "not docs" $(addprefix --ignore=,$(WITHOUT_PASSES))
 
 # What the calls gave when they were recorded: decisions, rules, numbers and sentences. `python -m tests.golden --help` says how to record.
 golden: $(STAMP)

@@ -1,6 +1,7 @@
 """Settings that every test shares."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -32,3 +33,21 @@ def engine(request):
     """What serves the rows of every `optimize` of a module: all of its tests hold on every engine."""
     with served_by(request.param):
         yield request.param
+
+
+# Files that `make test` leaves to `make test-docs` and `make test-slow`; single tests are marked where they stand.
+TESTS = Path(__file__).parent
+PARTS = {
+    "docs": ["docs"],
+    "slow": ["data/sources/test_dask_cluster.py", "inspection/test_report_in_browser.py", "reproduction"],
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the tests of each part, before any are chosen by their marks."""
+    places = [(TESTS / place, part) for part, names in PARTS.items() for place in names]
+    for item in items:
+        for place, part in places:
+            if item.path == place or place in item.path.parents:
+                item.add_marker(part)
