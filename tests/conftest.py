@@ -12,20 +12,25 @@ load_profile()
 _SECOND = os.environ.get("METRICWISE_KERNELS") == "numpy"
 
 # Where rows lie has nothing to do with which twins count them: once is enough.
-PIECES = [] if _SECOND else ["pieces"]
-
-
-# Engines that take a while to start a pass serve a part of the modules, whose tests are many and small.
-SLOW = [] if _SECOND else ["dask", "parquet"]
+OTHERS = [] if _SECOND else ["pieces"]
+# Engines that take a while to start a pass serve one module.
+DISTANT = [] if _SECOND else ["dask", "parquet"]
 ON_ALL = ("test_frank_wolfe",)
+# For most solvers rows in memory are enough for `make test`: engines agree on every count (laws/test_engines.py).
+IN_PIECES = ("test_aim", "test_averages", "test_frank_wolfe", "test_solver_optimality", "test_walk_search")
 
 
 def pytest_generate_tests(metafunc):
     """Run the tests of a module that uses `engine` once on each."""
-    own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
-    if "engine" in metafunc.fixturenames and "engine" not in own:
-        slow = SLOW if metafunc.module.__name__.split(".")[-1] in ON_ALL else []
-        metafunc.parametrize("engine", ["memory", *PIECES, *slow], indirect=True, scope="module")
+    named = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "engine" in metafunc.fixturenames and "engine" not in named:
+        module = metafunc.module.__name__.split(".")[-1]
+        others = [*OTHERS, *(DISTANT if module in ON_ALL else [])]
+        marked = [
+            pytest.param(name, marks=[] if name == "pieces" and module in IN_PIECES else pytest.mark.slow)
+            for name in others
+        ]
+        metafunc.parametrize("engine", ["memory", *marked], indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module")

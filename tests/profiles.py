@@ -6,8 +6,10 @@
 """
 
 import os
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # What share of the examples that a test names is drawn.
@@ -26,6 +28,17 @@ def scaled(number: int) -> int:
 def examples(number: int, **others: Any) -> settings:
     """Return the settings of a property test that names a number of examples."""
     return settings(max_examples=scaled(number), **others)
+
+
+def first_of_each(kind: Callable[..., Hashable], cases: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Return cases for `pytest.mark.parametrize`, of which all but the first of each kind are slow."""
+    kinds = set()
+    marked = []
+    for case in cases:
+        marks = [pytest.mark.slow] if kind(*case) in kinds else []
+        kinds.add(kind(*case))
+        marked.append(pytest.param(*case, marks=marks))
+    return marked
 
 
 def load_profile() -> None:
