@@ -26,7 +26,7 @@ ENGINES = {
     "one by one": lambda _: 1,
     "chunks of 3": lambda _: 3,
     "chunks of 1000": lambda _: 1000,
-    "pieces": lambda n_rows: 1 if n_rows <= 8 else -(-n_rows // 3),
+    "pieces": lambda n_rows: -(-n_rows // 3),
     "parquet": lambda n_rows: max(2, -(-n_rows // 3)),
     "dask": lambda n_rows: 1 if n_rows <= 8 else -(-n_rows // 3),
 }

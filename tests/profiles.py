@@ -1,10 +1,15 @@
-"""How many examples a property test draws: as many as it names, scaled by the profile of the run.
+"""How much a test does in each part of the suite.
+
+A property test draws as many examples as it names, scaled by the profile of the run.
 
 ``METRICWISE_TESTS`` is the profile: ``quick`` while writing (``make test-quick``), ``usual`` (``make test``),
 ``thorough`` (``make test-slow``). A number fixed by hand would win over hypothesis' own profiles, so tests say
 ``@examples(100)`` instead of ``@settings(max_examples=100)``.
+
+Of tests with many cases, `first_of_each` and `diagonal` leave some to ``make test``, and mark the others slow.
 """
 
+import itertools
 import os
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
@@ -39,6 +44,25 @@ def first_of_each(kind: Callable[..., Hashable], cases: Iterable[tuple[Any, ...]
         kinds.add(kind(*case))
         marked.append(pytest.param(*case, marks=marks))
     return marked
+
+
+def diagonal(number: int, *lists: Iterable[Any]) -> list[Any]:
+    """Return all combinations for `pytest.mark.parametrize`, of which all but so many are slow.
+
+    The i-th of those that are not takes the i-th value of every list. A list starts anew at its end; whenever the
+    longest does, list j is shifted by j, so that lists of one length do not always show the same pairs.
+    """
+    values = [list(choices) for choices in lists]
+    longest = max(map(len, values))
+    assert number >= longest, "a value would be shown by slow tests alone"
+    kept = [[(i + j * (i // longest)) % len(choices) for j, choices in enumerate(values)] for i in range(number)]
+    return [
+        pytest.param(
+            *(choices[i] for choices, i in zip(values, indices, strict=True)),
+            marks=[] if list(indices) in kept else pytest.mark.slow,
+        )
+        for indices in itertools.product(*(range(len(choices)) for choices in values))
+    ]
 
 
 def load_profile() -> None:

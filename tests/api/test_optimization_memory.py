@@ -37,11 +37,12 @@ def rows():
 
 
 FIXED = ["accuracy", "macro_f1", "balanced_accuracy", "g_mean", "min_recall", "kappa", "mcc", "micro_f1"]
+SLOW = {"kappa": pytest.mark.slow, "micro_f1": pytest.mark.slow}  # to walk along 1,000 classes takes seconds
 
 
 @compiled_only
 @pytest.mark.parametrize("confusion", ["labels", "expected"])
-@pytest.mark.parametrize("metric", FIXED)
+@pytest.mark.parametrize("metric", [pytest.param(name, marks=SLOW.get(name, [])) for name in FIXED])
 def test_solvers(rows, metric, confusion):
     if metric == "g_mean":
         metric = "q_mean"  # the same way; with two rows per class the geometric mean is 0 and nothing is left to climb

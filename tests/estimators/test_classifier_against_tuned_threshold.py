@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV,
 from sklearn.naive_bayes import GaussianNB
 
 import metricwise as mw
+from profiles import diagonal
 
 # Scorers of scikit-learn that judge the decisions of a binary classifier and are metrics here.
 SCORERS = [name for name in mw.metrics.scorer_names() if not name.endswith("_samples")]
@@ -38,7 +39,7 @@ class Replay(ClassifierMixin, BaseEstimator):
         return np.stack([1 - p, p], axis=1)
 
 
-@pytest.fixture(scope="module", params=list(CASES))
+@pytest.fixture(scope="module")
 def replay(request):
     (X, y), model = CASES[request.param]
     splits = list(StratifiedKFold(3).split(X, y))
@@ -52,7 +53,7 @@ def test_both_know_these_metrics():
 
 
 @pytest.mark.filterwarnings("ignore:optimize. (Recall|Precision)", "ignore:Precision is ill-defined")
-@pytest.mark.parametrize("name", SCORERS)
+@pytest.mark.parametrize(("replay", "name"), diagonal(len(SCORERS), CASES, SCORERS), indirect=["replay"])
 def test_the_value_on_the_pooled_rows_is_never_lower(replay, name):
     model, X, y, splits = replay
     theirs = TunedThresholdClassifierCV(model, scoring=name, cv=splits, thresholds=40).fit(X, y)

@@ -85,7 +85,7 @@ def multioutput(seed):
     return X, Y[:, :3] + Y[:, 3:]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("estimator", [LogisticRegression(max_iter=300), GaussianNB()])
 @pytest.mark.parametrize(("name", "matrices"), [("micro_f1", micro_f1), ("ordinal", ordinal)])
 @pytest.mark.parametrize("data", [binary, multiclass, multilabel, multioutput])

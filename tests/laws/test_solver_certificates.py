@@ -50,7 +50,7 @@ CERTIFIED = [name for name in EVERY if solvers(make(name, 3), np.full(3, 1 / 3))
 
 
 @pytest.mark.filterwarnings("ignore:.*alone is highest")
-@pytest.mark.parametrize("decimals", [2, 3])
+@pytest.mark.parametrize("decimals", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CERTIFIED)
 def test_no_rule_of_few_rows_is_above_the_bound(name, decimals):
     rng = np.random.default_rng([3, decimals, *name.encode()])
@@ -119,7 +119,7 @@ SAFE = [*having(form="linear"), *having(form="ratio", vanishing=False)]
 
 
 @pytest.mark.filterwarnings("ignore:.*alone is highest")
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SAFE)
 def test_bounds_of_many_rows_are_those_of_a_programme(name, dtype):
     rng = np.random.default_rng([6, *name.encode()])

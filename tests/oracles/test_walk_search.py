@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import metricwise as mw
 from metricwise.oracles import walk as walking
+from profiles import diagonal
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -50,9 +51,9 @@ def compare(proba, y, metric, bins, **arguments):
     return sorted_, found
 
 
-@pytest.mark.parametrize("bins", [1, 3, 50, 1000])
-@pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
-@pytest.mark.parametrize("metric", RATIOS)
+@pytest.mark.parametrize(
+    ("metric", "confusion", "bins"), diagonal(12, RATIOS, ["labels", "expected", "blended"], [1, 3, 50, 1000])
+)
 @pytest.mark.filterwarnings("ignore:.*alone:UserWarning")
 def test_one_binary_output(metric, confusion, bins):
     rng = np.random.default_rng(len(metric))

@@ -134,7 +134,10 @@ def test_loss_refuses_bad_input(metric, confusion, options, message):
 # ------------------------------------------------------------------------------------------------ monotonicity
 
 
-@pytest.mark.parametrize(("name", "n_classes"), sized(2, 3, 5))
+@pytest.mark.parametrize(
+    ("name", "n_classes"),
+    [pytest.param(name, k, marks=pytest.mark.slow if k == 5 else []) for name, k in sized(2, 3, 5)],
+)
 def test_repairs_never_lower_a_metric_but_those_corrected_for_chance(name, n_classes):
     result = check_monotonic(make(name, n_classes), n_classes)
     expected = (RECORDS[name].monotonic or n_classes == 2) and not RECORDS[name].rewards_mistakes

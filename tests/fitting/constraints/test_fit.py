@@ -17,7 +17,7 @@ from engines import served_by
 from metricwise.api.optimization import read_problem
 from metricwise.fitting.constraints.resolve import bind_limits, read_limits
 from metricwise.goals.constraint_text import read_constraints
-from profiles import examples
+from profiles import diagonal, examples
 from programmes import best_of_all, denominators_of, spaces_of
 
 AS_GIVEN = {"confusion": "labels", "recalibrate": False, "confidence": None}
@@ -398,9 +398,10 @@ def three():
     return proba, np.array(["low", "mid", "urgent"])[(proba.cumsum(axis=1) < rng.random((500, 1))).sum(axis=1)]
 
 
-@pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
-@pytest.mark.parametrize("recalibrate", [False, True])
-@pytest.mark.parametrize("metric", ["accuracy", "macro_f1", "g_mean", "min_recall"])
+@pytest.mark.parametrize(
+    ("confusion", "recalibrate", "metric"),
+    diagonal(12, ["labels", "expected", "blended"], [False, True], ["accuracy", "macro_f1", "g_mean", "min_recall"]),
+)
 def test_labels_count_constraints_whatever_counts_the_aim(three, confusion, recalibrate, metric):
     proba, y = three
     solution = mw.optimize(
@@ -452,8 +453,14 @@ def test_mixtures_keep_constraints_by_their_exact_distribution(three, confusion)
     assert solution.optimized_value >= single.optimized_value - 1e-9
 
 
-@pytest.mark.parametrize("aim", ["accuracy", "f1[urgent]", "kappa", "decathlon", "min_recall"])
-@pytest.mark.parametrize("bounded", ["recall[urgent] >= {}", "precision[mid] >= {}", "decathlon >= {}", "h_mean >= {}"])
+@pytest.mark.parametrize(
+    ("aim", "bounded"),
+    diagonal(
+        5,
+        ["accuracy", "f1[urgent]", "kappa", "decathlon", "min_recall"],
+        ["recall[urgent] >= {}", "precision[mid] >= {}", "decathlon >= {}", "h_mean >= {}"],
+    ),
+)
 def test_prices_are_what_a_looser_bound_is_worth(three, aim, bounded):
     proba, _ = three
 
