@@ -56,6 +56,7 @@ def test_scores_are_those_of_scikit_learn_on_rows_that_were_held_out(cases):
         assert getattr(found, column)[0] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "name"),
     [(0, "g_mean"), (0, "min_recall"), (1, "quadratic_kappa"), (2, "micro_f1"), (2, "balanced_accuracy")],

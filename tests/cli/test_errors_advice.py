@@ -1,6 +1,9 @@
 """Advice on the command line: options that a message names are those of the command, and none of it is Python."""
 
+import contextlib
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,9 +22,22 @@ def options_of(command):
     return {option for parameter in COMMANDS[command].params for option in parameter.opts}
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Tables, and a rule that was fitted to one of them."""
+    with contextlib.chdir(tmp_path_factory.mktemp("files")):
+        write_files()
+        return Path.cwd()
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(files, tmp_path, monkeypatch):
+    """A copy of the files, to work in."""
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+
+
+def write_files():
     p, y = worlds.multiclass(150, [2.0, 1.0, 1.0], names=["a", "b", "c"])
     rows = pd.DataFrame(p, columns=list("abc")).assign(truth=y, id=np.arange(150))
     rows.to_csv("rows.csv", index=False)
@@ -35,7 +51,6 @@ def folder(tmp_path, monkeypatch):
     )
     write_costs(COSTS.assign(abstain=0.25))
     done("fit", "rows.csv", "-t", "truth", "-m", "macro_f1", "-o", "rule.json")
-    return tmp_path
 
 
 LINES = [

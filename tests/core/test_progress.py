@@ -1,6 +1,7 @@
 """The sign of life: with a clock that is set by hand, on a terminal and elsewhere."""
 
 import io
+import itertools
 import sys
 import threading
 import time
@@ -170,9 +171,19 @@ def test_stages_are_as_many_as_were_announced(monkeypatch, capsys):
         assert done == announced
 
 
-@pytest.mark.parametrize("others", [[], ["recall >= 0.5"]])
-@pytest.mark.parametrize("unknown", ["refuse", "blind"])
-@pytest.mark.parametrize("options", [{}, {"confusion": "labels", "recalibrate": False}])
+FIXED = {"confusion": "labels", "recalibrate": False}
+
+
+@pytest.mark.parametrize(
+    ("others", "unknown", "options"),
+    [
+        *itertools.product([[], ["recall >= 0.5"]], ["refuse", "blind"], [FIXED]),
+        (["recall >= 0.5"], "blind", {}),
+        pytest.param(["recall >= 0.5"], "refuse", {}, marks=pytest.mark.slow),
+        pytest.param([], "blind", {}, marks=pytest.mark.slow),
+        pytest.param([], "refuse", {}, marks=pytest.mark.slow),
+    ],
+)
 def test_stages_of_constraints_are_as_many_as_were_announced(others, unknown, options, monkeypatch, capsys):
     rng = np.random.default_rng(0)
     proba = rng.beta(1, 3, 200)

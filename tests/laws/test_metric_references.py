@@ -38,7 +38,9 @@ def shares(y, p, w, k):
 
 
 @pytest.mark.parametrize("zero_division", [0.0, 1.0])
-@pytest.mark.parametrize(("name", "k"), sized(2, 3, 4))
+@pytest.mark.parametrize(
+    ("name", "k"), [pytest.param(name, k, marks=pytest.mark.slow if k == 4 else []) for name, k in sized(2, 3, 4)]
+)
 def test_value_is_that_of_the_reference(name, k, zero_division):
     metric = make(name, k, zero_division)
     for y, p, w in samples(k):
