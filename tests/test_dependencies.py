@@ -45,3 +45,16 @@ def test_the_reproduction_declares_what_it_imports_beyond_the_library():
 def test_only_the_library_is_installed():
     (where,) = PROJECT["tool"]["setuptools"]["packages"]["find"]["where"]
     assert [path.parent.name for path in (ROOT / where).glob("*/__init__.py")] == ["metricwise"]
+
+
+def test_no_test_module_imports_another():
+    """What tests share is in modules that hold no tests, so that each file can be run, moved and read alone."""
+    names = set()
+    for path in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                full = [f"{getattr(node, 'module', '')}.{alias.name}" for alias in node.names]
+                names |= {
+                    (path.name, name) for name in full if any(part.startswith("test_") for part in name.split("."))
+                }
+    assert names == set()

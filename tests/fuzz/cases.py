@@ -1,16 +1,19 @@
 """Seeded cases: a target, its probabilities, labels and weights, a metric, and the guises that all of it comes in."""
 
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+import metricwise as mw
 from fuzz.guises import DTYPES, LAYOUTS, MARKS, dress_labels, dress_proba, missing_code, proba_layouts
 from fuzz.references import HUNTED
 from laws.metric_records import RECORDS, make
 from metricwise.metrics.scales import in_order
 
+LABELS = {"confusion": "labels", "recalibrate": False}
 TARGETS = ("binary", "multiclass", "multilabel", "multioutput")
 WEIGHTS = ("none", "integer", "float", "zeros")
 FORMS = {  # what probabilities look like: those of class 1 alone, rows of all classes, one array per output, one cube
@@ -270,3 +273,11 @@ def _draw_codes(rng, case):
         gaps[:2, 0] = False
         codes[gaps] = -1
     return codes
+
+
+def optimize(case, proba):
+    """Fit the metric of a case to its labels."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="optimize: .* alone is highest")  # recall and precision of one class
+        options = {**case.options(), "pos_label": case.column_class}
+        return mw.optimize(proba, case.y, case.named_metric, **options, **LABELS)

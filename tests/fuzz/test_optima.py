@@ -10,9 +10,8 @@ import pytest
 
 import metricwise as mw
 import worlds
-from fuzz.cases import draw, named
+from fuzz.cases import draw, named, optimize
 from fuzz.references import HUNTED
-from fuzz.test_solutions import optimize
 from laws.metric_records import make
 
 CHUNK, CHUNKS = len(HUNTED), 3  # every metric three times

@@ -1,7 +1,6 @@
 """What optimize reports is what its rule gets, and what a rule predicts hangs on the numbers it is shown alone."""
 
 import itertools
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -10,20 +9,12 @@ from sklearn import metrics as sk
 from threadpoolctl import threadpool_limits
 
 import metricwise as mw
-from fuzz.cases import TARGETS, draw, named
+from fuzz.cases import LABELS, TARGETS, draw, named, optimize
 from fuzz.guises import encode, proba_layouts
 from fuzz.references import expected_value
 from metricwise import kernels
 
 CHUNK, CHUNKS = 40, 3
-LABELS = {"confusion": "labels", "recalibrate": False}
-
-
-def optimize(case, proba):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="optimize: .* alone is highest")  # recall and precision of one class
-        options = {**case.options(), "pos_label": case.column_class}
-        return mw.optimize(proba, case.y, case.named_metric, **options, **LABELS)
 
 
 def same_labels(labels, others):
