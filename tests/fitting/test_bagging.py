@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+import worlds
 from metricwise.api.optimization import read_problem
 from metricwise.core.losses import Loss
 from metricwise.fitting import bagging as bags
@@ -22,34 +23,11 @@ RECIPES = [Recipe(confusion, link) for confusion in ("labels", "expected", "blen
 AUTO = Settings()
 
 
-def draw_labels(rng, eta):
-    """Labels from probabilities (..., K)."""
-    passed = rng.random((*eta.shape[:-1], 1)) > np.cumsum(eta, axis=-1)
-    return np.minimum(passed.sum(axis=-1), eta.shape[-1] - 1)
+MISSING = {"multilabel": 0.2, "multioutput": [0.5, 0.1, 0.3], "unequal": [0.4, 0.1]}
 
 
 def some_rows(kind, n=150, seed=0):
-    rng = np.random.default_rng(seed)
-    if kind == "binary":
-        proba = rng.beta(1, 3, n)
-        return proba, (rng.random(n) < proba**1.3).astype(int)
-    if kind == "multiclass":
-        proba = rng.dirichlet([2, 1, 0.7], n)
-        return proba, draw_labels(rng, proba)
-    if kind == "multilabel":
-        proba = rng.beta(1, 3, (n, 4))
-        y = (rng.random(proba.shape) < proba).astype(float)
-        y[rng.random(y.shape) < 0.2] = np.nan
-        return proba, y
-    if kind == "multioutput":
-        proba = rng.dirichlet([2, 1, 1], (n, 3))
-        y = draw_labels(rng, proba).astype(float)
-        y[rng.random(y.shape) < [0.5, 0.1, 0.3]] = np.nan
-        return proba, y
-    proba = [rng.dirichlet([2, 1, 1], n), rng.dirichlet([1, 2], n)]
-    y = np.column_stack([draw_labels(rng, part) for part in proba]).astype(float)
-    y[rng.random(y.shape) < [0.4, 0.1]] = np.nan
-    return proba, y
+    return worlds.of_kind(kind, n, power=1.3, missing=MISSING, seed=seed)
 
 
 def in_memory(kind, metric, n=150, seed=0, **options):
@@ -336,13 +314,10 @@ def test_labels_that_were_seen_do_change_decisions():
 # ----------------------------------------------------------------------------------------------- which rows, and when
 
 
-def clustered(cluster, y=None, **options):
-    n = len(cluster)
-    rng = np.random.default_rng(0)
-    proba = rng.beta(1, 3, n)
-    y = (rng.random(n) < proba).astype(int) if y is None else y
+def clustered(cluster):
+    proba, y = worlds.binary(len(cluster))
     y[:2] = 0, 1
-    return read_problem(proba, y, "f1", groups=cluster, **options).sample(n, 0)
+    return read_problem(proba, y, "f1", groups=cluster).sample(len(y), 0)
 
 
 def check_left_out(resamples, n):

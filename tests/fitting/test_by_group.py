@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import metricwise as mw
+import worlds
 from golden.worlds import make
 from metricwise.api.optimization import read_problem
 from metricwise.core.losses import Loss
@@ -237,14 +238,6 @@ def test_predictive_parity_is_near_the_best_of_all_levels(seed, bound):
 # --------------------------------------------------------------------------------------------- labels, thresholds
 
 
-def drawn(seed, n=300, n_groups=2, digits=2):
-    """Binary rows with labels; rounded, so that many tie."""
-    rng = np.random.default_rng(seed)
-    group = rng.integers(0, n_groups, n)
-    p = np.round(1 / (1 + np.exp(-rng.normal(0.9 * group - 0.6, 1.2))), digits)
-    return p, (rng.random(n) < p).astype(int), group
-
-
 def curves(p, y, group):
     """By group: of every threshold on the probability, the decisions (T, rows) of the rows of the group."""
     cuts = np.append(-1.0, np.unique(p))
@@ -288,7 +281,7 @@ LABELS = {"confusion": "labels", "recalibrate": False, "confidence": None}
 @given(seed=st.integers(0, 10**6), n_groups=st.integers(2, 3), bound=st.sampled_from([0.0, 0.03, 0.1]))
 @examples(4)
 def test_no_mixture_of_thresholds_is_better_by_labels(name, seed, n_groups, bound):
-    p, y, group = drawn(seed, n_groups=n_groups)
+    p, y, group = worlds.shifted_groups(n_groups=n_groups, seed=seed)
     best = thresholds_programme(p, y, group, name, bound, shared=False)
     solution = mw.optimize(
         p, y, "accuracy", subject_to=f"{name} <= {bound}", sensitive_features=group, randomized=True, **LABELS
@@ -307,7 +300,7 @@ def test_no_mixture_of_thresholds_is_better_by_labels(name, seed, n_groups, boun
 @given(seed=st.integers(0, 10**6), bound=st.sampled_from([0.05, 0.2]))
 @examples(3)
 def test_a_rule_that_does_not_see_groups_is_the_best_of_shared_thresholds(seed, bound):
-    p, y, group = drawn(seed)
+    p, y, group = worlds.shifted_groups(seed=seed)
     text = f"demographic_parity <= {bound}"
     best = thresholds_programme(p, y, group, "demographic_parity", bound, shared=True)
     ask = {"subject_to": text, "sensitive_features": group, "group_aware": False, **LABELS}
@@ -343,7 +336,7 @@ def test_what_sees_groups_bounds_what_does_not(k):
 
 
 def test_margins_and_groups_that_have_few_rows():
-    p, y, group = drawn(0, n=2000, digits=6)
+    p, y, group = worlds.shifted_groups(2000, decimals=6)
     ask = {"confusion": "labels", "recalibrate": False, "randomized": True}
     promised = mw.optimize(p, y, "accuracy", subject_to="demographic_parity <= 0.15", sensitive_features=group, **ask)
     (promise,) = promised.constraints
@@ -415,8 +408,7 @@ def test_outputs_are_pooled_group_by_group_first():
 
 def test_three_classes_with_labels_and_combinations_of_features():
     rng = np.random.default_rng(2)
-    P = rng.dirichlet([2, 1, 1], 900)
-    y = np.array(["low", "mid", "top"])[(P.cumsum(axis=1) < rng.random((900, 1))).sum(axis=1)]
+    P, y = worlds.multiclass(900, [2, 1, 1], names=["low", "mid", "top"], seed=rng)
     features = pd.DataFrame({"sex": rng.choice(["f", "m"], 900), "old": rng.integers(0, 2, 900)})
     solution = mw.optimize(
         P,
@@ -439,7 +431,7 @@ def test_three_classes_with_labels_and_combinations_of_features():
 
 
 def test_chunks_count_alike():
-    p, y, group = drawn(3)
+    p, y, group = worlds.shifted_groups(seed=3)
     problem = read_problem(p, y, "f1")
     whole = MemorySource(replace(problem.source.rows, group=group.astype(np.intp)), problem.schema)
     losses = [Loss.argmax(2), Loss(full=np.random.default_rng(0).normal(size=(2, 2, 2)))]
@@ -454,7 +446,7 @@ def test_chunks_count_alike():
 
 def test_a_sample_stands_for_all_rows():
     """More rows than judge: the promise is counted on all of them."""
-    p, y, group = drawn(5, n=25_000, digits=8)
+    p, y, group = worlds.shifted_groups(25_000, decimals=8, seed=5)
     solution = mw.optimize(
         p,
         y,
@@ -472,7 +464,7 @@ def test_a_sample_stands_for_all_rows():
 
 
 def test_no_promise_about_groups_is_one_rule_and_an_audit():
-    p, y, group = drawn(7)
+    p, y, group = worlds.shifted_groups(seed=7)
     plain = mw.optimize(p, y, "f1", **LABELS)
     audited = mw.optimize(p, y, "f1", sensitive_features=group, **LABELS)
     assert audited.rule == plain.rule

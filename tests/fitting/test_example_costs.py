@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import metricwise as mw
+import worlds
 from metricwise.data import read_proba
 from metricwise.inference.uncertainty import Spread, heaviest_share, mean_interval
 from profiles import examples
@@ -21,8 +22,7 @@ from profiles import examples
 
 def drawn(seed, n=300, k=3):
     rng = np.random.default_rng(seed)
-    P = rng.dirichlet(np.ones(k), n)
-    y = (P.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
+    P, y = worlds.multiclass(n, np.ones(k), seed=rng)
     return P, y, rng.lognormal(0, 1, (n, k)), rng.normal(1, 1, (n, k, k + 1))
 
 
@@ -121,10 +121,10 @@ def test_very_many_rows_are_judged_by_some_of_them():
 
 def fraud(rng, n, amount):
     """One row in ten is a fraud; missing it costs its amount, checking costs 5."""
-    p = 1 / (1 + np.exp(3.5 - 2.2 * rng.normal(size=n)))
+    p = worlds.sigmoid(2.2 * rng.normal(size=n) - 3.5)
     cost = np.zeros((n, 2, 2))
     cost[:, 1, 0], cost[:, :, 1] = amount, 5.0
-    return p, (rng.random(n) < p).astype(int), cost
+    return p, worlds.draw_flags(p, rng), cost
 
 
 def test_intervals_of_long_tails_cover():
@@ -148,7 +148,7 @@ def test_errors_of_long_tails_are_those_of_rows_and_labels_drawn_anew():
     mean, low, high = mean_interval(by_class.min(axis=1), np.ones(400), Spread(None, None, 400), by_class, eta)
     assert mean == pytest.approx(by_class.min(axis=1).mean())
     rows = rng.integers(0, 400, (4_000, 400))
-    labels = (eta.cumsum(axis=1)[rows] < rng.random((4_000, 400, 1))).sum(axis=2).clip(0, 2)
+    labels = worlds.draw_codes(eta[rows], rng)
     drawn_anew = by_class[rows, labels].mean(axis=1)
     assert high - mean == pytest.approx(1.96 * drawn_anew.std(), rel=0.04)
     assert mean - low == pytest.approx(high - mean)

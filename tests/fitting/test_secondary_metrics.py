@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
+import worlds
 from metricwise.metrics import FBeta, GMean
 
 FIXED = {"confusion": "labels", "recalibrate": False}
@@ -17,9 +18,7 @@ FIXED = {"confusion": "labels", "recalibrate": False}
 
 def rows(seed, n=80, k=2, m=None):
     rng = np.random.default_rng(seed)
-    eta = [rng.dirichlet(np.linspace(2, 0.7, k), size=n) for _ in range(m or 1)]
-    y = np.column_stack([(one.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1) for one in eta])
-    y[:k] = np.arange(k)[:, None]
+    eta, y = worlds.outputs(n, [np.linspace(2, 0.7, k)] * (m or 1), every_class=True, seed=rng)
     weight = rng.integers(1, 5, size=n) / 2
     return (eta if m else eta[0]), (y if m else y[:, 0]), weight
 
@@ -137,14 +136,8 @@ def test_whole_rows_are_needed_where_they_are_counted():
 # -------------------------------------------------------------------------------------------------------- estimators
 
 
-def study(seed=0, n=200):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    return X, (X[:, 0] + rng.normal(size=n) > 1).astype(int)
-
-
 def test_the_table_of_candidates_has_a_column_for_each():
-    X, y = study()
+    X, y = worlds.features(200)
     record = ["precision", functools.partial(sk.fbeta_score, beta=2), "f1"]
     model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="f1", record=record)
     model = clone(model).fit(X, y)
@@ -157,7 +150,7 @@ def test_the_table_of_candidates_has_a_column_for_each():
 
 
 def test_where_the_recipe_is_fixed_the_solution_has_them():
-    X, y = study()
+    X, y = worlds.features(200)
     model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="f1", record=["recall"], **FIXED).fit(X, y)
     assert model.cv_results_ is None
     assert 0 < model.solution_.recorded["recall"].value <= 1
@@ -168,6 +161,6 @@ def test_a_metric_that_cannot_be_recorded_costs_no_fits():
         def fit(self, *arguments, **options):
             raise AssertionError("fitted")
 
-    X, y = study()
+    X, y = worlds.features(200)
     with pytest.raises(ValueError, match="MetricOptimalClassifierCV: record: 'f1' is the name of two metrics"):
         mw.MetricOptimalClassifierCV(Costly(), metric="f1", record=["f1", "f1"]).fit(X, y)

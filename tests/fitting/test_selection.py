@@ -14,35 +14,11 @@ from metricwise.inference import uncertainty
 FIXED = {"confusion": "labels", "recalibrate": False}
 
 
-def draw(rng, eta):
-    """Labels from probabilities (..., K)."""
-    passed = rng.random((*eta.shape[:-1], 1)) > np.cumsum(eta, axis=-1)
-    return np.minimum(passed.sum(axis=-1), eta.shape[-1] - 1)
-
-
 # ----------------------------------------------------------------------------------------------- the delta method
 
 
 def some_rows(kind, n=400):
-    rng = np.random.default_rng(0)
-    if kind == "binary":
-        proba = rng.beta(1, 3, n)
-        return proba, (rng.random(n) < proba).astype(int)
-    if kind == "multiclass":
-        proba = rng.dirichlet([2, 1, 0.7], n)
-        return proba, draw(rng, proba)
-    if kind == "multilabel":
-        proba = rng.beta(1, 3, (n, 4))
-        return proba, (rng.random(proba.shape) < proba).astype(int)
-    if kind == "multioutput":
-        proba = rng.dirichlet([2, 1, 1], (n, 3))
-        y = draw(rng, proba).astype(float)
-        y[rng.random(y.shape) < [0.6, 0.1, 0.3]] = np.nan
-        return proba, y
-    proba = [rng.dirichlet([2, 1, 1], n), rng.dirichlet([1, 2], n)]
-    y = np.column_stack([draw(rng, part) for part in proba]).astype(float)
-    y[rng.random(y.shape) < [0.4, 0.1]] = np.nan
-    return proba, y
+    return worlds.of_kind(kind, n, missing={"multioutput": [0.6, 0.1, 0.3], "unequal": [0.4, 0.1]})
 
 
 CASES = [
@@ -188,7 +164,7 @@ def test_argmax_where_there_is_nothing_to_gain():
     for seed in range(12):
         rng = np.random.default_rng(seed)
         proba = rng.dirichlet([2, 1, 1], 500)
-        solution = mw.optimize(proba, draw(rng, proba), "accuracy")
+        solution = mw.optimize(proba, worlds.draw_codes(proba, rng), "accuracy")
         new = rng.dirichlet([2, 1, 1], 4_000)
         right = new[np.arange(4_000), solution.rule.predict(new)]  # in expectation, and argmax has the most
         assert right.mean() > new.max(axis=1).mean() - 0.01
@@ -206,9 +182,9 @@ def test_no_harm_where_argmax_is_nearly_best():
     for seed in range(2):
         rng = np.random.default_rng(seed)
         proba, new = rng.dirichlet([2, 1, 1], 500), rng.dirichlet([2, 1, 1], 20_000)
-        rule = mw.optimize(proba, draw(rng, proba), "mcc").rule
+        rule = mw.optimize(proba, worlds.draw_codes(proba, rng), "mcc").rule
         mcc = mw.metrics.MCC()
-        y = draw(rng, new)
+        y = worlds.draw_codes(new, rng)
         assert mcc.score(y, rule.predict(new)) > mcc.score(y, new.argmax(axis=1)) - 0.01
 
 
@@ -244,11 +220,11 @@ def test_gain_is_about_new_rows():
     for seed in range(8):
         rng = np.random.default_rng(seed)
         proba = rng.dirichlet([3, 1, 1], 60)
-        y = draw(rng, proba)
+        y = worlds.draw_codes(proba, rng)
         solution = mw.optimize(proba, y, "macro_f1", confusion="labels")
         fitted = mw.optimize(proba, y, "macro_f1", **FIXED)
         new = rng.dirichlet([3, 1, 1], 5_000)
-        labels = draw(rng, new)
+        labels = worlds.draw_codes(new, rng)
         score = mw.metrics.ClassAverage(mw.metrics.FBeta()).score
         promised.append(solution.gain.estimate)
         seen.append(fitted.value - fitted.baseline)
@@ -400,7 +376,7 @@ def test_path_on_blended_counts_is_exact():
 def noisy_problem(seed):
     rng = np.random.default_rng(seed)
     proba = rng.dirichlet([4, 2, 1], 80)
-    return proba, draw(rng, 0.7 * proba + 0.3 / 3)
+    return proba, worlds.draw_codes(0.7 * proba + 0.3 / 3, rng)
 
 
 def test_a_rule_that_is_chosen_promises_a_gain():

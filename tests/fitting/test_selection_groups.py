@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
+import worlds
 from metricwise.api.optimization import read_problem
 from metricwise.data import read_groups, read_time, stretches
 from profiles import examples
@@ -157,16 +158,12 @@ def rows_of(proba, y, **options):
     return read_problem(proba, y, "kappa", average=average, **options).source.rows
 
 
-def labels(rng, proba):
-    return (rng.random(proba.shape) < proba).astype(int)
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", [(60,), (60, 3)])
 def test_rows_that_are_there_ten_times_are_found(dtype, shape):
     rng = np.random.default_rng(0)
     proba = rng.beta(1, 3, shape)
-    y = labels(rng, proba)
+    y = worlds.draw_flags(proba, rng)
     order = rng.permutation(np.repeat(np.arange(60), 10))
     found = rows_of(proba[order].astype(dtype), y[order]).copies()
     assert partition(found) == partition(order)
@@ -190,7 +187,7 @@ def test_copies_of_several_classes_and_of_several_outputs_are_found():
 def test_an_oversampled_minority_is_found():
     rng = np.random.default_rng(1)
     proba = rng.beta(1, 3, 400)
-    y = labels(rng, proba)
+    y = worlds.draw_flags(proba, rng)
     minority = np.flatnonzero(y == 1)
     order = np.concatenate([np.arange(400), rng.choice(minority, 300)])
     assert partition(rows_of(proba[order], y[order]).copies()) == partition(order)
@@ -198,9 +195,7 @@ def test_an_oversampled_minority_is_found():
 
 def test_a_tree_has_no_copies():
     """Rows of a leaf have equal probabilities, and labels of both kinds."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3))
-    y = (X[:, 0] + rng.normal(size=400) > 0.5).astype(int)
+    X, y = worlds.features(400, above=0.5)
     tree = DecisionTreeClassifier(max_leaf_nodes=8, random_state=0).fit(X[:200], y[:200])
     proba = tree.predict_proba(X[200:])[:, 1]
     assert len(np.unique(proba)) <= 8
@@ -210,7 +205,7 @@ def test_a_tree_has_no_copies():
 def test_rounded_probabilities_are_no_copies():
     rng = np.random.default_rng(0)
     proba = rng.beta(1, 3, 500).round(2)
-    assert rows_of(proba, labels(rng, proba)).copies() is None
+    assert rows_of(proba, worlds.draw_flags(proba, rng)).copies() is None
 
 
 @given(st.integers(0, 10_000))
@@ -227,13 +222,13 @@ def test_what_cannot_be_told_is_left_alone():
     certain = np.where(rng.random(300) < 0.3, 0.9999, 0.0001)
     assert rows_of(certain, (certain > 0.5).astype(int)).copies() is None
     proba = np.append(rng.random(200), [0.5, 0.5])
-    assert rows_of(proba, np.append(labels(rng, proba[:200]), [1, 1])).copies() is None
+    assert rows_of(proba, np.append(worlds.draw_flags(proba[:200], rng), [1, 1])).copies() is None
 
 
 def test_one_copy_with_another_label_is_no_copy():
     rng = np.random.default_rng(0)
     proba = rng.beta(1, 3, 60)
-    y = labels(rng, proba)
+    y = worlds.draw_flags(proba, rng)
     proba, y = np.tile(proba, 10), np.tile(y, 10)
     y[7] = 1 - y[7]
     assert rows_of(proba, y).copies() is None
@@ -242,7 +237,7 @@ def test_one_copy_with_another_label_is_no_copy():
 def test_copies_are_as_good_as_groups():
     rng = np.random.default_rng(0)
     proba = rng.beta(1, 3, 80)
-    y = labels(rng, proba)
+    y = worlds.draw_flags(proba, rng)
     order = rng.permutation(np.repeat(np.arange(80), 5))
     noticed = mw.optimize(proba[order], y[order], "f1")
     told = mw.optimize(proba[order], y[order], "f1", groups=order)

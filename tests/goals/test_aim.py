@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+import worlds
 from engines import source
 from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
@@ -30,11 +31,9 @@ CASES = [
 ]
 
 
-def draw(k, n=60, n_outputs=2, seed=0):
-    rng = np.random.default_rng(seed)
-    eta = rng.dirichlet(np.linspace(0.5, 1.5, k), (n, n_outputs))
-    codes = (eta.cumsum(axis=2) < rng.random((n, n_outputs, 1))).sum(axis=2).clip(0, k - 1)
-    codes[:k] = np.arange(k)[:, None]
+def draw(k, n=60):
+    rng = np.random.default_rng(0)
+    eta, codes = worlds.multiclass((n, 2), np.linspace(0.5, 1.5, k), every_class=True, seed=rng)
     group = rng.integers(0, 3, n)
     return eta, codes, group, rng.integers(1, 4, n) / 2
 

@@ -39,8 +39,8 @@ def drawn(seed, sizes, n=300, *, decimals=None):
     proba = [rng.dirichlet(np.full(k, 0.7), n) for k in sizes]
     if decimals is not None:
         proba = [np.round(own, decimals) for own in proba]
-        proba = [own / own.sum(axis=1, keepdims=True) for own in proba]
-    codes = [(own.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=own.shape[1] - 1) for own in proba]
+        proba = [worlds.normalized(own) for own in proba]
+    codes = [worlds.draw_codes(own, rng) for own in proba]
     return proba, pd.DataFrame(dict(zip("abcdefgh", codes, strict=False)))
 
 

@@ -13,6 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 import metricwise as mw
+import programmes
+import worlds
 from engines import served_by
 from metricwise.api.optimization import read_problem
 from metricwise.fitting.constraints.resolve import bind_limits, read_limits
@@ -164,16 +166,6 @@ def test_many_rows_in_bins_against_all_sorted(seed):
 
 
 @st.composite
-def small(draw, k):
-    n = draw(st.integers(3, 8 if k == 2 else 6))
-    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
-    eta = rng.dirichlet(np.full(k, draw(st.sampled_from([0.3, 1.0, 3.0]))), n)
-    if draw(st.booleans()):  # ties
-        eta = np.round(5 * eta) + 0.2
-    return eta / eta.sum(axis=1, keepdims=True)
-
-
-@st.composite
 def texts(draw, k):
     def one():
         name = draw(st.sampled_from(["precision", "recall", "share", "false_positive_rate", "f1", "kappa"]))
@@ -191,7 +183,7 @@ def texts(draw, k):
 @given(st.data())
 def test_mixtures_against_the_programme_over_all_rules_and_single_rules_against_every_one(data):
     k = data.draw(st.integers(2, 3))
-    eta, wanted = data.draw(small(k)), data.draw(texts(k))
+    eta, wanted = data.draw(worlds.small_proba(k, max_rows=8 if k == 2 else 6))[:, 0], data.draw(texts(k))
     aim = data.draw(st.sampled_from(["accuracy", "balanced_accuracy", "f1[1]", "kappa", "micro_f1", "recall[0]"]))
     classes = list(range(k))
     problem = read_problem(eta, None, aim, classes=classes, constrained=True)
@@ -216,8 +208,7 @@ def test_mixtures_against_the_programme_over_all_rules_and_single_rules_against_
         C = eta.T @ mixture.rule.distribution(eta).reshape(len(eta), k) / len(eta)
         assert [one.value for one in mixture.constraints] == pytest.approx(limits.values(C[None]), abs=1e-9)
 
-    decided = np.array(list(itertools.product(range(k), repeat=len(eta))))
-    C = np.einsum("ni,rnj->rij", eta / len(eta), np.eye(k)[decided])
+    C = programmes.single(eta).vertices()
     kept = limits.kept(C[:, None]).all(axis=1)
     single = attempt(eta, None, aim, **call)
     if isinstance(single, str):
@@ -244,8 +235,7 @@ def test_single_rules_by_probabilities_are_close_to_the_best_of_every_one():
         oracle = problem.oracle("expected")
         limits = read_limits(read_constraints(wanted), problem.schema)
         limits = bind_limits(limits, problem.schema, oracle)
-        decided = np.array(list(itertools.product(range(3), repeat=6)))
-        C = np.einsum("ni,rnj->rij", eta / 6, np.eye(3)[decided])
+        C = programmes.single(eta).vertices()
         kept = limits.kept(C[:, None]).all(axis=1)
         found = attempt(eta, None, "accuracy", subject_to=wanted)
         if isinstance(found, str):
@@ -264,23 +254,16 @@ def test_single_rules_by_probabilities_are_close_to_the_best_of_every_one():
 def labels():
     """Three labels; the second copy lacks some of them, and all of the last."""
     rng = np.random.default_rng(0)
-    p = rng.beta(1, 2, (300, 3))
-    y = (rng.random((300, 3)) < p).astype(float)
-    some = y.copy()
-    some[rng.random(y.shape) < 0.3] = np.nan
+    p, y = worlds.binary((300, 3), b=2, seed=rng)
+    some = worlds.hide(y, 0.3, rng)
     some[:, 2] = np.nan
-    return p, y, some
+    return p, y.astype(float), some
 
 
 @pytest.fixture(scope="module")
 def mixed():
     """Two outputs of their own classes."""
-    rng = np.random.default_rng(1)
-    proba = [rng.dirichlet([2, 1], 300), rng.dirichlet([2, 1, 1], 300)]
-    y = np.empty((300, 2), dtype=object)
-    for m, names in enumerate((["no", "yes"], ["a", "b", "c"])):
-        y[:, m] = np.array(names)[(proba[m].cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)]
-    return proba, y
+    return worlds.outputs(300, [[2, 1], [2, 1, 1]], names=[["no", "yes"], ["a", "b", "c"]], seed=1)
 
 
 def test_macro_with_a_constraint_per_output_is_each_output_alone(labels):
@@ -393,9 +376,7 @@ def test_the_instance_average(labels):
 
 @pytest.fixture(scope="module")
 def three():
-    rng = np.random.default_rng(5)
-    proba = rng.dirichlet([3, 1, 1], 500)
-    return proba, np.array(["low", "mid", "urgent"])[(proba.cumsum(axis=1) < rng.random((500, 1))).sum(axis=1)]
+    return worlds.multiclass(500, [3, 1, 1], names=["low", "mid", "urgent"], seed=5)
 
 
 @pytest.mark.parametrize(
@@ -485,15 +466,9 @@ def test_prices_are_what_a_looser_bound_is_worth(three, aim, bounded):
 # ------------------------------------------------------------------------------------------------- on new rows
 
 
-def binary(n, seed=0):
-    rng = np.random.default_rng(seed)
-    p = rng.beta(1, 3, n)
-    return p, (rng.random(n) < p).astype(int)
-
-
 @pytest.mark.parametrize("text", ["precision >= 0.5", "share <= 0.2", "f1 >= 0.45"])
 def test_more_confidence_takes_a_larger_margin(text):
-    p, y = binary(1500)
+    p, y = worlds.binary(1500)
     found = [mw.optimize(p, y, "recall", subject_to=text, confidence=c) for c in (None, 0.5, 0.8, 0.9, 0.95)]
     margins = [one.constraints[0].margin for one in found]
     assert margins[0] == 0.0
@@ -512,13 +487,13 @@ def test_more_confidence_takes_a_larger_margin(text):
 
 @pytest.mark.parametrize("metric", ["recall", "f1"])
 def test_what_is_said_of_new_rows(metric):
-    p, y = binary(3000)
+    p, y = worlds.binary(3000)
     solution = mw.optimize(p, y, metric, subject_to="precision >= 0.5")
     (promise,) = solution.constraints
     estimate = promise.on_new_rows
     assert estimate.low <= estimate.estimate <= estimate.high
     assert estimate.low <= promise.value <= estimate.high
-    fresh, true = binary(200_000, seed=1)
+    fresh, true = worlds.binary(200_000, seed=1)
     d = solution.rule.predict(fresh)
     assert estimate.low - 0.01 <= sk.precision_score(true, d) <= estimate.high + 0.01
     assert sk.precision_score(true, d) >= 0.5
@@ -533,10 +508,10 @@ def test_what_is_said_of_new_rows(metric):
 @few_labels
 def test_floors_are_kept_by_new_rows():
     """Twenty worlds of 800 rows: all rows keep the floor in nearly all of them, and without confidence in half."""
-    fresh, true = binary(100_000, seed=99)
+    fresh, true = worlds.binary(100_000, seed=99)
     kept = {None: 0, 0.95: 0}
     for seed in range(20):
-        p, y = binary(800, seed)
+        p, y = worlds.binary(800, seed=seed)
         for confidence in kept:
             rule = mw.optimize(p, y, "recall", subject_to="precision >= 0.5", confidence=confidence).rule
             kept[confidence] += sk.precision_score(true, rule.predict(fresh)) >= 0.5
@@ -546,10 +521,10 @@ def test_floors_are_kept_by_new_rows():
 
 @few_labels
 def test_exact_copies_add_nothing():
-    p, y = binary(400, seed=1)
+    p, y = worlds.binary(400, seed=1)
     once = mw.optimize(p, y, "recall", subject_to="precision >= 0.4").constraints[0]
     often = mw.optimize(np.tile(p, 10), np.tile(y, 10), "recall", subject_to="precision >= 0.4").constraints[0]
-    many = mw.optimize(*binary(4000), "recall", subject_to="precision >= 0.4").constraints[0]
+    many = mw.optimize(*worlds.binary(4000), "recall", subject_to="precision >= 0.4").constraints[0]
     assert often.margin == pytest.approx(once.margin, rel=0.35)
     assert many.margin < 0.6 * often.margin
 
@@ -569,7 +544,7 @@ def test_rows_that_belong_together_vary_more():
 
 
 def test_equal_calls_agree():
-    p, y = binary(700)
+    p, y = worlds.binary(700)
     first, second, other = (
         mw.optimize(p, y, "f1", subject_to="precision >= 0.45", random_state=seed) for seed in (3, 3, 4)
     )
@@ -580,7 +555,7 @@ def test_equal_calls_agree():
 
 
 def test_too_few_labels_are_said_to_be():
-    p, y = binary(80)
+    p, y = worlds.binary(80)
     with pytest.warns(UserWarning, match="too few labels to promise .* confidence of 0.95: they allow") as caught:
         solution = mw.optimize(p, y, "recall", subject_to="precision >= 0.5")
     assert caught[0].filename == __file__
@@ -594,13 +569,13 @@ def test_too_few_labels_are_said_to_be():
 
 @pytest.mark.parametrize("confidence", [1.0, 0.49, -1, "0.9", True, float("nan")])
 def test_bad_confidence(confidence):
-    p, y = binary(50)
+    p, y = worlds.binary(50)
     with pytest.raises(ValueError, match=r"optimize: confidence must be a number in \[0.5, 1\) or None, got"):
         mw.optimize(p, y, "recall", subject_to="precision >= 0.5", confidence=confidence)
 
 
 def test_what_a_rule_knows_of_its_promises(tmp_path):
-    p, y = binary(1000)
+    p, y = worlds.binary(1000)
     solution = mw.optimize(p, y, "recall", subject_to="precision >= 0.45 and share <= 0.3", confidence=0.9)
     solution.rule.to_json(tmp_path / "rule.json")
     rule = mw.load_rule(tmp_path / "rule.json")
@@ -655,17 +630,17 @@ def test_what_a_rule_knows_of_its_promises(tmp_path):
 )
 def test_refusals_of_one_output(aim, text, message):
     with pytest.raises(ValueError, match=f"^subject_to: .*{message}"):
-        mw.optimize(*binary(400), aim, subject_to=text, **AS_GIVEN)
+        mw.optimize(*worlds.binary(400), aim, subject_to=text, **AS_GIVEN)
 
 
 @pytest.mark.parametrize("given", [3, ["precision >= 0.5", 3], {"precision": 0.5}])
 def test_other_types_are_refused(given):
     with pytest.raises(TypeError, match=r"subject_to: must be text such as 'precision >= 0.9', at_least"):
-        mw.optimize(*binary(50), "recall", subject_to=given)
+        mw.optimize(*worlds.binary(50), "recall", subject_to=given)
 
 
 def test_solvers_and_functions_of_whole_rows_are_refused():
-    p, y = binary(50)
+    p, y = worlds.binary(50)
     with pytest.raises(ValueError, match="solver must be 'auto' if subject_to is given"):
         mw.optimize(p, y, "recall", solver="sweep", subject_to="precision >= 0.1")
     with pytest.raises(ValueError, match="can only be evaluated on whole rows; add a parameter sample_weight"):
@@ -717,7 +692,7 @@ def test_classes_and_outputs_without_labels(three, labels):
 def rows():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(900, 3))
-    y = np.where(rng.random(900) < 1 / (1 + np.exp(1 - 2 * X[:, 0] - X[:, 1])), "fraud", "fine")
+    y = np.where(rng.random(900) < worlds.sigmoid(2 * X[:, 0] + X[:, 1] - 1), "fraud", "fine")
     return X, y
 
 
@@ -790,8 +765,8 @@ def test_warnings_of_the_estimator_point_at_who_called_it(rows):
 def test_every_engine_finds_the_same(three, labels):
     p, y, some = labels
     calls = [
-        lambda: mw.optimize(*binary(300), "recall", subject_to="precision >= 0.4"),
-        lambda: mw.optimize(*binary(300), "recall", subject_to="precision >= 0.4", groups=np.arange(300) // 3),
+        lambda: mw.optimize(*worlds.binary(300), "recall", subject_to="precision >= 0.4"),
+        lambda: mw.optimize(*worlds.binary(300), "recall", subject_to="precision >= 0.4", groups=np.arange(300) // 3),
         # By labels: sums of probabilities differ in the last bit, and which rules a local search asks for goes by them.
         lambda: mw.optimize(*three, "kappa", subject_to="recall[urgent] >= 0.6", randomized=True, confusion="labels"),
         lambda: mw.optimize(p, some, "f1", average="macro", subject_to="precision >= 0.6", **AS_GIVEN),
@@ -812,7 +787,7 @@ def test_no_warning_is_left(three):
     """The aim alone would be degenerate, and is not with a constraint beside it."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mw.optimize(*binary(2000), "recall", subject_to="precision >= 0.5")
+        mw.optimize(*worlds.binary(2000), "recall", subject_to="precision >= 0.5")
         mw.optimize(*three, "recall[urgent]", subject_to="share[urgent] <= 0.3", confidence=0.8)
 
 
@@ -832,8 +807,8 @@ def test_by_labels_rules_are_found_that_probabilities_do_not_show():
     """Probabilities that are tempered and shifted: weights of classes keep what the best rules by them do not."""
     rng = np.random.default_rng(0)
     Z, shift = 1.8 * rng.normal(size=(3000, 4)) + np.linspace(1.2, 0, 4), np.linspace(0, 0.6, 4)
-    true, given = (np.exp(z) / np.exp(z).sum(axis=1, keepdims=True) for z in (Z, 0.6 * Z + shift))
-    y = np.minimum((true.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1), 3)
+    true, given = (worlds.softmax(z) for z in (Z, 0.6 * Z + shift))
+    y = worlds.draw_codes(true, rng)
     by_weights = (given * np.exp(-shift)).argmax(axis=1)
     assert np.mean(by_weights == y) > 0.665
     options = {"confusion": "labels", "recalibrate": False, "confidence": None}
@@ -845,8 +820,8 @@ def test_what_can_be_kept_alone_is_not_said_to_be_impossible():
     """Of two bounds that exclude one another each is kept alone, by rules that probabilities do not show."""
     rng = np.random.default_rng(1)
     Z = 1.5 * rng.normal(size=(300, 3))
-    true, given = (np.exp(z) / np.exp(z).sum(axis=1, keepdims=True) for z in (Z, 0.5 * Z + [0.0, 0.5, -0.3]))
-    y = np.minimum((true.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1), 2)
+    true, given = (worlds.softmax(z) for z in (Z, 0.5 * Z + [0.0, 0.5, -0.3]))
+    y = worlds.draw_codes(true, rng)
     for alone in ("recall[2] >= 0.9", "precision[2] >= 0.9"):
         assert mw.optimize(given, y, "accuracy", subject_to=alone, **AS_GIVEN).constraints[0].value >= 0.9
     with pytest.raises(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
+import worlds
 from metricwise.api.optimization import read_problem
 from metricwise.core.losses import Loss
 from metricwise.fitting.constraints.resolve import bind_limits, read_limits
@@ -26,21 +27,15 @@ def values(problem, text, **options):
 
 @pytest.fixture(scope="module")
 def one():
-    rng = np.random.default_rng(0)
-    proba = rng.dirichlet([3, 1, 1], 500)
-    return proba, NAMES[(proba.cumsum(axis=1) < rng.random((500, 1))).sum(axis=1)]
+    return worlds.multiclass(500, [3, 1, 1], names=NAMES)
 
 
 @pytest.fixture(scope="module")
 def two():
     """Two outputs of their own classes, some labels missing."""
-    rng = np.random.default_rng(1)
-    first, second = rng.dirichlet([2, 1], 400), rng.dirichlet([2, 1, 1], 400)
-    y = np.empty((400, 2), dtype=object)
-    y[:, 0] = np.array(["no", "yes"])[(first.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1)]
-    y[:, 1] = NAMES[(second.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1)]
+    proba, y = worlds.outputs(400, [[2, 1], [2, 1, 1]], names=[["no", "yes"], NAMES], seed=1)
     y[::9, 1] = None
-    return [first, second], y
+    return proba, y
 
 
 def test_one_output(one):

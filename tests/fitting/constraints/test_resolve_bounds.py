@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+import worlds
 from metricwise.goals.constraint_text import read_constraints
 from metricwise.metrics.class_names import read_name
 
@@ -17,8 +18,7 @@ FIXED = {"confusion": "labels", "recalibrate": False}
 
 def world(n=1_500, seed=0):
     rng = np.random.default_rng(seed)
-    p = rng.beta(1, 3, n)
-    return p, (rng.random(n) < p).astype(int), np.where(rng.random(n) < 0.5, "a", "b")
+    return *worlds.binary(n, seed=rng), np.where(rng.random(n) < 0.5, "a", "b")
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,7 @@ def test_a_class_of_several_words_is_to_be_quoted():
 
 def test_the_least_abstentions_at_an_accuracy():
     rng = np.random.default_rng(0)
-    P = rng.dirichlet([1.2, 1.0, 1.0], 300)
-    y = (P.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+    P, y = worlds.multiclass(300, [1.2, 1.0, 1.0], seed=rng)
     options = {"abstain": True, "abstain_label": "?"}
     frontier = mw.trade_off(P, y, "accuracy", "abstained", n_points=12, **options)
     found = mw.optimize(P, y, "abstained", subject_to="accuracy >= 0.75", confidence=None, **options)

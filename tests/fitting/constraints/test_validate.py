@@ -9,13 +9,10 @@ import metricwise as mw
 from engines import served_by
 from metricwise.fitting import selection
 from metricwise.fitting.constraints.validate import Refits
+from worlds import draw_flags, sigmoid
 
 SCORE = -1.5 + 2.2 * np.sqrt(2) * np.linspace(-4, 4, 8_001)  # of a normal distribution, whose density is below
 DENSITY = np.exp(-(np.linspace(-4, 4, 8_001) ** 2))
-
-
-def sigmoid(score):
-    return 1 / (1 + np.exp(-score))
 
 
 def given_for(score, decimals=None):
@@ -27,7 +24,7 @@ def given_for(score, decimals=None):
 def some_rows(n, seed, decimals=None):
     rng = np.random.default_rng(seed)
     score = -1.5 + 2.2 * rng.normal(size=n)
-    return given_for(score, decimals), (rng.random(n) < sigmoid(score)).astype(int)
+    return given_for(score, decimals), draw_flags(sigmoid(score), rng)
 
 
 def truth(predicted, metric):
