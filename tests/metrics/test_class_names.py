@@ -8,6 +8,7 @@ from sklearn import metrics as sk
 from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
+import worlds
 from metricwise.metrics.class_names import read_name
 
 NAMES = np.array(["low", "on hold", "urgent"])
@@ -15,9 +16,7 @@ NAMES = np.array(["low", "on hold", "urgent"])
 
 @pytest.fixture(scope="module")
 def rows():
-    rng = np.random.default_rng(0)
-    proba = rng.dirichlet([3, 1, 1], 400)
-    return proba, NAMES[(proba.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1)]
+    return worlds.multiclass(400, [3, 1, 1], names=NAMES)
 
 
 def quoted(label, quote):

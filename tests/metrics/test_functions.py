@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
+import worlds
 from metricwise import metrics
 from metricwise.goals.probing import metric_of_values
 from metricwise.metrics import resolve, scorer_names
@@ -269,11 +270,7 @@ def test_labels_are_the_users_own():
 
 
 def problem(seed, n=60, k=2):
-    rng = np.random.default_rng(seed)
-    eta = rng.dirichlet(np.linspace(2, 0.7, k), size=n)
-    y = (eta.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
-    y[:k] = np.arange(k)
-    return eta, y
+    return worlds.multiclass(n, np.linspace(2, 0.7, k), every_class=True, seed=seed)
 
 
 @pytest.mark.parametrize(
@@ -432,7 +429,7 @@ def test_what_differs_from_a_metric_somewhere_is_not_taken_for_it():
 def test_another_function_is_asked_a_few_hundred_times(k):
     rng = np.random.default_rng(k)
     truth = rng.dirichlet([4.0] + [0.5] * (k - 1), 2_000)
-    y = (truth.cumsum(axis=1) < rng.random((2_000, 1))).sum(axis=1)
+    y = worlds.draw_codes(truth, rng)
     eta = truth * np.append(3.0, np.ones(k - 1))  # too little of the rare ones
     eta /= eta.sum(axis=1, keepdims=True)
     counted = counting(odd)
@@ -615,9 +612,7 @@ def test_warnings_about_rules_that_are_merely_tried_are_not_passed_on():
 
 
 def test_estimators_take_functions_and_scorers():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 3))
-    y = np.where(X[:, 0] + rng.normal(size=150) > 1.2, "yes", "no")
+    X, y = worlds.features(150, above=1.2, names=["no", "yes"])
     for metric in (partial(sk.f1_score, pos_label="yes"), sk.make_scorer(sk.fbeta_score, beta=2, pos_label="yes")):
         model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, **FIXED).fit(X, y)
         function, parameters = (

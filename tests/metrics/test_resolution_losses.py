@@ -7,6 +7,7 @@ import pytest
 import sklearn.metrics as sk
 
 import metricwise as mw
+import worlds
 from metricwise.inspection.cards import solution_card
 from metricwise.inspection.cards.numbers import advice
 from metricwise.metrics import from_function, resolve
@@ -24,11 +25,8 @@ def my_loss(y_true, y_pred, sample_weight=None):
 
 def draw(n=1_500):
     """Rows of three classes whose probabilities say too much of the second one."""
-    rng = np.random.default_rng(0)
-    truth = rng.dirichlet([2.0, 1.0, 1.0], n)
-    y = (truth.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
-    P = truth * [1.0, 3.0, 1.0]
-    return P / P.sum(axis=1, keepdims=True), y
+    truth, y = worlds.multiclass(n, [2.0, 1.0, 1.0])
+    return worlds.normalized(truth * [1.0, 3.0, 1.0]), y
 
 
 @pytest.mark.parametrize(

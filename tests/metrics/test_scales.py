@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import metricwise as mw
+import worlds
 from laws.metric_records import ORDERED, make
 
 SCALE = ["low", "medium", "high"]  # sorted: high, low, medium
@@ -39,7 +40,7 @@ def test_kappa_in_order_is_scikit_learns_with_labels_in_order(weights):
 def test_the_best_rule_is_that_of_the_places(name):
     rng = np.random.default_rng(2)
     eta = rng.dirichlet(np.ones(3), 300)
-    true = (eta.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
+    true = worlds.draw_codes(eta, rng)
     words = np.array(SCALE)
     columns = np.argsort(words)  # as scikit-learn has them
     fixed = {"confusion": "labels", "recalibrate": False}

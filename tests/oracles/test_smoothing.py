@@ -4,15 +4,10 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+import worlds
 from metricwise.api.optimization import read_problem
 from metricwise.oracles.problem import Recipe
 from metricwise.rules import fit_link
-
-
-def draw_labels(rng, proba):
-    passed = rng.random((len(proba), 1)) * proba.sum(axis=1, keepdims=True) > proba.cumsum(axis=1)
-    return np.minimum(passed.sum(axis=1), proba.shape[1] - 1)
-
 
 BY_CLASS = ["balanced_accuracy", "macro_f1", "g_mean", "h_mean", "q_mean", "min_recall"]
 COUNTING = [
@@ -27,11 +22,8 @@ COUNTING = [
 
 def world(rng, n, priors, centres, model_prior):
     """Rows of normal classes; the probabilities of a model that knows them but has other priors in mind."""
-    y = rng.choice(len(priors), p=priors, size=n)
-    X = centres[y] + rng.normal(size=(n, centres.shape[1]))
-    logits = -0.5 * ((X[:, None] - centres) ** 2).sum(axis=2) + np.log(model_prior)
-    proba = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return proba / proba.sum(axis=1, keepdims=True), y
+    X, y = worlds.clouds(n, priors, centres, seed=rng)
+    return worlds.posterior(X, model_prior, centres), y
 
 
 @pytest.mark.parametrize(("confusion", "recalibrate"), COUNTING)
@@ -89,7 +81,7 @@ def test_metrics_that_weigh_by_rows_take_the_probabilities_at_their_word(metric)
     """They give a rare class no more than its rows: what is expected is maximised, whatever the labels show."""
     rng = np.random.default_rng(1)
     proba = rng.dirichlet(np.ones(4), 40)
-    y = draw_labels(rng, proba[:, :3] / proba[:, :3].sum(axis=1, keepdims=True))  # never the last class
+    y = worlds.draw_codes(worlds.normalized(proba[:, :3]), rng)  # never the last class
     options = {"confusion": "expected", "recalibrate": False, "classes": [0, 1, 2, 3]}
     assert mw.optimize(proba, y, metric, **options).rule == mw.optimize(proba, None, metric).rule
 
@@ -97,7 +89,7 @@ def test_metrics_that_weigh_by_rows_take_the_probabilities_at_their_word(metric)
 def test_classes_that_labels_show_are_taken_at_their_word_too():
     rng = np.random.default_rng(2)
     proba = rng.dirichlet(np.ones(3), 40)
-    y = draw_labels(rng, proba)
+    y = worlds.draw_codes(worlds.normalized(proba), rng)
     y[:3] = range(3)
     fixed = mw.optimize(proba, y, "macro_f1", confusion="expected", recalibrate=False)
     assert fixed.rule == mw.optimize(proba, None, "macro_f1").rule
@@ -107,7 +99,7 @@ def test_weight_of_a_class_that_no_label_shows_is_that_of_an_average_class():
     """Balanced accuracy weighs a class by one over its share; rows have the weight 1 in the mean, and so has it."""
     rng = np.random.default_rng(3)
     proba = rng.dirichlet([6.0, 3.0, 1.0, 0.3], 400)
-    y = draw_labels(rng, proba[:, :3] / proba[:, :3].sum(axis=1, keepdims=True))
+    y = worlds.draw_codes(worlds.normalized(proba[:, :3]), rng)
     problem = read_problem(proba, y, "balanced_accuracy", classes=[0, 1, 2, 3])
     oracle = problem.oracle("expected")
     objective = problem.objective(oracle, Recipe("expected"))
@@ -123,7 +115,7 @@ def test_padded_objective_is_the_metric_of_both_confusions_together(metric):
     """Values, gradients, ratios and summaries all speak of (C + D) / (1 + sum D)."""
     rng = np.random.default_rng(4)
     proba = rng.dirichlet([6.0, 3.0, 1.0, 0.3], 60)
-    y = draw_labels(rng, proba[:, :3] / proba[:, :3].sum(axis=1, keepdims=True))
+    y = worlds.draw_codes(worlds.normalized(proba[:, :3]), rng)
     problem = read_problem(proba, y, metric, classes=[0, 1, 2, 3])
     oracle = problem.oracle("expected")
     objective = problem.objective(oracle, Recipe("expected", recalibrate=True))
@@ -147,7 +139,7 @@ def test_padded_objective_is_the_metric_of_both_confusions_together(metric):
 def test_padding_leaves_the_judging_alone(metric, confusion, recalibrate):
     rng = np.random.default_rng(5)
     proba = rng.dirichlet([6.0, 3.0, 1.0, 0.3], 60)
-    y = draw_labels(rng, proba[:, :3] / proba[:, :3].sum(axis=1, keepdims=True))
+    y = worlds.draw_codes(worlds.normalized(proba[:, :3]), rng)
     options = {"classes": [0, 1, 2, 3], "confusion": confusion, "recalibrate": recalibrate}
     solution = mw.optimize(proba, y, metric, **options)
     score = mw.metrics.get_metric(metric).score
@@ -161,7 +153,7 @@ def test_link_does_not_judge_a_class_by_the_labels_it_does_not_have():
     rng = np.random.default_rng(6)
     proba = rng.dirichlet([6.0, 3.0, 1.0, 1.0], 300)
     three = proba[:, :3] / proba[:, :3].sum(axis=1, keepdims=True)
-    y = draw_labels(rng, three)
+    y = worlds.draw_codes(worlds.normalized(three), rng)
     for last in ([0, 1, 2, 3], [3, 0, 1, 2]):  # wherever the class stands
         order = np.argsort(last)
         link = fit_link(read_proba(proba[:, last]), order[y][:, None])

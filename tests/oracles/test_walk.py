@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import worlds
 from kernels.bare import Bare
 from metricwise import kernels as twins
 from profiles import examples
@@ -55,7 +56,7 @@ def sixteenths(rng, n, sizes, k):
     """Probabilities (n, M, k), multiples of 1/16 and so rich in ties, 0 beyond the size of an output."""
     eta = np.zeros((n, len(sizes), k))
     for m, size in enumerate(sizes):
-        eta[:, m, :size] = rng.multinomial(16, rng.dirichlet(np.ones(size)), size=n) / 16
+        eta[:, m, :size] = worlds.stepped(n, size, 16, rng)
     return eta
 
 

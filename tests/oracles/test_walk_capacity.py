@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+import worlds
 from metricwise.data.open import serving_rows_by
 from metricwise.data.sources import ChunkedSource, MemorySource
 from metricwise.oracles import TooManyChangesError
@@ -15,14 +16,12 @@ RATIOS = ["micro_f1", "quadratic_kappa", "f1", "kappa"]
 
 
 def draw(n, k, decimals, seed):
-    rng = np.random.default_rng(seed)
-    eta = rng.dirichlet(np.linspace(0.4, 1, k), n)
-    y = (eta.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
+    eta, y = worlds.multiclass(n, np.linspace(0.4, 1, k), seed=seed)
     if decimals is not None:
         eta = eta.round(decimals)
         eta[:, 0] += 1 - eta.sum(axis=1)
         eta = np.abs(eta)
-    return eta / eta.sum(axis=1, keepdims=True), y
+    return worlds.normalized(eta), y
 
 
 def optimize_within(capacity, *args, **options):

@@ -6,6 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import metricwise as mw
+import worlds
 from metricwise.oracles import walk as walking
 from profiles import diagonal
 
@@ -18,17 +19,11 @@ MULTICLASS = ("micro_f1", "kappa", "quadratic_kappa", "linear_kappa")
 def draw(rng, shape, decimals):
     """Probabilities and labels drawn from them, with ties if rounded."""
     if len(shape) < 3:
-        proba = rng.beta(0.6, 1.5, size=shape)
-        y = (rng.random(shape) < proba).astype(int)
+        proba, y = worlds.binary(shape, a=0.6, b=1.5, seed=rng)
+        worlds.show_every_class(y, 2)
     else:
-        proba = rng.dirichlet(rng.uniform(0.3, 2, size=shape[-1]), size=shape[:2])
-        y = (rng.random((*shape[:2], 1)) > proba[..., :-1].cumsum(axis=-1)).sum(axis=-1)
-    if decimals is not None:
-        proba = proba.round(decimals)
-    y[: shape[-1] if len(shape) == 3 else 2] = np.arange(shape[-1] if len(shape) == 3 else 2).reshape(
-        (-1,) + (1,) * (y.ndim - 1)
-    )
-    return proba, y
+        proba, y = worlds.multiclass(shape[:2], rng.uniform(0.3, 2, size=shape[-1]), every_class=True, seed=rng)
+    return proba if decimals is None else proba.round(decimals), y
 
 
 def searched(bins, call):

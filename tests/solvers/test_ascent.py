@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+import worlds
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -111,7 +112,7 @@ def test_with_labels_close_to_the_best_weights(name):
     for seed in range(3):
         eta = probabilities(seed, 2_000)
         rng = np.random.default_rng(seed)
-        y = np.minimum((rng.random((2_000, 1)) > np.cumsum(eta, axis=1)).sum(axis=1), 2)
+        y = worlds.draw_codes(eta, rng)
         mass = np.eye(3)[y] / len(y)
         best = FUNCTIONS[name](*shares(mass, grid_decisions(seed, 2_000)[::7]), mass.sum(axis=0)).max()
         solution = mw.optimize(eta, y, METRICS[name], confusion="labels", recalibrate=False)

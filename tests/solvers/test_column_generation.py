@@ -10,17 +10,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
 import programmes as p
+import worlds
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 TOL = 1e-6
-
-
-def probabilities(rng, n, k):
-    eta = rng.multinomial(rng.choice([4, 10, 1000]), rng.dirichlet(np.ones(k)), size=n) + 0.0
-    if rng.random() < 0.4:
-        eta = rng.dirichlet(np.full(k, 0.6), size=n)
-    return eta / eta.sum(axis=1, keepdims=True)
 
 
 def check(solution, best):
@@ -48,7 +42,7 @@ CASES = {"min_recall": ("min_recall", lambda rows: p.recall_parts(rows.priors)),
 def test_one_output(name, seed):
     rng = np.random.default_rng([1, seed])
     n, k = rng.integers(2, 7), rng.integers(2, 4)
-    eta = probabilities(rng, n, k)
+    eta = worlds.stepped_or_smooth(n, k, rng)
     eta[0] = 1 / k
     weight = rng.integers(1, 5, n) / 2 if seed % 2 else None
     metric, parts = CASES[name]
@@ -64,7 +58,7 @@ def test_one_output(name, seed):
 def test_two_outputs(name, average, seed):
     rng = np.random.default_rng([2, seed])
     n = rng.integers(2, 4)
-    etas = [probabilities(rng, n, k) for k in [(3, 2), (2, 2), (3, 3)][seed % 3]]
+    etas = [worlds.stepped_or_smooth(n, k, rng) for k in [(3, 2), (2, 2), (3, 3)][seed % 3]]
     for eta in etas:
         eta[0] = 1 / eta.shape[1]
     weight = rng.integers(1, 5, n) / 2 if seed % 2 else None

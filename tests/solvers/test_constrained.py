@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
+import worlds
 from metricwise import metrics
 from metricwise.api.optimization import read_problem
 from metricwise.goals.constraint import Constraint, Limit, Limits
@@ -38,16 +39,6 @@ CONSTRAINTS = {
     "kappa": lambda c, b: Constraint(metrics.Kappa(), low=b - 0.1),
     "decathlon": lambda c, b: Constraint(metrics.Decathlon(), low=b / 2),
 }
-
-
-@st.composite
-def rows(draw, n_outputs=1, most_rows=10):
-    k, n = draw(st.integers(2, 4)), draw(st.integers(3, most_rows))
-    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
-    eta = rng.dirichlet(np.full(k, draw(st.sampled_from([0.3, 1.0, 3.0]))), (n, n_outputs))
-    if draw(st.booleans()):  # ties
-        eta = np.round(5 * eta) + 0.2
-    return eta / eta.sum(axis=2, keepdims=True)
 
 
 @st.composite
@@ -100,7 +91,7 @@ def check(problem, limits, eta):
 @examples(80)
 @given(st.data())
 def test_one_output(data):
-    eta = data.draw(rows())
+    eta = data.draw(worlds.small_proba())
     k = eta.shape[2]
     metric = AIMS[data.draw(st.sampled_from(sorted(AIMS)))](data.draw(st.integers(0, k - 1)))
     problem = read_problem(eta[:, 0], None, metric)
@@ -111,7 +102,7 @@ def test_one_output(data):
 @given(st.data())
 def test_a_promise_about_one_output_gives_every_output_its_own_loss(data):
     """Micro: one confusion is maximised, and constraints are about single outputs, or all of them together."""
-    eta = data.draw(rows(n_outputs=2, most_rows=6))
+    eta = data.draw(worlds.small_proba(n_outputs=2, max_rows=6))
     k = eta.shape[2]
     metric = AIMS[data.draw(st.sampled_from(["accuracy", "micro_f1", "quadratic_kappa"]))](0)
     problem = read_problem(eta, None, metric, average="micro")
@@ -126,7 +117,7 @@ def test_a_promise_about_one_output_gives_every_output_its_own_loss(data):
 @given(st.data())
 def test_linear_aims_of_outputs_that_a_promise_couples(data):
     """Macro, and a share over all outputs."""
-    eta = data.draw(rows(n_outputs=3, most_rows=5))
+    eta = data.draw(worlds.small_proba(n_outputs=3, max_rows=5))
     problem = read_problem(eta, None, metrics.BalancedAccuracy(), average="macro")
     oracle = problem.oracle("expected")
     b = data.draw(st.floats(0.1, 0.5))
@@ -139,7 +130,7 @@ def test_linear_aims_of_outputs_that_a_promise_couples(data):
 @given(st.data())
 def test_the_least_recall(data):
     """A minimum of linear aims: the programme of all rules has one variable more, which is at most each of them."""
-    eta = data.draw(rows(most_rows=8))
+    eta = data.draw(worlds.small_proba(max_rows=8))
     n, _, k = eta.shape
     problem = read_problem(eta[:, 0], None, metrics.MinRecall())
     oracle = problem.oracle("expected")

@@ -5,6 +5,7 @@ import pytest
 
 import metricwise as mw
 import programmes as p
+import worlds
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -24,14 +25,6 @@ METRICS = {
 }
 
 
-def probabilities(rng, n, k):
-    """Few steps or continuous, so that some problems have ties, rows that repeat and classes that never occur."""
-    eta = rng.multinomial(rng.choice([4, 10, 1000]), rng.dirichlet(np.ones(k)), size=n) + 0.0
-    if rng.random() < 0.4:
-        eta = rng.dirichlet(np.full(k, 0.6), size=n)
-    return eta / eta.sum(axis=1, keepdims=True)
-
-
 def check(solution, best):
     assert solution.value == pytest.approx(best, abs=1.5 * TOL)
     assert solution.value <= best + 1e-7
@@ -44,7 +37,7 @@ def check(solution, best):
 def test_one_output(name, seed):
     rng = np.random.default_rng([1, seed])
     n, k = rng.integers(2, 7), rng.integers(2, 4)
-    eta = probabilities(rng, n, k)
+    eta = worlds.stepped_or_smooth(n, k, rng)
     weight = rng.integers(1, 5, n) / 2 if seed % 2 else None
     metric, function, easier = METRICS[name]
     best = p.best_concave(p.single(eta, weight), function, convex_loss=easier)
@@ -58,7 +51,7 @@ def test_two_outputs(name, average, seed):
     """Equal and unequal numbers of classes, weights of rows and of outputs."""
     rng = np.random.default_rng([2, seed])
     n = rng.integers(2, 4)
-    etas = [probabilities(rng, n, k) for k in [(3, 2), (2, 2), (3, 3), (2, 3)][seed]]
+    etas = [worlds.stepped_or_smooth(n, k, rng) for k in [(3, 2), (2, 2), (3, 3), (2, 3)][seed]]
     weight = rng.integers(1, 5, n) / 2 if seed % 2 else None
     alpha = np.array([3.0, 1.0]) if seed >= 2 else np.ones(2)
     metric, function, easier = METRICS[name]

@@ -5,6 +5,7 @@ import pytest
 
 import metricwise as mw
 import programmes as p
+import worlds
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -13,8 +14,7 @@ SOLVED = {"min_recall": lambda C: p.recalls(C).min(), "g_mean": p.g_mean, "h_mea
 
 def atoms(seed=0, n=300, k=3, steps=5):
     """Probabilities with few distinct values, as trees and neighbours give."""
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(steps, rng.dirichlet(np.full(k, 3.0)), size=n) / steps
+    return worlds.stepped(n, k, steps, seed, concentration=3.0)
 
 
 def smooth(seed=0, n=2_000, k=3):

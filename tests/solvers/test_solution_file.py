@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+import worlds
 from metricwise.solvers import solution_file
 from metricwise.solvers.base import Candidate, Estimate, Gain, Outcome, Promise, Recorded
 
 rng = np.random.default_rng(0)
-P = rng.beta(1, 2, 150)
-Y = (rng.random(150) < P).astype(int)
+P, Y = worlds.binary(150, b=2, seed=rng)
 ETA = rng.dirichlet(np.ones(3), 150)
 GROUPS = np.where(rng.random(150) < 0.5, "a", "b")
 COSTS = rng.uniform(0, 5, (150, 2))
-GRADES = (rng.random((150, 1)) > ETA.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+GRADES = worlds.draw_codes(ETA, rng)
 FIXED = {"confusion": "labels", "recalibrate": False}
 EXPECTED = {"confusion": "expected", "recalibrate": False}
 
