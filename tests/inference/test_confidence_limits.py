@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn import metrics as sk
 
+import worlds
 from metricwise import metrics
 from metricwise.api.optimization import read_problem
 from metricwise.core.losses import Loss
@@ -100,10 +101,9 @@ def argmax_counted(text, proba, y, **options):
     return counted_by(problem, limits, C, rule, None)
 
 
-def binary(n, seed=0):
-    rng = np.random.default_rng(seed)
-    p = rng.beta(1, 1.5, n)
-    return p, (rng.random(n) < p).astype(int), rng
+def binary(n):
+    rng = np.random.default_rng(0)
+    return *worlds.binary(n, b=1.5, seed=rng), rng
 
 
 def test_frequencies_are_repeated_rows():

@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 from scipy.special import betaincinv, ndtri, stdtrit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 import metricwise as mw
+import worlds
 from metricwise.api.optimization import read_problem
 from metricwise.goals.constraint import Constraint
 from metricwise.inference.confidence_limits import Counted, lower_limit, upper_limit
@@ -20,27 +20,13 @@ from metricwise.metrics import Accuracy, Precision
 SCORES = {"f1": f1_score, "precision": precision_score, "recall": recall_score}
 
 
-def walk(rng, n, rho):
-    """A stationary autoregressive series of unit variance."""
-    noise = rng.normal(size=n) * np.sqrt(1 - rho**2)
-    noise[0] = rng.normal()
-    return lfilter([1.0], [1.0, -rho], noise)
-
-
-def world(rng, n, rho):
-    """Probabilities that see one of two autoregressive causes of the labels."""
-    visible, hidden = walk(rng, n, rho), walk(rng, n, rho)
-    truth = 1 / (1 + np.exp(-(2 * visible + hidden - 1)))
-    return 1 / (1 + np.exp(-(1.8 * visible - 0.9))), (rng.random(n) < truth).astype(int)
-
-
 # -------------------------------------------------------------------------------------------------- the length
 
 
 @pytest.mark.parametrize(("rho", "n"), [(0.97, 3_000), (0.99, 30_000), (0.995, 30_000)])
 def test_stretches_are_several_times_as_long_as_dependence_lasts(rho, n):
     lag = 2 * rho / (1 - rho**2)  # the mean lag of the covariances of an autoregression
-    lengths = [dependence_length([walk(np.random.default_rng(seed), n, rho)], n) for seed in range(20)]
+    lengths = [dependence_length([worlds.autoregressive(n, rho, seed)], n) for seed in range(20)]
     assert 8 * lag <= np.median(lengths) <= n / 5
     assert np.median(lengths) <= max(25 * lag, n / 24 + 1)
 
@@ -55,7 +41,7 @@ def test_stretches_have_at_least_the_cube_root_of_all_rows(n):
 
 def test_the_length_that_is_given_is_used():
     rng = np.random.default_rng(0)
-    p, y = world(rng, 600, 0.9)
+    p, y = worlds.in_time(600, 0.9, seed=rng)
     order = rng.permutation(600)
     for length, n_stretches in ((1, 600), (20, 30), (np.int64(300), 2)):
         rows = read_problem(p[order], y[order], "f1", time=mw.InTime(order, length)).source.rows
@@ -68,11 +54,11 @@ def test_the_length_that_is_given_is_used():
 
 def test_intervals_cover_under_long_dependence():
     """Before, stretches had the cube root of N rows: 61 to 77 %."""
-    p, y = world(np.random.default_rng(99), 400_000, 0.0)
+    p, y = worlds.in_time(400_000, 0.0, seed=99)
     truth = {name: score(y, p > 0.4) for name, score in SCORES.items()}
     rule, inside = mw.WeightedRule.from_thresholds(0.4), []
     for seed in range(40):
-        p, y = world(np.random.default_rng(seed), 3_000, 0.97)
+        p, y = worlds.in_time(3_000, 0.97, seed=seed)
         values = mw.evaluate(rule, p, y, list(SCORES), time=np.arange(3_000))
         inside += [values[name].value.low <= truth[name] <= values[name].value.high for name in SCORES]
     assert np.mean(inside) >= 0.88
@@ -81,7 +67,7 @@ def test_intervals_cover_under_long_dependence():
 def test_independent_rows_lose_little():
     widths = []
     for seed in range(10):
-        p, y = world(np.random.default_rng(seed), 2_000, 0.0)
+        p, y = worlds.in_time(2_000, 0.0, seed=seed)
         rule = mw.WeightedRule.from_thresholds(0.4)
         each = [mw.evaluate(rule, p, y, "f1", **own)["f1"].value for own in ({}, {"time": np.arange(2_000)})]
         widths.append([one.high - one.low for one in each])
@@ -91,7 +77,7 @@ def test_independent_rows_lose_little():
 
 def test_intervals_are_those_of_stretches():
     """Of an accuracy, by hand: sums over stretches, Student's quantile, and Wilson's interval."""
-    p, y = world(np.random.default_rng(3), 1_000, 0.9)
+    p, y = worlds.in_time(1_000, 0.9, seed=3)
     values = mw.evaluate(mw.WeightedRule.from_thresholds(0.4), p, y, "accuracy", time=mw.InTime(np.arange(1_000), 100))
     right = np.stack([(p > 0.4) == y, (p > 0.5) == y]).astype(float)
     sums = (right - right.mean(axis=1, keepdims=True)).reshape(2, 10, 100).sum(axis=2) / 1_000
@@ -142,7 +128,7 @@ def test_few_stretches_widen_limits():
 
 
 def test_it_is_said_how_far_rows_depend():
-    p, y = world(np.random.default_rng(0), 600, 0.5)
+    p, y = worlds.in_time(600, 0.5, seed=0)
     said = r"depend on one another over at most 25 rows \(measured on these rows\): intervals rest on 24 stretches"
     evaluation = mw.evaluate(mw.WeightedRule.from_thresholds(0.4), p, y, "f1", time=np.arange(600))
     assert re.search(said, evaluation.notes[0])
@@ -152,7 +138,7 @@ def test_it_is_said_how_far_rows_depend():
 
 
 def test_it_is_said_when_no_interval_can_be_trusted():
-    p, y = world(np.random.default_rng(1), 500, 0.99)
+    p, y = worlds.in_time(500, 0.99, seed=1)
     solution = mw.optimize(p, y, "accuracy", time=np.arange(500))
     assert "no interval can be trusted" in solution.status
     evaluation = mw.evaluate(solution, p, y, "accuracy", time=mw.InTime(np.arange(500), 125))
@@ -169,15 +155,13 @@ def test_lengths_are_whole_numbers(length):
 
 
 def test_a_length_leaves_several_stretches():
-    p, y = world(np.random.default_rng(0), 100, 0.5)
+    p, y = worlds.in_time(100, 0.5, seed=0)
     with pytest.raises(ValueError, match=r"optimize: the length of InTime must be at most half .*, 50, .* got 60"):
         mw.optimize(p, y, "f1", time=mw.InTime(np.arange(100), 60))
 
 
 def test_estimators_take_it():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+    X, y = worlds.features(300, 2, above=0)
     model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="f1")
     model.fit(X, y, time=mw.InTime(np.arange(300), 30))
     assert "at most 30 rows (as given)" in model.solution_.status

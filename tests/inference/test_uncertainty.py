@@ -8,6 +8,7 @@ from scipy import stats
 from sklearn.metrics import f1_score, matthews_corrcoef
 
 import metricwise as mw
+import worlds
 from metricwise.api.optimization import read_problem
 from metricwise.core.rows import Rows
 from metricwise.fitting import selection
@@ -28,34 +29,28 @@ def rounded(proba):
 
 
 def independent(rng, n=400):
-    proba = rng.beta(1, 3, n)
-    return proba, (rng.random(n) < proba).astype(int), {}
+    return *worlds.binary(n, seed=rng), {}
 
 
 def ten_times(rng):
-    proba, y, _ = independent(rng, 300)
-    order = rng.permutation(np.repeat(np.arange(300), 10))
+    proba, y = worlds.binary(300, seed=rng)
+    order = worlds.copies(300, 10, seed=rng)
     return proba[order], y[order], {}
 
 
-def in_groups(rng, marked=True, n_groups=40):
-    """Groups of ten rows of about one probability, whose labels depend on one another, each calibrated by itself."""
-    group = np.repeat(np.arange(n_groups), 10)
-    proba = rng.beta(1, 3, n_groups)[group] * rng.uniform(1 - 1e-9, 1, 10 * n_groups)
-    shared, own = rng.normal(size=n_groups)[group], rng.normal(size=10 * n_groups)
-    y = (stats.norm.cdf(np.sqrt(0.8) * shared + np.sqrt(0.2) * own) < proba).astype(int)
-    return proba, y, {"groups": group} if marked else {}
+def in_groups(rng, n_groups=40):
+    proba, y, group = worlds.in_groups(n_groups, seed=rng)
+    return proba, y, {"groups": group}
 
 
 def unmarked(rng):
-    return in_groups(rng, marked=False)
+    return *in_groups(rng)[:2], {}
 
 
 def counted(rng):
     """Independent rows of few probabilities, written down once with a count."""
-    proba, y, _ = independent(rng)
-    proba = rounded(proba)
-    y = (rng.random(len(y)) < proba).astype(int)
+    proba = rounded(worlds.binary(400, seed=rng)[0])
+    y = worlds.draw_flags(proba, rng)
     rows, n_rows = np.unique(np.column_stack([proba, y]), axis=0, return_counts=True)
     return rows[:, 0], rows[:, 1].astype(int), {"sample_weight": n_rows, "weight_kind": "frequency"}
 
@@ -99,8 +94,7 @@ def test_intervals_of_groups_that_are_not_marked_do_not(monkeypatch):
 
 def test_argmax_gains_nothing_for_sure():
     rng = np.random.default_rng(0)
-    proba = rng.dirichlet([5, 1, 1], 300)
-    y = np.minimum((rng.random((300, 1)) > np.cumsum(proba, axis=1)).sum(axis=1), 2)
+    proba, y = worlds.multiclass(300, [5, 1, 1], seed=rng)
     solution = mw.optimize(proba, y, "accuracy")
     assert solution.rule.facts["recipe"] == "argmax"
     assert solution.gain == mw.solvers.Gain(0.0, 0.0, 0.0)
@@ -382,8 +376,7 @@ def test_value_on_new_rows_is_not_that_of_rows_that_were_fitted():
 def test_a_mixture_is_fitted_once_to_all_rows(metric, confusion):
     """Mixtures are not averaged: the rule is that of the recipe that was chosen, fixed."""
     rng = np.random.default_rng(0)
-    proba = rng.dirichlet([4, 1, 1], 300)
-    y = np.minimum((rng.random((300, 1)) > np.cumsum(proba, axis=1)).sum(axis=1), 2)
+    proba, y = worlds.multiclass(300, [4, 1, 1], seed=rng)
     solution = mw.optimize(proba, y, metric, randomized=True, confusion=confusion)
     recipe = solution.rule.facts["recipe"]
     assert recipe != "argmax"

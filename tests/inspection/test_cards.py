@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import metricwise as mw
+import worlds
 from metricwise.inspection.cards import advice, rule_card, solution_card
 from metricwise.inspection.cards.rule_table import rule_table
 from metricwise.solvers import Gain, Outcome
@@ -46,18 +47,6 @@ class Reader(HTMLParser):
         return "".join(self.texts)
 
 
-def three(names=("low", "mid", "high"), n=400):
-    rng = np.random.default_rng(0)
-    P = rng.dirichlet([3, 2, 1], n)
-    return P, np.array(names)[(P.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)]
-
-
-def binary(n=800):
-    rng = np.random.default_rng(0)
-    p = rng.beta(1, 3, n)
-    return p, (rng.random(n) < p).astype(int)
-
-
 def check(text):
     """Nothing runs, nothing is fetched, every element is closed, and charts are well-formed."""
     found = Reader(text)
@@ -70,7 +59,7 @@ def check(text):
 
 
 def test_labels_are_inert_and_whole():
-    P, y = three(NASTY)
+    P, y = worlds.multiclass(names=NASTY)
     solution = mw.optimize(P, y, "macro_f1", classes=NASTY)
     for made in (solution._repr_html_(), solution.rule._repr_html_()):
         text = check(made)
@@ -79,7 +68,7 @@ def test_labels_are_inert_and_whole():
 
 
 def test_the_card_says_what_was_found():
-    solution = mw.optimize(*binary(), "f1")
+    solution = mw.optimize(*worlds.binary(800), "f1")
     text = check(solution._repr_html_())
     assert f"f1{solution.value:.3f}" in text
     assert f"argmax{solution.baseline:.3f}" in text
@@ -89,7 +78,7 @@ def test_the_card_says_what_was_found():
 
 
 def test_promises_are_shown():
-    solution = mw.optimize(*binary(2000), "recall", subject_to="precision >= 0.6")
+    solution = mw.optimize(*worlds.binary(2000), "recall", subject_to="precision >= 0.6")
     text = check(solution._repr_html_())
     assert "precision >= 0.6" in text
     assert "95 % confidence" in text
@@ -109,13 +98,13 @@ def test_promises_are_shown():
     ],
 )
 def test_advice(options, kind, words):
-    found, sentence = advice(mw.optimize(*binary(2000), **options))
+    found, sentence = advice(mw.optimize(*worlds.binary(2000), **options))
     assert found == kind
     assert words in sentence
 
 
 def test_advice_where_there_is_no_gain():
-    solution = mw.optimize(*binary(), "f1")
+    solution = mw.optimize(*worlds.binary(800), "f1")
     kind, sentence = advice(replace(solution, outcome=Outcome.ARGMAX))
     assert kind == "no"
     assert sentence == "Keep plain argmax: no rule that was tried is expected to do better on new rows."
@@ -124,13 +113,13 @@ def test_advice_where_there_is_no_gain():
 
 
 def test_advice_without_labels():
-    kind, sentence = advice(mw.optimize(binary()[0], None, "f1"))
+    kind, sentence = advice(mw.optimize(worlds.binary(800)[0], None, "f1"))
     assert kind == "maybe"
     assert "if the probabilities are right" in sentence
 
 
 def test_a_card_never_fails_for_want_of_rows():
-    p, y = binary()
+    p, y = worlds.binary(800)
     solution = mw.optimize(p, y, "f1")
     again = pickle.loads(pickle.dumps(solution))  # noqa: S301
     assert "<svg" not in check_card(again)
@@ -145,7 +134,7 @@ def check_card(solution):
 
 
 def test_rules_of_every_kind():
-    P, y = three()
+    P, y = worlds.multiclass(names=["low", "mid", "high"])
     rng = np.random.default_rng(0)
     rules = [
         mw.WeightedRule.from_thresholds(0.25),
@@ -172,9 +161,7 @@ def test_tables_of_rules():
 
 
 def test_diagrams_show_the_rule():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    y = (X[:, 0] + rng.normal(size=300) > 1).astype(int)
+    X, y = worlds.features(300, 2)
     blank = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="f1")
     assert "rule_" not in blank._repr_html_()
     model = blank.fit(X, y)

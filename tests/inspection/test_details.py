@@ -8,6 +8,7 @@ from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 
 import metricwise as mw
+import worlds
 from engines import served_by
 from metricwise.core.losses import Loss
 from metricwise.inspection.details import Details, calibration_bins
@@ -20,21 +21,13 @@ FIXED = {"confusion": "labels", "recalibrate": False}
 
 def binary(n=600, seed=0, power=1.0):
     rng = np.random.default_rng(seed)
-    p = rng.beta(1, 3, n).round(3)
-    return p, (rng.random(n) < p**power).astype(int), rng.integers(1, 4, n).astype(float)
+    return *worlds.binary(n, decimals=3, power=power, seed=rng), rng.integers(1, 4, n).astype(float)
 
 
-def several_classes(n=500, k=4, seed=0):
-    rng = np.random.default_rng(seed)
-    P = rng.dirichlet(np.linspace(3, 0.7, k), n)
-    y = np.minimum((P.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1), k - 1)
-    return P, np.array(["a", "b", "c", "d", "e"])[y], rng.integers(1, 4, n).astype(float)
-
-
-def labels(n=400, m=3, seed=0):
-    rng = np.random.default_rng(seed)
-    P = rng.beta(0.6, 2, (n, m))
-    return P, (rng.random(P.shape) < P).astype(int)
+def several_classes(n=500, k=4):
+    rng = np.random.default_rng(0)
+    P, y = worlds.multiclass(n, np.linspace(3, 0.7, k), names=["a", "b", "c", "d"][:k], seed=rng)
+    return P, y, rng.integers(1, 4, n).astype(float)
 
 
 # ------------------------------------------------------------------------------------------------------------ the curve
@@ -105,7 +98,7 @@ def test_steps_behind_a_link_and_of_a_full_loss():
 
 @pytest.mark.parametrize("average", ["micro", "macro", "instance"])
 def test_the_curve_of_several_outputs_goes_through_both_values(average):
-    P, Y = labels()
+    P, Y = worlds.binary((400, 3), a=0.6, b=2)
     solution = mw.optimize(P, Y, "f1", average=average, record=["hamming_accuracy"])
     curve = solution.details.curve
     assert curve.kind == "step"
@@ -248,7 +241,7 @@ def test_confusions_before_and_after():
 def test_moves_are_those_that_loops_find(missing):
     rng = np.random.default_rng(1)
     P = rng.dirichlet([2, 1, 1], (300, 2))
-    Y = np.stack([np.minimum((P[:, m].cumsum(axis=1) < rng.random((300, 1))).sum(axis=1), 2) for m in (0, 1)], axis=1)
+    Y = np.stack([worlds.draw_codes(P[:, m], rng) for m in (0, 1)], axis=1)
     Y = Y.astype(float)
     if missing:
         Y[rng.random(Y.shape) < 0.2] = np.nan
@@ -297,7 +290,7 @@ def test_reliability_pools_classes_against_the_rest():
 
 
 def test_gains_of_outputs_are_those_of_each_alone():
-    P, Y = labels()
+    P, Y = worlds.binary((400, 3), a=0.6, b=2)
     solution = mw.optimize(P, Y, "f1", average="macro")
     gains = solution.details.gains
     assert gains.by == "output"
@@ -332,7 +325,7 @@ def test_gains_of_classes_are_by_f1():
 
 def test_of_very_many_outputs_those_are_valued_that_change_most(monkeypatch):
     monkeypatch.setattr("metricwise.inspection.details.gains._MOST", 4)
-    P, Y = labels(m=8)
+    P, Y = worlds.binary((400, 8), a=0.6, b=2)
     rule = mw.WeightedRule.from_thresholds([0.5, 0.5, 0.2, 0.5, 0.3, 0.1, 0.5, 0.25])
     gains = Details.of_rows(rule, P, Y, "f1", average="macro").gains
     assert gains.n_parts == 8

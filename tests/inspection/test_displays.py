@@ -10,6 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
+import worlds
 from metricwise import displays
 from metricwise.inspection.displays.decision_regions import regions
 
@@ -25,16 +26,12 @@ def _closed():
     plt.close("all")
 
 
-def binary(n=600, seed=0):
-    rng = np.random.default_rng(seed)
-    p = rng.beta(1, 3, n)
-    return p, np.where(rng.random(n) < p, "yes", "no")
+def binary(n=600):
+    return worlds.binary(n, names=["no", "yes"])
 
 
-def three(n=500, names=("low", "mid", "high"), seed=0):
-    rng = np.random.default_rng(seed)
-    P = rng.dirichlet([3, 2, 1], n)
-    return P, np.array(names)[(P.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)]
+def three(names=("low", "mid", "high")):
+    return worlds.multiclass(500, names=names)
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +102,7 @@ def test_plot_picks_what_says_most(solution, of_three):
 
 
 def test_from_estimator_and_from_predictions_agree():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3))
-    y = np.where(X[:, 0] + rng.normal(size=400) > 1, "yes", "no")
+    X, y = worlds.features(400, names=["no", "yes"])
     model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="f1", pos_label="yes").fit(X[:300], y[:300])
     new, truth = X[300:], y[300:]
     one = displays.MetricCurveDisplay.from_estimator(model, new, truth)

@@ -12,6 +12,7 @@ import pytest
 from sklearn import metrics as sk
 
 import metricwise as mw
+import worlds
 from metricwise import report
 from metricwise.inspection.report import summary
 
@@ -21,15 +22,11 @@ NASTY = ["<script>boom()</script>", "'\"><img src=x onerror=boom()>", "</script>
 
 
 def binary(n=1000, seed=0):
-    rng = np.random.default_rng(seed)
-    p = rng.beta(1, 3, n)
-    return p, np.where(rng.random(n) < p**1.2, "fraud", "fine")
+    return worlds.binary(n, power=1.2, names=["fine", "fraud"], seed=seed)
 
 
-def three(n=400, names=("low", "mid", "high")):
-    rng = np.random.default_rng(0)
-    P = rng.dirichlet([3, 2, 1], n)
-    return P, np.array(names)[(P.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)]
+def three(names=("low", "mid", "high")):
+    return worlds.multiclass(names=names)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+import worlds
 
 pytest.importorskip("jinja2")
 playwright = pytest.importorskip("playwright.sync_api")
@@ -32,10 +33,8 @@ def browser():
 def reports(tmp_path_factory):
     """Pages of a binary target and of three classes with nasty labels."""
     folder, rng = tmp_path_factory.mktemp("reports"), np.random.default_rng(0)
-    p = rng.beta(1, 3, 1500)
-    y = (rng.random(1500) < p).astype(int)
-    P = rng.dirichlet([3, 2, 1], 500)
-    labels = np.array(NASTY)[(P.cumsum(axis=1) < rng.random((500, 1))).sum(axis=1)]
+    p, y = worlds.binary(1500, seed=rng)
+    P, labels = worlds.multiclass(500, names=NASTY, seed=rng)
     mw.optimize(p, y, "f1", subject_to="precision >= 0.5").report(folder / "binary.html")
     mw.optimize(P, labels, "macro_f1", classes=NASTY).report(folder / "nasty.html")
     return folder
