@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metricwise as mw
+import worlds
 from engines import counts, served_by, source
 from laws.engine_promises import check_agreement, check_samples, rows_in_layout
 from metricwise import kernels
@@ -47,10 +48,7 @@ def test_samples_are_the_same_rows(engine):
 @pytest.mark.parametrize("engine", OTHERS)
 @pytest.mark.parametrize("metric", ["macro_f1", "quadratic_kappa", "min_recall", "g_mean", "cost"])
 def test_default_calls_agree(engine, metric):
-    rng = np.random.default_rng(2)
-    eta = rng.dirichlet([0.5, 1.0, 0.3], 150)
-    y = (eta.cumsum(axis=1) < rng.random((150, 1))).sum(axis=1)
-    eta = eta**2 / (eta**2).sum(axis=1, keepdims=True)
+    eta, y = worlds.multiclass(150, [0.5, 1.0, 0.3], sharpen=2, seed=2)
     metric = mw.metrics.Cost([[0, 1, 3], [2, 0, 1], [5, 2, 0]]) if metric == "cost" else metric
     whole = mw.optimize(eta, y, metric, record=["accuracy"])
     with served_by(engine):

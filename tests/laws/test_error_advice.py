@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import metricwise as mw
+import worlds
 
 RNG = np.random.default_rng(0)
-P = RNG.dirichlet([1.0, 1.0, 1.0], 120)
-Y = np.array(["a", "b", "c"])[(P.cumsum(axis=1)[:, :-1] < RNG.random((120, 1))).sum(axis=1)]
+P, Y = worlds.multiclass(120, [1.0, 1.0, 1.0], names=["a", "b", "c"], seed=RNG)
 FRAME = pd.DataFrame(P, columns=list("abc"))
 RULE = mw.WeightedRule.from_weights([1.0, 2.0, 3.0], classes=list("abc"))
 MIXTURE = mw.MixtureRule((RULE, mw.WeightedRule.from_weights([1.0, 1.0, 1.0], classes=list("abc"))), [0.5, 0.5])

@@ -245,9 +245,8 @@ def test_the_three_agree_on_many_rows():
     """On many rows of a calibrated model the fixed points are one point, up to sampling error."""
     rng = np.random.default_rng(5)
     logits = rng.normal(size=(20_000, 4)) * 1.5
-    proba = np.exp(logits)
-    proba /= proba.sum(axis=1, keepdims=True)
-    y = (proba.cumsum(axis=1) < rng.random((len(proba), 1))).sum(axis=1)
+    proba = worlds.softmax(logits)
+    y = worlds.draw_codes(proba, rng)
     values = [
         mw.optimize(proba, y, "micro_f1", solver=solver, **LABELS).value
         for solver in ("path", "dinkelbach", "bisection")

@@ -26,10 +26,6 @@ def rounded(rng, n, k):
     return rng.dirichlet(np.ones(k), size=n).round(2)
 
 
-def draw(rng, proba):
-    return (proba.cumsum(axis=1) < rng.random((len(proba), 1)) * proba.sum(axis=1, keepdims=True)).sum(axis=1)
-
-
 BINARY = {
     "f1": lambda y, p, w: sk.f1_score(y, p, sample_weight=w, zero_division=0),
     "jaccard": lambda y, p, w: sk.jaccard_score(y, p, sample_weight=w, zero_division=0),
@@ -63,7 +59,7 @@ RATIO_SOLVERS = ["auto", "path", "dinkelbach", "bisection"]
 def test_value_is_what_the_rule_gets_binary(seed, name, dtype, two_columns, recalibrate, solver):
     rng = np.random.default_rng(seed)
     proba = rounded(rng, 60, 2).astype(dtype)
-    y = draw(rng, proba)
+    y = worlds.draw_codes(worlds.normalized(proba), rng)
     y[:2] = [0, 1]
     weight = rng.integers(1, 4, size=60) / 2
     given = proba if two_columns else proba[:, 1]
@@ -93,7 +89,7 @@ def plain_argmax(proba):
 def test_value_is_what_the_rule_gets_multiclass(seed, name, dtype, recalibrate, count, solver):
     rng = np.random.default_rng(seed)
     proba = rounded(rng, 50, 4).astype(dtype)
-    y = draw(rng, proba)
+    y = worlds.draw_codes(worlds.normalized(proba), rng)
     y[:4] = range(4)
     solution = mw.optimize(proba, y, name, solver=solver, confusion=count, recalibrate=recalibrate)
     truth = MULTICLASS[name](y, solution.rule.predict(proba), None)
@@ -134,7 +130,7 @@ def test_value_is_what_the_rule_gets_multioutput(seed, average, solver, dtype):
     rng = np.random.default_rng(seed)
     sizes = (2, 4, 3)
     proba = [rounded(rng, 40, k).astype(dtype) for k in sizes]
-    y = np.column_stack([draw(rng, part) for part in proba])
+    y = np.column_stack([worlds.draw_codes(worlds.normalized(part), rng) for part in proba])
     y[:4] = np.minimum(np.arange(4)[:, None], np.array(sizes) - 1)
     solution = mw.optimize(proba, y, "quadratic_kappa", average=average, solver=solver, **LABELS)
     predicted = solution.rule.predict(proba)
@@ -213,8 +209,7 @@ def softmax_model(rng, n):
     X = rng.normal(size=(n, 2)).astype(np.float32)
     logits = X @ np.array([[1.5, -0.5, 0.3, -1.2], [0.2, 1.0, -1.4, 0.4]], dtype=np.float32)
     logits += np.array([1.0, 0.0, -0.5, -1.5], dtype=np.float32)
-    eta = np.exp(logits)
-    return eta / eta.sum(axis=1, keepdims=True)
+    return worlds.normalized(np.exp(logits))
 
 
 @pytest.fixture(scope="module")
