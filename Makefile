@@ -48,7 +48,13 @@ test: lint
 	METRICWISE_KERNELS=numpy $(PYTEST) -m "not slow and not docs" $(TWINS)
 
 # Files, not markers, are chosen: to import all files takes as long as this may take.
-QUICK := $(addprefix tests/,kernels oracles laws/test_metrics.py laws/test_solver_optimality.py)
+QUICK := $(addprefix tests/,test_layout.py \
+	$(addprefix laws/test_,metrics.py solver_declarations.py solver_optimality.py engines.py) \
+	$(addprefix kernels/test_,compiled.py link.py numpy.py partition.py) oracles/test_counts.py oracles/test_walk.py \
+	$(addprefix rules/test_,link.py mixture.py serialize.py weighted.py) solvers/test_solution_file.py \
+	$(addprefix data/test_,arrays.py columns.py labels.py) core/test_confusion.py goals/test_constraint_text.py \
+	metrics/test_base.py fitting/constraints/test_resolve.py fitting/test_example_costs.py \
+	api/test_optimization.py estimators/test_targets.py export/test_python_source.py)
 
 test-quick: $(STAMP)
 	METRICWISE_TESTS=quick $(PYTEST) -m "not slow and not docs" $(QUICK)

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from engines import served_by
-from profiles import load_profile
+from profiles import PROFILE, load_profile
 
 load_profile()
-_SECOND = os.environ.get("METRICWISE_KERNELS") == "numpy"
-
 # Where rows lie has nothing to do with which twins count them: once is enough.
-OTHERS = [] if _SECOND else ["pieces"]
+_IN_MEMORY = PROFILE == "quick" or os.environ.get("METRICWISE_KERNELS") == "numpy"
+
+OTHERS = [] if _IN_MEMORY else ["pieces"]
 # Engines that take a while to start a pass serve one module.
-DISTANT = [] if _SECOND else ["dask", "parquet"]
+DISTANT = [] if _IN_MEMORY else ["dask", "parquet"]
 ON_ALL = ("test_frank_wolfe",)
 # For most solvers rows in memory are enough for `make test`: engines agree on every count (laws/test_engines.py).
 IN_PIECES = ("test_aim", "test_frank_wolfe", "test_solver_optimality", "test_walk_search")

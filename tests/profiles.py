@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, settings
 SHARES = {"quick": 0.1, "usual": 0.5, "thorough": 1.0}
 PROFILE = os.environ.get("METRICWISE_TESTS", "usual")
 SHARE = SHARES[PROFILE]
-MIN_EXAMPLES = 5
+MIN_EXAMPLES = 1 if PROFILE == "quick" else 5
 DEFAULT_EXAMPLES = 100  # hypothesis' own number
 
 
