@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from profiles import examples
+from profiles import diagonal, examples
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 WORDS = (np.array(["high", "low", "mid"]), np.array([0, 1]), np.array([1, 2, 5, 7]))
@@ -253,9 +253,12 @@ def splits_of(rows, n, folds=3):
     return whole, [tuple(place[part][place[part] >= 0] for part in split) for split in whole]
 
 
-@pytest.mark.parametrize("metric", ["balanced_accuracy", "g_mean", "macro_f1", "min_recall", "kappa"])
-@pytest.mark.parametrize("estimator", [GaussianNB(), TREE])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("metric", "estimator", "weighted"),
+    diagonal(
+        10, ["balanced_accuracy", "g_mean", "macro_f1", "min_recall", "kappa"], [GaussianNB(), TREE], [False, True]
+    ),
+)
 def test_under_macro_every_output_is_trained_as_if_alone_on_its_observed_rows(metric, estimator, weighted):
     X, codes = draw()
     weight = np.random.default_rng(1).integers(1, 4, len(X)) * 0.5 if weighted else None
@@ -536,7 +539,7 @@ def test_the_regret_of_a_loss_falls_with_more_rows():
     assert regrets[3] < 0.02 * regrets[0]
 
 
-@pytest.mark.parametrize("average", ["micro", "macro"])
+@pytest.mark.parametrize("average", ["micro", pytest.param("macro", marks=pytest.mark.slow)])
 def test_the_regret_of_a_metric_falls_with_more_rows(average):
     chance = world(1)
     regrets = []

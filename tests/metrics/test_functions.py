@@ -17,7 +17,7 @@ from metricwise import metrics
 from metricwise.goals.probing import metric_of_values
 from metricwise.metrics import resolve, scorer_names
 from metricwise.metrics.functions import FromLabels, from_callable, whole_counts, with_caches
-from profiles import examples
+from profiles import diagonal, examples
 
 KINDS = ["binary", "multiclass", "multilabel", "multioutput"]
 FIXED = {"confusion": "labels", "recalibrate": False}
@@ -236,7 +236,7 @@ def test_gradients_are_those_of_the_metric_that_the_function_is(seed):
     check_gradient_of_mcc(seed, weighted=True)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))])
 def test_gradients_in_whole_rows_are_those_of_the_metric_that_the_function_is(seed):
     """Few: for each cell a function of 40,000 rows is called twice."""
     check_gradient_of_mcc(seed, weighted=False)
@@ -292,8 +292,7 @@ def test_known_functions_are_served_by_the_exact_solvers(function, name, k):
         assert found.value == pytest.approx(expected.value - (name == "accuracy"), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize(("seed", "weighted"), diagonal(5, range(5), [True, False]))
 def test_the_sweep_is_exact_for_any_function(seed, weighted):
     eta, y = problem(seed, n=25)
     function = mean_f1 if weighted else lambda y_true, y_pred: mean_f1(y_true, y_pred)
