@@ -67,7 +67,7 @@ WITHOUT_PASSES := $(addprefix tests/,benchmarks cli docs export inspection repro
 	laws/test_metric_references.py api/test_versions.py data/sources/test_dask_cluster.py rules/test_weighted_serving.py solvers/test_solution_file.py \
 	test_dependencies.py test_documentation.py test_imports.py)
 
-# Property tests draw all the examples that they name; the NumPy kernels run what `make test` has left out.
+# Property tests draw all the examples that they name.
 test-slow: $(STAMP)
 	METRICWISE_TESTS=thorough $(PYTEST) -m "slow or hypothesis"
 	METRICWISE_KERNELS=numpy $(PYTEST) -m "not docs" $(addprefix --ignore=,$(WITHOUT_PASSES))

@@ -44,7 +44,7 @@ def engine(request):
 TESTS = Path(__file__).parent
 PARTS = {
     "docs": ["docs"],
-    "slow": ["data/sources/test_dask_cluster.py", "inspection/test_report_in_browser.py", "reproduction"],
+    "slow": ["benchmarks", "data/sources/test_dask_cluster.py", "inspection/test_report_in_browser.py", "reproduction"],
 }
 
 

@@ -6,7 +6,7 @@ A property test draws as many examples as it names, scaled by the profile of the
 ``thorough`` (``make test-slow``). A number fixed by hand would win over hypothesis' own profiles, so tests say
 ``@examples(100)`` instead of ``@settings(max_examples=100)``.
 
-Of tests with many cases, `first_of_each` and `diagonal` leave some to ``make test``, and mark the others slow.
+Of tests with many cases, `first`, `first_of_each` and `diagonal` leave some to ``make test``, and mark the others slow.
 """
 
 import itertools
@@ -33,6 +33,11 @@ def scaled(number: int) -> int:
 def examples(number: int, **others: Any) -> settings:
     """Return the settings of a property test that names a number of examples."""
     return settings(max_examples=scaled(number), **others)
+
+
+def first(number: int, values: Iterable[Any]) -> list[Any]:
+    """Return values for `pytest.mark.parametrize`, of which all but the first so many are slow."""
+    return [pytest.param(value, marks=[] if i < number else pytest.mark.slow) for i, value in enumerate(values)]
 
 
 def first_of_each(kind: Callable[..., Hashable], cases: Iterable[tuple[Any, ...]]) -> list[Any]:

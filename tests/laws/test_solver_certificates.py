@@ -12,6 +12,7 @@ from laws.metric_records import EVERY, having, make
 from laws.solver_promises import objective_of
 from metricwise.core.losses import Loss
 from metricwise.data import read_proba
+from profiles import first
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -50,7 +51,7 @@ CERTIFIED = [name for name in EVERY if solvers(make(name, 3), np.full(3, 1 / 3))
 
 
 @pytest.mark.filterwarnings("ignore:.*alone is highest")
-@pytest.mark.parametrize("decimals", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("decimals", first(1, [2, 3]))
 @pytest.mark.parametrize("name", CERTIFIED)
 def test_no_rule_of_few_rows_is_above_the_bound(name, decimals):
     rng = np.random.default_rng([3, decimals, *name.encode()])
@@ -119,7 +120,7 @@ SAFE = [*having(form="linear"), *having(form="ratio", vanishing=False)]
 
 
 @pytest.mark.filterwarnings("ignore:.*alone is highest")
-@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dtype", first(1, [np.float64, np.float32]))
 @pytest.mark.parametrize("name", SAFE)
 def test_bounds_of_many_rows_are_those_of_a_programme(name, dtype):
     rng = np.random.default_rng([6, *name.encode()])
