@@ -554,7 +554,7 @@ def test_exports_refuse_what_they_cannot_write(export):
     refused = {name: record for name, record in RECORDS.items() if export in record.refused}
     assert refused
     for record in refused.values():
-        for rule in (record.rule, record.rule.to_json()):
+        for rule in (record.rule, record.rule.to_json(), record.rule.to_dict()):
             with pytest.raises((TypeError, ValueError), match=record.refused[export]) as caught:
                 EXPORTS[export](rule)
             assert str(caught.value).startswith(f"to_{export}: ")

@@ -24,23 +24,6 @@ def constant_rules(k):
     return tuple(anonymous_rule(Loss.from_tensor(1.0 - np.eye(k)[[j] * k]), np.array([k])) for j in range(k))
 
 
-@pytest.mark.parametrize("per_output", [True, False])
-def test_distribution_is_the_weighted_sum_of_the_components(per_output):
-    rng = np.random.default_rng(0)
-    rules = random_rules(rng, 3, 2, 4)
-    weights = rng.dirichlet(np.ones(3), 2) if per_output else rng.dirichlet(np.ones(3))
-    eta = rng.dirichlet(np.ones(4), (60, 2))
-    distribution = MixtureRule(rules, weights).distribution(eta)
-    expected = np.zeros((60, 2, 4))
-    for n in range(60):
-        for m in range(2):
-            for r, rule in enumerate(rules):
-                j = rule.predict(eta[n : n + 1])[0, m]
-                expected[n, m, j] += weights[m, r] if per_output else weights[r]
-    np.testing.assert_allclose(distribution, expected, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(distribution.sum(axis=2), 1, rtol=0, atol=1e-12)
-
-
 def test_draws_follow_the_distribution():
     n = 40_000
     weights = np.array([0.5, 0.3, 0.15, 0.05])
@@ -49,15 +32,6 @@ def test_draws_follow_the_distribution():
     np.testing.assert_allclose(rule.distribution(eta[:3]), [weights] * 3)
     counts = np.bincount(rule.predict(eta), minlength=4)
     assert stats.chisquare(counts, weights * n).pvalue > 1e-3
-
-
-def test_draws_of_each_output_follow_its_own_weights():
-    n, weights = 20_000, np.array([[1.0, 0.0], [0.25, 0.75], [0.0, 1.0]])
-    never, always = [[0.0, 1.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]
-    rules = tuple(anonymous_rule(Loss.from_tensor(tensor), np.array([2, 2, 2])) for tensor in (never, always))
-    share = MixtureRule(rules, weights).predict(np.full((n, 3), 0.5)).mean(axis=0)
-    assert share[[0, 2]].tolist() == [0, 1]
-    assert stats.binomtest(round(share[1] * n), n, 0.75).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 12345, 2**64 - 1])
@@ -104,17 +78,6 @@ def test_chunks_draw_what_the_whole_does(dtype, linked, monkeypatch):
     np.testing.assert_array_equal(rule.predict(eta), whole)
     np.testing.assert_array_equal(rule.distribution(eta), exact)
     assert (np.take_along_axis(exact, whole[:, :, None], axis=2) > 0).all()
-
-
-def test_components_may_have_links_of_their_own():
-    rng = np.random.default_rng(2)
-    links = [None, Link(np.array([0.5]), np.zeros((1, 3))), None, Link(np.array([2.0]), np.array([[0.0, 1.0, 0.0]]))]
-    loss = Loss(full=rng.random((1, 3, 3)))
-    rules = tuple(WeightedRule(loss, (np.arange(3),), link) for link in links)
-    weights = np.array([0.1, 0.2, 0.3, 0.4])
-    eta = rng.dirichlet(np.ones(3), 100)
-    expected = sum(w * rule.distribution(eta) for w, rule in zip(weights, rules, strict=True))
-    np.testing.assert_allclose(MixtureRule(rules, weights).distribution(eta), expected, atol=1e-15)
 
 
 def test_seed_decides_the_draw():

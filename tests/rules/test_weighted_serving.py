@@ -70,14 +70,6 @@ def test_threads_share_a_rule(kind):
     assert sum(len(found) for _, found, _ in answers) == N_ROWS
 
 
-def test_one_row_is_what_it_is_among_many():
-    for rule, proba in rules():
-        whole = rule.predict(proba)
-        for row in range(0, N_ROWS, 40):
-            at = {"start": row} if isinstance(rule, MixtureRule) else {}
-            assert (rule.predict(proba[row : row + 1], **at) == whole[row : row + 1]).all()
-
-
 @pytest.fixture
 def saved(tmp_path):
     rule = WeightedRule.from_weights({"a": 1.0, "b": 2.0, "c": 3.0})
