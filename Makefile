@@ -7,6 +7,7 @@
 #   make test-slow   what takes longer: clusters, browser, benchmarks, experiments, all examples of every property,
 #                and all row passes of the NumPy kernels
 #   make golden  all stored calls of tests/golden against their recordings, with both kernels
+#   make faults  seeds faults into copies of the tree and sees which tests notice; an hour or two
 #   make lint    format, lint, types, layers
 #   make format  let ruff rewrite what it can
 #   make docs    the documentation site, warnings are errors
@@ -23,7 +24,7 @@ KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 # pytest keeps the test files that it has compiled, whatever the shell says: starting takes half as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-quick test-docs test-slow golden lint format layers docs bench reproduce install constraints clean
+.PHONY: demo test test-quick test-docs test-slow golden faults lint format layers docs bench reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -75,6 +76,12 @@ test-slow: $(STAMP)
 # What the calls gave when they were recorded: decisions, rules, numbers and sentences. `python -m tests.golden --help` says how to record.
 golden: $(STAMP)
 	$(BIN)/python -m tests.golden --jobs $(WORKERS)
+
+# Faults that no test notices are holes in the suite. `python -m tests.faults --help` says how to seed some of them only.
+faults: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group faults
+	$(BIN)/python -m tests.faults map --jobs $(WORKERS)
+	$(BIN)/python -m tests.faults run --jobs $(WORKERS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check
