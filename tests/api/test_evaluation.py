@@ -282,6 +282,26 @@ def test_rows_that_agree_do_not_make_sure():
     assert 0.1 < never["recall"].value.high < 0.5
 
 
+def test_clusters_that_agree_do_not_make_sure():
+    """Twenty clusters of ten rows, all right: they say no more than twenty rows do."""
+    proba, y = np.array([0.1, 0.2, 0.7, 0.9] * 5), np.array([0, 0, 1, 1] * 5)
+    cluster = np.repeat(np.arange(20), 10)
+    rows = mw.evaluate(RULE, proba, y, "accuracy")["accuracy"].value
+    clusters = mw.evaluate(RULE, proba[cluster], y[cluster], "accuracy", groups=cluster)["accuracy"].value
+    assert clusters.low == pytest.approx(rows.low, abs=0.02)
+
+
+def test_the_least_of_equal_recalls_is_less_in_resamples_as_it_is_in_samples():
+    """Eight classes of equal recall: what is true lies above the least, by as much as the least of resamples below."""
+    rng, y = np.random.default_rng(0), np.repeat(np.arange(8), 50)
+    decided = np.where(np.arange(400) % 50 < 35, y, (y + rng.integers(1, 8, 400)) % 8)
+    found = mw.evaluate(decided, None, y, "min_recall", against=y)["min_recall"].value
+    least = rng.binomial(50, 0.7, (20_000, 8)).min(axis=1) / 50
+    error = np.sqrt(np.mean((least - 0.7) ** 2))
+    assert error > 2 * np.std(least)
+    assert half(found) == pytest.approx(1.96 * error, rel=0.1)
+
+
 def test_intervals_end_where_the_metric_does():
     proba, y = worlds.binary(30)
     for one in mw.evaluate(RULE, proba, y, ["f1", "mcc", "accuracy", "min_recall"]).values():

@@ -6,6 +6,7 @@ Values against NumPy and scikit-learn, intervals against the bootstrap by hand a
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 from sklearn import metrics as sk
 
 import metricwise as mw
@@ -198,6 +199,34 @@ def test_rows_that_belong_together_widen_gaps():
         RULE, P, Y, "accuracy gap", sensitive_features=GROUP, sample_weight=np.full(N, 4), weight_kind="frequency"
     )["accuracy gap"]
     assert counted.value.high < once.value.high
+
+
+def test_clusters_in_both_groups_narrow_a_gap():
+    """Pairs of rows, one in each group, which are mostly decided alike: the gap varies as the differences in pairs."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, (200, 2))
+    right = np.repeat(rng.random((200, 1)) < 0.7, 2, axis=1) ^ (rng.random((200, 2)) < [0.0, 0.1])
+    decided = np.where(right, y, 1 - y).ravel()
+    group, pair = np.tile(["a", "b"], 200), np.repeat(np.arange(200), 2)
+    rows = (decided, None, y.ravel(), "accuracy gap")
+    options = {"against": y.ravel(), "sensitive_features": group}
+    found = [mw.evaluate(*rows, **options, groups=own)["accuracy gap"].value for own in (pair, None)]
+    apart = right[:, 0].astype(float) - right[:, 1]
+    halves = [t.ppf(0.975, 199) * np.std(apart, ddof=1), 1.96 * np.sqrt(np.var(right, axis=0).sum())]
+    for one, half in zip(found, halves, strict=True):
+        assert one.high == pytest.approx(abs(apart.mean()) + half / np.sqrt(200), rel=0.02)
+
+
+def test_where_the_worst_group_is_plain_rules_are_compared_on_its_rows():
+    rng = np.random.default_rng(1)
+    group, y = rng.integers(0, 3, 900), rng.integers(0, 2, 900)
+    first = np.where(rng.random(900) < np.array([0.6, 0.95, 0.95])[group], y, 1 - y)
+    second = np.where(rng.random(900) < 0.02, 1 - first, first)  # nearly the same decisions
+    worst = mw.evaluate(first, None, y, "worst_group(accuracy)", against=second, sensitive_features=group)
+    own = group == 0
+    alone = mw.evaluate(first[own], None, y[own], "accuracy", against=second[own])["accuracy"].difference
+    difference = worst["worst_group(accuracy)"].difference
+    assert (difference.low, difference.high) == pytest.approx((alone.low, alone.high), abs=1e-3)
 
 
 # -------------------------------------------------------------------------------------------------------------- costs

@@ -57,7 +57,7 @@ def judge(fault: Fault, known: Map, *, whole_suite: bool, root: Path = ROOT) -> 
         for stage, target, by in _attempts(fault, known, copy, root, whole_suite):
             if by is not None:
                 killed = "no" if stage == RECORDED else "yes"
-                slow = "yes" if target != suite.FIRST_TARGET else "no"
+                slow = "yes" if target != suite.TARGET else "no"
                 return Row(fault.id, fault.area, fault.where, killed, by, stage, slow)
     return Row(fault.id, fault.area, fault.where, "no", "", "", "no")
 
@@ -76,10 +76,9 @@ def _attempts(
         for batch in (changed, *_batches(run, ours), _in_processes(run, ours, root)):
             if batch:
                 yield EXECUTING, target, _killer(copy, run, batch)
-    if whole_suite:
-        for run in known.runs:
-            arguments = ["-x", f"--ignore={suite.RECORDINGS}", *(f"--deselect={test}" for test in sorted(run.failed))]
-            yield WHOLE, run.command.target, _first(suite.run(copy, run.command, arguments)[0])
+    for command in suite.commands(root, (suite.TARGET, *suite.SLOW_TARGETS)) if whole_suite else ():
+        failing = {test for run in known.runs if run.command.name == command.name for test in run.failed}
+        yield WHOLE, command.target, _killer_among_all(copy, root, command, failing)
     for run, tests in recorded:
         if tests:
             yield RECORDED, run.command.target, _killer(copy, run, tests)
@@ -89,7 +88,7 @@ def _runs(fault: Fault, known: Map) -> list[Run]:
     """Return the runs whose tests execute a fault; what is no kernel need not be tried with both of them."""
     if "kernels" in fault.module.split("."):
         return list(known.runs)
-    return [run for run in known.runs if "METRICWISE_KERNELS" not in run.command.variables]
+    return [run for run in known.runs if suite.KERNELS not in run.command.variables]
 
 
 def _related(fault: Fault, path: str) -> bool:
@@ -138,6 +137,19 @@ def _killer(copy: Path, run: Run, tests: Sequence[str]) -> str | None:
         return _first(suite.run(copy, suite.Command("", tuple(files), run.command.variables), ["-x"], limit=600.0)[0])
     limit = _START + _PATIENCE * sum(run.seconds[test] for test in tests)
     return _first(suite.run(copy, run.command, ["-x"], tests=tests, limit=limit)[0])
+
+
+def _killer_among_all(copy: Path, root: Path, command: suite.Command, failing: set[str]) -> str | None:
+    """Return the first of all tests of a command that fails, unless it fails without a fault as well."""
+    while True:
+        arguments = ["-x", *(f"--deselect={test}" for test in sorted(failing))]
+        by = _first(suite.run(copy, command, arguments)[0])
+        if by is None or "::" not in by:
+            return by
+        with suite.copied(root) as pristine:
+            if _first(suite.run(pristine, command, tests=[by])[0]) is None:
+                return by
+        failing = {*failing, by}
 
 
 def _first(notes: Iterable[suite.Note]) -> str | None:

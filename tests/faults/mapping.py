@@ -49,7 +49,7 @@ class Run:
         names = {name for own in chosen.values() for name in own}
         tests = {name.rpartition("|")[0] for name in names if name}
         files = {name.partition("::")[0] for name in names if name.endswith("|setup")}
-        if not tests and lines is not None:  # executed at import
+        if names == {""} and lines is not None:  # executed at import, which says nothing of tests
             return self.tests_of(path, None)
         return [
             test
@@ -89,17 +89,17 @@ def make(root: Path, faults: Sequence[Fault], jobs: int, say: Any) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     files = sorted({_reached_path(fault, root) for fault in faults})
+    hashes = {path: _hash(root / path) for path in [*files, *_test_files(root)]}
     runs = []
     for command in suite.commands(root):
-        kernels_only = command.variables and command.target == suite.FIRST_TARGET
-        own = [path for path in files if "/kernels/" in path] if kernels_only else files
+        own = [path for path in files if "/kernels/" in path] if suite.KERNELS in command.variables else files
         with suite.copied(root) as copy:
             say(f"{command.name}: {len(own)} files under coverage")
             config = copy / "faults-coverage.ini"
             inside = "".join(f"\n    {path}" for path in own)
             config.write_text(f"[run]\nrelative_files = true\ninclude ={inside}\n", encoding="utf-8")
             arguments = ["-n", str(jobs), "--cov", f"--cov-config={config}", "--cov-context=test", "--cov-report="]
-            notes, said = suite.run(copy, command, arguments)
+            notes, said = suite.run(copy, command, arguments, recordings=True)
             say(said.splitlines()[-1] if said else "nothing was said")
             shutil.copy(copy / ".coverage", folder / f"{command.name}.coverage")
         failed = sorted({note.test for note in notes if note.failed})
@@ -114,7 +114,6 @@ def make(root: Path, faults: Sequence[Fault], jobs: int, say: Any) -> None:
                 "failed": failed,
             }
         )
-    hashes = {path: _hash(root / path) for path in [*files, *_test_files(root)]}
     (folder / "map.json").write_text(json.dumps({"runs": runs, "hashes": hashes}, indent=1), encoding="utf-8")
 
 

@@ -22,8 +22,9 @@ from tempfile import TemporaryDirectory
 
 from tests.faults import selecting
 
-FIRST_TARGET = "test"
-TARGETS = (FIRST_TARGET, "test-docs", "test-slow")  # those that the Makefile has
+TARGET = "test"
+SLOW_TARGETS = ("test-docs", "test-slow")  # which face what the first has left alive
+KERNELS = "METRICWISE_KERNELS"  # the variable that says which of them serve
 # Recordings say that something has changed, not that it is wrong; this catalogue does not apply to a tree with a fault.
 RECORDINGS, OWN = "tests/golden/", "tests/faults/"
 _LEFT_OUT = (".git", ".venv", ".faults", "_build", ".*_cache", ".hypothesis", "build", "*.egg-info", "generated")
@@ -50,7 +51,7 @@ class Command:
     @property
     def name(self) -> str:
         """Words for it, which make a file name."""
-        kernels = self.variables.get("METRICWISE_KERNELS", "compiled")
+        kernels = self.variables.get(KERNELS, "compiled")
         return f"{self.target}-{kernels}"
 
 
@@ -63,10 +64,10 @@ class Note:
     failed: bool
 
 
-def commands(root: Path) -> list[Command]:
-    """Return the calls of pytest that the targets of the Makefile make."""
+def commands(root: Path, targets: Sequence[str] = (TARGET,)) -> list[Command]:
+    """Return the calls of pytest that targets make, of those that the Makefile has."""
     found = []
-    for target in TARGETS:
+    for target in targets:
         said = subprocess.run(["make", "-n", target], cwd=root, capture_output=True, text=True, check=False)
         if said.returncode:
             continue
@@ -75,16 +76,17 @@ def commands(root: Path) -> list[Command]:
             if "pytest" not in words:
                 continue
             variables = dict(re.findall(r"^(\w+)=(.*)$", word)[0] for word in words if re.match(r"\w+=", word))
-            found.append(Command(target, _without_processes(words[words.index("pytest") + 1 :]), variables))
+            found.append(Command(target, _in_one_process(words[words.index("pytest") + 1 :]), variables))
     names = [command.name for command in found]
-    if not found or len(set(names)) < len(names):
+    if len(set(names)) < len(names):
         raise ValueError(f"make -n: each target must run pytest at most once for each kernel, got {names}.")
     return found
 
 
-def _without_processes(words: Sequence[str]) -> tuple[str, ...]:
-    place = words.index("-n") if "-n" in words else len(words)
-    return (*words[:place], *words[place + 2 :])
+def _in_one_process(words: Sequence[str]) -> tuple[str, ...]:
+    """Leave out how many processes run tests, and how these are dealt to them."""
+    options = [at for at, word in enumerate(words) if word in ("-n", "--dist")]
+    return tuple(word for at, word in enumerate(words) if at not in options and at - 1 not in options)
 
 
 @contextmanager
@@ -122,6 +124,7 @@ def run(
     arguments: Sequence[str] = (),
     *,
     tests: Sequence[str] | None = None,
+    recordings: bool = False,
     limit: float | None = None,
 ) -> tuple[list[Note], str]:
     """Run pytest in a copy, and return what became of the tests and the last words.
@@ -132,6 +135,8 @@ def run(
         Beside those of the command.
     tests : sequence of str, optional
         Names of tests, which are run in this order; all by default.
+    recordings : bool, default=False
+        Whether the tests of recordings are among all.
     limit : float, optional
         Seconds after which it is stopped; then the last note is that of a test called "time limit", which failed.
     """
@@ -140,7 +145,8 @@ def run(
     variables = {**command.variables, selecting.NOTES: str(notes)}
     words = [sys.executable, "-m", "pytest", "-q", "-p", selecting.__name__, "-p", "no:cacheprovider", *arguments]
     if tests is None:
-        words += [*command.arguments, f"--ignore={OWN}"]
+        words += [*(word for word in command.arguments if not word.startswith(RECORDINGS.rstrip("/")) or recordings)]
+        words += [f"--ignore={path}" for path in ([OWN] if recordings else [OWN, RECORDINGS])]
     else:
         order.write_text("\n".join(tests) + "\n", encoding="utf-8")
         variables[selecting.ORDER] = str(order)

@@ -15,7 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 import metricwise as mw
 import worlds
+from metricwise.api.optimization import read_problem
 from metricwise.data import read_proba
+from metricwise.fitting.example_costs import _left_out, with_costs
 from metricwise.inference.uncertainty import Spread, heaviest_share, mean_interval
 from profiles import examples
 
@@ -111,6 +113,25 @@ def test_the_gain_is_what_new_rows_show_and_knows_groups():
     together = mw.optimize(copies[0], copies[1], "cost", cost=copies[2], groups=groups)
     width = solution.gain.high - solution.gain.low
     assert together.gain.high - together.gain.low == pytest.approx(width, rel=0.1)
+
+
+def test_a_rule_that_decides_as_argmax_does_saves_nothing_for_sure():
+    eta, y, *_ = drawn(0, k=2)
+    solution = mw.optimize(eta, y, "cost", cost=np.ones((len(y), 2)), recalibrate=False)
+    assert (solution.gain.estimate, solution.gain.low, solution.gain.high) == (0, 0, 0)
+    assert solution.value_on_new_rows.low < solution.value_on_new_rows.high
+
+
+def test_rows_are_judged_behind_links_that_have_not_seen_them():
+    """Labels that nothing predicts: a link makes those that it was fitted to likelier than chance, and others less."""
+    loss = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        p, y = rng.random(40), rng.integers(0, 2, 40)
+        problem, rule = with_costs(read_problem(p, y, "accuracy").sample(40, 0), np.ones((40, 2)), None, None)
+        judges, _, eta = _left_out(problem, rule, True, seed)
+        loss.append(-np.mean(np.log(eta[np.arange(40), judges.source.rows.codes[:, 0]])))
+    assert np.mean(loss) > np.log(2)
 
 
 def test_very_many_rows_are_judged_by_some_of_them():

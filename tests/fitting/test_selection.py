@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import truncnorm
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
@@ -9,6 +10,8 @@ import metricwise as mw
 import worlds
 from laws.metric_records import RECORDS
 from metricwise.api.optimization import read_problem
+from metricwise.fitting import selection
+from metricwise.fitting.bagging import Bag, Resamples
 from metricwise.inference import uncertainty
 
 FIXED = {"confusion": "labels", "recalibrate": False}
@@ -80,6 +83,18 @@ def test_influence_is_what_leaving_out_a_row_does(kind, metric, options):
     some = np.arange(0, 200, 4)
     left = [problem.take(np.arange(200) != i).value_of(np.delete(codes, i, axis=0)) for i in some]
     np.testing.assert_allclose(value - np.array(left), rows[some], atol=0.1 * np.abs(rows).max())
+
+
+def test_with_known_priors_rows_move_a_metric_within_their_class():
+    """The shares of the classes do not vary, and neither does that one class is decided rightly and another is not."""
+    rng, prior, recall = np.random.default_rng(3), np.array([0.2, 0.3, 0.5]), np.array([0.96, 0.9, 0.1])
+    y = np.repeat(np.arange(3), [300, 200, 100])
+    right = np.arange(600) % 50 < 50 * recall[y]
+    problem = in_memory(rng.dirichlet([1, 1, 1], 600), y, "accuracy", prior=prior)
+    value, rows = uncertainty.influence(problem, np.where(right, y, (y + 1) % 3)[:, None])
+    assert value == pytest.approx(prior @ recall)
+    error = np.sqrt(np.sum(prior**2 * recall * (1 - recall) / np.bincount(y)))
+    assert uncertainty.Spread.of(problem).error(rows) == pytest.approx(error, rel=0.01)
 
 
 def test_the_bootstrap_resamples_rows():
@@ -231,6 +246,98 @@ def test_gain_is_about_new_rows():
         true.append(score(labels, solution.rule.predict(new)) - score(labels, new.argmax(axis=1)))
     assert np.mean(seen) > np.mean(true) + 0.03
     assert abs(np.mean(promised) - np.mean(true)) < 0.05
+
+
+# ------------------------------------------------------------------------------------- the error of a gain, and luck
+
+
+def calibrated_rows(seed, n=400):
+    rng = np.random.default_rng(seed)
+    proba = rng.beta(1, 2, n)
+    return proba, (rng.random(n) < proba).astype(int)
+
+
+def test_the_error_of_a_gain_is_its_spread_over_fresh_rows():
+    """The rule and argmax decide most rows alike: their difference varies less than two values of other rows would."""
+    candidates = [mw.optimize(*calibrated_rows(seed), "f1").candidates[0] for seed in range(40)]
+    spread = np.std([one.gain for one in candidates], ddof=1)
+    error = np.sqrt(np.mean([one.std_error**2 for one in candidates]))
+    assert 0.7 < error / spread < 1.35  # the spread of 40 is known to a ninth
+
+
+def test_rules_that_decide_nearly_all_rows_alike_differ_by_little():
+    """One row of a thousand decided otherwise: the error of the difference in accuracy is a thousandth."""
+    proba = np.full(1_000, 0.9)
+    problem = in_memory(proba, np.r_[np.ones(900), np.zeros(100)].astype(int), "accuracy")
+    plain = np.ones((1_000, 1), dtype=np.int8)
+    other = plain.copy()
+    other[0] = 0
+    moved = np.stack([uncertainty.influence(problem, codes)[1] for codes in (other, plain)])
+    table = selection._Table(None, (), uncertainty.Spread.of(problem), (other, plain), moved, np.zeros(2), np.zeros(0))
+    assert table.error[0] == pytest.approx(1e-3, rel=1e-3)
+    assert uncertainty.Spread.of(problem).error(moved[0]) == pytest.approx(0.3 / np.sqrt(1_000), rel=1e-2)
+
+
+def test_blocks_are_decided_by_what_the_other_blocks_choose():
+    """Of four blocks the last alone is for the second candidate, and so much that it wins: the others decide for it."""
+    block = np.repeat(np.arange(4), 5)
+    resamples = Resamples(None, block, np.eye(4, dtype=bool))
+    first, second, plain = (np.full((20, 1), code, dtype=np.int8) for code in (1, 2, 0))
+    value = np.array([0.6, 0.7, 0.5])
+    without = np.array([[0.6, 0.6, 0.6, 0.6], [0.7, 0.7, 0.7, 0.4], [0.5, 0.5, 0.5, 0.5]])
+    table = selection._Table(resamples, (None, None), None, (first, second, plain), None, value, without)
+    assert table.pick() == 1
+    np.testing.assert_array_equal(table.nested()[:, 0], np.repeat([2, 2, 2, 1], 5))
+
+
+@pytest.mark.parametrize("true", [-0.5, 0.0, 0.7, 2.0])
+def test_luck_is_what_estimates_above_the_gate_have_too_much(true):
+    """The mean of normal estimates that are above 0, less what is estimated."""
+    drawn = np.random.default_rng(0).normal(true, 1.0, 200_000)
+    assert selection._luck(3 * true, 3.0) == pytest.approx(3 * (drawn[drawn > 0].mean() - true), rel=0.03)
+
+
+def test_a_rule_that_is_chosen_because_it_gained_is_corrected_for_luck():
+    """An estimate is handed out if it is above 0: its mean is that of a normal distribution cut off there."""
+    chosen = 0
+    for seed in range(8):
+        solution = mw.optimize(*noisy_problem(seed), "macro_f1", recalibrate=False)
+        one = solution.candidates[0]
+        if solution.rule.facts["recipe"] == "argmax":
+            continue
+        chosen += 1
+        too_much = truncnorm.mean(-one.gain / one.std_error, np.inf, one.gain, one.std_error) - one.gain
+        assert solution.gain.estimate == pytest.approx(max(one.gain - too_much, 0.1 * one.gain))
+    assert chosen >= 5
+
+
+@pytest.mark.parametrize("metric", ["macro_f1", "mcc"])
+def test_probabilities_that_contradict_the_labels_have_hardly_a_say(metric):
+    """No link repairs these: where the model is surest it is wrong. Labels of 3,000 rows know better."""
+    rng = np.random.default_rng(0)
+    proba = rng.random(3_000)
+    y = (rng.random(3_000) < np.select([proba > 0.8, proba > 0.3], [0.05, 0.75], 0.1)).astype(int)
+    solution = mw.optimize(proba, y, metric)
+    one = solution.candidates[0]
+    assert abs(solution.gain.estimate - one.gain) < one.std_error
+
+
+def test_what_rules_lose_of_a_minimum_by_varying_is_counted_on_all_rows():
+    """Thresholds at either side of the one that makes both recalls equal: each loses, and all of them on average."""
+    proba, y = calibrated_rows(0, 2_000)
+    thresholds = np.array([0.2, 0.3, 0.4, 0.5])
+    weights = -np.stack([thresholds, 1 - thresholds], axis=1)[:, None]
+    bag = Bag(4, (weights, np.zeros_like(weights)), (), None)
+
+    def least_recall(threshold):
+        return min((proba[y == 1] > threshold).mean(), (proba[y == 0] <= threshold).mean())
+
+    lost = least_recall(0.35) - np.mean([least_recall(threshold) for threshold in thresholds])
+    found = selection._variation(in_memory(proba, y, "min_recall"), bag)
+    assert found == pytest.approx(np.sqrt(2) * lost)
+    assert found > 0.1
+    alike = Bag(4, tuple(np.repeat(own[:1], 4, axis=0) for own in bag.losses), (), None)
+    assert selection._variation(in_memory(proba, y, "min_recall"), alike) == 0
 
 
 # ------------------------------------------------------------------------------------------------ awkward inputs

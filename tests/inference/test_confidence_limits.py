@@ -8,13 +8,13 @@ from scipy.stats import binomtest
 from sklearn import metrics as sk
 
 import worlds
-from metricwise import metrics
+from metricwise import InTime, metrics
 from metricwise.api.optimization import read_problem
 from metricwise.core.losses import Loss
 from metricwise.fitting.constraints.resolve import bind_limits, read_limits
 from metricwise.goals.constraint import Constraint
 from metricwise.goals.constraint_text import read_constraints
-from metricwise.inference.confidence_limits import Counted, counted_by, lower_limit, upper_limit
+from metricwise.inference.confidence_limits import Apart, Counted, counted_by, lower_limit, upper_limit
 from metricwise.rules import anonymous_rule
 from profiles import examples
 
@@ -171,6 +171,32 @@ def test_no_error_in_rows_that_count_as_one_says_as_little_as_one(what):
         (one,) = argmax_counted("precision >= 0.5", p[:301], y[:301], sample_weight=weight)
     assert one.value == 1.0
     assert lower_limit(one, 0.95) == pytest.approx(0.05, abs=0.05)
+
+
+def test_no_error_in_rows_in_time_says_as_little_as_in_independent_ones():
+    """Sixty runs of ten equal labels, all right: as much as sixty rows say."""
+    y = np.repeat(np.random.default_rng(0).integers(0, 2, 60), 10)
+    (one,) = argmax_counted("accuracy >= 0.5", 0.1 + 0.8 * y, y, time=InTime(np.arange(600), 10))
+    assert one.value == 1.0
+    assert lower_limit(one, 0.95) == pytest.approx(0.05 ** (1 / 60), abs=0.005)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.975])
+def test_limits_of_a_difference_are_those_of_both_sides_squared_and_added(level):
+    """Zou and Donner, by SciPy's limits of either proportion: the nearer to 0 or 1 one is, the less it is symmetric."""
+    hits, trials = (18, 1), (20, 30)
+    groups = [counted(metrics.Recall(index=1), [[40, 10], [n - k, k]]) for k, n in zip(hits, trials, strict=True)]
+    apart = Apart(None, *groups)
+    tests = [binomtest(k, n) for k, n in zip(hits, trials, strict=True)]
+    ends = [test.proportion_ci(2 * level - 1, method="exact") for test in tests]
+    values = [test.statistic for test in tests]
+    difference = values[0] - values[1]
+    assert upper_limit(apart, level) == pytest.approx(
+        difference + np.hypot(ends[0].high - values[0], values[1] - ends[1].low)
+    )
+    assert lower_limit(apart, level) == pytest.approx(
+        difference - np.hypot(values[0] - ends[0].low, ends[1].high - values[1])
+    )
 
 
 def test_known_priors_vary_no_more():

@@ -300,6 +300,15 @@ def test_thresholds_within_the_range_are_as_good(seed):
     assert np.mean(inside) > 0.7
 
 
+def test_the_error_between_thresholds_comes_from_the_rows_between_them():
+    """Labels that a threshold tells apart: k rows off it lose k/N, with an error of sqrt(k)/N; 3 are as good."""
+    proba = (np.arange(1_000) + 0.5) / 1_000
+    problem = read_problem(proba, (proba > 0.5).astype(int), "accuracy").sample(1_000, 0)
+    low, high = uncertainty.threshold_range(problem, mw.WeightedRule.from_thresholds(0.5))[0]
+    assert np.sum((proba > low) & (proba <= 0.5)) in (3, 4)
+    assert np.sum((proba > 0.5) & (proba < high)) in (3, 4)
+
+
 def test_thresholds_of_several_outputs():
     rng = np.random.default_rng(2)
     proba = rng.beta([1, 2], [3, 4], (500, 2))

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 import metricwise as mw
 from engines import served_by
@@ -150,3 +151,65 @@ def test_rows_in_chunks_know_their_copies(monkeypatch):
     once = mw.optimize(p[:300], y[:300], **call).constraints[0]
     assert memory.margin == pytest.approx(once.margin, rel=0.1)
     assert memory.on_new_rows.low == pytest.approx(once.on_new_rows.low, abs=0.02)
+
+
+# --------------------------------------------------------------------------- what promises and intervals rest on
+
+
+def precision_counts(solution, p, y):
+    """True positives and positives among the decisions on the given rows."""
+    decided = solution.rule.predict(p) == 1
+    return np.sum(decided & (y == 1)), np.sum(decided)
+
+
+@pytest.mark.parametrize("others", [(), ("recall >= 0.05",)])
+def test_a_promise_is_paid_for_with_the_rules_tried_and_the_promises_made(others):
+    """Clopper and Pearson's limit at a confidence of 0.95: neighbouring thresholds count as one rule and a half."""
+    spare = []
+    for seed in range(8):
+        p, y = some_rows(500, seed)
+        solution = mw.optimize(p, y, "recall", subject_to=["precision >= 0.7", *others])
+        assert solution.constraints[0].confidence == 0.95
+        hits, trials = precision_counts(solution, p, y)
+        n_promises = 1 + len(others)
+        spare.append(beta.ppf(0.05 / (1.5 * n_promises), hits, trials - hits + 1) - 0.7)
+    assert min(spare) >= 0
+    assert min(spare) < 0.01  # it does not cost more than that
+
+
+def test_only_half_of_the_optimism_narrows_an_interval():
+    """The interval of the labels is moved by the optimism: one end outwards by all of it, the other inwards by half."""
+    for seed in range(4):
+        p, y = some_rows(500, seed)
+        solution = mw.optimize(p, y, "recall", subject_to="precision >= 0.7")
+        (promise,) = solution.constraints
+        hits, trials = precision_counts(solution, p, y)
+        optimism = promise.value - promise.on_new_rows.estimate
+        low = beta.ppf(0.025, hits, trials - hits + 1) - (optimism if optimism > 0 else optimism / 2)
+        high = beta.ppf(0.975, hits + 1, trials - hits) - (optimism if optimism < 0 else optimism / 2)
+        assert (promise.on_new_rows.low, promise.on_new_rows.high) == pytest.approx((low, high))
+
+
+def test_a_gain_under_constraints_varies_as_the_rows_decided_otherwise():
+    """Nearly all rows are decided as argmax does, so that the gain is surer than the value."""
+    rng = np.random.default_rng(2)
+    p = rng.beta(1, 1, 500)
+    solution = mw.optimize(p, (rng.random(500) < p).astype(int), "accuracy", subject_to="recall >= 0.3")
+    assert np.mean(solution.rule.predict(p) != (p > 0.5)) < 0.05
+    gain, value = solution.gain, solution.value_on_new_rows
+    assert gain.high - gain.low < 0.5 * (value.high - value.low)
+
+
+def test_the_value_on_new_rows_is_not_that_of_the_rows_that_were_fitted():
+    """Labels that nothing predicts: the best threshold of 80 rows seems right in more than half of them."""
+    given, new = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        p, y = rng.random(80), rng.integers(0, 2, 80)
+        solution = mw.optimize(
+            p, y, "accuracy", subject_to="share <= 0.9", confidence=0.6, confusion="labels", recalibrate=False
+        )
+        given.append(solution.value)
+        new.append(solution.value_on_new_rows.estimate)
+    assert np.mean(given) > 0.55
+    assert np.mean(new) == pytest.approx(0.5, abs=0.04)
