@@ -130,7 +130,7 @@ class World:
 
     @property
     def y(self):
-        labels = [np.array(own, dtype=object)[self.codes[:, m]] for m, own in enumerate(self.classes)]
+        labels = [np.array(names, dtype=object)[self.codes[:, m]] for m, names in enumerate(self.classes)]
         return np.stack(labels, axis=1) if len(labels) > 1 else np.array(labels[0].tolist())
 
     @property
@@ -149,13 +149,13 @@ def drawn(seed, *classes, n=60, groups=None, average=None):
     rng = np.random.default_rng(seed)
     group = None if groups is None else np.array(groups)[np.arange(n) % len(groups)]
     eta, codes = [], []
-    for own in classes:
-        lean = np.linspace(1.6, 0.8, len(own)) * np.ones((n, 1))
+    for names in classes:
+        lean = np.linspace(1.6, 0.8, len(names)) * np.ones((n, 1))
         if groups is not None:
             lean[:, -1] += (np.arange(n) % len(groups)) * 0.8
         eta.append(np.array([rng.multinomial(20, rng.dirichlet(row)) / 20 for row in lean]))
         codes.append((eta[-1].cumsum(axis=1) < rng.random((n, 1)) * 0.9999).sum(axis=1))
-    return World(eta, [list(own) for own in classes], np.stack(codes, axis=1), group, average)
+    return World(eta, [list(names) for names in classes], np.stack(codes, axis=1), group, average)
 
 
 WORLDS = {
@@ -227,7 +227,7 @@ class Record:
                 continue
             each = [self._value(score, tables[..., g, :, :]) for g in range(tables.shape[-3])]
             if self.over == "gap":
-                parts += [one - other for one, other in permutations(each, 2)]
+                parts += [left - right for left, right in permutations(each, 2)]
             else:
                 names = WORLDS[self.world].groups
                 parts += each if self.over == "every" else [each[names.index(self.over)]]
@@ -432,4 +432,6 @@ RECORDS = {
 
 def having(**traits):
     """Names of the records with these traits."""
-    return [name for name, record in RECORDS.items() if all(getattr(record, key) == one for key, one in traits.items())]
+    return [
+        name for name, record in RECORDS.items() if all(getattr(record, key) == trait for key, trait in traits.items())
+    ]

@@ -53,8 +53,8 @@ class Rows:
     @property
     def columns(self):
         """Numbers of each output, (N, K_m) or, of a single column, (N, 1)."""
-        eta = self.eta if self.scale is None else [own * self.scale[:, None] for own in self.eta]
-        return [own[:, 1:] for own in eta] if self.single else eta
+        eta = self.eta if self.scale is None else [numbers * self.scale[:, None] for numbers in self.eta]
+        return [numbers[:, 1:] for numbers in eta] if self.single else eta
 
     @property
     def needs(self):
@@ -122,7 +122,7 @@ def _surely(code):
 
 def above(*thresholds):
     """The second class of each output above its threshold."""
-    return lambda eta, row: [_surely(int(own[1] > Fraction(t))) for own, t in zip(eta, thresholds, strict=True)]
+    return lambda eta, row: [_surely(int(p[1] > Fraction(t))) for p, t in zip(eta, thresholds, strict=True)]
 
 
 def heaviest(*weights):
@@ -130,9 +130,10 @@ def heaviest(*weights):
 
     def decide(eta, row):
         scores = [
-            [Fraction(w) * p for w, p in zip(each, own, strict=True)] for own, each in zip(eta, weights, strict=True)
+            [Fraction(w) * p for w, p in zip(factors, numbers, strict=True)]
+            for numbers, factors in zip(eta, weights, strict=True)
         ]
-        return [_surely(own.index(max(own))) for own in scores]
+        return [_surely(values.index(max(values))) for values in scores]
 
     return decide
 
@@ -143,12 +144,12 @@ def least(*losses):
     def decide(eta, row):
         scores = [
             [
-                sum(p * Fraction(float(line[j])) for p, line in zip(own, table, strict=True))
+                sum(p * Fraction(float(line[j])) for p, line in zip(numbers, table, strict=True))
                 for j in range(len(table[0]))
             ]
-            for own, table in zip(eta, losses, strict=True)
+            for numbers, table in zip(eta, losses, strict=True)
         ]
-        return [_surely(own.index(min(own))) for own in scores]
+        return [_surely(values.index(min(values))) for values in scores]
 
     return decide
 
@@ -177,15 +178,15 @@ def mixed(shares, *definitions):
     """One of several definitions, by shares for all outputs or for each."""
 
     def decide(eta, row):
-        parts = [own(eta, row) for own in definitions]
-        found = []
+        parts = [definition(eta, row) for definition in definitions]
+        distributions = []
         for m in range(len(eta)):
-            own, total = shares[m] if np.ndim(shares) == 2 else shares, {}
-            for share, part in zip(own, parts, strict=True):
+            shares_here, total = shares[m] if np.ndim(shares) == 2 else shares, {}
+            for share, part in zip(shares_here, parts, strict=True):
                 for code, probability in part[m].items():
                     total[code] = total.get(code, 0) + Fraction(float(share)) * probability
-            found.append(total)
-        return found
+            distributions.append(total)
+        return distributions
 
     return decide
 
@@ -495,17 +496,19 @@ RECORDS = {
 
 def having(**traits):
     """Names of the records with these traits."""
-    return [name for name, record in RECORDS.items() if all(getattr(record, key) == one for key, one in traits.items())]
+    return [
+        name for name, record in RECORDS.items() if all(getattr(record, key) == trait for key, trait in traits.items())
+    ]
 
 
 def distribution_by_definition(record):
     """The distribution (N, M, D) of each row by its definition, abstentions in the last column."""
     rows, schema = record.rows, record.rule.schema
-    found = np.zeros((rows.n_rows, len(rows.eta), schema.decision_width))
+    distribution = np.zeros((rows.n_rows, len(rows.eta), schema.decision_width))
     for n in range(rows.n_rows):
         row = Row(None if rows.group is None else rows.group[n], None if rows.cost is None else rows.cost[n])
-        eta = [[Fraction(p) for p in own[n].tolist()] for own in rows.eta]
+        eta = [[Fraction(p) for p in numbers[n].tolist()] for numbers in rows.eta]
         for m, shares in enumerate(record.definition(eta, row)):
             for code, share in shares.items():
-                found[n, m, -1 if code == len(eta[m]) else code] += float(share)
-    return found
+                distribution[n, m, -1 if code == len(eta[m]) else code] += float(share)
+    return distribution

@@ -39,11 +39,11 @@ def counted(record, rule):
     """The tables of a rule's decisions about its world, of the output that the record is about."""
     world, m = WORLDS[record.world], record.output
     needs = {"sensitive_features": world.group} if isinstance(rule, mw.GroupedRule) else {}
-    found = rule.distribution(world.proba, **needs)
-    found = found[:, m] if rule.multioutput else found
+    shares = rule.distribution(world.proba, **needs)
+    shares = shares[:, m] if rule.multioutput else shares
     k = len(world.classes[m])
-    place = [0] * len(found) if world.group is None else [world.groups.index(name) for name in world.group]
-    return tables_of(world.codes[:, m], found[:, : k + (rule.abstain_label is not None)], place, len(world.groups), k)
+    place = [0] * len(shares) if world.group is None else [world.groups.index(name) for name in world.group]
+    return tables_of(world.codes[:, m], shares[:, : k + (rule.abstain_label is not None)], place, len(world.groups), k)
 
 
 def asked(name, bounds, form="text"):
@@ -138,9 +138,9 @@ def test_text_and_objects_mean_the_same(name):
     text, made = solved(name, bounds, randomized=True), solved(name, bounds, "object", randomized=True)
     assert made.rule == text.rule
     assert made.value == text.value
-    for one, other in zip(made.constraints, text.constraints, strict=True):
-        assert replace(one, name="") == replace(other, name="")
-        assert unquoted(one.name) == other.name
+    for promise, written in zip(made.constraints, text.constraints, strict=True):
+        assert replace(promise, name="") == replace(written, name="")
+        assert unquoted(promise.name) == written.name
 
 
 @named([name for name in RECORDS if "abstain" not in RECORDS[name].options])
@@ -266,22 +266,22 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("world", "one", "other"), SAME)
-def test_the_same_in_other_words_is_the_same_rule(world, one, other):
+@pytest.mark.parametrize(("world", "first", "second"), SAME)
+def test_the_same_in_other_words_is_the_same_rule(world, first, second):
     """Floors are ceilings of what is left, two bounds are one after the other, names are gaps of metrics."""
     rows = WORLDS[world]
     prior = np.mean(rows.codes[:, 0] == len(rows.classes[0]) - 1)
     options = {**rows.options, **AS_GIVEN, "randomized": True}
-    found = [
+    solutions = [
         mw.optimize(
             rows.proba, rows.y, "accuracy", subject_to=text.format(low=prior - 0.15, high=prior + 0.15), **options
         )
-        for text in (one, other)
+        for text in (first, second)
     ]
-    assert found[0].value == pytest.approx(found[1].value, abs=1e-9)
+    assert solutions[0].value == pytest.approx(solutions[1].value, abs=1e-9)
     needs = {} if rows.group is None else {"sensitive_features": rows.group}
-    first, second = (own.rule.distribution(rows.proba, **needs) for own in found)
-    np.testing.assert_allclose(first, second, atol=1e-6)
+    left, right = (solution.rule.distribution(rows.proba, **needs) for solution in solutions)
+    np.testing.assert_allclose(left, right, atol=1e-6)
 
 
 # ---------------------------------------------------------------------------------------------------------- optimality
@@ -294,9 +294,9 @@ def thresholds_of(world):
     p, y = world.eta[0][:, 1], world.codes[:, 0]
     each = []
     for name in world.groups:
-        own = np.ones(len(p), dtype=bool) if name is None else world.group == name
-        decided = (p[own] > np.append(-1.0, np.unique(p))[:, None]).astype(int)
-        each.append(np.einsum("ni,tnj->tij", np.eye(2)[y[own]], np.eye(2)[decided]))
+        rows = np.ones(len(p), dtype=bool) if name is None else world.group == name
+        decided = (p[rows] > np.append(-1.0, np.unique(p))[:, None]).astype(int)
+        each.append(np.einsum("ni,tnj->tij", np.eye(2)[y[rows]], np.eye(2)[decided]))
     return np.array([np.stack(tables) for tables in itertools.product(*each)])
 
 
@@ -345,18 +345,18 @@ def programme(record, tables, bounds):
     kept = []
     for score in record.scores:
         pooled = [tables.sum(axis=1)] if record.over is None else [tables[:, g] for g in range(tables.shape[1])]
-        parts = [score(one) for one in pooled]
+        parts = [score(table) for table in pooled]
         if record.over == "gap":  # of shares of rows that no rule changes
             each = [numerator / denominator for numerator, denominator in parts]
-            kept += [one - other - high for one, other in itertools.permutations(each, 2)]
+            kept += [left - right - high for left, right in itertools.permutations(each, 2)]
             continue
         chosen = parts if record.over in (None, "every") else [parts[["a", "b"].index(record.over)]]
         for numerator, denominator in chosen:
             kept += [low * denominator - numerator] if np.isfinite(low) else []
             kept += [numerator - high * denominator] if np.isfinite(high) else []
     hits, total = accuracy(tables.sum(axis=1))
-    found = linprog(-hits / total, kept, np.zeros(len(kept)), np.ones((1, len(hits))), [1.0])
-    return -found.fun if found.status == 0 else None
+    optimum = linprog(-hits / total, kept, np.zeros(len(kept)), np.ones((1, len(hits))), [1.0])
+    return -optimum.fun if optimum.status == 0 else None
 
 
 LINEAR = [
@@ -418,11 +418,11 @@ def worst_value(tables, score):
 @named(WORST)
 def test_the_worst_group_is_as_it_is_counted_and_no_thresholds_by_group_do_better(name):
     score, best = WORST[name], worst_value(thresholds_of(WORLDS["groups"]), WORST[name]).max()
-    single, mixture = (worst_solved(name, "text", randomized=own) for own in (False, True))
+    single, mixture = (worst_solved(name, "text", randomized=allowed) for allowed in (False, True))
     record = RECORDS["in every group"]
     for solution in (single, mixture):
         assert solution.value == pytest.approx(worst_value(counted(record, solution.rule), score), abs=1e-9)
-        each = [own[name].value for own in solution.by_group.values()]
+        each = [values[name].value for values in solution.by_group.values()]
         assert min(each) == pytest.approx(solution.value, abs=1e-9)
     assert single.value <= best + 1e-9
     assert mixture.value >= best - 1e-6

@@ -72,29 +72,29 @@ def decided(record):
 
 def distribution(rule, rows):
     """The distribution as (N, M, D)."""
-    found = rule.distribution(array_of(rule, rows), **rows.needs)
-    return found if rule.schema.multioutput else found[:, None]
+    shares = rule.distribution(array_of(rule, rows), **rows.needs)
+    return shares if rule.schema.multioutput else shares[:, None]
 
 
 def codes_of(rule, labels):
     """Positions (N, M) of labels among the decisions, abstentions in the last column of a distribution."""
     labels = np.asarray(labels, dtype=object).reshape(len(labels), -1)
     codes = np.empty(labels.shape, dtype=int)
-    for m, own in enumerate(rule.schema.decisions):
-        place = {label: j for j, label in enumerate(own.tolist())}
+    for m, decisions in enumerate(rule.schema.decisions):
+        place = {label: j for j, label in enumerate(decisions.tolist())}
         codes[:, m] = [place[label] for label in labels[:, m]]
     if rule.abstain_label is not None:
         codes[codes == rule.schema.n_decisions - 1] = rule.schema.decision_width - 1
     return codes
 
 
-def alike(one, other):
-    return np.asarray(one, dtype=object).tolist() == np.asarray(other, dtype=object).tolist()
+def alike(left, right):
+    return np.asarray(left, dtype=object).tolist() == np.asarray(right, dtype=object).tolist()
 
 
 def with_seed(rule, seed):
     if isinstance(rule, GroupedRule):
-        return replace(rule, rules=tuple(with_seed(own, seed) for own in rule.rules))
+        return replace(rule, rules=tuple(with_seed(part, seed) for part in rule.rules))
     return replace(rule, seed=seed) if isinstance(rule, MixtureRule) else rule
 
 
@@ -147,7 +147,7 @@ def test_predictions_are_labels_of_the_rule(name):
     assert labels.shape == ((40, len(record.rows.eta)) if record.rule.schema.multioutput else (40,))
     for m, column in enumerate(labels.reshape(40, -1).T):
         allowed = [*record.rule.schema.classes[m].tolist(), record.rule.abstain_label]
-        assert {(type(one), one) for one in column.tolist()} <= {(type(one), one) for one in allowed}
+        assert {(type(label), label) for label in column.tolist()} <= {(type(label), label) for label in allowed}
 
 
 # ---------------------------------------------------------------------------------------------------- row by row
@@ -262,7 +262,7 @@ IN_MEMORY = [in_float32, in_lists, in_one_array, in_strides, in_pandas, in_polar
 
 
 @every_rule
-@pytest.mark.parametrize("predict_in", IN_MEMORY, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("predict_in", IN_MEMORY, ids=lambda function: function.__name__)
 def test_every_container_in_memory_is_decided_alike(name, predict_in):
     record = RECORDS[name]
     assert alike(predict_in(record.rule, record.rows), decided(record))
@@ -294,9 +294,9 @@ def test_dask_arrays_are_decided_alike_and_lazily(name):
 def test_dask_frames_are_decided_alike_and_lazily(name):
     record = RECORDS[name]
     lazy = in_dask_frames(record.rule, record.rows)
-    found = lazy.compute(scheduler="sync")
-    assert isinstance(found, pd.Series | pd.DataFrame)
-    assert alike(found.to_numpy(), decided(record))
+    labels = lazy.compute(scheduler="sync")
+    assert isinstance(labels, pd.Series | pd.DataFrame)
+    assert alike(labels.to_numpy(), decided(record))
 
 
 @refused_by("dask")
@@ -473,7 +473,7 @@ def test_a_document_with_another_value_in_a_place_is_a_rule_or_refused_by_a_sent
 def rows_for_python(rule, rows):
     columns = [eta.tolist() for eta in rows.columns]
     if rows.single:
-        columns = [[p for (p,) in own] for own in columns]
+        columns = [[p for (p,) in column] for column in columns]
     return [list(row) for row in zip(*columns, strict=True)] if rule.schema.multioutput else columns[0]
 
 
@@ -483,19 +483,19 @@ def test_python_source_decides_alike(name):
     names = {}
     exec(compile(mw.export.to_python(record.rule), "rule.py", "exec"), names)  # noqa: S102
     groups = [] if record.rows.group is None else [record.rows.group]
-    found = names["decide_all"](rows_for_python(record.rule, record.rows), *groups)
-    assert found == decided(record).tolist()
+    labels = names["decide_all"](rows_for_python(record.rule, record.rows), *groups)
+    assert labels == decided(record).tolist()
 
 
 def sql_of(record, dialect):
     """An expression, and a table of the columns that it is of."""
     rule, rows = record.rule, record.rows
     names = [[f"p{m}_{j}" for j in range(eta.shape[1])] for m, eta in enumerate(rows.columns)]
-    columns = {name: eta[:, j] for own, eta in zip(names, rows.columns, strict=True) for j, name in enumerate(own)}
+    columns = {name: eta[:, j] for heads, eta in zip(names, rows.columns, strict=True) for j, name in enumerate(heads)}
     options = {}
     if record.drawn:
         parts = rule.rules if isinstance(rule, GroupedRule) else [rule]
-        (seed,) = {own.seed for own in parts if isinstance(own, MixtureRule)}
+        (seed,) = {part.seed for part in parts if isinstance(part, MixtureRule)}
         draws = uniforms(seed, 0, rows.n_rows, len(rows.eta))
         options["draw"] = [f"u{m}" for m in range(len(rows.eta))]
         columns |= dict(zip(options["draw"], draws.T, strict=True))
@@ -516,18 +516,18 @@ def run_sqlite(expression, columns):
     connection.execute(f"CREATE TABLE t ({', '.join(columns)})")
     values = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
     connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' for _ in columns)})", values)
-    found = connection.execute(f"SELECT {expression} FROM t").fetchall()
+    rows = connection.execute(f"SELECT {expression} FROM t").fetchall()
     connection.close()
-    return found
+    return rows
 
 
 @written_by("sql")
 @pytest.mark.parametrize(("dialect", "run"), [("duckdb", run_duckdb), ("sqlite", run_sqlite)])
 def test_sql_decides_alike(name, dialect, run):
     record = RECORDS[name]
-    found = run(*sql_of(record, dialect))
+    answer = run(*sql_of(record, dialect))
     expected = decided(record).tolist()
-    assert [list(row) for row in found] == (expected if record.rule.multioutput else [[one] for one in expected])
+    assert [list(row) for row in answer] == (expected if record.rule.multioutput else [[label] for label in expected])
 
 
 @written_by("onnx")
@@ -541,8 +541,8 @@ def test_onnx_decides_alike(name, dtype):
     feeds = {"probabilities": proba[:, None] if proba.ndim == 1 else proba}
     if record.drawn:
         feeds["keys"] = np.arange(rows.n_rows)
-    found = session.run(None, feeds)
-    labels = found[0] if len(found) == 1 else np.stack([one.astype(object) for one in found], axis=1)
+    tensors = session.run(None, feeds)
+    labels = tensors[0] if len(tensors) == 1 else np.stack([tensor.astype(object) for tensor in tensors], axis=1)
     assert alike(labels, decided(record))
 
 
@@ -603,9 +603,9 @@ def assert_shown(record, source):
 @every_rule
 def test_words_name_every_label(name):
     record = RECORDS[name]
-    words = record.rule.describe()
-    assert all(repr(label) in words for label in labels_to_show(record))
-    assert all(line.strip() for line in words.splitlines())
+    text = record.rule.describe()
+    assert all(repr(label) in text for label in labels_to_show(record))
+    assert all(line.strip() for line in text.splitlines())
     assert type(record.rule).__name__ in str(record.rule)
 
 
