@@ -231,6 +231,14 @@ def test_a_rule_is_judged_as_it_was_fitted(tmp_path, fitted):
     assert found["metrics"] == expected.to_dict()
 
 
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_a_rule_is_judged_by_the_average_that_is_asked_for(average, tmp_path, fitted):
+    frame, _, rule, path = fitted[MULTILABEL]
+    words = ["--metric", "f1", "--average", average]
+    found = document("evaluate", path, write(frame, tmp_path / "rows.csv"), *words)
+    assert found["metrics"] == mw.evaluate(rule, *arguments(MULTILABEL, frame), "f1", average=average).to_dict()
+
+
 def test_the_order_of_words_is_an_option_and_kept_with_the_rule(tmp_path):
     frame, _ = table(MULTICLASS)
     proba, y = arguments(MULTICLASS, frame)

@@ -144,6 +144,7 @@ def run(
     notes.write_text("", encoding="utf-8")
     variables = {**command.variables, selecting.NOTES: str(notes)}
     words = [sys.executable, "-m", "pytest", "-q", "-p", selecting.__name__, "-p", "no:cacheprovider", *arguments]
+    words += ["--assert=plain"]  # to say how two long lists differ may take minutes
     if tests is None:
         words += [*(word for word in command.arguments if not word.startswith(RECORDINGS.rstrip("/")) or recordings)]
         words += [f"--ignore={path}" for path in ([OWN] if recordings else [OWN, RECORDINGS])]

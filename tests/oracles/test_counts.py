@@ -210,3 +210,18 @@ def test_shares_are_the_diagonals_and_column_sums_of_confusions(kind, shape):
         hits, columns = np.moveaxis(oracle.shares(losses), 2, 0)
         np.testing.assert_allclose(hits, np.diagonal(C, axis1=2, axis2=3), atol=1e-14)
         np.testing.assert_allclose(columns, C.sum(axis=2), atol=1e-14)
+
+
+@pytest.mark.parametrize("confusion", ["expected", "blended"])
+def test_with_known_priors_rows_without_a_label_count_nowhere(confusion):
+    """Labels are missing where the probabilities are large: to count those rows would be noticed."""
+    rng = np.random.default_rng(2)
+    proba = rng.beta(1, 2, (400, 1))
+    codes = np.where((proba > 0.5) & (rng.random((400, 1)) < 0.8), -1, rng.random((400, 1)) < proba)
+    losses, known = [Loss.argmax(2), Loss(full=np.array([[[0.0, 1.0], [3.0, 0.0]]]))], codes[:, 0] >= 0
+    found = [
+        counts(read_proba(proba[rows], multioutput=True), codes[rows], confusion=confusion, prior=[[0.4, 0.6]])
+        for rows in (slice(None), known)
+    ]
+    np.testing.assert_allclose(*(oracle.confusions(losses) for oracle in found), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(*(oracle.priors for oracle in found), rtol=0, atol=1e-12)

@@ -316,3 +316,13 @@ def test_calibrated_probabilities_follow_the_columns_of_the_fit():
         by_name = rule.calibrated(pd.DataFrame(NEW, columns=SCALE), **options)
         with pytest.warns(UserWarning, match="they are taken in the same order"):
             np.testing.assert_array_equal(rule.calibrated(NEW, **options), by_name)
+
+
+def test_missing_labels_stay_missing_where_the_column_is_that_of_the_first_class():
+    y = WORDS.astype(object)
+    y[::7] = None
+    known = np.arange(len(y)) % 7 != 0
+    found = mw.optimize(P, y, "f1", pos_label="fraud", **FIXED)
+    expected = mw.optimize(P[known], y[known], "f1", pos_label="fraud", **FIXED)
+    assert found.value == expected.value
+    np.testing.assert_array_equal(found.confusion, expected.confusion)

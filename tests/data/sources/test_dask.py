@@ -173,6 +173,15 @@ def test_a_mixture_draws_by_position():
         rule.predict(frame.to_dask_array())
 
 
+def test_draws_of_a_collection_begin_where_they_are_told():
+    always = [mw.WeightedRule.from_thresholds(threshold) for threshold in (-np.inf, np.inf)]
+    rule = mw.MixtureRule(tuple(always), np.array([0.5, 0.5]))
+    p = np.linspace(0.1, 0.9, 50)
+    lazy = da.from_array(p, chunks=20)
+    assert not np.array_equal(rule.predict(p, start=5), rule.predict(p))
+    np.testing.assert_array_equal(rule.predict(lazy, start=5).compute(), rule.predict(p, start=5))
+
+
 def test_predicting_computes_nothing_and_keeps_chunks():
     asked = []
 

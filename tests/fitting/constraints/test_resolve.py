@@ -92,6 +92,17 @@ def test_labels_of_several_outputs_are_pooled():
     )
 
 
+def test_outputs_with_few_labels_weigh_little_where_outputs_are_pooled():
+    rng = np.random.default_rng(3)
+    proba = rng.beta(1, 2, (300, 3))
+    y = (rng.random((300, 3)) < proba).astype(float)
+    y[rng.random((300, 3)) < [0.0, 0.9, 0.5]] = np.nan
+    found, _ = values(problem_of(proba, y, "f1"), "precision >= 0.1 and share <= 0.9")
+    seen = ~np.isnan(y)
+    true, decided = y[seen].astype(int), (proba > 0.5)[seen]
+    assert found == pytest.approx([sk.precision_score(true, decided), decided.mean()])
+
+
 def test_the_positive_class_is_taken_where_none_is_named(one):
     proba, y = one
     fraud = np.where(y == "urgent", "fraud", "fine")
