@@ -17,7 +17,7 @@ OTHERS = [] if _IN_MEMORY else ["pieces"]
 DISTANT = [] if _IN_MEMORY else ["dask", "parquet"]
 ON_ALL = ("test_frank_wolfe",)
 # For most solvers rows in memory are enough for `make test`: engines agree on every count (laws/test_engines.py).
-IN_PIECES = ("test_aim", "test_frank_wolfe", "test_solver_optimality", "test_walk_search")
+IN_PIECES = ("test_aim", "test_frank_wolfe", "test_walk_search")
 
 
 def pytest_generate_tests(metafunc):

@@ -762,6 +762,7 @@ def test_warnings_of_the_estimator_point_at_who_called_it(rows):
 
 
 @few_labels
+@pytest.mark.slow
 def test_every_engine_finds_the_same(three, labels):
     p, y, some = labels
     calls = [
