@@ -64,7 +64,7 @@ test-docs: $(STAMP)
 	$(PYTEST) -m "docs and not slow"
 
 # What makes no pass of its own need not run with both kernels: metrics, which are algebra, files, commands, pictures, pages.
-WITHOUT_PASSES := $(addprefix tests/,benchmarks cli docs export inspection reproduction laws/test_exports.py laws/test_metrics.py laws/test_metric_gradients.py \
+WITHOUT_PASSES := $(addprefix tests/,benchmarks cli docs export inspection reproduction laws/test_constraints.py laws/test_exports.py laws/test_metrics.py laws/test_metric_gradients.py \
 	laws/test_metric_references.py api/test_versions.py data/sources/test_dask_cluster.py rules/test_weighted_serving.py solvers/test_solution_file.py \
 	test_dependencies.py test_documentation.py test_imports.py)
 

@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metricwise as mw
+from engines import source
+from metricwise.core.rows import Rows
 from metricwise.core.sampling import draw_rows
-from metricwise.data import read_proba
+from metricwise.data import Schema, read_proba
 from metricwise.fitting.selection import choose
 from metricwise.rules import fit_link
 
@@ -127,3 +129,16 @@ def test_choice_is_made_on_a_sample_with_the_rare_class():
     np.testing.assert_allclose(some.oracle().priors, problem.oracle().priors)
     choice = choose(problem, [Recipe("expected", recalibrate=True)], Settings())
     assert choice.gain.estimate > 0.2
+
+
+@pytest.mark.parametrize("engine", ["memory", "pieces"])
+def test_a_sample_of_weighted_rows_weighs_what_they_do(engine):
+    """Rows of a class weigh alike, so that a sample by class has their weight exactly."""
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([8, 1, 1], 3_000)
+    codes = (proba.cumsum(axis=1) < rng.random((3_000, 1))).sum(axis=1).clip(0, 2)[:, None].astype(np.int8)
+    weight = np.array([1.0, 5.0, 0.25])[codes[:, 0]]
+    whole = source(Rows(read_proba(proba), codes, weight), Schema.of_codes([3]), engine)
+    some = whole.sample(500, 0)
+    assert some.n_rows < 600
+    np.testing.assert_allclose(some.tally(), whole.class_weights)

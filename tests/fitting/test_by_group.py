@@ -19,6 +19,7 @@ import worlds
 from golden.worlds import make
 from metricwise.api.optimization import read_problem
 from metricwise.core.losses import Loss
+from metricwise.data.sensitive import read_sensitive_features
 from metricwise.data.sources import ChunkedSource, MemorySource
 from metricwise.goals.constraint import Constraint, Difference, Limit
 from metricwise.goals.constraint_text import read_constraints
@@ -601,3 +602,12 @@ def test_gaps_of_ratios_are_searched_anew_where_a_single_rule_beats_the_programm
     precisions = [np.mean(y[(sex == name) & (predicted == 1)]) for name in ("f", "m")]
     assert abs(precisions[0] - precisions[1]) <= 0.1
     assert np.mean(predicted == y) == pytest.approx(solution.value)
+
+
+def test_groups_keep_their_names_whatever_holds_them():
+    """Text in an array of objects, as data frames have it, and groups that come in another order than their names."""
+    words = ["west", "east", "west", "north", "east"]
+    for values in (words, np.array(words), np.array(words, dtype=object), pd.Series(words, dtype=object)):
+        found = read_sensitive_features(values, 5)
+        assert [found.groups.names[code] for code in found.codes] == words
+        assert list(found.groups.names) == sorted(set(words))

@@ -307,3 +307,16 @@ def test_resamples_without_any_label_are_left_out(average):
     with pytest.warns(UserWarning, match="too few labels"):
         solution = mw.optimize(p, y, "f1", average=average, subject_to="recall >= 0.5")
     assert solution.constraints[0].value >= 0.5
+
+
+def test_dinkelbach_goes_on_until_all_outputs_have_converged():
+    """The first output is at its best at once, for all of its rows are sure; the second takes several steps."""
+    rng = np.random.default_rng(0)
+    proba = np.column_stack([np.repeat([0.001, 0.999], 200), rng.beta(0.5, 8, 400)])
+    y = (rng.random(proba.shape) < proba).astype(int)
+    options = {"solver": "dinkelbach", "confusion": "expected", "recalibrate": False}
+    both = mw.optimize(proba, y, "f1", average="macro", **options)
+    alone = [mw.optimize(proba[:, m], y[:, m], "f1", **options) for m in range(2)]
+    assert len(alone[0].history) < len(alone[1].history)
+    assert both.optimized_value == pytest.approx(np.mean([one.optimized_value for one in alone]), abs=1e-9)
+    assert both.gap < 1e-8
