@@ -50,7 +50,7 @@ test: lint
 
 # Files, not markers, are chosen: to import all files takes as long as this may take.
 QUICK := $(addprefix tests/,test_layout.py \
-	$(addprefix laws/test_,metrics.py solver_declarations.py solver_optimality.py engines.py) \
+	$(addprefix laws/test_,metrics.py solver_optimality.py engines.py) \
 	$(addprefix kernels/test_,compiled.py link.py numpy.py partition.py) oracles/test_counts.py oracles/test_walk.py \
 	$(addprefix rules/test_,link.py mixture.py serialize.py weighted.py) solvers/test_solution_file.py \
 	$(addprefix data/test_,arrays.py columns.py labels.py) core/test_confusion.py goals/test_constraint_text.py \

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 import textwrap
+from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 
@@ -110,3 +112,9 @@ def test_unknown_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="module 'metricwise' has no attribute 'optimise'"):
         _ = metricwise.optimise
     assert "optimize" in dir(metricwise)
+
+
+def test_modules_that_have_moved_are_refused_by_a_sentence():
+    with pytest.raises(ModuleNotFoundError, match=r"read that file with metricwise\.load_rule\(path\)\."):
+        import_module("metricwise.losses")
+    assert find_spec("metricwise.nowhere") is None

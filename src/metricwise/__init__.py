@@ -65,12 +65,24 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class _MissingModules:
-    """The last finder of modules: explains why a pickle of another version asks for one that is not there."""
+# Modules that pickles made before they moved ask for.
+_MOVED = frozenset(
+    f"metricwise.{name}"
+    for name in (
+        *("confusion", "details", "evaluation", "facts", "frontier", "inputs", "losses", "problem", "promises"),
+        *("reading", "recorded", "row_costs", "rows", "selection", "sources", "table_files", "uncertainty"),
+        *("metrics.aim", "metrics.constraint", "metrics.constraint_text", "metrics.for_outputs", "metrics.parity"),
+        *("metrics.worst", "rules.files"),
+    )
+)
+
+
+class _MovedModules:
+    """The last finder of modules: says what to do with a pickle that asks for a module that has moved."""
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> None:
-        if name.startswith("metricwise.") and "._" not in name:
+        if name in _MOVED:
             raise ModuleNotFoundError(
                 f"No module named {name!r} in metricwise {__version__}. If a pickle asks for it, the pickle was made "
                 "by another version: load it with that version, save its rule with rule.to_json(path), and read that "
@@ -79,4 +91,4 @@ class _MissingModules:
             )
 
 
-sys.meta_path.append(_MissingModules)
+sys.meta_path.append(_MovedModules)
