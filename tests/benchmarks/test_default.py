@@ -1,25 +1,14 @@
 """The benchmark of the default call: what it times, and what it says of its aims."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import metricwise as mw
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture
-def default(monkeypatch):
-    """A script is no part of the package: it finds its neighbours because it is run from their folder."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    yield importlib.import_module("default")
-    for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(str(BENCHMARKS)):
-            del sys.modules[name]
+def default(load):
+    return load("default")
 
 
 def test_everyone_is_timed_as_often(default):

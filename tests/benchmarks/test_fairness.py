@@ -1,23 +1,13 @@
 """The benchmark of promises about groups: what judges, and what is made of a draw."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture
-def fairness(monkeypatch):
-    """The benchmark is no part of the package: it is found because it is run from the root."""
-    monkeypatch.syspath_prepend(str(ROOT))
-    yield importlib.import_module("benchmarks.fairness")
-    for name in [name for name in sys.modules if name == "benchmarks" or name.startswith("benchmarks.")]:
-        del sys.modules[name]
+def fairness(load):
+    return load("benchmarks.fairness")
 
 
 def test_judges_count_as_scikit_learn_does(fairness):

@@ -1,10 +1,7 @@
 """The study of generalisation: its statistics, its peers, and one small run from models to tables."""
 
-import importlib
 import io
-import sys
 import tarfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +10,8 @@ import metricwise as mw
 
 
 @pytest.fixture
-def study(monkeypatch):
-    """The study is no part of the package: it is imported from the root of the repository."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
-    yield lambda name: importlib.import_module(f"benchmarks.generalisation.{name}")
-    for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
-        del sys.modules[name]
+def study(load):
+    return lambda name: load(f"benchmarks.generalisation.{name}")
 
 
 def test_holm_by_hand(study):

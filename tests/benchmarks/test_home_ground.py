@@ -1,25 +1,14 @@
 """The benchmark against TunedThresholdClassifierCV: one small draw, and what is made of several."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 from sklearn.dummy import DummyClassifier
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture
-def benchmark(monkeypatch):
-    """A script is no part of the package: it finds its neighbours because it is run from their folder."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    yield importlib.import_module("home_ground")
-    for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(str(BENCHMARKS)):
-            del sys.modules[name]
+def benchmark(load):
+    return load("home_ground")
 
 
 @pytest.mark.parametrize("world", ["linear", "bent"])

@@ -1,33 +1,18 @@
 """The benchmark of intervals: its worlds are what they say, its verdicts are those of binomial tests, and it runs."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-ROOT = Path(__file__).parents[2]
+
+@pytest.fixture
+def intervals(load):
+    return load("benchmarks.intervals")
 
 
 @pytest.fixture
-def modules(monkeypatch):
-    """The benchmark is no part of the package: it is found because it is run from the root."""
-    monkeypatch.syspath_prepend(str(ROOT))
-    yield [importlib.import_module(f"benchmarks.{name}") for name in ("intervals", "interval_worlds")]
-    for name in [name for name in sys.modules if name == "benchmarks" or name.startswith("benchmarks.")]:
-        del sys.modules[name]
-
-
-@pytest.fixture
-def intervals(modules):
-    return modules[0]
-
-
-@pytest.fixture
-def worlds(modules):
-    return modules[1]
+def worlds(load):
+    return load("benchmarks.interval_worlds")
 
 
 def test_samples_have_the_class_shares_of_their_population(intervals):

@@ -1,9 +1,5 @@
 """The benchmark of floors and ceilings: what judges, a few repetitions of each part, and what is made of many."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn import metrics as sk
@@ -11,32 +7,20 @@ from sklearn import metrics as sk
 import metricwise as mw
 from metricwise.core.losses import Loss
 
-ROOT = Path(__file__).parents[2]
+
+@pytest.fixture
+def promises(load):
+    return load("benchmarks.promises")
 
 
 @pytest.fixture
-def parts(monkeypatch):
-    """The benchmark is no part of the package: it is found because it is run from the root."""
-    monkeypatch.syspath_prepend(str(ROOT))
-    names = ("promises", "promise_rivals", "promise_runs", "promise_worlds")
-    yield [importlib.import_module(f"benchmarks.{name}") for name in names]
-    for name in [name for name in sys.modules if name == "benchmarks" or name.startswith("benchmarks.")]:
-        del sys.modules[name]
+def rivals(load):
+    return load("benchmarks.promise_rivals")
 
 
 @pytest.fixture
-def promises(parts):
-    return parts[0]
-
-
-@pytest.fixture
-def rivals(parts):
-    return parts[1]
-
-
-@pytest.fixture
-def worlds(parts):
-    return parts[3]
+def worlds(load):
+    return load("benchmarks.promise_worlds")
 
 
 REFERENCES = {

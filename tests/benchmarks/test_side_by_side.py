@@ -1,8 +1,6 @@
 """The benchmark behind the page "Beside other tools": what judges, and that page, table and draws agree."""
 
-import importlib
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +12,8 @@ PAGE = ROOT / "docs" / "beside_other_tools.md"
 
 
 @pytest.fixture
-def benchmark(monkeypatch):
-    """It is no part of the package: it is found because it is run from the root."""
-    monkeypatch.syspath_prepend(str(ROOT))
-    yield importlib.import_module("benchmarks.side_by_side")
-    for name in [name for name in sys.modules if name == "benchmarks" or name.startswith("benchmarks.")]:
-        del sys.modules[name]
+def benchmark(load):
+    return load("benchmarks.side_by_side")
 
 
 def test_a_floor_is_judged_as_scikit_learn_would(benchmark, monkeypatch):

@@ -11,19 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score
 
 import metricwise as mw
+from data.graded_rows import CODES, LABELS, PROBA, SCALE, solve
 from metricwise.data import scales_of
-
-LABELS = {"confusion": "labels", "recalibrate": False}
-SCALE = ["low", "mid", "high"]  # sorted: high, low, mid
-RNG = np.random.default_rng(0)
-PROBA = RNG.dirichlet(np.full(3, 0.4), size=200)
-CODES = np.array([RNG.choice(3, p=p) for p in PROBA])
-CODES[:3] = range(3)
-
-
-def solve(proba, y, metric="kappa", **options):
-    return mw.optimize(proba, y, metric, **LABELS, **options)
-
 
 # ---------------------------------------------------------------------------------------------------------------- dates
 

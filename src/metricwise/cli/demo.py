@@ -1,4 +1,4 @@
-"""What changes on real data: argmax against the optimal rule, ``python -m metricwise.cli.demo``.
+"""What changes on real data: argmax against the optimal rule, ``metricwise demo``.
 
 The data come with scikit-learn, nothing is downloaded. Every number printed is of rows that neither the model nor the
 rule has seen. The problems were chosen to have classes that argmax neglects; the gains and the few losses are what they
