@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import metricwise as mw
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.inference.uncertainty import bootstrap_errors
 
 from . import peers

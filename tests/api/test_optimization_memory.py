@@ -85,7 +85,7 @@ def test_a_default_call(rows):
 
 def test_recipes_of_full_losses_are_compared_on_fewer_rows(rows):
     """A row costs as the square of its classes there."""
-    from metricwise.api.optimization import read_problem
+    from metricwise.api.reading import read_problem
     from metricwise.fitting.selection import _enough
 
     proba, y = rows

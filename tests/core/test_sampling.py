@@ -118,7 +118,7 @@ def test_forty_positives_among_many_rows_are_not_overlooked(metric):
 
 
 def test_choice_is_made_on_a_sample_with_the_rare_class():
-    from metricwise.api.optimization import read_problem
+    from metricwise.api.reading import read_problem
     from metricwise.fitting.solving import Settings
     from metricwise.oracles.problem import Recipe
 

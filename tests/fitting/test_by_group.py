@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 import metricwise as mw
 import worlds
 from golden.worlds import make
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.core.losses import Loss
 from metricwise.data.sensitive import read_sensitive_features
 from metricwise.data.sources import ChunkedSource, MemorySource

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import metricwise as mw
 import worlds
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.data import read_proba
 from metricwise.fitting.example_costs import _left_out, with_costs
 from metricwise.inference.uncertainty import Spread, heaviest_share, mean_interval

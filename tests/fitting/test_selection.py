@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score
 import metricwise as mw
 import worlds
 from laws.metric_records import RECORDS
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.fitting import selection
 from metricwise.fitting.bagging import Bag, Resamples
 from metricwise.inference import uncertainty

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
 import worlds
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.data import read_groups, read_time, stretches
 from profiles import examples
 

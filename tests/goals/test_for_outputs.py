@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import metricwise as mw
 import worlds
 from laws.metric_records import RECORDS, exact_ratio, having, largest, make
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.data.sources import ChunkedSource
 from metricwise.fitting.solving import Settings, fit
 from metricwise.oracles.problem import Recipe

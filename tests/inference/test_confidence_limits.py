@@ -9,7 +9,7 @@ from sklearn import metrics as sk
 
 import worlds
 from metricwise import InTime, metrics
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.core.losses import Loss
 from metricwise.fitting.constraints.resolve import bind_limits, read_limits
 from metricwise.goals.constraint import Constraint

@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 import metricwise as mw
 import worlds
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.goals.constraint import Constraint
 from metricwise.inference.confidence_limits import Counted, lower_limit, upper_limit
 from metricwise.inference.dependence import dependence_length

@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 
 import metricwise as mw
 import worlds
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.core.rows import Rows
 from metricwise.fitting import selection
 from metricwise.fitting.bagging import draw

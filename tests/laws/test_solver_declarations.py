@@ -10,7 +10,7 @@ import pytest
 import metricwise as mw
 from laws.metric_records import EVERY, RECORDS, make
 from laws.solver_promises import check_promise, objective_of, serving, settings_of
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.fitting import bagging as bags
 from metricwise.fitting import solving
 from metricwise.inference.uncertainty import Errors

@@ -5,7 +5,7 @@ import pytest
 
 import metricwise as mw
 import worlds
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.oracles.problem import Recipe
 from metricwise.rules import fit_link
 

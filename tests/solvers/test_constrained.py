@@ -12,7 +12,7 @@ from scipy.optimize import linprog, minimize
 
 import worlds
 from metricwise import metrics
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.goals.constraint import Constraint, Limit, Limits
 from metricwise.solvers.constrained import Feasible, InfeasibleError, maximise
 from metricwise.solvers.constrained_single import best_single

@@ -29,7 +29,7 @@ from ..metrics.abstention import Abstained
 from ..oracles.problem import Problem, Recipe
 from ..rules import MixtureRule, WeightedRule
 from ..solvers.constrained import InfeasibleError
-from .optimization import read_problem
+from .reading import read_problem
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 

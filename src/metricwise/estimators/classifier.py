@@ -18,7 +18,8 @@ from sklearn.utils import Bunch, check_random_state, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ..api.optimization import optimize, read_abstention
+from ..api.optimization import optimize
+from ..api.reading import read_abstention
 from ..core.progress import Progress
 from ..data import (
     Groups,

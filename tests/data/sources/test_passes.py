@@ -7,7 +7,7 @@ import metricwise as mw
 import worlds
 from engines import counts
 from metricwise import kernels
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.core.losses import Loss
 from metricwise.data import read_proba
 from metricwise.oracles import counts as counting

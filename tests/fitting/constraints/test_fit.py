@@ -16,7 +16,7 @@ import metricwise as mw
 import programmes
 import worlds
 from engines import served_by
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.fitting.constraints.resolve import bind_limits, read_limits
 from metricwise.goals.constraint_text import read_constraints
 from profiles import diagonal, examples

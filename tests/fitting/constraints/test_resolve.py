@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics as sk
 
 import worlds
-from metricwise.api.optimization import read_problem
+from metricwise.api.reading import read_problem
 from metricwise.core.losses import Loss
 from metricwise.fitting.constraints.resolve import bind_limits, read_limits
 from metricwise.goals.constraint_text import at_least, read_constraints
