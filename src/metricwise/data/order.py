@@ -74,12 +74,12 @@ def _checked(item: Any, classes: NDArray[Any], several: bool, m: int, who: str) 
     return scale
 
 
-def kept_order(facts: Any, classes: Sequence[NDArray[Any]]) -> Scales | None:
-    """Return the order that the facts of a rule have of its classes; None for what is no order of them.
+def kept_order(metadata: Any, classes: Sequence[NDArray[Any]]) -> Scales | None:
+    """Return the order that the metadata of a rule has of its classes; None for what is no order of them.
 
     Rules of earlier versions say `ordered`, for each output: whether its classes are in their order.
     """
-    orders, flags = facts.get("order"), facts.get("ordered")
+    orders, flags = metadata.order, metadata.ordered
     known = [python_labels(labels) for labels in classes]
     if not isinstance(orders, (list, tuple)) or len(orders) != len(known):
         fits = isinstance(flags, (list, tuple)) and len(flags) == len(known)

@@ -5,19 +5,27 @@ per row, the link that recalibrates probabilities before them, and their JSON. M
 solvers.
 """
 
-from .cost_rule import CostRule
+from .base import LossMixture, Rule, RuleRows
+from .example_cost import CostRule
 from .grouped import GroupedRule, of_schema
 from .link import Link, prior_shift
 from .link_fit import fit_link, fit_links
 from .load import as_rule, load_rule
+from .metadata import RuleMetadata
 from .mixture import MixtureRule
 from .weighted import WeightedRule, anonymous_rule
+from .writer import RuleWriter
 
 __all__ = [
     "CostRule",
     "GroupedRule",
     "Link",
+    "LossMixture",
     "MixtureRule",
+    "Rule",
+    "RuleMetadata",
+    "RuleRows",
+    "RuleWriter",
     "WeightedRule",
     "anonymous_rule",
     "as_rule",

@@ -7,7 +7,7 @@ meant. Must not know how a rule decides.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,14 @@ from ..data import (
 )
 from ..data.encoding import sorted_labels
 from ..data.frames import as_array
+from .metadata import RuleMetadata
 
 __all__ = ["in_fitted_order", "read_single", "says_single"]
 
 _MOST_LISTED = 3  # orders of outputs, beyond which some are left out of a message
 
 
-def in_fitted_order(proba: Any, facts: Mapping[str, Any], classes: Sequence[NDArray[Any]], who: str) -> Any:
+def in_fitted_order(proba: Any, metadata: RuleMetadata, classes: Sequence[NDArray[Any]], who: str) -> Any:
     """Return columns without names, which stand as those that the rule was fitted to did, in the order of its classes.
 
     Columns with names, and single ones, are returned as they are. If the columns of the fit were not sorted, a warning
@@ -43,13 +44,13 @@ def in_fitted_order(proba: Any, facts: Mapping[str, Any], classes: Sequence[NDAr
     ----------
     proba : array-like, or list of M array-likes
         As the caller gave it.
-    facts : mapping
+    metadata : RuleMetadata
         Of the rule, with its `column_order`.
     classes : sequence of M ndarrays
     who : str
     """
     known = [python_labels(labels) for labels in classes]
-    orders = _column_orders(facts["column_order"], known)
+    orders = _column_orders(metadata.column_order, known)
     if orders is None:
         return proba
     places = [[order.index(label) for label in labels] for order, labels in zip(orders, known, strict=True)]
@@ -92,13 +93,13 @@ def _column_orders(stored: Any, classes: list[list[Any]]) -> list[list[Any]] | N
     return [list(own) for own in orders] if all(good) else None
 
 
-def says_single(facts: Mapping[str, Any], classes: Sequence[NDArray[Any]]) -> bool:
+def says_single(metadata: RuleMetadata, classes: Sequence[NDArray[Any]]) -> bool:
     """Whether a single column is known to be that of the second class: unless a rule was fitted to two of words."""
-    return facts.get("single_column") is not False or second_is_positive(classes)
+    return metadata.single_column is not False or second_is_positive(classes)
 
 
 def read_single(
-    proba: Probabilities, facts: Mapping[str, Any], classes: Sequence[NDArray[Any]], pos_label: Any, who: str
+    proba: Probabilities, metadata: RuleMetadata, classes: Sequence[NDArray[Any]], pos_label: Any, who: str
 ) -> Probabilities:
     """Return single columns as the probabilities of the second classes, or of `pos_label`; warn where nothing says it.
 
@@ -106,7 +107,7 @@ def read_single(
     ----------
     proba : Probabilities
         Of single columns.
-    facts : mapping
+    metadata : RuleMetadata
         Of the rule.
     classes : sequence of M ndarrays
     pos_label : object, list of M objects, or None
@@ -114,7 +115,7 @@ def read_single(
     """
     if pos_label is not None:
         return with_both_columns(proba, column_places(classes, pos_label, who))
-    if not says_single(facts, classes):
+    if not says_single(metadata, classes):
         m = next(m for m, labels in enumerate(classes) if not second_is_positive([labels]))
         first, second = python_labels(classes[m])
         where = f" of output {m}" if len(classes) > 1 else ""

@@ -83,13 +83,13 @@ class _Given:
 
     def fields(self, loss: Loss, classes: tuple[NDArray[Any], ...]) -> Fields:
         """Return the fields of the rule."""
-        facts = {"recipe": "by hand", "metricwise": __version__}
+        metadata = {"recipe": "by hand", "metricwise": __version__}
         return {
             "loss": loss,
             "classes": classes,
             "multioutput": self.several,
             "output_names": self.names,
-            "facts": facts,
+            "metadata": metadata,
         }
 
 

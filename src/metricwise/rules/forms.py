@@ -6,7 +6,6 @@ regions are about the probabilities behind the link.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,9 +16,23 @@ from .decisions import bisect_regions
 from .serialize import as_float
 
 if TYPE_CHECKING:
+    from .metadata import RuleMetadata
     from .weighted import WeightedRule
 
-__all__ = ["Region", "Scale", "readable_weights", "regions_of", "scale_of", "scale_places", "weights_and_bonuses"]
+__all__ = [
+    "Region",
+    "readable_weights",
+    "regions_of",
+    "scale_of",
+    "scale_places",
+    "weights_and_bonuses",
+    "CutPoints",
+    "LossTable",
+    "Regions",
+    "Threshold",
+    "Weights",
+    "form_of",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -35,11 +48,73 @@ class Region(NamedTuple):
     high: float
 
 
-class Scale(NamedTuple):
+class Threshold(NamedTuple):
+    """Two classes: decisions if class 1 has probability 0 and 1, and the largest probability decided as 0 is."""
+
+    at_zero: int
+    at_one: int
+    last: float
+
+    @property
+    def value(self) -> float:
+        """Class 1 is predicted above it; -inf if it always is, inf if it never is, NaN if it is below a probability."""
+        if self.at_zero == self.at_one:
+            return -np.inf if self.at_one == 1 else np.inf
+        return self.last if self.at_zero == 0 else np.nan
+
+
+class Regions(NamedTuple):
+    """Two classes and abstentions: what is predicted along the probability of class 1."""
+
+    regions: tuple[Region, ...]
+
+
+class CutPoints(NamedTuple):
     """Grades (K,) of the classes in column order, and ascending cut points (K - 1,) of the expected grade."""
 
     grades: FloatArray
     cut_points: FloatArray
+
+
+class Weights(NamedTuple):
+    """The largest weight * probability + bonus, (K,) each, is predicted; none of less than `least` if not None."""
+
+    weights: FloatArray
+    bonuses: FloatArray
+    least: float | None
+
+
+class LossTable(NamedTuple):
+    """The decision of least expected loss, by losses (K, D), is predicted; D is K + 1 if the rule may abstain."""
+
+    losses: FloatArray
+
+
+def form_of(
+    rule: WeightedRule, output: int, metadata: RuleMetadata | None = None
+) -> Threshold | Weights | CutPoints | LossTable | Regions:
+    """Return the simplest form of what a rule decides about an output.
+
+    Parameters
+    ----------
+    rule : WeightedRule
+    output : int
+    metadata : RuleMetadata, optional
+        Of the rule that this one is a part of, with the order of the classes.
+    """
+    k, extra = int(rule.n_classes[output]), rule.schema.n_extra
+    if k == 2:
+        if extra:
+            return Regions(regions_of(rule, output))
+        at_zero, at_one, last = (array[output] for array in rule.changes)
+        return Threshold(int(at_zero), int(at_one), float(last))
+    scale = None if extra else scale_of(rule, output, metadata)
+    if scale is not None:
+        return scale
+    if rule.class_weight is None or rule.bonus is None:
+        return LossTable(rule.loss.output(output).tensor()[0, :k, : k + extra])
+    weight, bonus = (np.atleast_2d(values)[output] for values in (rule.class_weight, rule.bonus))
+    return Weights(weight[:k], bonus[:k], float(bonus[-1]) if extra else None)
 
 
 def weights_and_bonuses(rule: WeightedRule) -> tuple[FloatArray, FloatArray] | None:
@@ -80,31 +155,31 @@ def readable_weights(weight: FloatArray, bonus: FloatArray) -> tuple[FloatArray,
     return weight, bonus
 
 
-def scale_places(rule: WeightedRule, m: int, facts: Mapping[str, Any] | None = None) -> list[int]:
+def scale_places(rule: WeightedRule, m: int, metadata: RuleMetadata | None = None) -> list[int]:
     """Return the positions of the classes of output m from the lowest to the highest; as they stand without an order.
 
-    The order is in the facts of the rule, or of the one that it is a part of; numbers have their own.
+    The order is in the metadata of the rule, or of the one that it is a part of; numbers have their own.
     """
     labels = python_labels(rule.classes[m])
-    kept = kept_order(rule.facts if facts is None else facts, rule.classes)
+    kept = kept_order(rule.metadata if metadata is None else metadata, rule.classes)
     numbers = all(isinstance(label, (int, float)) for label in labels)
     scale = sorted(labels) if numbers else labels
     return [labels.index(label) for label in (scale if kept is None or kept[m] is None else kept[m] or ())]
 
 
-def scale_of(rule: WeightedRule, m: int, facts: Mapping[str, Any] | None = None) -> Scale | None:
+def scale_of(rule: WeightedRule, m: int, metadata: RuleMetadata | None = None) -> CutPoints | None:
     """Return grades and cut points of output m, if its rule rounds the expected grade; None for any other rule."""
     labels, loss = python_labels(rule.classes[m]), rule.loss.output(m)
     k = len(labels)
     # Two classes have a threshold, and wider diagonals no cut points.
     if k == 2 or rule.abstain_label is not None or (k > 3 and loss.is_diagonal):
         return None
-    places = scale_places(rule, m, facts)
+    places = scale_places(rule, m, metadata)
     found = _cut_points(loss.tensor()[0][np.ix_(places, places)], [labels[place] for place in places])
     return None if found is None else found._replace(grades=found.grades[np.argsort(places)])
 
 
-def _cut_points(full: FloatArray, labels: list[Any]) -> Scale | None:
+def _cut_points(full: FloatArray, labels: list[Any]) -> CutPoints | None:
     """Return grades (K,) and ascending cut points (K - 1,) of the expected grade, where the loss decides by these.
 
     It does if it falls from class to class by a number of the class less one of the true class, as squared errors and
@@ -124,7 +199,7 @@ def _cut_points(full: FloatArray, labels: list[Any]) -> Scale | None:
         if np.allclose(spread, numbers, rtol=0, atol=1e-9 * abs(numbers[-1] - numbers[0])):
             start, end = numbers[0], numbers[-1]
     factor = (end - start) / grades[-1]
-    return Scale(start + grades * factor, start + cuts * factor)
+    return CutPoints(start + grades * factor, start + cuts * factor)
 
 
 def regions_of(rule: WeightedRule, m: int) -> tuple[Region, ...]:

@@ -5,43 +5,152 @@ Owns which rule decides a row, and the groups that it knows. Must not know why g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
 from ..core.losses import Loss
-from ..data import Groups, Probabilities, Schema, decode
+from ..data import Groups, Probabilities, Schema
 from . import serialize
-from .description import headline
-from .link import recalibrated, shaped_like
-from .mixture import MixtureRule
-from .stored import StoredRule
-from .weighted import (
-    WeightedRule,
-    decision_to_dict,
-    rule_from_fields,
-    same_classes,
-    shared_from_dict,
-    shared_to_dict,
+from .base import RuleOfParts, RuleRows, same_classes
+from .codec import (
+    DECISIONS_SCHEMA,
+    LABEL_SCHEMA,
+    NAMES_SCHEMA,
+    SEED,
+    WEIGHTS_SCHEMA,
+    Decision,
+    JsonField,
+    array_of,
+    nullable,
+    object_of,
+    read_decisions,
+    read_weights,
+    write_decisions,
+    write_value,
 )
+from .link import recalibrated
+from .metadata import RuleMetadata
+from .mixture import MixtureRule
+from .weighted import WeightedRule
+from .writer import RuleWriter
 
-__all__ = ["GroupedRule", "abstaining"]
+__all__ = ["GroupedRule", "abstaining", "of_schema"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-Rule = WeightedRule | MixtureRule
+T = TypeVar("T")
+FlatRule = WeightedRule | MixtureRule  # of all rows of a group
 
-_FIELDS = ("classes", "multioutput", "normalize", "output_names", "groups", "features", "rules", "seed", "facts")
+# -------------------------------------------------------------------------------------------------- fields of documents
+
+_PART_SCHEMA = object_of(
+    {
+        "rules": DECISIONS_SCHEMA,
+        "weights": {
+            "description": "Probabilities of the rules, for all outputs or for each; null for a single rule.",
+            "oneOf": [{"type": "null"}, *WEIGHTS_SCHEMA],
+        },
+    }
+)
+Part = tuple[tuple[Decision, ...], Any]  # the rules of a group, and their shares where they are drawn
+
+
+def _write_part(part: Part, who: str, name: str) -> Any:
+    decisions, weights = part
+    weights = serialize.plain(weights, who, f"{name}.weights")
+    return {"rules": write_decisions(decisions, who, f"{name}.rules"), "weights": weights}
+
+
+def _read_part(value: Any, who: str, name: str) -> Part:
+    document = serialize.read_object(value, who, name)
+    serialize.check_keys(document, ("rules", "weights"), who, name)
+    decisions = read_decisions(document["rules"], who, f"{name}.rules")
+    if document["weights"] is not None:
+        return decisions, read_weights(document["weights"], who, f"{name}.weights")
+    if len(decisions) > 1:
+        raise ValueError(f"{who}: {name}.weights must have the shares of its {len(decisions)} rules, got None.")
+    return decisions, None
+
+
+def _write_parts(parts: Sequence[Part], who: str, name: str) -> Any:
+    return [_write_part(part, who, name) for part in parts]
+
+
+def _read_parts(value: Any, who: str, name: str) -> tuple[Part, ...]:
+    return tuple(_read_part(part, who, f"{name}[{g}]") for g, part in enumerate(serialize.read_list(value, who, name)))
+
+
+def _write_groups(groups: Sequence[Any], who: str, name: str) -> Any:
+    each = [list(group) if isinstance(group, tuple) else [group] for group in groups]
+    return [serialize.plain_labels(_objects(labels), who, name) for labels in each]
+
+
+def _objects(labels: Sequence[Any]) -> Any:
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def _read_groups(value: Any, who: str, name: str) -> tuple[Any, ...]:
+    each = serialize.read_list(value, who, name)
+    labels = [serialize.read_labels(group, who, f"{name}[{g}]").tolist() for g, group in enumerate(each)]
+    return tuple(tuple(group) if len(group) > 1 else group[0] for group in labels)
+
+
+_FIELDS = (
+    JsonField(
+        "groups",
+        {
+            "description": "For each group its name: a label for each column that makes groups.",
+            **array_of(array_of(LABEL_SCHEMA)),
+        },
+        _write_groups,
+        _read_groups,
+    ),
+    JsonField(
+        "features",
+        {"description": "Names of the columns that make groups.", **NAMES_SCHEMA},
+        write_value,
+        nullable(serialize.read_names),
+    ),
+    JsonField(
+        "rules",
+        {
+            "description": "For each group its rule; where these are several, one of them is drawn for each row and "
+            "output.",
+            **array_of(_PART_SCHEMA),
+        },
+        _write_parts,
+        _read_parts,
+    ),
+    JsonField(
+        "other",
+        {
+            "description": "The rule of rows whose group is none of these, or missing. Left out where such rows are "
+            "refused.",
+            **_PART_SCHEMA,
+        },
+        _write_part,
+        _read_part,
+        optional=True,
+    ),
+    SEED,
+)
+
+
+# ------------------------------------------------------------------------------------------------------------ the rule
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedRule(StoredRule):
+class GroupedRule(RuleOfParts):
     """Rule that decides each row by the rule of its sensitive group.
 
-    Two rules are equal if they decide alike; `facts` are not compared.
+    Two rules are equal if they decide alike; `metadata` is not compared.
 
     Parameters
     ----------
@@ -51,7 +160,7 @@ class GroupedRule(StoredRule):
         Names of the groups, as in `sensitive_features`; tuples if that has several columns.
     features : tuple of str, optional
         Names of these columns, by which the columns of a data frame are selected.
-    facts : mapping
+    metadata : RuleMetadata, or mapping
         As in WeightedRule.
     other : WeightedRule or MixtureRule, optional
         The rule of rows whose group is none of these, or missing; None: such rows raise an error. See
@@ -76,21 +185,25 @@ class GroupedRule(StoredRule):
       Predict 1 when its probability exceeds 0.4, else 0.
     """
 
-    rules: tuple[Rule, ...]
+    rules: tuple[FlatRule, ...]
     groups: tuple[Any, ...]
     features: tuple[str, ...] | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    other: Rule | None = None
+    metadata: RuleMetadata = field(default_factory=RuleMetadata)
+    other: FlatRule | None = None
+    kind: ClassVar[str] = "grouped"
+    summary: ClassVar[str] = "A rule for each sensitive group."
+    needs: ClassVar[frozenset[str]] = frozenset({"sensitive_features"})
+    fields: ClassVar = _FIELDS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
         object.__setattr__(self, "groups", tuple(self.groups))
         object.__setattr__(self, "features", None if self.features is None else tuple(self.features))
-        object.__setattr__(self, "facts", dict(self.facts))
+        object.__setattr__(self, "metadata", RuleMetadata.of(self.metadata))
         _check(self)
 
     @classmethod
-    def of(cls, rule: Rule, schema: Schema, groups: Groups) -> GroupedRule:
+    def of(cls, rule: FlatRule, schema: Schema, groups: Groups) -> GroupedRule:
         """Return the rule of M outputs by group, of a rule whose outputs come once for every group.
 
         Parameters
@@ -103,47 +216,22 @@ class GroupedRule(StoredRule):
         """
         parts = np.arange(len(groups.names) * schema.n_outputs).reshape(len(groups.names), -1)
         rules = tuple(_of_outputs(rule, own, schema) for own in parts)
-        return cls(rules, groups.names, groups.features, rule.facts)
+        return cls(rules, groups.names, groups.features, rule.metadata)
 
     # ------------------------------------------------------------------------------------------------- shapes
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> Schema:  # type: ignore[override]
         """Outputs and classes, which all rules share."""
         return self.rules[0].schema
 
     @property
-    def classes(self) -> tuple[NDArray[Any], ...]:
-        """Label of each class of each output."""
-        return self.schema.classes
+    def is_randomized(self) -> bool:
+        """Whether the decisions about some group are drawn."""
+        return any(rule.is_randomized for rule in self.parts)
 
     @property
-    def multioutput(self) -> bool:
-        """Whether predictions are 2-D."""
-        return self.schema.multioutput
-
-    @property
-    def abstain_label(self) -> Any:
-        """Label that is predicted if the rule abstains; None: it never does."""
-        return self.schema.abstain_label
-
-    @property
-    def n_classes(self) -> IntArray:
-        """K_m of each output, of shape (M,)."""
-        return self.schema.n_classes
-
-    @property
-    def n_outputs(self) -> int:
-        """M."""
-        return self.schema.n_outputs
-
-    @property
-    def width(self) -> int:
-        """K, the largest K_m."""
-        return self.schema.width
-
-    @property
-    def parts(self) -> tuple[Rule, ...]:
+    def parts(self) -> tuple[FlatRule, ...]:
         """The rule of each group, and that of other groups behind them if there is one."""
         return self.rules if self.other is None else (*self.rules, self.other)
 
@@ -155,107 +243,77 @@ class GroupedRule(StoredRule):
         return "abstain" if self.abstain_label is not None and self.other == abstaining(self.schema) else "blind"
 
     @property
-    def by_group(self) -> dict[Any, Rule]:
+    def by_group(self) -> dict[Any, FlatRule]:
         """The rule of each group by its name."""
         return dict(zip(self.groups, self.rules, strict=True))
 
     # ---------------------------------------------------------------------------------------------- decisions
-
-    def predict(
-        self, proba: Any, sensitive_features: Any = None, start: int = 0, *, pos_label: Any = None
-    ) -> NDArray[Any]:
-        """Predict labels, each row by the rule of its group.
-
-        Parameters
-        ----------
-        proba : array-like
-            As in WeightedRule.predict.
-        sensitive_features : array-like of shape (N,) or (N, F)
-            The group of every row, one of `groups` unless there is a rule for `other` ones. Columns of a data frame are
-            selected by name.
-        start : int, default=0
-            Position of the first row, on which the draws of mixtures depend.
-        pos_label : object, or list of M objects, optional
-            As in WeightedRule.predict.
-
-        Returns
-        -------
-        ndarray of shape (N,), or (N, M) if `multioutput`
-        """
-        read, codes = self._read(proba, sensitive_features, "GroupedRule.predict", pos_label)
-        labels = decode(self.decide(read, codes, start), self.schema.decisions)
-        return labels if self.multioutput else labels[:, 0]
-
-    def distribution(self, proba: Any, sensitive_features: Any = None, *, pos_label: Any = None) -> FloatArray:
-        """Return the exact probability with which each class is predicted; nothing is drawn.
-
-        Parameters
-        ----------
-        proba, sensitive_features, pos_label
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (N, K), or (N, M, K) if `multioutput`
-        """
-        read, codes = self._read(proba, sensitive_features, "GroupedRule.distribution", pos_label)
-        result = np.zeros((read.n_rows, self.n_outputs, self.schema.decision_width))
-        for g, rule in enumerate(self.parts):
-            rows = np.flatnonzero(codes == g)
-            if len(rows):
-                result[rows] = rule.distribution_of(read.take(rows))
-        return result if self.multioutput else result[:, 0]
-
-    def calibrated(
-        self, proba: Any, sensitive_features: Any = None, *, pos_label: Any = None
-    ) -> NDArray[Any] | list[NDArray[Any]]:
-        """Return the probabilities behind the recalibration of each row's group, see :meth:`WeightedRule.calibrated`.
-
-        Parameters
-        ----------
-        proba, sensitive_features, pos_label
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of the shape of proba, or list of M such
-        """
-        read, codes = self._read(proba, sensitive_features, "GroupedRule.calibrated", pos_label)
-        result = recalibrated(None, read)
-        for g, rule in enumerate(self.parts):
-            rows = np.flatnonzero(codes == g)
-            if len(rows):
-                for block, own in zip(result.blocks, rule.calibrated_of(read.take(rows)).blocks, strict=True):
-                    block[rows] = own
-        return shaped_like(proba, result, self.multioutput)
-
-    def _read(self, proba: Any, sensitive_features: Any, who: str, pos_label: Any) -> tuple[Probabilities, IntArray]:
-        read = components(self.rules[0])[0].read(proba, who, self.facts, pos_label)
-        return read, self.known.codes(sensitive_features, read.n_rows, who, others=self.other is not None)
 
     @property
     def known(self) -> Groups:
         """The groups of the rule."""
         return Groups(self.groups, self.features)
 
-    def decide(self, proba: Probabilities, codes: IntArray, start: int = 0) -> IntArray:
-        """Predict codes of shape (N, M) for probabilities and codes (N,) of groups that have been read already."""
-        result = np.empty((proba.n_rows, self.n_outputs), dtype=np.intp)
-        for g, rule in enumerate(self.parts):
-            rows = np.flatnonzero(codes == g)
-            if len(rows):
-                some = proba.take(rows)
-                result[rows] = rule.decide(some) if isinstance(rule, WeightedRule) else rule.decide(some, start + rows)
+    def read_groups(self, sensitive_features: Any, n_rows: int, who: str) -> IntArray:
+        """Read the group of each row, one of `groups` unless there is a rule for other ones."""
+        return self.known.codes(sensitive_features, n_rows, who, others=self.other is not None)
+
+    def decide(self, rows: RuleRows) -> IntArray:
+        """Return the codes of the decisions about rows, each by the rule of its group, of shape (N, M)."""
+        result = np.empty((rows.proba.n_rows, self.n_outputs), dtype=np.intp)
+        for rule, places in self._by_part(rows):
+            result[places] = rule.decide(rows.take(places))
         return result
 
-    def describe(self) -> str:
-        """Describe the rule of each group in a few lines of plain English."""
-        lines = headline(self.facts, self.n_outputs > 1)
-        known = {name: self.facts[name] for name in ("order", "ordered") if name in self.facts}
+    def distribute(self, rows: RuleRows) -> FloatArray:
+        """Return the probability of each decision, (N, M, D), by the rule of each row's group."""
+        result = np.zeros((rows.proba.n_rows, self.n_outputs, self.schema.decision_width))
+        for rule, places in self._by_part(rows):
+            result[places] = rule.distribute(rows.take(places))
+        return result
 
-        def described(rule: Rule) -> list[str]:
-            return ["  " + line for line in rule.with_facts(**known).describe().splitlines()]
+    def calibrate(self, rows: RuleRows) -> Probabilities:
+        """Return the probabilities behind the link of each row's group."""
+        result = recalibrated(None, rows.proba)
+        for rule, places in self._by_part(rows):
+            for block, values in zip(result.blocks, rule.calibrate(rows.take(places)).blocks, strict=True):
+                block[places] = values
+        return result
 
+    def _by_part(self, rows: RuleRows) -> list[tuple[FlatRule, IntArray]]:
+        """The rules that decide some rows, with the places of these."""
+        places = [np.flatnonzero(rows.groups == g) for g in range(len(self.parts))]
+        return [(rule, own) for rule, own in zip(self.parts, places, strict=True) if len(own)]
+
+    def decide_each(self, rows: RuleRows, n_groups: int = 1) -> tuple[list[IntArray], FloatArray]:
+        """Return the decisions of each rule of each group, and their shares; see :meth:`.Rule.decide_each`.
+
+        The rows of a group are decided among its outputs only; what the other outputs hold of them is never counted.
+        """
+        parts = [rule.flatten() for rule in self.parts[:n_groups]]
+        size, n_outputs = max(len(part.rules) for part in parts), self.n_outputs
+        dtype = kernels.code_type(self.schema.decision_width)
+        codes = np.zeros((size, rows.proba.n_rows, n_groups * n_outputs), dtype=dtype)
+        shares = np.zeros((n_groups * n_outputs, size))
+        for g, part in enumerate(parts):
+            places, outputs = np.flatnonzero(rows.groups == g), slice(g * n_outputs, (g + 1) * n_outputs)
+            shares[outputs, : len(part.rules)] = part.shares
+            for r, rule in enumerate(part.rules):
+                codes[r, places, outputs] = rule.decide(rows.take(places))
+        return list(codes), shares
+
+    def accept(self, writer: RuleWriter[T]) -> T:
+        """Return what a writer writes of the rule."""
+        return writer.grouped(self)
+
+    def decision_lines(self, metadata: RuleMetadata) -> list[str]:
+        """Say what the rule of each group decides."""
+        order = {name: value for name in ("order", "ordered") if (value := getattr(metadata, name)) is not None}
+
+        def described(rule: FlatRule) -> list[str]:
+            return ["  " + line for line in rule.with_metadata(**order).describe().splitlines()]
+
+        lines = []
         for name, rule in self.by_group.items():
             title = ", ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)
             lines += [f"In group {title}:", *described(rule)]
@@ -263,50 +321,27 @@ class GroupedRule(StoredRule):
             lines += ["In any other group:", f"  Abstain: {self.abstain_label!r}."]
         elif self.other is not None:
             lines += ["In any other group:", *described(self.other)]
-        return "\n".join(lines)
+        return lines
 
     # ---------------------------------------------------------------------------------------- copies and files
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
-        who = "GroupedRule.to_dict"
-        parts = [_part_to_dict(rule, who) for rule in self.rules]
-        other = {} if self.other is None else {"other": _part_to_dict(self.other, who)}
-        names = [list(name) if isinstance(name, tuple) else [name] for name in self.groups]
+    def stored_values(self) -> dict[str, Any]:
+        """Return the values of all fields of the document by name."""
         return {
-            "format": serialize.FORMAT,
-            "version": serialize.VERSION,
-            "kind": "grouped",
-            **shared_to_dict(components(self.rules[0])[0], who),
-            "groups": [serialize.plain_labels(_objects(own), who, "groups") for own in names],
-            "features": None if self.features is None else list(self.features),
-            "rules": parts,
-            **other,
+            **{field.name: getattr(self, field.name) for field in self.shared_fields},
+            "groups": self.groups,
+            "features": self.features,
+            "rules": [_decisions_of(rule) for rule in self.rules],
+            "other": None if self.other is None else _decisions_of(self.other),
             "seed": next((rule.seed for rule in self.parts if isinstance(rule, MixtureRule)), 0),
-            "facts": serialize.plain(self.facts, who, "facts"),
         }
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> GroupedRule:
-        """Return the rule from a dict written by `to_dict`; every field is checked."""
-        who = "GroupedRule.from_dict"
-        read = serialize.read_object(document, who, "the rule")
-        serialize.check_fields(read, "grouped", _FIELDS, who, ("abstain_label", "other"))
-        shared, seed = shared_from_dict(read, who), serialize.read_int(read["seed"], who, "seed")
-        parts = serialize.read_list(read["rules"], who, "rules")
-        rules = tuple(_rule_from(part, shared, seed, who, f"rules[{g}]") for g, part in enumerate(parts))
-        names = [
-            serialize.read_labels(name, who, f"groups[{g}]").tolist()
-            for g, name in enumerate(serialize.read_list(read["groups"], who, "groups"))
-        ]
-        features = read["features"]
-        return cls(
-            rules,
-            tuple(tuple(name) if len(name) > 1 else name[0] for name in names),
-            None if features is None else serialize.read_names(features, who, "features"),
-            serialize.read_facts(read["facts"], who),
-            _rule_from(read["other"], shared, seed, who, "other") if "other" in read else None,
-        )
+    def from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> GroupedRule:
+        """Return the rule of the values of all fields."""
+        groups, features, parts, other, seed = (values.pop(field.name) for field in _FIELDS)
+        rules = tuple(_flat_rule(part, values, seed) for part in parts)
+        return cls(rules, groups, features, metadata, None if other is None else _flat_rule(other, values, seed))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupedRule):
@@ -331,17 +366,12 @@ def abstaining(schema: Schema) -> WeightedRule:
     )
 
 
-def components(rule: Rule) -> tuple[WeightedRule, ...]:
-    """Return the weighted rules that a rule is made of."""
-    return (rule,) if isinstance(rule, WeightedRule) else rule.rules
-
-
-def of_schema(rule: Rule, schema: Schema) -> Rule:
+def of_schema(rule: FlatRule, schema: Schema) -> FlatRule:
     """Return the rule of the M outputs of a schema, of one whose outputs come once for every group and are alike."""
-    return replace(_of_outputs(rule, np.arange(schema.n_outputs), schema), facts=rule.facts)
+    return replace(_of_outputs(rule, np.arange(schema.n_outputs), schema), metadata=rule.metadata)
 
 
-def _of_outputs(rule: Rule, outputs: IntArray, schema: Schema) -> Rule:
+def _of_outputs(rule: FlatRule, outputs: IntArray, schema: Schema) -> FlatRule:
     """The rule of some of the outputs, which are those of a schema."""
     if isinstance(rule, MixtureRule):
         used = np.atleast_2d(rule.weights)
@@ -366,34 +396,18 @@ def _of_outputs(rule: Rule, outputs: IntArray, schema: Schema) -> Rule:
     )
 
 
-def _part_to_dict(rule: Rule, who: str) -> dict[str, Any]:
-    """Return the rule of one group as a dict."""
-    weights = None if isinstance(rule, WeightedRule) else serialize.plain(rule.weights, who, "weights")
-    return {"rules": [decision_to_dict(one, who) for one in components(rule)], "weights": weights}
+def _decisions_of(rule: FlatRule) -> Part:
+    """Return the losses and links of the rule of a group, and their shares where they are drawn."""
+    part = rule.flatten()
+    decisions = tuple((own.loss, own.link) for own in part.rules)
+    return decisions, rule.weights if isinstance(rule, MixtureRule) else None
 
 
-def _rule_from(part: Any, shared: Mapping[str, Any], seed: int, who: str, field: str) -> Rule:
-    """Read the rule of one group."""
-    read = serialize.read_object(part, who, field)
-    serialize.check_keys(read, ("rules", "weights"), who, field)
-    documents = serialize.read_list(read["rules"], who, f"{field}.rules")
-    for r, own in enumerate(documents):
-        name = f"{field}.rules[{r}]"
-        serialize.check_keys(serialize.read_object(own, who, name), ("loss", "link"), who, name)
-    rules = tuple(rule_from_fields(shared, own, {}, who) for own in documents)
-    if read["weights"] is None:
-        if len(rules) > 1:
-            raise ValueError(f"{who}: {field}.weights must have the shares of its {len(rules)} rules, got None.")
-        return rules[0]
-    value = serialize.read_list(read["weights"], who, f"{field}.weights")
-    weights = serialize.read_numbers(value, who, f"{field}.weights", 2 if isinstance(value[0], list) else 1)
-    return MixtureRule(rules, weights, seed)
-
-
-def _objects(values: list[Any]) -> NDArray[Any]:
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out
+def _flat_rule(part: Part, shared: dict[str, Any], seed: int) -> FlatRule:
+    """Return the rule of a group."""
+    decisions, weights = part
+    rules = tuple(WeightedRule(loss, link=link, **shared) for loss, link in decisions)
+    return rules[0] if weights is None else MixtureRule(rules, weights, seed)
 
 
 def _check(rule: GroupedRule) -> None:

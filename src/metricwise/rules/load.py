@@ -1,6 +1,6 @@
 """Reading a rule of whichever kind from a file.
 
-Owns the choice of the class; each class checks its own fields.
+Owns the list of kinds; each kind declares and checks its own fields.
 """
 
 from __future__ import annotations
@@ -10,15 +10,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import serialize
-from .cost_rule import CostRule
+from .base import Rule
+from .codec import document_schema
+from .example_cost import CostRule
 from .grouped import GroupedRule
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 
-__all__ = ["as_rule", "load_rule", "rule_from_dict", "rule_schema"]
+__all__ = ["KINDS", "as_rule", "load_rule", "rule_from_dict", "rule_schema"]
+
+KINDS: dict[str, type[Rule]] = {kind.kind: kind for kind in (WeightedRule, MixtureRule, GroupedRule, CostRule)}
+"""All kinds of rules by their names in files."""
 
 
-def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | GroupedRule | CostRule:
+def load_rule(path: str | os.PathLike[str]) -> Rule:
     """Load a rule that was written by `to_json`.
 
     Every field is checked, and no code from the file is executed.
@@ -50,8 +55,8 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | Grou
     who = "load_rule"
     document = serialize.read_object(serialize.parse(serialize.read_text(path, who), who), who, "the rule")
     kind = document.get("kind")
-    if document.get("format") == serialize.FORMAT and not (isinstance(kind, str) and kind in _KINDS):
-        *most, last = map(repr, _KINDS)
+    if document.get("format") == serialize.FORMAT and not (isinstance(kind, str) and kind in KINDS):
+        *most, last = map(repr, KINDS)
         raise ValueError(f"{who}: kind must be {', '.join(most)} or {last}, got {serialize.shown(kind)}.")
     return rule_from_dict(document)
 
@@ -76,36 +81,25 @@ def rule_schema() -> dict[str, Any]:
     >>> mw.export.rule_schema()["title"]
     'A decision rule of metricwise'
     """
-    from importlib.resources import files
-
-    text = files(__package__).joinpath("rule.schema.json").read_text(encoding="utf-8")
-    return dict(serialize.parse(text, "rule_schema", "the schema"))
+    return document_schema({name: (kind.summary, (*kind.shared_fields, *kind.fields)) for name, kind in KINDS.items()})
 
 
-_KINDS: dict[str, type[WeightedRule] | type[MixtureRule] | type[GroupedRule] | type[CostRule]] = {
-    "weighted": WeightedRule,
-    "mixture": MixtureRule,
-    "grouped": GroupedRule,
-    "row_costs": CostRule,
-}
-
-
-def rule_from_dict(document: Mapping[str, Any]) -> WeightedRule | MixtureRule | GroupedRule | CostRule:
+def rule_from_dict(document: Mapping[str, Any]) -> Rule:
     """Return the rule of a document, of whichever kind."""
     kind = document.get("kind")
-    return (_KINDS.get(kind, WeightedRule) if isinstance(kind, str) else WeightedRule).from_dict(document)
+    return (KINDS.get(kind, WeightedRule) if isinstance(kind, str) else WeightedRule).from_dict(document)
 
 
-def as_rule(rule: Any) -> WeightedRule | MixtureRule | GroupedRule:
-    """Return a rule, read from what stands for one.
+def as_rule(rule: Any) -> Rule:
+    """Return the rule, loading it from a path, JSON text or a dict if needed.
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, GroupedRule, path, JSON text, or a document from `to_dict`
+    rule : Rule, path, JSON text, or a document from `to_dict`
 
     Returns
     -------
-    WeightedRule, MixtureRule or GroupedRule
+    Rule
 
     Examples
     --------
@@ -115,15 +109,6 @@ def as_rule(rule: Any) -> WeightedRule | MixtureRule | GroupedRule:
     >>> as_rule(rule.to_dict()) == as_rule(rule.to_json()) == as_rule(rule)
     True
     """
-    if isinstance(rule, (WeightedRule, MixtureRule, GroupedRule)):
+    if isinstance(rule, Rule):
         return rule
-    if isinstance(rule, Mapping):
-        read = rule_from_dict(rule)
-    else:
-        read = rule if isinstance(rule, CostRule) else load_rule(rule)
-    if isinstance(read, CostRule):
-        raise ValueError(
-            "rule: must be a rule that decides by probabilities alone, got one for costs per row; use its own "
-            "methods, rule.predict(proba, cost=) and rule.value(proba, y, cost=)."
-        )
-    return read
+    return rule_from_dict(rule) if isinstance(rule, Mapping) else load_rule(rule)

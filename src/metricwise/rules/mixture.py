@@ -8,36 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Probabilities, Schema, decode, is_lazy
-from . import serialize
-from .description import describe_mixture
-from .lazy import batches_of, predict_lazily
-from .link import Link, recalibrated, shaped_like
-from .stored import StoredRule
-from .weighted import (
-    WeightedRule,
-    decision_to_dict,
+from ..data import Probabilities, Schema
+from .base import (
+    LossMixture,
+    RuleOfParts,
+    RuleRows,
     last_column,
-    rule_from_fields,
     same_classes,
     same_label,
-    shared_from_dict,
-    shared_to_dict,
 )
+from .codec import SEED, WEIGHTS, decisions_field
+from .describe import mixture_lines
+from .link import Link, recalibrated
+from .metadata import RuleMetadata
+from .weighted import WeightedRule
+from .writer import RuleWriter
 
 __all__ = ["MixtureRule", "uniforms"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+T = TypeVar("T")
 
-_FIELDS = ("classes", "multioutput", "normalize", "output_names", "rules", "weights", "seed", "facts")
-_OPTIONAL = ("abstain_label",)
 _SUM_TOL = 1e-9
 
 # SplitMix64 (Steele, Lea, Flood 2014): an odd step of full period, and a mixer that passes BigCrush.
@@ -80,10 +78,10 @@ def uniforms_at(seed: int, positions: NDArray[Any], n_outputs: int) -> FloatArra
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureRule(StoredRule):
+class MixtureRule(RuleOfParts):
     """Randomised rule that draws one of several weighted rules for each row and output.
 
-    Two rules are equal if they decide alike; `facts` are not compared.
+    Two rules are equal if they decide alike; `metadata` is not compared.
 
     Parameters
     ----------
@@ -93,7 +91,7 @@ class MixtureRule(StoredRule):
         Probability of each rule, for all outputs or for each.
     seed : int, default=0
         Seed from 0 to 2**64 - 1. A draw depends only on the seed, the position of the row and the output.
-    facts : mapping
+    metadata : RuleMetadata, or mapping
         As in WeightedRule.
 
     See Also
@@ -120,12 +118,15 @@ class MixtureRule(StoredRule):
     rules: tuple[WeightedRule, ...]
     weights: FloatArray
     seed: int = 0
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    metadata: RuleMetadata = field(default_factory=RuleMetadata)
+    kind: ClassVar[str] = "mixture"
+    summary: ClassVar[str] = "A rule that draws one of several."
+    fields: ClassVar = (decisions_field("rules", "One of these is drawn for each row and output."), WEIGHTS, SEED)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
         object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64))
-        object.__setattr__(self, "facts", dict(self.facts))
+        object.__setattr__(self, "metadata", RuleMetadata.of(self.metadata))
         _check_rules(self.rules)
         _check_weights(self.weights, self.rules[0].n_outputs, len(self.rules))
         if not _is_whole(self.seed) or not 0 <= self.seed < 2**64:
@@ -135,39 +136,14 @@ class MixtureRule(StoredRule):
     # ------------------------------------------------------------------------------------------------- shapes
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> Schema:  # type: ignore[override]
         """Outputs and classes, which all rules share."""
         return self.rules[0].schema
 
     @property
-    def classes(self) -> tuple[NDArray[Any], ...]:
-        """Label of each class of each output."""
-        return self.schema.classes
-
-    @property
-    def abstain_label(self) -> Any:
-        """Label that is predicted if the rule abstains; None: it never does."""
-        return self.schema.abstain_label
-
-    @property
-    def multioutput(self) -> bool:
-        """Whether predictions are 2-D."""
-        return self.schema.multioutput
-
-    @property
-    def n_classes(self) -> IntArray:
-        """K_m of each output, of shape (M,)."""
-        return self.schema.n_classes
-
-    @property
-    def n_outputs(self) -> int:
-        """M."""
-        return self.schema.n_outputs
-
-    @property
-    def width(self) -> int:
-        """K, the largest K_m."""
-        return self.schema.width
+    def is_randomized(self) -> bool:
+        """Whether some decisions are drawn."""
+        return True
 
     @cached_property
     def edges(self) -> FloatArray:
@@ -184,114 +160,54 @@ class MixtureRule(StoredRule):
 
     # ---------------------------------------------------------------------------------------------- decisions
 
-    def predict(self, proba: Any, start: int = 0, *, pos_label: Any = None) -> NDArray[Any]:
-        """Draw and predict labels.
+    def decide(self, rows: RuleRows) -> IntArray:
+        """Draw and return the codes of the decisions about rows, of shape (N, M)."""
+        result = np.empty((rows.proba.n_rows, self.n_outputs), dtype=np.intp)
+        for chunk in rows.proba.chunks():
+            part, choice = result[chunk], self._choices(rows.positions(chunk))
+            for r, codes in enumerate(self._component_codes(rows.proba.take(chunk))):
+                np.copyto(part, codes, where=choice == r)
+        return result
 
-        Parameters
-        ----------
-        proba : array-like
-            As in WeightedRule.predict.
-        start : int, default=0
-            Position of the first row, so that rows predicted in chunks get the same draws as in one call.
-        pos_label : object, or list of M objects, optional
-            As in WeightedRule.predict.
-
-        Returns
-        -------
-        ndarray of shape (N,), or (N, M) if `multioutput`; a Dask collection if proba is one
-        """
-        if is_lazy(proba):
-            draw = partial(self._draw_from, int(start), pos_label)
-            return predict_lazily(draw, self.schema, proba, "MixtureRule.predict", draws=True)  # type: ignore[no-any-return]
-        parts = batches_of(proba)
-        if parts is not None:
-            return np.concatenate([self.predict(part, start + at, pos_label=pos_label) for at, part in parts])
-        read = self.rules[0].read(proba, "MixtureRule.predict", self.facts, pos_label)
-        labels = decode(self.decide(read, start), self.schema.decisions)
-        return labels if self.multioutput else labels[:, 0]
-
-    def _draw_from(self, first: int, pos_label: Any, proba: Any, start: int) -> NDArray[Any]:
-        """Predict rows at a position behind the first one."""
-        return self.predict(proba, first + start, pos_label=pos_label)
-
-    def distribution(self, proba: Any, *, pos_label: Any = None) -> FloatArray:
-        """Return the exact probability with which each class is predicted; nothing is drawn.
-
-        A rule that may abstain has an additional last column for abstentions.
-
-        Parameters
-        ----------
-        proba, pos_label
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (N, K), or (N, M, K) if `multioutput`
-        """
-        result = self.distribution_of(self.rules[0].read(proba, "MixtureRule.distribution", self.facts, pos_label))
-        return result if self.multioutput else result[:, 0]
-
-    def distribution_of(self, proba: Probabilities) -> FloatArray:
-        """Return the same of shape (N, M, K) for probabilities that have been read already."""
-        result = np.zeros((proba.n_rows, self.n_outputs, self.schema.decision_width))
+    def distribute(self, rows: RuleRows) -> FloatArray:
+        """Return the probability of each decision, (N, M, D): the shares of the rules that take it."""
+        result = np.zeros((rows.proba.n_rows, self.n_outputs, self.schema.decision_width))
         weights = np.atleast_2d(self.weights)
-        for rows in proba.chunks():
-            part = result[rows]
+        for chunk in rows.proba.chunks():
+            part = result[chunk]
             row, output = np.ogrid[: len(part), : self.n_outputs]
-            for r, codes in enumerate(self._component_codes(proba.take(rows))):
+            for r, codes in enumerate(self._component_codes(rows.proba.take(chunk))):
                 part[row, output, last_column(codes, self.schema)] += weights[:, r]
         return result
 
-    def calibrated(self, proba: Any, *, pos_label: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
-        """Return the probabilities behind the recalibration of the rule, as :meth:`WeightedRule.calibrated` does.
-
-        Parameters
-        ----------
-        proba, pos_label
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of the shape of proba, or list of M such
-        """
-        read = self.rules[0].read(proba, "MixtureRule.calibrated", self.facts, pos_label)
-        return shaped_like(proba, self.calibrated_of(read), self.multioutput)
-
-    def calibrated_of(self, proba: Probabilities) -> Probabilities:
-        """Return the same for probabilities that have been read already."""
+    def calibrate(self, rows: RuleRows) -> Probabilities:
+        """Return the probabilities behind the link that all rules share."""
         link = self.rules[0].link
         if any(rule.link != link for rule in self.rules):
             raise ValueError(
                 "MixtureRule.calibrated: the rules of this mixture recalibrate differently; use "
                 "rule.rules[r].calibrated(proba) of one of them."
             )
-        return recalibrated(link, proba)
+        return recalibrated(link, rows.proba)
 
-    def decide(self, proba: Probabilities, start: int | IntArray = 0) -> IntArray:
-        """Draw and predict codes of shape (N, M) for probabilities that have been read already.
+    def decide_each(self, rows: RuleRows, n_groups: int = 1) -> tuple[list[IntArray], FloatArray]:
+        """Return the decisions of each rule, and their shares; see :meth:`.Rule.decide_each`."""
+        shares = np.atleast_2d(self.weights)
+        shares = shares if len(shares) == 1 else np.tile(shares, (n_groups, 1))
+        return [np.tile(codes, n_groups) for codes in self._component_codes(rows.proba)], shares
 
-        Parameters
-        ----------
-        start : int or ndarray of shape (N,)
-            Position of the first row, or of each.
-        """
-        if not isinstance(start, np.ndarray) and (not _is_whole(start) or start < 0):
-            raise ValueError(f"MixtureRule.predict: start must be a row position from 0, got {start!r}.")
-        result = np.empty((proba.n_rows, self.n_outputs), dtype=np.intp)
-        for rows in proba.chunks():
-            part = result[rows]
-            if isinstance(start, np.ndarray):
-                choice = self._choices(start[rows])
-            else:
-                choice = self._choices(np.arange(len(part)) + (int(start) + rows.start))
-            for r, codes in enumerate(self._component_codes(proba.take(rows))):
-                np.copyto(part, codes, where=choice == r)
-        return result
+    def flatten(self) -> LossMixture:
+        """Return the rules and their shares."""
+        return LossMixture(self.rules, np.atleast_2d(self.weights))
+
+    def accept(self, writer: RuleWriter[T]) -> T:
+        """Return what a writer writes of the rule."""
+        return writer.mixture(self)
 
     def _component_codes(self, proba: Probabilities) -> Iterator[IntArray]:
         """Decisions of each rule."""
         for rule in self.rules:
-            yield rule.decide(proba)
+            yield rule.decide(RuleRows(proba))
 
     def _choices(self, positions: IntArray) -> NDArray[Any]:
         """Index of the rule drawn for each row, by its position, and output."""
@@ -301,45 +217,28 @@ class MixtureRule(StoredRule):
             choice += drawn >= edges
         return choice
 
-    def describe(self) -> str:
-        """Describe the rule in a few lines of plain English."""
-        return describe_mixture(self.rules, self.weights, self.facts)
+    def decision_lines(self, metadata: RuleMetadata) -> list[str]:
+        """Say what is drawn."""
+        return mixture_lines(self.rules, self.weights, metadata)
 
     # ---------------------------------------------------------------------------------------- copies and files
 
-    def named(self, schema: Schema, link: Link | None, facts: Mapping[str, Any]) -> MixtureRule:
+    def named(
+        self, schema: Schema, link: Link | None, metadata: RuleMetadata | Mapping[str, Any] | None = None
+    ) -> MixtureRule:
         """Return a copy in the user's labels: solvers build rules whose labels are codes."""
-        return MixtureRule(tuple(rule.named(schema, link, {}) for rule in self.rules), self.weights, self.seed, facts)
+        rules = tuple(rule.named(schema, link) for rule in self.rules)
+        return MixtureRule(rules, self.weights, self.seed, RuleMetadata.of(metadata or {}))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
-        who = "MixtureRule.to_dict"
-        return {
-            "format": serialize.FORMAT,
-            "version": serialize.VERSION,
-            "kind": "mixture",
-            **shared_to_dict(self.rules[0], who),
-            "rules": [decision_to_dict(rule, who) for rule in self.rules],
-            "weights": serialize.plain(self.weights, who, "weights"),
-            "seed": self.seed,
-            "facts": serialize.plain(self.facts, who, "facts"),
-        }
+    def stored_values(self) -> dict[str, Any]:
+        """Return the values of all fields of the document by name."""
+        return {**super().stored_values(), "rules": [(rule.loss, rule.link) for rule in self.rules]}
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> MixtureRule:
-        """Return the rule from a dict written by `to_dict`; every field is checked."""
-        who = "MixtureRule.from_dict"
-        read = serialize.read_object(document, who, "the rule")
-        serialize.check_fields(read, "mixture", _FIELDS, who, _OPTIONAL)
-        shared = shared_from_dict(read, who)
-        parts = serialize.read_list(read["rules"], who, "rules")
-        for r, part in enumerate(parts):
-            serialize.check_keys(serialize.read_object(part, who, f"rules[{r}]"), ("loss", "link"), who, f"rules[{r}]")
-        rules = tuple(rule_from_fields(shared, part, {}, who) for part in parts)
-        value = serialize.read_list(read["weights"], who, "weights")
-        weights = serialize.read_numbers(value, who, "weights", 2 if isinstance(value[0], list) else 1)
-        seed = serialize.read_int(read["seed"], who, "seed")
-        return cls(rules, weights, seed, serialize.read_facts(read["facts"], who))
+    def from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> MixtureRule:
+        """Return the rule of the values of all fields."""
+        decisions, weights, seed = (values.pop(name) for name in ("rules", "weights", "seed"))
+        return cls(tuple(WeightedRule(loss, link=link, **values) for loss, link in decisions), weights, seed, metadata)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MixtureRule):

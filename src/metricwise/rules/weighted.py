@@ -8,38 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
-from ..data import Probabilities, Schema, check_abstain_label, check_rows, decode, is_lazy, python_labels, read_proba
+from ..data import Probabilities, Schema
 from ..data.encoding import python_label
-from . import by_hand, serialize
-from .bare_columns import in_fitted_order, read_single
+from . import by_hand
+from .base import LossMixture, Rule, RuleRows, check_outputs, same_classes, same_label
+from .codec import LINK, LOSS
 from .decisions import bisect_changes, decide_loss
-from .description import describe_rule
-from .forms import Scale, regions_of, scale_of, weights_and_bonuses
-from .lazy import batches_of, predict_lazily
-from .link import Link, recalibrated, shaped_like
-from .stored import StoredRule
+from .describe import decision_lines
+from .forms import CutPoints, regions_of, scale_of, weights_and_bonuses
+from .link import Link, recalibrated
+from .metadata import RuleMetadata
+from .writer import RuleWriter
 
 __all__ = ["WeightedRule", "anonymous_rule"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-
-_FIELDS = ("loss", "classes", "multioutput", "normalize", "link", "output_names", "facts")
-_OPTIONAL = ("abstain_label",)  # of rules that may abstain, and only of those: files of all others are as they were
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedRule(StoredRule):
+class WeightedRule(Rule):
     """Rule that predicts, for each output, the class of least expected loss ``argmin_j sum_i L[i, j] * eta_i``.
 
-    Ties go to the lowest class. Two rules are equal if they decide alike; `facts` are not compared.
+    Ties go to the lowest class. Two rules are equal if they decide alike; `metadata` is not compared.
 
     Parameters
     ----------
@@ -53,8 +52,8 @@ class WeightedRule(StoredRule):
         Whether predictions are 2-D, as for a 2-D y.
     normalize : bool, default=False
         Whether `predict` divides each row of probabilities by its sum, so that scores are accepted.
-    facts : mapping
-        What is known about the rule, such as its metric, average, versions and time of creation, as JSON values.
+    metadata : RuleMetadata, or mapping
+        What is known about the rule, such as its metric, average and version, and what users add.
     output_names : tuple of str, optional
         Names of the outputs, to which the columns of a multilabel data frame are matched.
     abstain_label : text, number or boolean, optional
@@ -91,10 +90,13 @@ class WeightedRule(StoredRule):
     link: Link | None = None
     multioutput: bool = False
     normalize: bool = False
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    metadata: RuleMetadata = field(default_factory=RuleMetadata)
     output_names: tuple[str, ...] | None = None
     abstain_label: Any = None
     schema: Schema = field(init=False, repr=False)
+    kind: ClassVar[str] = "weighted"
+    summary: ClassVar[str] = "One rule."
+    fields: ClassVar = (LOSS, LINK)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "abstain_label", python_label(self.abstain_label))
@@ -104,7 +106,7 @@ class WeightedRule(StoredRule):
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "classes", schema.classes)
         object.__setattr__(self, "output_names", schema.output_names)
-        object.__setattr__(self, "facts", dict(self.facts))
+        object.__setattr__(self, "metadata", RuleMetadata.of(self.metadata))
         _check(self)
 
     # ------------------------------------------------------------------------------------------------- by hand
@@ -241,153 +243,28 @@ class WeightedRule(StoredRule):
         """
         return cls(**by_hand.by_cut_points(cut_points, grades, classes, output_names))
 
-    # ------------------------------------------------------------------------------------------------- shapes
-
-    @property
-    def n_classes(self) -> IntArray:
-        """K_m of each output, of shape (M,)."""
-        return self.schema.n_classes
-
-    @property
-    def n_outputs(self) -> int:
-        """M."""
-        return self.schema.n_outputs
-
-    @property
-    def width(self) -> int:
-        """K, the largest K_m."""
-        return self.schema.width
-
     # ---------------------------------------------------------------------------------------------- decisions
 
-    def predict(self, proba: Any, *, pos_label: Any = None) -> NDArray[Any]:
-        """Predict labels.
-
-        Parameters
-        ----------
-        proba : array-like
-            Class probabilities, in any shape that `optimize` takes: (N,) or (N, K) for one output; (N, M), (N, M, K) or
-            a list of M arrays (N, K_m) for several. The columns of a data frame are matched by name. A single row must
-            keep its axis: ``proba[:1]``, not ``proba[0]``. For a binary rule, a 1-D array always holds N probabilities
-            of the second of its classes, unless `pos_label` names the other one; an array of two numbers that sum to 1
-            raises a warning, because it may be meant as one row with both classes. For a Dask array or data frame,
-            predictions are lazy.
-        pos_label : object, or list of M objects, optional
-            The class that a single column of probabilities is of, where it is not the second one. A rule that was
-            fitted to two columns of text classes warns if a single one comes without it.
-
-        Returns
-        -------
-        ndarray of shape (N,), or (N, M) if `multioutput`; a Dask collection if proba is one
-        """
-        if is_lazy(proba):
-            predict = partial(self.predict, pos_label=pos_label)
-            return predict_lazily(predict, self.schema, proba, "WeightedRule.predict")  # type: ignore[no-any-return]
-        parts = batches_of(proba)
-        if parts is not None:
-            return np.concatenate([self.predict(part, pos_label=pos_label) for _, part in parts])
-        read = self.read(proba, "WeightedRule.predict", pos_label=pos_label)
-        labels = decode(self.decide(read), self.schema.decisions)
-        return labels if self.multioutput else labels[:, 0]
-
-    def distribution(self, proba: Any, *, pos_label: Any = None) -> FloatArray:
-        """Return the probability with which each class is predicted: 1 for the decision, 0 for the others.
-
-        A rule that may abstain has an additional last column for abstentions.
-
-        Parameters
-        ----------
-        proba, pos_label
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (N, K), or (N, M, K) if `multioutput`
-        """
-        result = self.distribution_of(self.read(proba, "WeightedRule.distribution", pos_label=pos_label))
-        return result if self.multioutput else result[:, 0]
-
-    def distribution_of(self, proba: Probabilities) -> FloatArray:
-        """Return the same of shape (N, M, K) for probabilities that have been read already."""
-        codes = last_column(self.decide(proba), self.schema)
-        result = np.zeros((*codes.shape, self.schema.decision_width))
-        np.put_along_axis(result, codes[:, :, None], 1.0, axis=2)
-        return result
-
-    def calibrated(self, proba: Any, *, pos_label: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
-        """Return the probabilities behind the recalibration of the rule, in the shape that they were given in.
-
-        These are what the rule decides by. They are of use by themselves after training with class weights, with
-        undersampling or with oversampling, which make probabilities too large or too small: here their mean is the
-        share of each class among the rows that the rule was fitted to. Without recalibration (`rule.link` is None), a
-        copy of what was given is returned.
-
-        Parameters
-        ----------
-        proba, pos_label
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of the shape of proba, or list of M such
-            The columns are in the order of the rule's classes and outputs; float32 stays float32.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import metricwise as mw
-        >>> rng = np.random.default_rng(0)
-        >>> p = rng.beta(1, 9, 5000)
-        >>> y = (rng.random(5000) < p).astype(int)
-        >>> shown = p / (p + (1 - p) / 9)  # as by a model that was trained with a ninth of the zeros
-        >>> rule = mw.optimize(shown, y, "f1", confusion="labels", recalibrate=True).rule
-        >>> print(f"{shown.mean():.2f} {rule.calibrated(shown).mean():.2f} {y.mean():.2f}")
-        0.41 0.10 0.10
-        """
-        read = self.read(proba, "WeightedRule.calibrated", pos_label=pos_label)
-        return shaped_like(proba, self.calibrated_of(read), self.multioutput)
-
-    def calibrated_of(self, proba: Probabilities) -> Probabilities:
-        """Return the same for probabilities that have been read already."""
-        return recalibrated(self.link, proba)
-
-    def read(
-        self, proba: Any, who: str, facts: Mapping[str, Any] | None = None, pos_label: Any = None
-    ) -> Probabilities:
-        """Read probabilities for this rule, and check that they are of its outputs and classes.
-
-        Parameters
-        ----------
-        proba, pos_label
-            As in `predict`.
-        who : str
-        facts : mapping, optional
-            Of the rule that this one is a part of.
-        """
-        facts = self.facts if facts is None else facts
-        check_rows(proba, self.classes, self.multioutput, who)
-        _check_outputs(proba, self, who)
-        if facts.get("column_order") is not None:
-            proba = in_fitted_order(proba, facts, self.classes, who)
-        result = read_proba(
-            proba,
-            multioutput=self.multioutput,
-            classes=self.classes if self.multioutput else self.classes[0],
-            columns=self.output_names,
-            normalize=self.normalize,
-            can_normalize=False,
-            who=who,
-        )
-        if result.n_classes.tobytes() != self.n_classes.tobytes():
-            raise ValueError(
-                f"{who}: proba must have {_counts(self.n_classes)}, as the rule has, got {_counts(result.n_classes)}."
-            )
-        return read_single(result, facts, self.classes, pos_label, who) if result.blocks[0].ndim == 2 else result
-
-    def decide(self, proba: Probabilities) -> IntArray:
-        """Predict codes of shape (N, M) for probabilities that have been read already."""
-        proba = proba if self.link is None else self.link.view(proba)
+    def decide(self, rows: RuleRows) -> IntArray:
+        """Return the codes of the decisions about rows, of shape (N, M)."""
+        proba = rows.proba if self.link is None else self.link.view(rows.proba)
         return decide_loss(self.loss, proba, self.schema.n_decisions)
+
+    def calibrate(self, rows: RuleRows) -> Probabilities:
+        """Return the probabilities behind the link."""
+        return recalibrated(self.link, rows.proba)
+
+    def flatten(self) -> LossMixture:
+        """Return the rule alone, which decides all rows."""
+        return LossMixture((self,), np.ones((1, 1)))
+
+    def accept(self, writer: RuleWriter[T]) -> T:
+        """Return what a writer writes of the rule."""
+        return writer.weighted(self)
+
+    def decision_lines(self, metadata: RuleMetadata) -> list[str]:
+        """Say what the rule decides."""
+        return decision_lines(self, metadata)
 
     # ------------------------------------------------------------------------------------- in other words
 
@@ -475,11 +352,11 @@ class WeightedRule(StoredRule):
         return self._of_scales(self._scales, lambda scale: scale.grades, self.width)
 
     @cached_property
-    def _scales(self) -> list[Scale | None]:
+    def _scales(self) -> list[CutPoints | None]:
         return [scale_of(self, m) for m in range(self.n_outputs)]
 
     def _of_scales(
-        self, scales: list[Scale | None], numbers: Callable[[Scale], FloatArray], width: int
+        self, scales: list[CutPoints | None], numbers: Callable[[CutPoints], FloatArray], width: int
     ) -> FloatArray | None:
         if not any(scales):
             return None
@@ -504,13 +381,11 @@ class WeightedRule(StoredRule):
     def _of_outputs(self, values: FloatArray) -> FloatArray:
         return values.copy() if self.multioutput else values[0].copy()
 
-    def describe(self) -> str:
-        """Describe the rule in a few lines of plain English."""
-        return describe_rule(self)
-
     # ---------------------------------------------------------------------------------------- copies and files
 
-    def named(self, schema: Schema, link: Link | None, facts: Mapping[str, Any]) -> WeightedRule:
+    def named(
+        self, schema: Schema, link: Link | None, metadata: RuleMetadata | Mapping[str, Any] | None = None
+    ) -> WeightedRule:
         """Return a copy with the user's labels; solvers build rules whose labels are codes."""
         return WeightedRule(
             self.loss,
@@ -518,31 +393,10 @@ class WeightedRule(StoredRule):
             link,
             schema.multioutput,
             schema.normalize,
-            facts,
+            RuleMetadata.of(metadata or {}),
             schema.output_names,
             schema.abstain_label,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
-        who = "WeightedRule.to_dict"
-        return {
-            "format": serialize.FORMAT,
-            "version": serialize.VERSION,
-            "kind": "weighted",
-            **shared_to_dict(self, who),
-            **decision_to_dict(self, who),
-            "facts": serialize.plain(self.facts, who, "facts"),
-        }
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> WeightedRule:
-        """Return the rule from a dict written by `to_dict`; every field is checked."""
-        who = "WeightedRule.from_dict"
-        read = serialize.read_object(document, who, "the rule")
-        serialize.check_fields(read, "weighted", _FIELDS, who, _OPTIONAL)
-        facts = serialize.read_facts(read["facts"], who)
-        return rule_from_fields(shared_from_dict(read, who), read, facts, who)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, WeightedRule):
@@ -584,17 +438,8 @@ def anonymous_rule(loss: Loss, n_classes: NDArray[Any]) -> WeightedRule:
 
 
 def _check(rule: WeightedRule) -> None:
-    who, loss, link = "WeightedRule", rule.loss, rule.link
-    distinct = {id(labels): labels for labels in rule.classes}.values()
-    if not rule.classes or any(labels.ndim != 1 or len(labels) < 2 for labels in distinct):
-        raise ValueError(f"{who}: classes must hold one array of at least 2 labels per output, got fewer.")
-    for labels in distinct:
-        if len(set(labels.tolist())) < len(labels):
-            raise ValueError(f"{who}: classes must be distinct within an output, got {labels.tolist()}.")
-    if not rule.multioutput and rule.n_outputs > 1:
-        raise ValueError(f"{who}: multioutput must be True for several outputs, got {rule.n_outputs} and False.")
-    if rule.abstain_label is not None:
-        check_abstain_label(rule.abstain_label, rule.classes, who)
+    who, loss = "WeightedRule", rule.loss
+    check_outputs(rule.schema, rule.link, who)
     width = rule.schema.decision_width
     if loss.n_outputs not in (1, rule.n_outputs) or loss.n_classes != width:
         wanted = f"{width} classes, as in classes" if rule.abstain_label is None else f"{width} decisions"
@@ -602,134 +447,3 @@ def _check(rule: WeightedRule) -> None:
             f"{who}: loss must have {rule.n_outputs} outputs (or 1, shared) and {wanted}, got {loss.n_outputs} and "
             f"{loss.n_classes}."
         )
-    if link is not None and link.bias.shape != (rule.n_outputs, rule.width):
-        raise ValueError(
-            f"{who}: link must have {rule.n_outputs} outputs and {rule.width} classes, as in classes, got "
-            f"{link.n_outputs} and {link.n_classes}."
-        )
-    if rule.output_names is not None and len(rule.output_names) != rule.n_outputs:
-        raise ValueError(
-            f"{who}: output_names must have one name per output, {rule.n_outputs}, got {len(rule.output_names)}."
-        )
-
-
-def _check_outputs(proba: Any, rule: WeightedRule, who: str) -> None:
-    """Refuse another number of outputs before anything is matched to the classes of an output that is not there."""
-    if not rule.multioutput:
-        return
-    if isinstance(proba, (list, tuple)):
-        arrays = len(proba) > 0 and len(getattr(proba[0], "shape", ())) == 2
-        found = len(proba) if arrays else rule.n_outputs
-    else:
-        shape = getattr(proba, "shape", ())
-        found = shape[1] if isinstance(shape, tuple) and len(shape) > 1 else rule.n_outputs
-    if found != rule.n_outputs:
-        raise ValueError(f"{who}: proba must have {rule.n_outputs} outputs, as the rule has, got {found}.")
-
-
-def _counts(n_classes: IntArray) -> str:
-    if len(n_classes) == 1:
-        return f"{n_classes[0]} classes"
-    shown = n_classes.tolist() if len(n_classes) <= 10 else [*n_classes[:10].tolist(), "..."]
-    return f"{len(n_classes)} outputs of {shown} classes"
-
-
-def last_column(codes: IntArray, schema: Schema) -> IntArray:
-    """Return codes in which abstentions are the last of D decisions, however few classes their output has."""
-    if schema.abstain_label is None:
-        return codes
-    return np.where(codes >= schema.n_classes, schema.width, codes)
-
-
-def same_label(one: Any, other: Any) -> bool:
-    """Whether two labels agree in value and type."""
-    return type(one) is type(other) and bool(one == other)
-
-
-def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ...]) -> bool:
-    """Whether the labels of all outputs agree in value and type (1, 1.0 and True are three labels)."""
-    if len(these) != len(others):
-        return False
-    for these_labels, other_labels in zip(these, others, strict=True):
-        if these_labels is other_labels:
-            continue
-        a, b = python_labels(these_labels), python_labels(other_labels)
-        if a != b or any(type(x) is not type(y) for x, y in zip(a, b, strict=True)):
-            return False
-    return True
-
-
-# -------------------------------------------------------------------------------------- fields of a document
-
-
-def shared_to_dict(rule: WeightedRule, who: str) -> dict[str, Any]:
-    """Fields that the components of a mixture share."""
-    return {
-        "classes": [serialize.plain_labels(labels, who) for labels in rule.classes],
-        "multioutput": rule.multioutput,
-        "normalize": rule.normalize,
-        "output_names": None if rule.output_names is None else serialize.plain(rule.output_names, who, "output_names"),
-        **({} if rule.abstain_label is None else {"abstain_label": rule.abstain_label}),
-    }
-
-
-def decision_to_dict(rule: WeightedRule, who: str) -> dict[str, Any]:
-    """Fields that make the decision: loss and link."""
-    names = ("diagonal", "offset") if rule.loss.is_diagonal else ("full",)
-    arrays = zip(names, rule.loss.arrays, strict=True)
-    link = rule.link
-    return {
-        "loss": {name: serialize.plain(array, who, f"loss.{name}") for name, array in arrays},
-        "link": None if link is None else link.to_dict(),
-    }
-
-
-def shared_from_dict(document: Mapping[str, Any], who: str) -> dict[str, Any]:
-    """Check and read what `shared_to_dict` writes."""
-    classes = serialize.read_list(document["classes"], who, "classes")
-    names = document["output_names"]
-    return {
-        "classes": tuple(serialize.read_labels(labels, who, f"classes[{m}]") for m, labels in enumerate(classes)),
-        "multioutput": serialize.read_bool(document["multioutput"], who, "multioutput"),
-        "normalize": serialize.read_bool(document["normalize"], who, "normalize"),
-        "output_names": None if names is None else serialize.read_names(names, who, "output_names"),
-        "abstain_label": serialize.read_label(document["abstain_label"], who) if "abstain_label" in document else None,
-    }
-
-
-def rule_from_fields(
-    shared: Mapping[str, Any], document: Mapping[str, Any], facts: Mapping[str, Any], who: str
-) -> WeightedRule:
-    """Build a rule from shared fields and the loss and link of `document`."""
-    return WeightedRule(_read_loss(document["loss"], who), link=read_link(document["link"], who), facts=facts, **shared)
-
-
-def _read_loss(value: Any, who: str) -> Loss:
-    document = serialize.read_object(value, who, "loss")
-    if "full" in document:
-        serialize.check_keys(document, ("full",), who, "loss")
-        full = serialize.read_numbers(document["full"], who, "loss.full", 3)
-        if full.shape[1] != full.shape[2]:
-            raise ValueError(f"{who}: loss.full must have square matrices, got shape {full.shape}.")
-        return Loss(full=full)
-    serialize.check_keys(document, ("diagonal", "offset"), who, "loss")
-    diagonal = serialize.read_numbers(document["diagonal"], who, "loss.diagonal", 2)
-    offset = serialize.read_numbers(document["offset"], who, "loss.offset", 2)
-    if diagonal.shape != offset.shape:
-        raise ValueError(
-            f"{who}: loss.offset must have the shape of loss.diagonal, {diagonal.shape}, got {offset.shape}."
-        )
-    return Loss(diagonal=diagonal, offset=offset)
-
-
-def read_link(value: Any, who: str) -> Link | None:
-    """Check and read a link of a document."""
-    if value is None:
-        return None
-    document = serialize.read_object(value, who, "link")
-    serialize.check_keys(document, ("temperature", "bias", "floor"), who, "link")
-    return Link(
-        serialize.read_numbers(document["temperature"], who, "link.temperature", 1),
-        serialize.read_numbers(document["bias"], who, "link.bias", 2),
-        float(serialize.read_numbers(document["floor"], who, "link.floor", 0)),
-    )

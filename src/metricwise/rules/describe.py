@@ -5,21 +5,22 @@ Owns the sentences of ``describe()``. Reads rules through their public names onl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import python_labels
-from .forms import regions_of, scale_of, scale_places
+from ..data import Schema, python_labels
+from .forms import CutPoints, LossTable, Region, Regions, Threshold, Weights, form_of, scale_places
+from .link import Link
+from .metadata import RuleMetadata
 from .serialize import as_float
 
 if TYPE_CHECKING:
     from .weighted import WeightedRule
 
-__all__ = ["describe_mixture", "describe_rule", "headline", "link_lines"]
+__all__ = ["decision_lines", "headline", "link_lines", "mixture_lines"]
 
 FloatArray = NDArray[np.float64]
 
@@ -27,61 +28,50 @@ _MANY_OUTPUTS = 8  # more than these are summarised
 _MANY_CLASSES = 12
 
 
-def describe_rule(rule: WeightedRule) -> str:
-    """Return a few lines: what the rule is for, what it predicts when, what the link does before."""
-    return "\n".join([*headline(rule.facts, rule.n_outputs > 1), *_decision_lines(rule, rule.facts)])
-
-
-def describe_mixture(rules: tuple[WeightedRule, ...], weights: FloatArray, facts: Any) -> str:
+def mixture_lines(rules: tuple[WeightedRule, ...], weights: FloatArray, metadata: RuleMetadata) -> list[str]:
     """Return the components of a randomised rule with their shares."""
-    lines = [
-        *headline(facts, rules[0].n_outputs > 1),
-        f"For each row, one of {len(rules)} rules is drawn, reproducibly:",
-    ]
+    lines = [f"For each row, one of {len(rules)} rules is drawn, reproducibly:"]
     for r, rule in enumerate(rules):
         share = weights[..., r]
         low, high = float(share.min()), float(share.max())
         shown = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}, by output"
-        lines += [f"- with probability {shown}:", *("  " + line for line in _decision_lines(rule, facts))]
-    return "\n".join(lines)
+        lines += [f"- with probability {shown}:", *("  " + line for line in decision_lines(rule, metadata))]
+    return lines
 
 
-def headline(facts: Any, several: bool) -> list[str]:
-    """Say which metric the rule was made for, where the facts know it."""
-    if not isinstance(facts.get("metric"), str):
+def headline(metadata: RuleMetadata, several: bool) -> list[str]:
+    """Say which metric the rule was made for, where it is known."""
+    if metadata.metric is None:
         return []
-    average, positive = facts.get("average"), facts.get("pos_label")
+    positive, abstain = metadata.pos_label, metadata.abstain
     words = f" of {positive!r}" if isinstance(positive, (str, bool, int)) else ""
-    words += f", {average} average over the outputs" if several and isinstance(average, str) else ""
-    abstain = facts.get("abstain")
+    words += f", {metadata.average} average over the outputs" if several and metadata.average is not None else ""
     if abstain is True:
         words += ", abstentions allowed"
     elif isinstance(abstain, float):
         words += f", abstentions at a cost of {abstain:g}"
-    kept = facts.get("subject_to")
-    if isinstance(kept, (list, tuple)) and kept:
-        confidence = as_float(facts.get("confidence"))
+    if metadata.subject_to:
+        confidence = as_float(metadata.confidence)
         sure = "" if confidence is None else f", with a confidence of {confidence:.3g}"
-        words += f", subject to {' and '.join(map(str, kept))}{sure}"
-    losses = facts.get("losses")
-    loss = losses.get(facts["metric"]) if isinstance(losses, Mapping) else None
-    return [f"Rule for {facts['metric'] if loss is None else f'the least {loss}'}{words}."]
+        words += f", subject to {' and '.join(metadata.subject_to)}{sure}"
+    loss = (metadata.losses or {}).get(metadata.metric)
+    return [f"Rule for {metadata.metric if loss is None else f'the least {loss}'}{words}."]
 
 
-def _decision_lines(rule: WeightedRule, facts: Any) -> list[str]:
-    """Say what the rule does; classes are listed in the order that the facts of the whole rule have of them."""
+def decision_lines(rule: WeightedRule, metadata: RuleMetadata) -> list[str]:
+    """Say what the rule does; classes are listed in the order that the metadata of the whole rule has."""
     if rule.n_outputs == 1:
-        return [*_output_lines(rule, 0, facts), *link_lines(rule, 0)]
+        return [*_output_lines(rule, 0, metadata), *link_lines(rule.link, rule.schema, 0)]
     shared = rule.loss.n_outputs == 1 and _same_labels(rule)
     # Behind links a shared loss means other thresholds on the model's own probabilities, output by output.
     if shared and (rule.link is None or rule.width > 2):
-        lines = [f"The same for each of {rule.n_outputs} outputs:", *_output_lines(rule, 0, facts)]
+        lines = [f"The same for each of {rule.n_outputs} outputs:", *_output_lines(rule, 0, metadata)]
         return lines if rule.link is None else [*lines, *_link_summary(rule)]
     if rule.n_outputs <= _MANY_OUTPUTS:
         lines = _shared_threshold(rule) if shared else []
         for m in range(rule.n_outputs):
             name = rule.output_names[m] if rule.output_names is not None else m
-            first, *rest = [*_output_lines(rule, m, facts), *link_lines(rule, m)]
+            first, *rest = [*_output_lines(rule, m, metadata), *link_lines(rule.link, rule.schema, m)]
             lines += [f"Output {name}: {first}", *("  " + line for line in rest)]
         return lines
     return _summary_lines(rule)
@@ -100,26 +90,35 @@ def _same_labels(rule: WeightedRule) -> bool:
     return all(labels is first or labels.tolist() == first.tolist() for labels in rule.classes)
 
 
-def _output_lines(rule: WeightedRule, m: int, facts: Any) -> list[str]:
+def _output_lines(rule: WeightedRule, m: int, metadata: RuleMetadata) -> list[str]:
+    """Say what is decided about output m, by its form."""
     labels = [repr(label) for label in python_labels(rule.classes[m])]
-    if rule.abstain_label is not None:
-        return _abstaining_lines(rule, m, labels)
-    if len(labels) == 2:
-        return [_binary_sentence(rule, m, *labels)]
-    k, scale, places = len(labels), scale_of(rule, m, facts), scale_places(rule, m, facts)
-    labels = [labels[place] for place in places]
-    if scale is not None:
-        return _cut_lines(labels, scale.grades[places], scale.cut_points)
-    if rule.class_weight is None or rule.bonus is None:
-        return _table_lines(labels, rule.loss.output(m).tensor()[0][np.ix_(places, places)])
-    weight, bonus = (np.atleast_2d(values)[m, :k][places] for values in (rule.class_weight, rule.bonus))
-    return _weight_lines(labels, weight, bonus)
+    abstain = None if rule.abstain_label is None else repr(rule.abstain_label)
+    places = list(range(len(labels))) if len(labels) == 2 or abstain else scale_places(rule, m, metadata)
+    ordered = [labels[place] for place in places]
+    match form_of(rule, m, metadata):
+        case Threshold() as form:
+            return [_threshold_sentence(form, *labels)]
+        case Regions(regions):
+            return [_regions_sentence(regions, labels[1], str(abstain))]
+        case CutPoints(grades, cut_points):
+            return _cut_lines(ordered, grades[places], cut_points)
+        case LossTable(losses):
+            return _table_lines(ordered, losses[places][:, [*places, *range(len(places), losses.shape[1])]], abstain)
+        case Weights(weight, bonus, least):
+            if least is not None and (weight == 1).all() and not bonus.any():
+                return [
+                    f"Predict the most probable class if its probability is at least {least:.4g}, else abstain: "
+                    f"{abstain}."
+                ]
+            lines = _weight_lines(ordered, weight[places], bonus[places])
+            return lines if least is None else [*lines, f"Abstain, {abstain}, if that is below {least:.4g}."]
 
 
-def _binary_sentence(rule: WeightedRule, m: int, negative: str, positive: str) -> str:
-    threshold = rule.thresholds[m]
+def _threshold_sentence(form: Threshold, negative: str, positive: str) -> str:
+    threshold = form.value
     if np.isnan(threshold):
-        below = np.nextafter(rule.changes[2][m], np.inf)
+        below = np.nextafter(form.last, np.inf)
         return (
             f"Predict {positive} when its probability is below {below:.4g} (inverted: low, not high), else {negative}."
         )
@@ -128,28 +127,12 @@ def _binary_sentence(rule: WeightedRule, m: int, negative: str, positive: str) -
     return f"Predict {positive} when its probability exceeds {threshold:.4g}, else {negative}."
 
 
-def _abstaining_lines(rule: WeightedRule, m: int, labels: list[str]) -> list[str]:
-    """What a rule that may abstain does: as without, and where it abstains."""
-    k, label = len(labels), repr(rule.abstain_label)
-    if k == 2:
-        return [_regions_sentence(rule, m, labels, label)]
-    if rule.class_weight is None or rule.bonus is None:
-        return _table_lines(labels, rule.loss.output(m).tensor()[0, :k, : k + 1], label)
-    weight, bonus = (np.atleast_2d(values)[m] for values in (rule.class_weight, rule.bonus))
-    weight, bonus, abstain = weight[:k], bonus[:k], bonus[-1]
-    if (weight == 1).all() and not bonus.any():
-        return [f"Predict the most probable class if its probability is at least {abstain:.4g}, else abstain: {label}."]
-    first, *rest = _weight_lines(labels, weight, bonus)
-    return [first, *rest, f"Abstain, {label}, if that is below {abstain:.4g}."]
-
-
-def _regions_sentence(rule: WeightedRule, m: int, labels: list[str], label: str) -> str:
+def _regions_sentence(regions: tuple[Region, ...], positive: str, abstain: str) -> str:
     """Where a binary rule that may abstain does what, along the probability of class 1."""
-    regions = regions_of(rule, m)
-    words = [f"abstain: {label}" if repr(own.label) == label else f"predict {own.label!r}" for own in regions]
+    words = [f"abstain: {abstain}" if repr(own.label) == abstain else f"predict {own.label!r}" for own in regions]
     if len(regions) == 1:
         return f"Always {words[0]}."
-    start = f"By the probability of {labels[1]}: up to {regions[0].high:.4g} {words[0]}, "
+    start = f"By the probability of {positive}: up to {regions[0].high:.4g} {words[0]}, "
     if len(regions) == 2:
         return f"{start}above {words[1]}."
     return f"{start}from {regions[2].low:.4g} on {words[2]}, between the two {words[1]}."
@@ -201,13 +184,13 @@ def _table_lines(labels: list[str], full: FloatArray, abstain: str | None = None
     return [f"{what}. Losses of predicting each column:", *table]
 
 
-def link_lines(rule: WeightedRule, m: int, *, own_costs: bool = False) -> list[str]:
+def link_lines(link: Link | None, schema: Schema, m: int, *, own_costs: bool = False) -> list[str]:
     """Say what the link does before, for output m; with costs of its own for each row, there is no threshold."""
-    if rule.link is None:
+    if link is None:
         return []
-    t = float(rule.link.temperature[m])
-    labels = [repr(label) for label in python_labels(rule.classes[m])]
-    bias = rule.link.bias[m, : len(labels)]
+    t = float(link.temperature[m])
+    labels = [repr(label) for label in python_labels(schema.classes[m])]
+    bias = link.bias[m, : len(labels)]
     if t == 1 and not (bias - bias[0]).any():
         return []
     effect = "as extreme as they were" if t == 1 else "less extreme" if t < 1 else "more extreme"
@@ -215,7 +198,7 @@ def link_lines(rule: WeightedRule, m: int, *, own_costs: bool = False) -> list[s
         factors = np.exp(bias - bias.mean())
         odds = np.exp(bias[1] - bias[0])
     if len(labels) == 2:
-        numbers = "The threshold applies" if rule.abstain_label is None else "These numbers apply"
+        numbers = "The threshold applies" if schema.abstain_label is None else "These numbers apply"
         where = f"{numbers} to the model's own probability: recalibration is already taken into account"
         where = "Probabilities are recalibrated first" if own_costs else where
         factor = f"odds of {labels[1]} times {odds:.4g}"

@@ -1,0 +1,575 @@
+"""What every kind of rule is and does: it reads probabilities, decides rows, describes itself and is a JSON file.
+
+Owns the seam between rules and everything that uses them. A kind is a frozen dataclass that derives from :class:`Rule`
+and stands in the list of ``load.py``; the rest of the library asks a rule for what it can do, never which kind it is.
+Must not know metrics, oracles or solvers.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import InvalidParameter, InvalidType
+from ..core.losses import Loss
+from ..core.views import above
+from ..data import Probabilities, Schema, check_abstain_label, check_rows, decode, is_lazy, python_labels, read_proba
+from . import serialize
+from .bare_columns import in_fitted_order, read_single
+from .codec import SHARED_FIELDS, JsonField
+from .describe import headline
+from .lazy import batches_of, predict_lazily
+from .link import Link, recalibrated, shaped_like
+from .metadata import RuleMetadata
+
+if TYPE_CHECKING:
+    from .weighted import WeightedRule
+    from .writer import RuleWriter
+
+__all__ = [
+    "LossMixture",
+    "Rule",
+    "RuleOfParts",
+    "RuleRows",
+    "check_outputs",
+    "last_column",
+    "same_classes",
+    "same_label",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class RuleRows:
+    """Rows to decide, read and checked.
+
+    Parameters
+    ----------
+    proba : Probabilities
+        Of N rows and M outputs.
+    start : int or ndarray of shape (N,)
+        Position of the first row, or of each, on which draws depend.
+    groups : ndarray of shape (N,), optional
+        Code of the sensitive group of each row, for rules that need it.
+    cost : ndarray of shape (N, K) or (N, K, D), optional
+        Costs of the decisions about each row, for rules that need them.
+    """
+
+    proba: Probabilities
+    start: int | IntArray = 0
+    groups: IntArray | None = None
+    cost: FloatArray | None = None
+
+    def positions(self, rows: slice) -> IntArray:
+        """Return the positions of some rows."""
+        if isinstance(self.start, np.ndarray):
+            return self.start[rows]
+        return np.arange(*rows.indices(self.proba.n_rows)) + self.start
+
+    def take(self, rows: IntArray) -> RuleRows:
+        """Return some of the rows, each with its position."""
+        start = self.start[rows] if isinstance(self.start, np.ndarray) else self.start + rows
+        groups = None if self.groups is None else self.groups[rows]
+        cost = None if self.cost is None else self.cost[rows]
+        return RuleRows(self.proba.take(rows), start, groups, cost)
+
+
+@dataclass(frozen=True, eq=False)
+class LossMixture:
+    """A rule as oracles count it: weighted rules, and the share of the rows that each decides, (M, R) or (1, R)."""
+
+    rules: tuple[WeightedRule, ...]
+    shares: FloatArray
+
+    @property
+    def losses(self) -> list[Loss]:
+        """The loss of each rule."""
+        return [rule.loss for rule in self.rules]
+
+    @property
+    def link(self) -> Link | None:
+        """The recalibration of the first rule, which all share unless a rule was put together by hand."""
+        return self.rules[0].link
+
+
+class Rule(ABC):
+    """A decision rule: from class probabilities, and what else it needs to know of a row, to labels.
+
+    Kinds are frozen dataclasses with `schema` and `metadata`.
+
+    See Also
+    --------
+    WeightedRule, MixtureRule, GroupedRule, CostRule : The kinds of rules.
+    """
+
+    kind: ClassVar[str]
+    """Name of the kind in files."""
+    summary: ClassVar[str]
+    """What rules of the kind do, for the JSON Schema."""
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """What `predict` must be given besides probabilities: "sensitive_features", "cost"."""
+    fields: ClassVar[tuple[JsonField, ...]] = ()
+    """Fields of documents besides those of outputs and classes."""
+    shared_fields: ClassVar[tuple[JsonField, ...]] = SHARED_FIELDS
+
+    metadata: RuleMetadata
+    schema: Schema
+    classes: tuple[NDArray[Any], ...]
+    multioutput: bool
+    normalize: bool
+    output_names: tuple[str, ...] | None
+    abstain_label: Any
+
+    @property
+    def n_classes(self) -> IntArray:
+        """K_m of each output, of shape (M,)."""
+        return self.schema.n_classes
+
+    @property
+    def n_outputs(self) -> int:
+        """M."""
+        return self.schema.n_outputs
+
+    @property
+    def width(self) -> int:
+        """K, the largest K_m."""
+        return self.schema.width
+
+    @property
+    def is_randomized(self) -> bool:
+        """Whether some decisions are drawn."""
+        return False
+
+    # ---------------------------------------------------------------------------------------------- decisions
+
+    def predict(
+        self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, start: int = 0, pos_label: Any = None
+    ) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        proba : array-like
+            Class probabilities, in any shape that `optimize` takes: (N,) or (N, K) for one output; (N, M), (N, M, K) or
+            a list of M arrays (N, K_m) for several. The columns of a data frame are matched by name. A single row must
+            keep its axis: ``proba[:1]``, not ``proba[0]``. For a binary rule, a 1-D array always holds N probabilities
+            of the second of its classes, unless `pos_label` names the other one; an array of two numbers that sum to 1
+            raises a warning, because it may be meant as one row with both classes. For a Dask array or data frame,
+            predictions are lazy.
+        sensitive_features : array-like of shape (N,) or (N, F), optional
+            The group of every row, for a rule by group; all other rules decide without it. Columns of a data frame are
+            selected by name.
+        cost : array-like of shape (N, K), (N, K, K) or (N, K, K + 1), optional
+            Costs of the decisions about each row, for a rule by costs per row; refused by all others.
+        start : int, default=0
+            Position of the first row, on which draws depend: rows predicted in chunks get the same draws as in one
+            call.
+        pos_label : object, or list of M objects, optional
+            The class that a single column of probabilities is of, where it is not the second one. A rule that was
+            fitted to two columns of text classes warns if a single one comes without it.
+
+        Returns
+        -------
+        ndarray of shape (N,), or (N, M) if `multioutput`; a Dask collection if proba is one
+        """
+        who = f"{type(self).__name__}.predict"
+        if not self.needs and (is_lazy(proba) or batches_of(proba) is not None):
+            self.read_cost(cost, 0, who)
+            return self._predict_in_parts(proba, who, _checked_start(start), pos_label)
+        rows = self.read_rows(
+            proba, who, sensitive_features=sensitive_features, cost=cost, start=start, pos_label=pos_label
+        )
+        labels = decode(self.decide(rows), self.schema.decisions)
+        return labels if self.multioutput else labels[:, 0]
+
+    def _predict_in_parts(self, proba: Any, who: str, start: int, pos_label: Any) -> NDArray[Any]:
+        """Predict what is not an array in memory: a Dask collection lazily, a tensor a batch at a time."""
+        if is_lazy(proba):
+            predict = partial(_predict_chunk, self, start, pos_label)
+            return predict_lazily(predict, self.schema, proba, who, draws=self.is_randomized)  # type: ignore[no-any-return]
+        batches = batches_of(proba) or ()
+        return np.concatenate([_predict_chunk(self, start, pos_label, part, at) for at, part in batches])
+
+    def distribution(
+        self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, pos_label: Any = None
+    ) -> FloatArray:
+        """Return the exact probability with which each class is predicted; nothing is drawn.
+
+        These are 0 and 1 unless the rule is randomised. A rule that may abstain has an additional last column for
+        abstentions.
+
+        Parameters
+        ----------
+        proba, sensitive_features, cost, pos_label
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (N, K), or (N, M, K) if `multioutput`
+        """
+        who = f"{type(self).__name__}.distribution"
+        rows = self.read_rows(proba, who, sensitive_features=sensitive_features, cost=cost, pos_label=pos_label)
+        result = self.distribute(rows)
+        return result if self.multioutput else result[:, 0]
+
+    def calibrated(
+        self, proba: Any, *, sensitive_features: Any = None, pos_label: Any = None
+    ) -> NDArray[Any] | list[NDArray[Any]]:
+        """Return the probabilities behind the recalibration of the rule, in the shape that they were given in.
+
+        These are what the rule decides by. They are of use by themselves after training with class weights, with
+        undersampling or with oversampling, which make probabilities too large or too small: here their mean is the
+        share of each class among the rows that the rule was fitted to. Without recalibration (`rule.link` is None), a
+        copy of what was given is returned.
+
+        Parameters
+        ----------
+        proba, sensitive_features, pos_label
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of the shape of proba, or list of M such
+            The columns are in the order of the rule's classes and outputs; float32 stays float32.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import metricwise as mw
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.beta(1, 9, 5000)
+        >>> y = (rng.random(5000) < p).astype(int)
+        >>> shown = p / (p + (1 - p) / 9)  # as by a model that was trained with a ninth of the zeros
+        >>> rule = mw.optimize(shown, y, "f1", confusion="labels", recalibrate=True).rule
+        >>> print(f"{shown.mean():.2f} {rule.calibrated(shown).mean():.2f} {y.mean():.2f}")
+        0.41 0.10 0.10
+        """
+        who = f"{type(self).__name__}.calibrated"
+        read = self.read(proba, who, pos_label)
+        rows = RuleRows(read, groups=self.read_groups(sensitive_features, read.n_rows, who))
+        return shaped_like(proba, self.calibrate(rows), self.multioutput)
+
+    @abstractmethod
+    def decide(self, rows: RuleRows) -> IntArray:
+        """Return the codes of the decisions about rows, of shape (N, M)."""
+
+    def distribute(self, rows: RuleRows) -> FloatArray:
+        """Return the probability of each decision, (N, M, D); the codes of a rule that draws nothing have 1."""
+        codes = last_column(self.decide(rows), self.schema)
+        result = np.zeros((*codes.shape, self.schema.decision_width))
+        np.put_along_axis(result, codes[:, :, None], 1.0, axis=2)
+        return result
+
+    def calibrate(self, rows: RuleRows) -> Probabilities:
+        """Return the probabilities that the rule decides by."""
+        return recalibrated(None, rows.proba)
+
+    def decide_each(self, rows: RuleRows, n_groups: int = 1) -> tuple[list[IntArray], FloatArray]:
+        """Return the decisions of each rule that is drawn from, and their shares.
+
+        Parameters
+        ----------
+        rows : RuleRows
+        n_groups : int, default=1
+            How often outputs are repeated: once for every sensitive group.
+
+        Returns
+        -------
+        codes : list of R ndarrays of shape (N, n_groups * M)
+        shares : ndarray of shape (n_groups * M, R) or (1, R)
+        """
+        return [np.tile(self.decide(rows), n_groups)], np.ones((1, 1))
+
+    def flatten(self) -> LossMixture:
+        """Return the losses that the rule decides by, and their shares; refused by rules that are no such mixture."""
+        raise InvalidType(
+            "rule",
+            f"decide all rows by the same losses, which a {type(self).__name__} does not",
+            remedy="use metricwise.evaluate for its values on rows",
+        )
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the rule decides all rows by the same losses, see `flatten`."""
+        return type(self).flatten is not Rule.flatten
+
+    # ----------------------------------------------------------------------------------------------- reading of rows
+
+    def read_rows(
+        self,
+        proba: Any,
+        who: str,
+        *,
+        sensitive_features: Any = None,
+        cost: Any = None,
+        start: int = 0,
+        pos_label: Any = None,
+    ) -> RuleRows:
+        """Read and check what `predict` is given."""
+        read = self.read(proba, who, pos_label)
+        return RuleRows(
+            read,
+            _checked_start(start),
+            self.read_groups(sensitive_features, read.n_rows, who),
+            self.read_cost(cost, read.n_rows, who),
+        )
+
+    def read(self, proba: Any, who: str, pos_label: Any = None) -> Probabilities:
+        """Read probabilities for this rule, and check that they are of its outputs and classes."""
+        schema, metadata = self.schema, self.metadata
+        if self.needs and is_lazy(proba):
+            needs = ", ".join(sorted(self.needs))
+            raise InvalidType(
+                "proba",
+                "be in memory",
+                f"a Dask collection, and the rule also needs {needs}",
+                "compute it first",
+                owner=who,
+            )
+        check_rows(proba, schema.classes, schema.multioutput, who)
+        _check_outputs(proba, schema, who)
+        if metadata.column_order is not None:
+            proba = in_fitted_order(proba, metadata, schema.classes, who)
+        result = read_proba(
+            proba,
+            multioutput=schema.multioutput,
+            classes=schema.classes if schema.multioutput else schema.classes[0],
+            columns=schema.output_names,
+            normalize=schema.normalize,
+            can_normalize=False,
+            who=who,
+        )
+        if result.n_classes.tobytes() != schema.n_classes.tobytes():
+            raise ValueError(
+                f"{who}: proba must have {_counts(schema.n_classes)}, as the rule has, got {_counts(result.n_classes)}."
+            )
+        return read_single(result, metadata, schema.classes, pos_label, who) if result.blocks[0].ndim == 2 else result
+
+    def read_groups(self, sensitive_features: Any, n_rows: int, who: str) -> IntArray | None:
+        """Read the sensitive group of each row; None for a rule that decides without it."""
+        return None
+
+    def read_cost(self, cost: Any, n_rows: int, who: str) -> FloatArray | None:
+        """Read the costs of the decisions about each row; refused by a rule that decides without them."""
+        if cost is None:
+            return None
+        raise InvalidParameter(
+            "cost",
+            "be left out, because this rule has one loss for all rows",
+            remedy="optimise with cost= to decide each row by its own costs",
+            owner=who,
+        )
+
+    # ------------------------------------------------------------------------------------------ in words and elsewhere
+
+    def describe(self) -> str:
+        """Describe the rule in a few lines of plain English."""
+        return "\n".join([*headline(self.metadata, self.n_outputs > 1), *self.decision_lines(self.metadata)])
+
+    @abstractmethod
+    def decision_lines(self, metadata: RuleMetadata) -> list[str]:
+        """Say what the rule decides; `metadata` is that of the whole rule that this one is, or is a part of."""
+
+    def accept(self, writer: RuleWriter[T]) -> T:
+        """Return what a writer writes of the rule, by the method of its kind; refused where there is none."""
+        writer.refuse(self)
+
+    # ---------------------------------------------------------------------------------------- copies and files
+
+    def with_metadata(self, **entries: Any) -> Self:
+        """Return a copy with additional metadata, such as ``date="2026-11-17"`` or a contact.
+
+        Parameters
+        ----------
+        **entries
+            Any JSON values; they are added to the existing metadata, or replace those of the same name. Names that are
+            no field of the metadata are in ``metadata.extra``.
+
+        Returns
+        -------
+        rule
+        """
+        rule: Any = self  # every kind is a dataclass
+        copy: Self = replace(rule, metadata=self.metadata.updated(**entries))
+        return copy
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
+        who, values = f"{type(self).__name__}.to_dict", self.stored_values()
+        written = {
+            field.name: field.write(values[field.name], who, field.name)
+            for field in (*self.shared_fields, *self.fields)
+            if not (field.optional and values[field.name] is None)
+        }
+        return {
+            "format": serialize.FORMAT,
+            "version": serialize.VERSION,
+            "kind": self.kind,
+            **written,
+            "facts": serialize.plain(self.metadata.to_dict(), who, "facts"),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """Return the rule from a dict written by `to_dict`; every field is checked."""
+        who, fields = f"{cls.__name__}.from_dict", (*cls.shared_fields, *cls.fields)
+        read = serialize.read_object(document, who, "the rule")
+        required = [field.name for field in fields if not field.optional]
+        optional = [field.name for field in fields if field.optional]
+        serialize.check_fields(read, cls.kind, (*required, "facts"), who, optional)
+        values = {field.name: field.read(read[field.name], who, field.name) for field in fields if field.name in read}
+        metadata = RuleMetadata.of(serialize.read_facts(read["facts"], who))
+        return cls.from_values({**dict.fromkeys(optional), **values}, metadata)
+
+    def stored_values(self) -> dict[str, Any]:
+        """Return the values of all fields of the document by name."""
+        return {field.name: getattr(self, field.name) for field in (*self.shared_fields, *self.fields)}
+
+    @classmethod
+    def from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> Self:
+        """Return the rule of the values of all fields."""
+        make: Any = cls  # every kind is a dataclass of its fields
+        rule: Self = make(**values, metadata=metadata)
+        return rule
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the rule as JSON text; if `path` is given, also write it to that file, completely or not at all.
+
+        An existing file keeps its permissions, a symbolic link is followed, and a pipe or /dev/stdout is written to.
+        """
+        return serialize.dump(self.to_dict(), path)
+
+    @classmethod
+    def from_json(cls, path_or_text: str | os.PathLike[str]) -> Self:
+        """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
+        who = f"{cls.__name__}.from_json"
+        document = serialize.parse(serialize.read_text(path_or_text, who), who)
+        return cls.from_dict(serialize.read_object(document, who, "the rule"))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "facts" in state:  # of a pickle that was made before 0.2
+            state = {**state, "metadata": RuleMetadata.of(state["facts"])}
+            del state["facts"]
+        vars(self).update(state)
+
+    def _repr_html_(self) -> str:
+        return str(above("inspection.cards").rule_card(self))
+
+
+class RuleOfParts(Rule):
+    """A rule that is made of others, which have the same outputs and classes."""
+
+    @property
+    def classes(self) -> tuple[NDArray[Any], ...]:  # type: ignore[override]  # of the parts
+        """Label of each class of each output."""
+        return self.schema.classes
+
+    @property
+    def multioutput(self) -> bool:  # type: ignore[override]
+        """Whether predictions are 2-D."""
+        return self.schema.multioutput
+
+    @property
+    def normalize(self) -> bool:  # type: ignore[override]
+        """Whether `predict` divides each row of probabilities by its sum."""
+        return self.schema.normalize
+
+    @property
+    def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """Names of the outputs."""
+        return self.schema.output_names
+
+    @property
+    def abstain_label(self) -> Any:
+        """Label that is predicted if the rule abstains; None: it never does."""
+        return self.schema.abstain_label
+
+
+def _predict_chunk(rule: Rule, first: int, pos_label: Any, proba: Any, start: int = 0) -> NDArray[Any]:
+    """Predict rows at a position behind the first one."""
+    return rule.predict(proba, start=first + start, pos_label=pos_label)
+
+
+def last_column(codes: IntArray, schema: Schema) -> IntArray:
+    """Return codes in which abstentions are the last of D decisions, however few classes their output has."""
+    if schema.abstain_label is None:
+        return codes
+    return np.where(codes >= schema.n_classes, schema.width, codes)
+
+
+def same_label(one: Any, other: Any) -> bool:
+    """Whether two labels agree in value and type."""
+    return type(one) is type(other) and bool(one == other)
+
+
+def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ...]) -> bool:
+    """Whether the labels of all outputs agree in value and type (1, 1.0 and True are three labels)."""
+    if len(these) != len(others):
+        return False
+    for these_labels, other_labels in zip(these, others, strict=True):
+        if these_labels is other_labels:
+            continue
+        a, b = python_labels(these_labels), python_labels(other_labels)
+        if a != b or any(type(x) is not type(y) for x, y in zip(a, b, strict=True)):
+            return False
+    return True
+
+
+def check_outputs(schema: Schema, link: Link | None, who: str) -> None:
+    """Check what rules of every kind have in common: outputs, classes, names, and a link of as many."""
+    distinct = {id(labels): labels for labels in schema.classes}.values()
+    if not schema.classes or any(labels.ndim != 1 or len(labels) < 2 for labels in distinct):
+        raise ValueError(f"{who}: classes must hold one array of at least 2 labels per output, got fewer.")
+    for labels in distinct:
+        if len(set(labels.tolist())) < len(labels):
+            raise ValueError(f"{who}: classes must be distinct within an output, got {labels.tolist()}.")
+    if not schema.multioutput and schema.n_outputs > 1:
+        raise ValueError(f"{who}: multioutput must be True for several outputs, got {schema.n_outputs} and False.")
+    if schema.abstain_label is not None:
+        check_abstain_label(schema.abstain_label, schema.classes, who)
+    if link is not None and link.bias.shape != (schema.n_outputs, schema.width):
+        raise ValueError(
+            f"{who}: link must have {schema.n_outputs} outputs and {schema.width} classes, as in classes, got "
+            f"{link.n_outputs} and {link.n_classes}."
+        )
+    if schema.output_names is not None and len(schema.output_names) != schema.n_outputs:
+        raise ValueError(
+            f"{who}: output_names must have one name per output, {schema.n_outputs}, got {len(schema.output_names)}."
+        )
+
+
+def _checked_start(start: Any) -> int:
+    if isinstance(start, bool) or not isinstance(start, (int, np.integer)) or start < 0:
+        raise InvalidParameter("start", "be a row position from 0", repr(start))
+    return int(start)
+
+
+def _check_outputs(proba: Any, schema: Schema, who: str) -> None:
+    """Refuse another number of outputs before anything is matched to the classes of an output that is not there."""
+    if not schema.multioutput:
+        return
+    if isinstance(proba, (list, tuple)):
+        arrays = len(proba) > 0 and len(getattr(proba[0], "shape", ())) == 2
+        n_outputs = len(proba) if arrays else schema.n_outputs
+    else:
+        shape = getattr(proba, "shape", ())
+        n_outputs = shape[1] if isinstance(shape, tuple) and len(shape) > 1 else schema.n_outputs
+    if n_outputs != schema.n_outputs:
+        raise ValueError(f"{who}: proba must have {schema.n_outputs} outputs, as the rule has, got {n_outputs}.")
+
+
+def _counts(n_classes: IntArray) -> str:
+    if len(n_classes) == 1:
+        return f"{n_classes[0]} classes"
+    shown = n_classes.tolist() if len(n_classes) <= 10 else [*n_classes[:10].tolist(), "..."]
+    return f"{len(n_classes)} outputs of {shown} classes"

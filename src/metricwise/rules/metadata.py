@@ -1,0 +1,249 @@
+"""What a rule knows of where it comes from, one typed field for each thing that the library writes.
+
+Owns the fields, their JSON Schema and what of a file fits them. Nothing here changes a decision about probabilities of
+the classes. Must not know how a rule is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+__all__ = ["INTERVAL_SCHEMA", "RuleMetadata", "metadata_schema"]
+
+Json = Mapping[str, Any]
+
+_TEXT: Json = {"type": "string"}
+_NUMBER_OR_NULL: Json = {"type": ["number", "null"]}
+_COUNT: Json = {"type": "integer", "minimum": 0}
+_TEXTS: Json = {"type": "array", "items": _TEXT}
+_LABEL: Json = {"type": ["string", "number", "boolean"]}
+_LABELS_BY_OUTPUT: Json = {"type": "array", "items": {"type": ["array", "null"], "items": _LABEL}}
+_BOUNDS = ("low", "high", "value", "confidence")
+
+INTERVAL_SCHEMA: Json = {
+    "type": "object",
+    "properties": dict.fromkeys(("estimate", "low", "high"), _NUMBER_OR_NULL),
+    "required": ["estimate", "low", "high"],
+}
+_INTERVAL: Json = {"$ref": "#/$defs/interval"}
+_CONSTRAINT: Json = {
+    "type": "object",
+    "properties": {"name": _TEXT, **dict.fromkeys(_BOUNDS, _NUMBER_OR_NULL)},
+    "required": ["name"],
+}
+
+
+def _entry(description: str, schema: Json) -> Any:
+    """Return a field that is None where nothing is known, with what a file may hold."""
+    return field(default=None, metadata={"schema": {"description": description, **schema}})
+
+
+@dataclass(frozen=True)
+class RuleMetadata:
+    """What is known about a rule: its metric, what it was fitted on, what it promises.
+
+    Values are JSON values. Every field is None where nothing is known; what a file or a user adds is in `extra`.
+
+    Parameters
+    ----------
+    metric : str, optional
+        The metric that the rule maximises.
+    average : str, optional
+        Average over the outputs.
+    rows : int, optional
+        Number of rows that the rule was fitted on.
+    metricwise : str, optional
+        Version that made the rule.
+    pos_label : object, optional
+        The class that the metric is of, or a list with that of each output, if the metric's name does not say it.
+    order : list, optional
+        For each output, its classes from the lowest to the highest, or None.
+    single_column, column_order : bool and list, optional
+        What the rule must know of columns of probabilities without names.
+    losses : mapping of str to str, optional
+        Metrics that are minus a loss or a cost, by name, and what people read instead.
+    abstain : bool or float, optional
+        What abstentions counted for in the fit.
+    class_counts : list of lists of int, optional
+        For each output, rows of each class.
+    recipe : str, optional
+        What was counted, and whether probabilities were recalibrated.
+    subject_to, confidence, promises : optional
+        The constraints as written, the confidence of all of them, and each with its bounds and value.
+    value, baseline : float, optional
+        The metric on the rows of the fit, of the rule and of argmax.
+    gain, value_on_new_rows : mapping, optional
+        Estimates with `estimate`, `low` and `high`.
+    targets, columns : list, optional
+        Names of the columns of the table that the rule was fitted to.
+    date : str, optional
+        When the rule was made, if its maker said so.
+    ordered : list of bool, optional
+        Of earlier versions: whether the classes of each output are in the order of their scale.
+    extra : mapping of str to JSON values
+        Everything else, such as a contact.
+
+    See Also
+    --------
+    metricwise.WeightedRule.with_metadata : Add entries to those of a rule.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> rule = mw.WeightedRule.from_thresholds(0.3).with_metadata(metric="f1", contact="ann@example.org")
+    >>> rule.metadata.metric, rule.metadata.rows, rule.metadata.extra
+    ('f1', None, {'contact': 'ann@example.org'})
+    >>> rule.metadata.to_dict()
+    {'metric': 'f1', 'contact': 'ann@example.org'}
+    """
+
+    metric: str | None = _entry("The metric that the rule maximises.", _TEXT)
+    average: str | None = _entry("Over outputs.", {"type": ["string", "null"]})
+    rows: int | None = _entry("Rows that the rule was fitted on.", _COUNT)
+    metricwise: str | None = _entry("Version that wrote the rule.", _TEXT)
+    pos_label: Any = _entry(  # noqa: RUF009
+        "The class that the metric is of, or a list with that of each output, if its name does not say.", {}
+    )
+    order: Sequence[Sequence[Any] | None] | None = _entry(
+        "For each output, its classes from the lowest to the highest, which ordinal metrics go by; null where no order "
+        "is known.",
+        _LABELS_BY_OUTPUT,
+    )
+    single_column: bool | None = _entry(
+        "Of two classes whose labels do not show which is the positive one: whether the rule was fitted to one column "
+        "of probabilities, that of the second, or to both.",
+        {"type": "boolean"},
+    )
+    column_order: Sequence[Sequence[Any] | None] | None = _entry(
+        "For each output, its classes in the order of the named columns that the rule was fitted to, if that is not "
+        "sorted or not the order of classes; else null. Columns without names are taken in this order by Python; "
+        "exports take them in the order of classes.",
+        _LABELS_BY_OUTPUT,
+    )
+    losses: Mapping[str, str] | None = _entry(
+        "Metrics that are minus a loss or a cost, and what people read instead.",
+        {"type": "object", "additionalProperties": _TEXT},
+    )
+    abstain: bool | float | None = _entry(
+        "What abstentions counted for: a cost, or true where they are allowed without one.",
+        {"type": ["number", "boolean"]},
+    )
+    class_counts: Sequence[Sequence[int]] | None = _entry(
+        "For each output, rows of each class among these.",
+        {"type": "array", "items": {"type": "array", "items": _COUNT}},
+    )
+    recipe: str | None = _entry("What was counted, and whether probabilities were recalibrated.", _TEXT)
+    subject_to: Sequence[str] | None = _entry("Constraints, as they were written.", _TEXTS)
+    confidence: float | None = _entry("With which new rows keep all constraints.", {"type": "number"})
+    value: float | None = _entry("The metric on these rows.", _NUMBER_OR_NULL)
+    baseline: float | None = _entry("The metric of plain argmax on these rows.", _NUMBER_OR_NULL)
+    gain: Mapping[str, float | None] | None = _entry(
+        "What the rule adds to argmax on rows it has not seen, with a 95 % interval.", _INTERVAL
+    )
+    value_on_new_rows: Mapping[str, float | None] | None = _entry(
+        "The metric on rows it has not seen, with a 95 % interval.", _INTERVAL
+    )
+    promises: Sequence[Mapping[str, Any]] | None = _entry(
+        "Each constraint: bounds, null where there is none, and the value on these rows.",
+        {"type": "array", "items": _CONSTRAINT},
+    )
+    targets: Sequence[str] | None = _entry(
+        "Names of the columns of labels of a table that the rule was fitted to, one for each output.", _TEXTS
+    )
+    columns: Sequence[Sequence[str]] | None = _entry(
+        "For each output, the columns of probabilities of that table: one for each class, in their order, or that of "
+        "the second of two classes.",
+        {"type": "array", "items": _TEXTS},
+    )
+    date: str | None = _entry("When the rule was made, if its maker said so.", _TEXT)
+    ordered: Sequence[bool] | None = _entry(
+        "Of earlier versions: whether the classes of each output are in the order of their scale.",
+        {"type": "array", "items": {"type": "boolean"}},
+    )
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Mapping[str, Any] | RuleMetadata) -> RuleMetadata:
+        """Return metadata from entries by name; what does not fit a field is kept in `extra`, as it is."""
+        if isinstance(entries, RuleMetadata):
+            return entries
+        values: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
+        for name, value in entries.items():
+            schema = _SCHEMAS.get(name)
+            if schema is None or not (value is None or _fits(value, schema)):
+                extra[name] = value
+            elif value is not None:
+                values[name] = value
+        return cls(**values, extra=extra)
+
+    def updated(self, **entries: Any) -> RuleMetadata:
+        """Return a copy with other entries; None takes one away."""
+        added = RuleMetadata.of(entries)
+        values = {name: getattr(added, name) for name in entries if name in _SCHEMAS}
+        kept = {name: value for name, value in self.extra.items() if name not in entries}
+        return replace(self, **values, extra={**kept, **added.extra})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entries by name, as files hold them."""
+        values = {name: getattr(self, name) for name in _SCHEMAS}
+        entries = {name: value for name, value in values.items() if value is not None or self._is_stated(name)}
+        return {**entries, **self.extra}
+
+    def _is_stated(self, name: str) -> bool:
+        """Whether a file says null: rules that were fitted say that there was no average over outputs."""
+        return name == "average" and self.recipe is not None and name not in self.extra
+
+
+_SCHEMAS: dict[str, Json] = {
+    entry.name: entry.metadata["schema"] for entry in fields(RuleMetadata) if "schema" in entry.metadata
+}
+
+
+def metadata_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the entries."""
+    return {
+        "description": "Where the rule comes from. Nothing here changes a decision about given probabilities of the "
+        "classes, and anything may be added.",
+        "type": "object",
+        "properties": dict(_SCHEMAS),
+    }
+
+
+# ------------------------------------------------------------------------------------------------- what fits a schema
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (Integral,),
+    "number": (Real,),
+    "boolean": (bool, np.bool_),
+    "array": (list, tuple),
+    "object": (Mapping,),
+    "null": (type(None),),
+}
+
+
+def _fits(value: Any, schema: Json) -> bool:
+    """Whether a value is what a schema of this module allows."""
+    if "$ref" in schema:
+        return _fits(value, INTERVAL_SCHEMA)
+    names = schema.get("type", ())
+    if names and not any(_is_of(value, name) for name in ([names] if isinstance(names, str) else names)):
+        return False
+    if isinstance(value, (list, tuple)):
+        return all(_fits(item, schema.get("items", {})) for item in value)
+    if isinstance(value, Mapping):
+        inner, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+        complete = all(name in value for name in schema.get("required", ()))
+        return complete and all(_fits(item, inner.get(name, others)) for name, item in value.items())
+    return "minimum" not in schema or bool(value >= schema["minimum"])
+
+
+def _is_of(value: Any, name: str) -> bool:
+    boolean = isinstance(value, (bool, np.bool_))
+    return isinstance(value, _TYPES[name]) and (name == "boolean" or not boolean)

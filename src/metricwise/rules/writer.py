@@ -1,0 +1,59 @@
+"""What writes rules down for other systems or for people: one method for each kind, and one refusal for all others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+
+from ..core.errors import InvalidType
+
+if TYPE_CHECKING:
+    from .base import Rule
+    from .example_cost import CostRule
+    from .grouped import GroupedRule
+    from .mixture import MixtureRule
+    from .weighted import WeightedRule
+
+__all__ = ["RuleWriter"]
+
+T = TypeVar("T")
+
+
+class RuleWriter(Generic[T]):
+    """Base of writers: a kind that a writer has no method for is refused.
+
+    A rule calls the method of its kind (:meth:`.Rule.accept`). A kind that the writers do not know can call the method
+    of another kind with a rule that decides alike, or :meth:`refuse`.
+    """
+
+    entry_point = "export"  # what the user called
+    target = "this format"  # what is written, for messages
+
+    def weighted(self, rule: WeightedRule) -> T:
+        """Write a rule of one loss."""
+        self.refuse(rule)
+
+    def mixture(self, rule: MixtureRule) -> T:
+        """Write a rule that draws one of several."""
+        self.refuse(rule)
+
+    def grouped(self, rule: GroupedRule) -> T:
+        """Write a rule for each sensitive group."""
+        self.refuse(rule)
+
+    def example_cost(self, rule: CostRule) -> T:
+        """Write a rule that decides each row by its own costs."""
+        self.refuse(
+            rule,
+            "exports cannot take the costs of every row",
+            "use rule.predict(proba, cost=), or export a rule with one loss for all rows, from optimize(..., "
+            "metrics.Cost(costs))",
+        )
+
+    def refuse(self, rule: Rule, reason: str = "", remedy: str = "") -> NoReturn:
+        """Refuse a rule, with a reason and what to do instead."""
+        raise InvalidType(
+            "rule",
+            f"not be a {type(rule).__name__}, because {reason or f'{self.target} has no form for rules of its kind'}",
+            remedy=remedy or "use rule.predict(proba)",
+            owner=self.entry_point,
+        )
