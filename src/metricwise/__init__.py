@@ -72,7 +72,7 @@ _MOVED = frozenset(
         *("confusion", "details", "evaluation", "facts", "frontier", "inputs", "losses", "problem", "promises"),
         *("reading", "recorded", "row_costs", "rows", "selection", "sources", "table_files", "uncertainty"),
         *("metrics.aim", "metrics.constraint", "metrics.constraint_text", "metrics.for_outputs", "metrics.parity"),
-        *("metrics.worst", "rules.files"),
+        *("metrics.worst", "rules.cost_rule", "rules.files"),
     )
 )
 

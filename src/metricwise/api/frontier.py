@@ -18,7 +18,7 @@ from ..core.views import above
 from ..data import Labels, shown
 from ..fitting.constraints.resolve import InfeasibleConstraintsError, explain_infeasible, read_limits
 from ..fitting.constraints.search import Found, NoSingleRuleError, Search
-from ..fitting.metadata import facts_of
+from ..fitting.metadata import metadata_of
 from ..fitting.secondary_metrics import record_rule
 from ..fitting.solving import Settings, present
 from ..goals.constraint import Constraint
@@ -420,7 +420,7 @@ class _Frontier:
 
     def _packed(self, name: str, points: list[tuple[float, Found]]) -> TradeOff:
         search, problem = self.search, self.problem
-        facts = {**facts_of(problem), "recipe": str(search.recipe)}
+        metadata = metadata_of(problem).updated(recipe=str(search.recipe))
         sign = "<=" if self.ceiling else ">="
         others = [one.name for one in search.constraints[1:]]
         solutions = [
@@ -430,7 +430,7 @@ class _Frontier:
                 search.oracle,
                 search.objective,
                 one.solution,
-                {**facts, "subject_to": [f"{name} {sign} {bound:.6g}", *others]},
+                metadata.updated(subject_to=[f"{name} {sign} {bound:.6g}", *others]),
             )
             for bound, one in points
         ]

@@ -226,7 +226,7 @@ def optimize(
     >>> solution = mw.optimize([stars, spam], y, aims, confusion="labels", recalibrate=False)
     >>> solution.rule.predict([stars, spam]).tolist()
     [[1, 0], [2, 1], [2, 0], [2, 1]]
-    >>> solution.rule.facts["metric"]
+    >>> solution.rule.metadata.metric
     'quadratic_kappa (stars), f1 (spam)'
     """
     if cost is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from ..data.sources import MemorySource
 from ..fitting.by_group import GroupTask, fit_by_group, values_by_group
 from ..fitting.constraints.fit import Pledge, fit_within
 from ..fitting.example_costs import CostSolution, fit_row_costs
-from ..fitting.metadata import facts_of, informed
+from ..fitting.metadata import informed, metadata_of
 from ..fitting.secondary_metrics import record_rule
 from ..fitting.selection import Choice, choose
 from ..fitting.solving import Settings, fit
@@ -21,7 +20,7 @@ from ..goals.constraint import Constraint
 from ..goals.worst import opened
 from ..inference.uncertainty import threshold_range
 from ..oracles.problem import Problem, Recipe, argmax_rule
-from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule
+from ..rules import CostRule, MixtureRule, RuleMetadata, WeightedRule
 from ..rules.grouped import abstaining
 from ..solvers import Outcome, Solution, Solver
 
@@ -53,8 +52,8 @@ def solve(
         choice = choose(problem, recipe, solver, seed=seed, stage=progress.stage)
         recipe, found = choice.recipe, choice.rule
     progress.stage("fitting all rows")
-    facts = {**facts_of(problem), "recipe": str(recipe) if choice is None else choice.name}
-    solution = _plain(problem, facts) if recipe is None else fit(problem, recipe, solver, facts, found)
+    metadata = metadata_of(problem).updated(recipe=str(recipe) if choice is None else choice.name)
+    solution = _plain(problem, metadata) if recipe is None else fit(problem, recipe, solver, metadata, found)
     solution = replace(
         solution, status=_status(solution, problem, choice), recorded=record_rule(problem, solution.rule)
     )
@@ -88,16 +87,15 @@ def solve_within(
         raise ValueError(
             "optimize: solver must be 'auto' if subject_to is given, because constraints have their own solver."
         )
-    facts = facts_of(problem)
+    metadata = metadata_of(problem)
     recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]
     if task is not None and task.needed(pledge.constraints):
-        found = fit_by_group(problem, task, recipes, solver, pledge, seed=seed, facts=facts, stage=progress.stage)
-        if isinstance(found.rule, GroupedRule) and task.unknown != "refuse":
+        found = fit_by_group(problem, task, recipes, solver, pledge, seed=seed, metadata=metadata, stage=progress.stage)
+        if "sensitive_features" in found.rule.needs and task.unknown != "refuse":
             other = _other_rule(problem, task, recipe, solver, pledge, seed, progress)
             found = replace(found, rule=replace(found.rule, other=other))
         return informed(replace(found, status=_status(found, problem, None)))
-    solution = fit_within(problem, recipes, solver, pledge, seed=seed, facts=facts, stage=progress.stage)
-    assert not isinstance(solution.rule, GroupedRule)
+    solution = fit_within(problem, recipes, solver, pledge, seed=seed, metadata=metadata, stage=progress.stage)
     solution = replace(solution, status=_status(solution, problem, None), recorded=record_rule(problem, solution.rule))
     return informed(with_groups(problem, task, solution, pledge.constraints))
 
@@ -123,8 +121,8 @@ def _other_rule(
         rule = fit_within(
             blind, recipes, solver, replace(pledge, constraints=rest), seed=seed, stage=progress.stage
         ).rule
-    assert isinstance(rule, (WeightedRule, MixtureRule))
-    return replace(rule, facts={})
+    other: WeightedRule | MixtureRule = replace(rule, metadata=RuleMetadata())
+    return other
 
 
 def with_groups(
@@ -133,7 +131,6 @@ def with_groups(
     """Say how groups fare by a rule that was found without a promise about them."""
     if task is None:
         return solution
-    assert not isinstance(solution.rule, GroupedRule)
     words = "No constraint is about groups, so one rule decides all of them; by_group has the results of each."
     found = values_by_group(problem, task.groups, solution.rule, constraints)
     return replace(solution, by_group=found, status=f"{solution.status} {words}".strip())
@@ -149,7 +146,7 @@ def solve_row_costs(
         return fit_row_costs(problem, rule, first.recalibrate, judged=judged, seed=seed, stage=progress.stage)
 
 
-def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
+def _plain(problem: Problem, metadata: RuleMetadata) -> Solution:
     """The Solution of plain argmax."""
     read_before = problem.source.passes.entries
     oracle, rule = problem.oracle(), argmax_rule(problem)
@@ -157,7 +154,7 @@ def _plain(problem: Problem, facts: dict[str, Any]) -> Solution:
     by_row = problem.aim.average == "instance"
     value = problem.value_of_rule(rule) if by_row else problem.objective(oracle).value(confusion)
     return Solution(
-        rule=replace(rule, facts={**facts, "value": value, "baseline": value}),
+        rule=replace(rule, metadata=metadata.updated(value=value, baseline=value)),
         value=value,
         baseline=value,
         confusion=confusion[:, : problem.schema.width],

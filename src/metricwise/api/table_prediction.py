@@ -13,7 +13,7 @@ from ..core.progress import Progress, read_verbose
 from ..data import Piece, PieceReader, ProbabilityColumns, python_labels, shown
 from ..data.sources.tables import proba_columns, proba_of
 from ..data.tables import Stream, Table, TableWriter, arrow, batch_rows, check_target, label_column, open_stream
-from ..rules import MixtureRule, WeightedRule
+from ..rules import Rule, RuleRows, as_rule
 
 __all__ = ["predict_table"]
 
@@ -21,7 +21,7 @@ _WHO = "predict_table"
 
 
 def predict_table(
-    rule: WeightedRule | MixtureRule,
+    rule: Rule,
     table: Any,
     output: str | os.PathLike[str],
     *,
@@ -37,8 +37,8 @@ def predict_table(
 
     Parameters
     ----------
-    rule : WeightedRule or MixtureRule
-        The rule to apply.
+    rule : Rule
+        The rule to apply, which decides by probabilities alone.
     table : Table, or what :class:`metricwise.Table` takes for data
         Its columns of probabilities are named as in :func:`metricwise.optimize`.
     output : path
@@ -77,8 +77,9 @@ def predict_table(
     7,"yes"
     8,"no"
     """
-    if not isinstance(rule, (WeightedRule, MixtureRule)):
-        raise TypeError(f"{_WHO}: rule must be a WeightedRule or a MixtureRule, got {shown(rule)}.")
+    if not isinstance(rule, Rule):
+        raise TypeError(f"{_WHO}: rule must be a rule, got {shown(rule)}.")
+    rule = as_rule(rule, inputs=())
     table, target, schema = table if isinstance(table, Table) else Table(table), os.fspath(output), rule.schema
     names, shown_progress = _names(column, rule), read_verbose(verbose, _WHO)
     taken = [name for name in names if name in keep]
@@ -105,7 +106,7 @@ def predict_table(
 
 
 def _decided(
-    rule: WeightedRule | MixtureRule,
+    rule: Rule,
     reader: PieceReader,
     stream: Stream,
     found: Sequence[ProbabilityColumns],
@@ -118,13 +119,13 @@ def _decided(
     labels, start = [label_column(own) for own in rule.schema.decisions], 0
     for batch in stream.batches(columns, batch_rows(8 * len(columns), memory_limit)):
         proba = reader.rows(Piece(proba_of(batch, found, reader)), start).proba
-        codes = rule.decide(proba, start) if isinstance(rule, MixtureRule) else rule.decide(proba)
+        codes = rule.decide(RuleRows(proba, start))
         decided = [own.take(arrow().array(codes[:, m])) for m, own in enumerate(labels)]
         yield {**{name: batch.column(name) for name in keep}, **dict(zip(names, decided, strict=True))}
         start += batch.num_rows
 
 
-def _names(column: str | Sequence[str] | None, rule: WeightedRule | MixtureRule) -> list[str]:
+def _names(column: str | Sequence[str] | None, rule: Rule) -> list[str]:
     n_outputs = rule.schema.n_outputs
     if column is None:
         default = ["decision"] if n_outputs == 1 else [f"decision_{m}" for m in range(n_outputs)]

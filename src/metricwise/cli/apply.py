@@ -41,7 +41,6 @@ def apply(
     Decisions are written to the standard output as CSV, or to a file in the format of its extension; --keep adds
     columns of the table.
     """
-    from .. import GroupedRule
     from ..data.tables import check_target, open_table, write_table
     from .large import is_large
     from .rule_rows import read_for_rule, read_rule, sensitive_for_rule
@@ -49,12 +48,12 @@ def apply(
     with saved(output, written.force, json, "apply", 3) as progress:
         progress.stage(f"reading {table}")
         loaded = read_rule(rule)
-        if is_large(table, output) and not isinstance(loaded, GroupedRule):
+        if is_large(table, output) and "sensitive_features" not in loaded.needs:
             _apply_in_batches(loaded, table, output, columns, written.force, keep or [], keep_all, column, json)
             return
         opened = open_table(table, separator=columns.separator, tick=progress.tick)
         kept = _kept(opened, keep or [], keep_all)
-        if columns.sensitive_features and not isinstance(loaded, GroupedRule):
+        if columns.sensitive_features and "sensitive_features" not in loaded.needs:
             raise ValueError("--sensitive-features is only for a rule by group, which this rule is not; leave it out.")
         groups = sensitive_for_rule(loaded, opened, columns)
         proba = read_for_rule(loaded, opened, columns, columns.sensitive_features or ())

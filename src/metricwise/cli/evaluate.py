@@ -199,7 +199,7 @@ def _metric_names(given: list[str] | None, rule: Any) -> list[Any]:
         if sorted(name for name, sign, _ in named if sign) == sorted(target_names(rule)):
             return [{name: metric for name, _, metric in named}]
         return list(given)
-    name = rule.facts.get("metric")
+    name = rule.metadata.metric
     if not isinstance(name, str):
         raise ValueError("the rule does not name the metric that it was fitted for; pass --metric.")
     if " (" in name:
@@ -210,4 +210,4 @@ def _metric_names(given: list[str] | None, rule: Any) -> list[Any]:
 
 def with_own_positive(options: dict[str, Any], rule: Any) -> dict[str, Any]:
     """Return options with the positive class that a rule was fitted for, unless they name one."""
-    return options if options.get("pos_label") is not None else {**options, "pos_label": rule.facts.get("pos_label")}
+    return options if options.get("pos_label") is not None else {**options, "pos_label": rule.metadata.pos_label}

@@ -25,7 +25,7 @@ def explain(rule: Rule, json: Json = False) -> None:
         print_json(
             {
                 "words": loaded.describe(),
-                "facts": dict(loaded.facts),
+                "facts": loaded.metadata.to_dict(),
                 "classes": list(loaded.schema.classes),
                 "outputs": loaded.schema.output_names,
                 **{name: getattr(loaded, name, None) for name in numbers},
@@ -33,25 +33,25 @@ def explain(rule: Rule, json: Json = False) -> None:
         )
         return
     say(loaded.describe())
-    for line in _facts(loaded):
+    for line in _metadata(loaded):
         say(line)
 
 
-def _facts(rule: Any) -> list[str]:
+def _metadata(rule: Any) -> list[str]:
     """Say what the rule was fitted to, as far as it knows."""
-    facts, lines = rule.facts, []
-    if isinstance(facts.get("rows"), int):
-        value = facts.get("value")
+    metadata, lines = rule.metadata, []
+    if metadata.rows is not None:
+        value = metadata.value
         worth = f", with a value of {value:.4f} on them" if isinstance(value, float) else ""
-        lines.append(f"Fitted to {facts['rows']:,} rows{worth} ({facts.get('recipe', 'no recipe')}).")
-    columns = facts.get("columns")
-    if isinstance(columns, list):
+        lines.append(f"Fitted to {metadata.rows:,} rows{worth} ({metadata.recipe or 'no recipe'}).")
+    if metadata.columns is not None:
         names = [
-            f"{target}: {', '.join(map(repr, own))}" for target, own in zip(facts["targets"], columns, strict=False)
+            f"{target}: {', '.join(map(repr, columns))}"
+            for target, columns in zip(metadata.targets or (), metadata.columns, strict=False)
         ]
         lines.append(f"Columns of probabilities of {'; '.join(names)}.")
-    if isinstance(facts.get("metricwise"), str):
-        lines.append(f"Made with metricwise {facts['metricwise']}.")
+    if metadata.metricwise is not None:
+        lines.append(f"Made with metricwise {metadata.metricwise}.")
     return lines
 
 

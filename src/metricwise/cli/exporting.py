@@ -78,7 +78,7 @@ def export(
         if kind == "onnx":
             content = exports.to_onnx(loaded, path, append_to, dtype=dtype or "float64").SerializeToString()
         elif kind == "sql":
-            names = _grouped(loaded, column) if column else loaded.facts.get("columns")
+            names = _grouped(loaded, column) if column else loaded.metadata.columns
             drawn = draw[0] if draw and len(draw) == 1 else draw
             text = exports.to_sql(loaded, _flat(loaded, names), dialect or "duckdb", path, draw=drawn)
             content = f"{text}\n".encode()

@@ -73,7 +73,7 @@ def fit(
         arguments["sensitive_features"] = _with_unknown(arguments.get("sensitive_features"), unknown_group, group_blind)
     _say_positive(arguments["metric"], rows)
     solution = optimize(rows.proba, rows.y, confidence=_confidence(confidence), **arguments)
-    solution = replace(solution, rule=solution.rule.with_facts(**rows.facts(solution.rule)))
+    solution = replace(solution, rule=solution.rule.with_metadata(**rows.metadata(solution.rule)))
     _write_rule(solution.rule, output, written.force)
     if json:
         print_json({**_document(solution), "output": output})
@@ -191,15 +191,15 @@ def _write_rule(rule: Any, output: str, force: bool) -> None:
 
 def _document(solution: Any) -> dict[str, Any]:
     """Return a solution for programs."""
-    facts = solution.rule.facts
+    metadata = solution.rule.metadata
 
     def numbers(estimate: Any) -> dict[str, float] | None:
         return None if estimate is None else {key: getattr(estimate, key) for key in ("estimate", "low", "high")}
 
     return {
-        "metric": facts.get("metric"),
-        "average": facts.get("average"),
-        "rows": facts.get("rows"),
+        "metric": metadata.metric,
+        "average": metadata.average,
+        "rows": metadata.rows,
         "value": solution.value,
         "baseline": solution.baseline,
         "gain": numbers(solution.gain),
@@ -208,8 +208,8 @@ def _document(solution: Any) -> dict[str, Any]:
         "constraints": [{**vars(one), "on_new_rows": numbers(one.on_new_rows)} for one in solution.constraints],
         "threshold": getattr(solution.rule, "threshold", None),
         "classes": list(solution.rule.classes),
-        "targets": facts.get("targets"),
-        "columns": facts.get("columns"),
+        "targets": metadata.targets,
+        "columns": metadata.columns,
         "outcome": solution.outcome,
         "status": solution.status,
         "words": solution.rule.describe(),
@@ -219,22 +219,22 @@ def _document(solution: Any) -> dict[str, Any]:
 def _print_solution(solution: Any) -> None:
     from ..inspection.cards.numbers import as_read, losses_known
 
-    facts = solution.rule.facts
+    metadata = solution.rule.metadata
     losses = losses_known(solution.rule)
     measured = {
         as_read(name, None, losses)[0]: [as_read(name, x, losses)[1] for x in (one.value, one.baseline)]
-        for name, one in {facts["metric"]: solution, **solution.recorded}.items()
+        for name, one in {metadata.metric: solution, **solution.recorded}.items()
     }
     print_table(
-        [f"on these {facts['rows']:,} rows", "rule", "argmax", "difference"],
+        [f"on these {metadata.rows:,} rows", "rule", "argmax", "difference"],
         [
             [name, f"{value:.4f}", f"{baseline:.4f}", signed(value - baseline)]
             for name, (value, baseline) in measured.items()
         ],
     )
     if solution.value_on_new_rows is not None:
-        new = as_read(facts["metric"], solution.value_on_new_rows, losses)[1]
-        verb = "saved" if facts["metric"] in losses else "over argmax"
+        new = as_read(metadata.metric, solution.value_on_new_rows, losses)[1]
+        verb = "saved" if metadata.metric in losses else "over argmax"
         over = "" if solution.gain is None else f", {interval(solution.gain, difference=True)} {verb}"
         say(f"On new rows, with 95 % intervals: {interval(new)}{over}.")
     for one in solution.constraints:

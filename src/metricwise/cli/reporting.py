@@ -28,14 +28,13 @@ def report(
     Its value on labelled rows, what it decides, what changes for whom, and how to apply it, in one self-contained file.
     Use rows that neither the model nor the rule was fitted to.
     """
-    from .. import GroupedRule
     from ..api.evaluation import own_average
     from ..inspection.report import render, summarize, write
     from .evaluate import metrics_for, with_own_positive
     from .rule_rows import read_labels_for_rule, read_rule
 
     loaded = read_rule(rule)
-    if isinstance(loaded, GroupedRule):
+    if "sensitive_features" in loaded.needs:
         raise ValueError(
             "a rule by group can only be reported in Python, with solution.report(path) after fitting; use "
             "metricwise evaluate for its values on these rows."

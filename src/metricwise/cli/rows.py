@@ -69,16 +69,16 @@ class Labelled:
         """Return the label that a text means beside those of the first target."""
         return None if text is None else match_label(text, self.known)
 
-    def facts(self, rule: Any) -> dict[str, Any]:
+    def metadata(self, rule: Any) -> dict[str, Any]:
         """Return what a rule should remember of these rows: which columns were what, in the order of its classes."""
-        facts: dict[str, Any] = {"targets": list(self.targets)}
+        entries: dict[str, Any] = {"targets": list(self.targets)}
         if not self.columns:
-            return facts
+            return entries
         each = []
         for found, labels in zip(self.columns, rule.classes, strict=True):
             place = dict(zip(found.classes, found.columns, strict=False))
             each.append(list(found.columns) if found.single else [place[label] for label in python_labels(labels)])
-        return {**facts, "columns": each}
+        return {**entries, "columns": each}
 
 
 # ------------------------------------------------------------------------------------------------------------ labels

@@ -53,7 +53,7 @@ __all__ = [
 
 def read_rule(path: str, *, any_kind: bool = False) -> Any:
     """Read a rule from a file; one that takes more than probabilities, such as costs of rows, only if `any_kind`."""
-    from .. import CostRule, load_rule
+    from .. import load_rule
 
     if not Path(path).is_file():
         raise ValueError(f"{path}: there is no such file; pass the JSON file of a rule.")
@@ -62,17 +62,15 @@ def read_rule(path: str, *, any_kind: bool = False) -> Any:
     except (ValueError, TypeError, UnicodeDecodeError) as error:
         said = str(error).split(": ", 1)[-1]
         raise ValueError(f"{path}: this is not a metricwise rule: {said}") from None
-    if not any_kind and isinstance(rule, CostRule):
+    if not any_kind and "cost" in rule.needs:
         raise ValueError(f"{path}: a {type(rule).__name__} needs more than probabilities; apply it in Python.")
     return rule
 
 
 def sensitive_for_rule(rule: Any, table: Columns | Arrays, columns: ColumnOptions) -> dict[str, Any]:
     """Return the sensitive groups of rows that a rule decides by: of the columns given, or of those that it knows."""
-    from .. import GroupedRule
-
     names = columns.sensitive_features
-    if not isinstance(rule, GroupedRule):
+    if "sensitive_features" not in rule.needs:
         return sensitive_of(table, names)
     if not names and not (rule.features and all(name in table.names for name in rule.features)):
         raise ValueError(
@@ -106,9 +104,9 @@ def target_names(rule: Any) -> list[str]:
     names = rule.schema.output_names
     if names is not None:
         return list(names)
-    facts = rule.facts.get("targets")
-    if isinstance(facts, list) and len(facts) == rule.schema.n_outputs and all(isinstance(one, str) for one in facts):
-        return facts
+    targets = rule.metadata.targets
+    if targets is not None and len(targets) == rule.schema.n_outputs:
+        return list(targets)
     n_outputs = rule.schema.n_outputs
     return ["decision"] if n_outputs == 1 else [f"decision_{m}" for m in range(n_outputs)]
 
@@ -135,7 +133,7 @@ def read_for_rule(
     if isinstance(table, Arrays):
         refuse_columns(columns, table.path)
         return proba_array(table)
-    said = says_single(rule.facts, rule.classes)
+    said = says_single(rule.metadata, rule.classes)
     positive = positive_labels(None if said else pos_label, len(rule.classes), table.path)
     found, names = _columns_of_rule(rule, table, columns, known, positive), target_names(rule)
     proba, _ = proba_columns(table, found, names, [None] * len(found))
@@ -230,13 +228,12 @@ def _named_columns(
 
 def _recorded(rule: Any, classes: Sequence[list[Any]]) -> list[ProbabilityColumns]:
     """Return the columns that the rule remembers, if it does."""
-    facts = rule.facts.get("columns")
-    if not isinstance(facts, list) or len(facts) != len(classes):
+    columns = rule.metadata.columns
+    if columns is None or len(columns) != len(classes):
         return []
     found = []
-    for names, labels in zip(facts, classes, strict=True):
-        fits = isinstance(names, list) and len(names) in (1, len(labels)) and all(isinstance(n, str) for n in names)
-        if not fits:
+    for names, labels in zip(columns, classes, strict=True):
+        if len(names) not in (1, len(labels)):
             return []
         found.append(ProbabilityColumns(tuple(names), tuple(labels)))
     return found

@@ -15,14 +15,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..inspection.cards import estimator_card
-from ..rules import GroupedRule, MixtureRule, WeightedRule
+from ..rules import Rule
 from ._compat import VisualBlock
 from ._probabilities import aligned_proba, pack
 from ._targets import Target
 
-__all__ = ["Rule", "RuleClassifier"]
-
-Rule = WeightedRule | MixtureRule | GroupedRule
+__all__ = ["RuleClassifier"]
 
 
 def _gives_probabilities(self: Any) -> bool:
@@ -46,8 +44,8 @@ class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         estimator, rule = self._fitted(X)
         schema = rule.schema
         target = Target(np.empty((0, schema.n_outputs), dtype=np.intp), schema.classes, schema.multioutput)
-        if rule.facts.get("column_order") is not None:  # columns are aligned here, by the classes of the estimator
-            rule = rule.with_facts(column_order=None)
+        if rule.metadata.column_order is not None:  # columns are aligned here, by the classes of the estimator
+            rule = rule.with_metadata(column_order=None)
         return aligned_proba(estimator, X, target, f"{type(self).__name__}.predict"), target, rule
 
     def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
@@ -65,7 +63,7 @@ class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         blocks, target, rule = self._blocks(X)
         proba = pack(blocks, target)
-        return rule.predict(proba, sensitive_features) if isinstance(rule, GroupedRule) else rule.predict(proba)
+        return rule.predict(proba, sensitive_features=sensitive_features)
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> Any:
@@ -100,9 +98,7 @@ class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         blocks, target, rule = self._blocks(X)
         proba = pack(blocks, target)
-        if isinstance(rule, GroupedRule):
-            return rule.distribution(proba, sensitive_features)
-        return rule.distribution(proba)
+        return rule.distribution(proba, sensitive_features=sensitive_features)
 
     # ---------------------------------------------------------------------------------------------------- in a notebook
 

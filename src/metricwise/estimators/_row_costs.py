@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..data import read_row_costs
 from ..metrics.abstention import read_abstain
-from ..rules import CostRule
 from ._decisions import RuleClassifier
 from ._probabilities import pack
 from ._targets import Target
@@ -40,7 +39,7 @@ class RowCostClassifier(RuleClassifier):
         if not self._by_costs(cost):
             return super().predict(X, sensitive_features)
         blocks, target, rule = self._blocks(X)
-        return rule.predict(pack(blocks, target), cost)  # type: ignore[call-arg]  # a CostRule
+        return rule.predict(pack(blocks, target), cost=cost)
 
     def decision_distribution(self, X: Any, sensitive_features: Any = None, *, cost: Any = None) -> NDArray[Any]:
         """Return the probability with which `predict` gives each class: 0 or 1, unless the rule is randomised.
@@ -59,17 +58,17 @@ class RowCostClassifier(RuleClassifier):
         if not self._by_costs(cost):
             return super().decision_distribution(X, sensitive_features)
         blocks, target, rule = self._blocks(X)
-        return rule.distribution(pack(blocks, target), cost)  # type: ignore[call-arg]  # a CostRule
+        return rule.distribution(pack(blocks, target), cost=cost)
 
     def _minus_cost(self, X: Any, y: Any, cost: Any, sample_weight: Any) -> float:
         """Return minus the mean cost of the predictions."""
         blocks, target, rule = self._blocks(X)
-        return rule.value(pack(blocks, target), y, cost, sample_weight)  # type: ignore[union-attr]  # a CostRule
+        return rule.value(pack(blocks, target), y, cost, sample_weight)  # type: ignore[attr-defined]  # a CostRule
 
     def _by_costs(self, cost: Any) -> bool:
         """Whether the rule goes by costs per row; refuse those where it does not."""
         found: Any = self._fitted()[1]
-        if isinstance(found, CostRule):
+        if "cost" in found.needs:
             return True
         if cost is not None:
             raise ValueError(

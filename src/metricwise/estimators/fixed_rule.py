@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.losses import Loss
 from ..data import read_sample_weight, warn_of_order
 from ..metrics.linear import Accuracy
-from ..rules import GroupedRule, MixtureRule, WeightedRule, as_rule
+from ..rules import Rule, WeightedRule, as_rule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
-from ._decisions import Rule, RuleClassifier
+from ._decisions import RuleClassifier
 from ._judging import score_labels, weight_for_fit
 from ._probabilities import fitted_classes, make_trainable, train
 from ._targets import Target, read_target
@@ -70,7 +70,7 @@ class FixedRuleClassifier(RuleClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
-        "rule": [WeightedRule, MixtureRule, GroupedRule, str, os.PathLike, Mapping, None],
+        "rule": [Rule, str, os.PathLike, Mapping, None],
     }
 
     def __init__(self, estimator: Any, rule: Any) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..core.messages import shown
-from ..rules import MixtureRule
+from ..rules import Rule
 from .graph import Builder
 from .onnx_graph import decide, key_input, read_positive
-from .outputs import Rule, labels_of
+from .outputs import labels_of
 
 __all__ = ["behind"]
 
@@ -72,7 +72,7 @@ def _copy(onnx: Any, classifier: Any) -> Any:
 
 def _of_opset(onnx: Any, model: Any, rule: Rule) -> Any:
     """Return the model in an opset that has the operators of the rule; converters often declare an older one."""
-    least = _LEAST_FOR_DRAWS if isinstance(rule, MixtureRule) else _LEAST_OPSET
+    least = _LEAST_FOR_DRAWS if rule.is_randomized else _LEAST_OPSET
     versions: dict[str, int] = {}
     for one in model.opset_import:  # some converters declare one twice
         domain = "" if one.domain == "ai.onnx" else one.domain

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..rules import Rule
 from .graph import Builder
 from .onnx_graph import decide, import_onnx
-from .outputs import Rule, labels_of, needs_extra, of_one_type
+from .outputs import labels_of, needs_extra, of_one_type
 
 __all__ = ["register_converters"]
 
@@ -110,7 +111,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 def _fitted(model: Any) -> tuple[Any, Rule]:
     estimator, rule = model._fitted()
-    if type(rule).__name__ == "MixtureRule":
+    if rule.is_randomized:
         raise ValueError(
             f"{_WHO}: a {type(model).__name__} that draws rules cannot be converted, because skl2onnx has no "
             "row keys; use to_onnx with append_to, or fit with randomized=False."

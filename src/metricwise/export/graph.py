@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rules import GroupedRule, MixtureRule, WeightedRule
+from ..rules import GroupedRule, MixtureRule, Rule, RuleWriter, WeightedRule
 from . import standalone
-from .outputs import Rule, unknown_kind
 
 __all__ = ["Builder"]
 
@@ -67,7 +66,7 @@ class Builder:
     # -------------------------------------------------------------------------------------------------- decisions
 
     def codes(self, rule: Rule, eta: str, positive: bool, key: str | None) -> str:
-        """Add the decisions of any kind of rule.
+        """Add the decisions of a rule.
 
         Parameters
         ----------
@@ -81,25 +80,7 @@ class Builder:
         str
             Name of the codes, int64 of shape (N, M).
         """
-        match rule:
-            case WeightedRule():
-                return self.weighted(rule, eta, positive)
-            case MixtureRule():
-                assert key is not None
-                number = self.uniforms(rule.seed, key, rule.n_outputs)
-                result = self.codes(rule.rules[0], eta, positive, key)
-                for r, part in enumerate(rule.rules[1:]):
-                    edge = self.constant(rule.edges[:, r])
-                    beyond = self.add("Not", self.add("Less", number, edge))
-                    result = self.add("Where", beyond, self.codes(part, eta, positive, key), result)
-                return result
-            case GroupedRule():
-                raise TypeError(
-                    "to_onnx: rule must not be a GroupedRule, because the graph has no input for the group of "
-                    "a row; export the rule of each group, rule.by_group[name], or use to_sql or to_python."
-                )
-            case _:
-                raise unknown_kind(rule, "to_onnx")
+        return rule.accept(_Codes(self, eta, positive, key))
 
     def weighted(self, rule: WeightedRule, eta: str, positive: bool) -> str:
         """The decisions of a weighted rule."""
@@ -181,3 +162,35 @@ class Builder:
         starts = np.concatenate([[0], np.cumsum([len(table) for table in tables])[:-1]])
         position = self.add("Add", codes, self.constant(starts.astype(np.int64)))
         return self.add("Gather", self.constant(np.concatenate(list(tables))), position, output=output, axis=0)
+
+
+@dataclass(frozen=True)
+class _Codes(RuleWriter[str]):
+    """The nodes that decide by each kind of rule; see :meth:`Builder.codes`."""
+
+    builder: Builder
+    eta: str
+    positive: bool
+    key: str | None
+    entry_point = "to_onnx"
+    target = "the graph"
+
+    def weighted(self, rule: WeightedRule) -> str:
+        return self.builder.weighted(rule, self.eta, self.positive)
+
+    def mixture(self, rule: MixtureRule) -> str:
+        assert self.key is not None
+        builder = self.builder
+        number = builder.uniforms(rule.seed, self.key, rule.n_outputs)
+        result = self.weighted(rule.rules[0])
+        for r, part in enumerate(rule.rules[1:]):
+            beyond = builder.add("Not", builder.add("Less", number, builder.constant(rule.edges[:, r])))
+            result = builder.add("Where", beyond, self.weighted(part), result)
+        return result
+
+    def grouped(self, rule: GroupedRule) -> str:
+        return self.other(
+            rule,
+            "the graph has no input for the group of a row",
+            "export the rule of each group, rule.by_group[name], or use to_sql or to_python",
+        )

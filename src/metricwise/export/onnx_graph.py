@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..core.files import write_bytes
 from ..core.messages import shown
-from ..rules import MixtureRule
+from ..rules import Rule
 from .graph import Builder
 from .outputs import Label, Rule, check_text, labels_of, needs_extra, of_one_type, output_names, read_rule
 
@@ -147,7 +147,7 @@ def read_positive(rule: Rule, positive: bool | None) -> bool:
 
 def key_input(onnx: Any, rule: Rule) -> list[Any]:
     """Return the input by which rules are drawn, of a mixture."""
-    if not isinstance(rule, MixtureRule):
+    if not rule.is_randomized:
         return []
     return [onnx.helper.make_tensor_value_info("keys", onnx.TensorProto.INT64, ["N"])]
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule, load_rule
-from ..rules.load import rule_from_dict
+from ..rules import GroupedRule, Rule, WeightedRule, as_rule
+from ..rules.forms import Threshold, form_of
 from ..rules.serialize import label_array, plain_labels
 from ..solvers import Solution
 
@@ -21,21 +21,19 @@ __all__ = [
     "Label",
     "LinkTable",
     "OutputTable",
-    "Rule",
     "check_text",
     "group_labels",
-    "is_drawn",
     "labels_of",
     "needs_extra",
     "of_one_type",
     "output_names",
     "read_rule",
-    "unknown_kind",
 ]
 
 FloatArray = NDArray[np.float64]
 Label = str | int | float | bool
-Rule = WeightedRule | MixtureRule | GroupedRule
+
+_INPUTS = ("sensitive_features", "cost")  # which writers take, or refuse by themselves
 
 
 @dataclass(frozen=True)
@@ -108,33 +106,21 @@ def _changes(
         return None
     if link is None and (diagonal is None or max(diagonal) > 0):
         return None
-    at_zero, at_one, last = (array[m] for array in rule.changes)
-    return int(at_zero), int(at_one), float(last)
+    form = form_of(rule, m)
+    return (form.at_zero, form.at_one, form.last) if isinstance(form, Threshold) else None
 
 
 def read_rule(rule: Any, who: str) -> Rule:
     """Return a rule, read from what stands for one, or refuse what is none."""
     if isinstance(rule, Solution) or (hasattr(rule, "rule") and not hasattr(rule, "predict")):
         rule = rule.rule  # of a Solution, or of a point of a trade-off
-    if isinstance(rule, (WeightedRule, MixtureRule, GroupedRule)):
-        return rule
-    if isinstance(rule, CostRule):
+    readable = isinstance(rule, (Rule, str, dict)) or hasattr(rule, "__fspath__")
+    if isinstance(rule, type) or not readable:
         raise TypeError(
-            f"{who}: rule must not be a CostRule, because exports cannot take the costs of every row; use "
-            "rule.predict(proba, cost=), or export a rule with one loss for all rows, from optimize(..., "
-            "metrics.Cost(costs))."
+            f"{who}: rule must be a WeightedRule, a MixtureRule or a GroupedRule, a Solution, or a rule file, got "
+            f"{type(rule).__name__}."
         )
-    if isinstance(rule, type) or not (isinstance(rule, (str, dict)) or hasattr(rule, "__fspath__")):
-        raise unknown_kind(rule, who)
-    return read_rule(rule_from_dict(rule) if isinstance(rule, dict) else load_rule(rule), who)
-
-
-def unknown_kind(rule: Any, who: str) -> TypeError:
-    """Return the error that says which kinds of rules can be exported."""
-    return TypeError(
-        f"{who}: rule must be a WeightedRule, a MixtureRule or a GroupedRule, a Solution, or a rule file, got "
-        f"{type(rule).__name__}."
-    )
+    return as_rule(rule, inputs=_INPUTS)
 
 
 def output_names(rule: Rule) -> list[str]:
@@ -157,11 +143,6 @@ def of_one_type(labels: Sequence[Label]) -> tuple[Label, ...]:
     if {type(label) for label in labels} == {bool, int}:
         return tuple(int(label) for label in labels)
     return tuple(labels)
-
-
-def is_drawn(rule: Rule) -> bool:
-    """Whether decisions are drawn, for all rows or for those of some group."""
-    return any(map(is_drawn, rule.parts)) if isinstance(rule, GroupedRule) else isinstance(rule, MixtureRule)
 
 
 def group_labels(rule: GroupedRule, who: str) -> list[tuple[Label, ...]]:

@@ -8,18 +8,18 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from .._version import __version__
 from ..core.files import write_text
-from ..rules import GroupedRule, MixtureRule, WeightedRule
+from ..rules import GroupedRule, MixtureRule, Rule, RuleWriter, WeightedRule
 from . import standalone
-from .outputs import OutputTable, Rule, group_labels, is_drawn, labels_of, output_names, read_rule, unknown_kind
+from .outputs import OutputTable, group_labels, labels_of, output_names, read_rule
 
 __all__ = ["to_python"]
 
+_WHO = "to_python"
 _FUNCTIONS = (standalone.total_of, standalone.read, standalone.recalibrated, standalone.scores, standalone.decision)
 _DRAWING = (standalone.mixed, standalone.drawn)
 
@@ -60,34 +60,73 @@ def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> names["decide"](0.4), names["decide_all"]([0.2, [0.5, 0.5]])
     ('yes', ['no', 'yes'])
     """
-    rule = read_rule(rule, "to_python")
-    text = "\n\n\n".join([_opening(rule), *map(_source, _functions(rule)), _closing(rule)]) + "\n"
+    rule = read_rule(rule, _WHO)
+    tables = rule.accept(_Tables())
+    text = (
+        "\n\n\n".join([_opening(rule, tables), *map(_source, _functions(rule, tables)), _closing(rule, tables)]) + "\n"
+    )
     if path is not None:
         write_text(path, text)
     return text
 
 
-def _functions(rule: Rule) -> Sequence[Callable[..., Any]]:
-    drawing = _DRAWING if is_drawn(rule) else ()
-    return (*_FUNCTIONS, *drawing, *_group_functions(rule))
+@dataclass(frozen=True)
+class _RuleTables:
+    """Lines of the tables of a rule, and how the decision about an output finds its own.
+
+    `lookup` is the expression of the table of output m; `group` that of the tables of a group, if there are any.
+    """
+
+    lines: list[str]
+    lookup: str
+    group: str = ""
+    functions: tuple[Callable[..., Any], ...] = ()
 
 
-def _group_functions(rule: Rule) -> Sequence[Callable[..., Any]]:
-    """The functions that find the tables of a group."""
-    if not isinstance(rule, GroupedRule):
-        return ()
-    return (standalone.known_group,) if rule.other is None else (standalone.group_or_other,)
+class _Tables(RuleWriter[_RuleTables]):
+    """The tables of each kind of rule."""
+
+    entry_point = _WHO
+    target = "Python source"
+
+    def weighted(self, rule: WeightedRule) -> _RuleTables:
+        return _RuleTables([*_rule_lines("RULE = [  # of each output", rule), "]"], "RULE[m]")
+
+    def mixture(self, rule: MixtureRule) -> _RuleTables:
+        lines = [*_mixture_lines("RULES = [", "EDGES = [", rule), "]", f"SEED = {rule.seed}"]
+        return _RuleTables(lines, _drawn_from("RULES", "EDGES"))
+
+    def grouped(self, rule: GroupedRule) -> _RuleTables:
+        lines = ["GROUPS = {"]
+        for name, part in zip(group_labels(rule, _WHO), rule.rules, strict=True):
+            lines += [f"    {name!r}: {{", *(f"        {line}" for line in _group_lines(part)), "    },"]
+        lines.append("}")
+        group, functions = "GROUPS[known_group(group, GROUPS)]", (standalone.known_group,)
+        if rule.other is not None:
+            lines += ["OTHER = {", *(f"    {line}" for line in _group_lines(rule.other)), "}"]
+            group, functions = "GROUPS.get(group_or_other(group, GROUPS), OTHER)", (standalone.group_or_other,)
+        lookup = _drawn_from('own["rules"]', 'own["edges"]') if rule.is_randomized else 'own["rules"][0][m]'
+        seeds = [f"SEED = {part.seed}" for part in rule.parts if isinstance(part, MixtureRule)]
+        return _RuleTables([*lines, *seeds[:1]], lookup, group, functions)
+
+
+def _drawn_from(rules: str, edges: str) -> str:
+    return f"{rules}[drawn(SEED, key, m, {edges}[m])][m]"
+
+
+def _functions(rule: Rule, tables: _RuleTables) -> Sequence[Callable[..., Any]]:
+    return (*_FUNCTIONS, *(_DRAWING if rule.is_randomized else ()), *tables.functions)
 
 
 def _source(function: Callable[..., Any]) -> str:
     return inspect.getsource(function).rstrip()
 
 
-def _opening(rule: Rule) -> str:
+def _opening(rule: Rule, tables: _RuleTables) -> str:
     """Docstring and tables."""
     words = "".join(map(_escaped, rule.describe()))
     head = f'"""Decisions by class probabilities, written by metricwise {__version__}.\n\n{words}\n"""\n\nimport math\n'
-    return "\n".join([head, *_tables(rule)])
+    return "\n".join([head, *_class_lines(rule), *tables.lines])
 
 
 def _escaped(character: str) -> str:
@@ -97,53 +136,36 @@ def _escaped(character: str) -> str:
     return character if character.isprintable() or character == "\n" else repr(character)[1:-1]
 
 
-def _tables(rule: Rule) -> list[str]:
-    who = "to_python"
-    labels, names = labels_of(rule, who), output_names(rule)
+def _class_lines(rule: Rule) -> list[str]:
+    """The labels of classes and decisions."""
+    labels, names = labels_of(rule, _WHO), output_names(rule)
     comments = [f"  # {name!r}" for name in names] if rule.multioutput else [""] * len(names)
     classes = [list(own[:k]) for own, k in zip(labels, rule.n_classes.tolist(), strict=True)]
     lines = ["CLASSES = [", *(f"    {own!r},{note}" for own, note in zip(classes, comments, strict=True)), "]"]
     if rule.abstain_label is not None:
         lines += ["DECISIONS = [  # the last is to abstain", *(f"    {list(own)!r}," for own in labels), "]"]
-    lines.append(f"NORMALIZE = {rule.schema.normalize!r}")
-    match rule:
-        case WeightedRule():
-            return [*lines, *_rule_lines("RULE = [  # of each output", rule, who), "]"]
-        case MixtureRule():
-            return [*lines, *_mixture_lines("RULES = [", "EDGES = [", rule, who), "]", f"SEED = {rule.seed}"]
-        case GroupedRule():
-            lines += ["GROUPS = {"]
-            for name, part in zip(group_labels(rule, who), rule.rules, strict=True):
-                lines += [f"    {name!r}: {{", *(f"        {line}" for line in _group_lines(part, who)), "    },"]
-            lines.append("}")
-            if rule.other is not None:
-                lines += ["OTHER = {", *(f"    {line}" for line in _group_lines(rule.other, who)), "}"]
-            seeds = [part.seed for part in rule.parts if isinstance(part, MixtureRule)]
-            return [*lines, *(f"SEED = {seed}" for seed in seeds[:1])]
-        case _:
-            raise unknown_kind(rule, who)
+    return [*lines, f"NORMALIZE = {rule.schema.normalize!r}"]
 
 
-def _mixture_lines(head: str, edges: str, rule: MixtureRule, who: str, end: str = "]") -> list[str]:
+def _mixture_lines(head: str, edges: str, rule: MixtureRule, end: str = "]") -> list[str]:
     """The tables of the rules that one is drawn of, and where draws change, without the bracket that closes these."""
     lines = [head]
     for part in rule.rules:
-        lines += [f"    {line}" for line in _rule_lines("[  # of each output", part, who)] + ["    ],"]
+        lines += [f"    {line}" for line in _rule_lines("[  # of each output", part)] + ["    ],"]
     return [*lines, end, edges, *(f"    {row.tolist()!r}," for row in rule.edges)]
 
 
-def _group_lines(rule: WeightedRule | MixtureRule, who: str) -> list[str]:
+def _group_lines(rule: WeightedRule | MixtureRule) -> list[str]:
     """The tables of the rule of a group: a rule alone is drawn with certainty."""
-    if isinstance(rule, WeightedRule):
-        rule = MixtureRule((rule,), np.ones(1))
-    return [*_mixture_lines('"rules": [', '"edges": [', rule, who, "],"), "],"]
+    mixture = MixtureRule(*rule.flatten())
+    return [*_mixture_lines('"rules": [', '"edges": [', mixture, "],"), "],"]
 
 
-def _rule_lines(head: str, rule: WeightedRule, who: str) -> list[str]:
+def _rule_lines(head: str, rule: WeightedRule) -> list[str]:
     """The tables of a weighted rule, one dictionary per output, without the bracket that closes the list."""
     lines = [head]
     for m in range(rule.n_outputs):
-        table = OutputTable.of(rule, m, who)
+        table = OutputTable.of(rule, m, _WHO)
         lines += ["    {", *(f"        {line}" for line in _fields(table)), "    },"]
     return lines
 
@@ -160,27 +182,23 @@ def _fields(table: OutputTable) -> list[str]:
     return lines
 
 
-def _closing(rule: Rule) -> str:
+def _closing(rule: Rule, tables: _RuleTables) -> str:
     """The functions that people call."""
-    drawn, grouped = is_drawn(rule), isinstance(rule, GroupedRule)
+    drawn, grouped = rule.is_randomized, bool(tables.group)
     both = ", or that of the second alone" if (rule.n_classes == 2).any() and not rule.schema.normalize else ""
     what = "scores" if rule.schema.normalize else "probabilities"
     numbers = f"{what} of the classes, in the order of CLASSES{both}"
-    rules, edges = ('own["rules"]', 'own["edges"]') if grouped else ("RULES", "EDGES")
-    table = f"{rules}[drawn(SEED, key, m, {edges}[m])][m]" if drawn else f"{rules}[0][m]" if grouped else "RULE[m]"
     labels = "CLASSES" if rule.abstain_label is None else "DECISIONS"
-    code = f"{labels}[m][decision({table}, {{}}, CLASSES[m], NORMALIZE)]"
+    code = f"{labels}[m][decision({tables.lookup}, {{}}, CLASSES[m], NORMALIZE)]"
     argument = ", group" * grouped + ", key" * drawn
     shape = f"for each output, {numbers}" if rule.multioutput else numbers
     lines = [f"def decide(probabilities{argument}):", '    """Return the decision about one row.', ""]
     lines += [f"    probabilities: {shape}."]
     if grouped:
         lines += ["    group: the name of the group of the row; a tuple of names if GROUPS has several."]
-        other = isinstance(rule, GroupedRule) and rule.other is not None
-        found = "GROUPS.get(group_or_other(group, GROUPS), OTHER)" if other else "GROUPS[known_group(group, GROUPS)]"
     if drawn:
         lines += ["    key: a non-negative integer by which a rule is drawn, such as the position of the row."]
-    lines += ['    """', *([f"    own = {found}"] if grouped else [])]
+    lines += ['    """', *([f"    own = {tables.group}"] if grouped else [])]
     if rule.multioutput:
         lines += [
             "    if not hasattr(probabilities, '__len__') or len(probabilities) != len(CLASSES):",

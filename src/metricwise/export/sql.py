@@ -15,22 +15,19 @@ from typing import Any
 from ..core.files import write_text
 from ..core.messages import shown
 from ..data.probabilities import sum_tolerance
-from ..rules import GroupedRule, MixtureRule, WeightedRule
+from ..rules import GroupedRule, MixtureRule, Rule, RuleWriter, WeightedRule
 from .dialects import DIALECTS, Dialect
 from .outputs import (
     Label,
     LinkTable,
     OutputTable,
-    Rule,
     check_text,
     group_labels,
-    is_drawn,
     labels_of,
     needs_extra,
     of_one_type,
     output_names,
     read_rule,
-    unknown_kind,
 )
 
 __all__ = ["to_sql"]
@@ -184,7 +181,7 @@ def _default_columns(rule: Rule, who: str) -> list[list[str]]:
 
 
 def _read_draws(draw: str | Sequence[str] | None, rule: Rule, who: str) -> list[str | None]:
-    if not is_drawn(rule):
+    if not rule.is_randomized:
         if draw is not None:
             raise ValueError(f"{who}: draw is only for a MixtureRule, got {shown(draw)} with a {type(rule).__name__}.")
         return [None] * rule.n_outputs
@@ -200,12 +197,28 @@ def _read_draws(draw: str | Sequence[str] | None, rule: Rule, who: str) -> list[
 
 def _read_groups(group: str | Sequence[str] | None, rule: Rule, who: str) -> list[str]:
     """Return the columns that make groups."""
-    if not isinstance(rule, GroupedRule):
+    if "sensitive_features" not in rule.needs:
         if group is not None:
             raise ValueError(
                 f"{who}: group is only for a GroupedRule, got {shown(group)} with a {type(rule).__name__}."
             )
         return []
+    return rule.accept(_GroupColumns(group))
+
+
+@dataclass(frozen=True)
+class _GroupColumns(RuleWriter[list[str]]):
+    """The columns that make the groups of a rule, as they were given or as the rule knows them."""
+
+    group: str | Sequence[str] | None
+    entry_point = "to_sql"
+    target = "SQL"
+
+    def grouped(self, rule: GroupedRule) -> list[str]:
+        return _group_columns(self.group, rule, self.entry_point)
+
+
+def _group_columns(group: str | Sequence[str] | None, rule: GroupedRule, who: str) -> list[str]:
     names = [group] if isinstance(group, str) else list(group or rule.features or ())
     if len(names) != rule.known.n_features or not _are_names(names):
         raise ValueError(
@@ -261,21 +274,8 @@ class _Writer:
         return cls(DIALECTS[dialect], expressions)
 
     def output(self, rule: Rule, m: int, names: list[str], draw: str | None, groups: Sequence[str] = ()) -> Expression:
-        """The decision of any kind of rule about output m."""
-        match rule:
-            case WeightedRule():
-                return self.decision(OutputTable.of(rule, m, "to_sql"), names, rule.normalize)
-            case MixtureRule():
-                parts = [self.output(part, m, names, None) for part in rule.rules]
-                return self.drawn(parts, rule.edges[m].tolist(), self.column(str(draw)))
-            case GroupedRule():
-                case = self.exp.Case()
-                for name, part in zip(group_labels(rule, "to_sql"), rule.rules, strict=True):
-                    there = [self.equal(self.column(own), self.label(x)) for own, x in zip(groups, name, strict=True)]
-                    case = case.when(self.all(there), self.output(part, m, names, draw), copy=False)
-                return case if rule.other is None else case.else_(self.output(rule.other, m, names, draw), copy=False)
-            case _:
-                raise unknown_kind(rule, "to_sql")
+        """The decision of a rule about output m."""
+        return rule.accept(_Output(self, m, names, draw, groups))
 
     def drawn(self, parts: list[Expression], edges: list[float], draw: Expression) -> Expression:
         """One of several decisions, by a number in [0, 1): NULL where that is NULL, NaN or no such number."""
@@ -433,3 +433,33 @@ class _Writer:
 
     def more(self, left: Expression, right: Expression) -> Expression:
         return self.exp.GT(this=left, expression=right)
+
+
+@dataclass(frozen=True)
+class _Output(RuleWriter["Expression"]):
+    """The decision of each kind of rule about output m; see :meth:`_Writer.output`."""
+
+    writer: _Writer
+    m: int
+    names: list[str]
+    draw: str | None
+    groups: Sequence[str]
+    entry_point = "to_sql"
+    target = "SQL"
+
+    def weighted(self, rule: WeightedRule) -> Expression:
+        return self.writer.decision(OutputTable.of(rule, self.m, self.entry_point), self.names, rule.normalize)
+
+    def mixture(self, rule: MixtureRule) -> Expression:
+        parts = [self.weighted(part) for part in rule.rules]
+        return self.writer.drawn(parts, rule.edges[self.m].tolist(), self.writer.column(str(self.draw)))
+
+    def grouped(self, rule: GroupedRule) -> Expression:
+        writer, case = self.writer, self.writer.exp.Case()
+        for name, part in zip(group_labels(rule, self.entry_point), rule.rules, strict=True):
+            there = [
+                writer.equal(writer.column(column), writer.label(label))
+                for column, label in zip(self.groups, name, strict=True)
+            ]
+            case = case.when(writer.all(there), part.accept(self), copy=False)
+        return case if rule.other is None else case.else_(rule.other.accept(self), copy=False)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..core.losses import Loss
 from ..data.sources import MemorySource
 from ..kernels import scattered, tally
-from ..oracles.problem import InMemory, Recipe, components
+from ..oracles.problem import InMemory, Recipe
 from ..rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_links, prior_shift
 from ..rules.decisions import decide_loss
 from ..solvers import Solver
@@ -402,15 +402,14 @@ def fit_bags(
 def _bag(problem: InMemory, n_resamples: int, rules: Sequence[WeightedRule | MixtureRule], link: Link | None) -> Bag:
     """Put rules of some resamples each together."""
     n_outputs = problem.schema.n_outputs
-    if any(isinstance(rule, MixtureRule) for rule in rules):
+    if any(rule.is_randomized for rule in rules):
         mixtures = [
             _of_outputs(rule, slice(start, start + n_outputs), problem)
             for rule in rules
             for start in range(0, len(rule.classes), n_outputs)
         ]
         return Bag(n_resamples, (), tuple(mixtures), link)
-    singles = [rule for rule in rules if isinstance(rule, WeightedRule)]
-    losses = _scaled([_spread_out(rule.loss, len(rule.classes)) for rule in singles])
+    losses = _scaled([_spread_out(loss, len(rule.classes)) for rule in rules for loss in rule.flatten().losses])
     losses = tuple(array.reshape(n_resamples, -1, *array.shape[1:]) for array in losses)
     if problem.aim.average != "macro" and n_outputs > 1:
         # All outputs follow one loss; those without any label in a resample would have that of argmax there.
@@ -441,10 +440,10 @@ def _tiles(problem: InMemory, resamples: Resamples, link: Link | None) -> Iterat
 
 def _of_outputs(rule: WeightedRule | MixtureRule, outputs: slice, problem: InMemory) -> MixtureRule:
     """Return the mixture of the outputs of one resample, over codes."""
-    rules, shares = components(rule)
+    rules, shares = rule.flatten()
     shares = np.broadcast_to(shares, (len(rule.classes), shares.shape[1]))[outputs]
     own = [one.loss.map(lambda a: a if len(a) == 1 else a[outputs]) for one in rules]
     same = bool((shares == shares[0]).all())
-    seed = rule.seed if isinstance(rule, MixtureRule) else 0
+    seed = getattr(rule, "seed", 0)
     parts = tuple(anonymous_rule(loss, problem.schema.n_decisions) for loss in own)
     return MixtureRule(parts, shares[0] if same else shares, seed=seed)

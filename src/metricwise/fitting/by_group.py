@@ -7,7 +7,7 @@ resamples are those of every other promise. Must not know user input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,8 +24,8 @@ from ..metrics.base import Metric
 from ..metrics.class_names import written
 from ..metrics.one_vs_rest import OneVsRest
 from ..oracles import Counts
-from ..oracles.problem import Problem, Recipe, components, mixed
-from ..rules import GroupedRule, MixtureRule, WeightedRule, of_schema
+from ..oracles.problem import Problem, Recipe, mixed
+from ..rules import GroupedRule, MixtureRule, RuleMetadata, WeightedRule, of_schema
 from ..solvers import Outcome, Recorded, Solution
 from ..solvers.constrained import InfeasibleError
 from .constraints.fit import Pledge, fit_within
@@ -76,7 +76,7 @@ def fit_by_group(
     pledge: Pledge,
     *,
     seed: int = 0,
-    facts: Mapping[str, Any] | None = None,
+    metadata: RuleMetadata | None = None,
     stage: Callable[[str], None] = lambda _: None,
 ) -> Solution:
     """Fit the best rule that keeps promises about groups; see :func:`metricwise.fitting.constraints.fit.fit_within`.
@@ -94,13 +94,12 @@ def fit_by_group(
         return replace(recipe, link_by_group=True) if recipe.recalibrate and task.aware else None
 
     solution = fit_within(
-        own, recipes, settings, pledge, seed=seed, facts=facts, stage=stage, challenger=linked_by_group
+        own, recipes, settings, pledge, seed=seed, metadata=metadata, stage=stage, challenger=linked_by_group
     )
     rule = solution.rule
-    assert not isinstance(rule, GroupedRule)
     recorded, by_group = record_rule(own, rule), values_by_group(problem, task.groups, rule, pledge.constraints)
     if not task.aware:
-        recipe = next((one for one in recipes if str(one) == rule.facts["recipe"]), recipes[0])
+        recipe = next((one for one in recipes if str(one) == rule.metadata.recipe), recipes[0])
         solution = _beside_aware(problem, task, recipe, settings, pledge, solution)
     final = GroupedRule.of(rule, problem.schema, task.groups) if task.aware else of_schema(rule, problem.schema)
     confusion = _pooled(own, solution.confusion)
@@ -178,7 +177,7 @@ def values_by_group(
     """
     n_groups, n_outputs = len(groups.names), problem.schema.n_outputs
     own = problem.by_group(n_groups, aware=True)
-    rules, shares = components(rule)
+    rules, shares = rule.flatten()
     tile = np.tile(np.arange(n_outputs), n_groups)
     if rules[0].n_outputs == n_outputs and n_groups > 1:
         shares = shares if len(shares) == 1 else shares[tile]

@@ -22,7 +22,7 @@ from ..inference.uncertainty import Spread, heaviest_share, mean_interval
 from ..metrics import Cost
 from ..metrics.abstention import read_abstain
 from ..oracles.problem import InMemory, Problem, argmax_rule
-from ..rules import CostRule
+from ..rules import CostRule, RuleMetadata, RuleRows
 from ..solvers import Estimate, Gain, Outcome, Solution
 from .bagging import Bag, draw, links_of
 from .selection import judging_rows
@@ -108,7 +108,7 @@ def with_costs(problem: Problem, cost: Any, abstain: Any, abstain_label: Any) ->
         schema = replace(schema, abstain_label=read_abstain_label(abstain_label, schema.classes, _WHO))
     costs = read_row_costs(cost, problem.n_rows, schema.width, _WHO, abstain=allowed is not None, abstain_cost=price)
     source = MemorySource(replace(source.rows, cost=costs), schema, source.passes)
-    rule = CostRule(schema.classes[0], None, schema.normalize, schema.abstain_label, price)
+    rule = CostRule(schema.classes, None, schema.normalize, schema.abstain_label, price)
     return replace(problem, source=source), rule
 
 
@@ -147,14 +147,23 @@ def fit_row_costs(
     stage("fitting all rows")
     read_before = source.passes.entries
     linked = replace(rule, link=problem.link(recalibrate))
-    decided, plain = linked.decide(source.rows.proba, source.rows.cost), _argmax(problem, source.rows.proba)
+    decided, plain = (
+        linked.decide(RuleRows(source.rows.proba, cost=source.rows.cost)),
+        _argmax(problem, source.rows.proba),
+    )
     value, baseline = (-_mean(*_paid(linked, source.rows, codes)) for codes in (decided, plain))
     oracle = problem.oracle("labels" if problem.labelled else "expected", linked.link)
-    facts = {"metric": Cost.name, "rows": problem.n_rows, "metricwise": __version__, "value": value}
-    facts |= {"losses": {Cost.name: Cost.loss_name}, **problem.schema.column_facts}
+    metadata = RuleMetadata(
+        metric=Cost.name,
+        rows=problem.n_rows,
+        metricwise=__version__,
+        value=value,
+        losses={Cost.name: str(Cost.loss_name)},
+        **problem.schema.column_facts,
+    )
     gain, new, heaviest = _judge(problem, rule, recalibrate, seed, stage) if judged else (None, None, 0.0)
     return CostSolution(
-        rule=replace(linked, facts=facts),
+        rule=replace(linked, metadata=metadata),
         value=value,
         baseline=baseline,
         confusion=oracle.confusion_of(decided)[:, : problem.schema.width],
@@ -191,7 +200,7 @@ def _words(problem: Problem, gain: Gain | None, heaviest: float) -> str:
 
 
 def _argmax(problem: Problem, proba: Probabilities) -> NDArray[np.intp]:
-    return argmax_rule(problem).decide(proba)
+    return argmax_rule(problem).decide(RuleRows(proba))
 
 
 def _paid(rule: CostRule, rows: Any, decided: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
@@ -241,7 +250,7 @@ def _left_out(
     rows = judges.source.rows
     assert rows.cost is not None
     if not recalibrate:
-        return judges, rule.decide(rows.proba, rows.cost), distributions(rows.proba.output(0)[:, 0])
+        return judges, rule.decide(RuleRows(rows.proba, cost=rows.cost)), distributions(rows.proba.output(0)[:, 0])
     resamples = draw(judges, np.random.default_rng(seed), _ROUNDS)
     judges = resamples.problem
     rows = judges.source.rows
@@ -251,6 +260,6 @@ def _left_out(
     for own, which in zip(resamples.rows, resamples.left_out.T, strict=True):
         link, proba = bag.mean_link(which), rows.proba.take(own)
         assert link is not None
-        out[own] = replace(rule, link=link).decide(proba, rows.cost[own])
+        out[own] = replace(rule, link=link).decide(RuleRows(proba, cost=rows.cost[own]))
         eta[own] = distributions(link.view(proba).recalibrated().output(0)[:, 0])
     return judges, out, eta

@@ -1,7 +1,7 @@
 """What a rule knows of where it comes from, for whoever opens its file a year later.
 
-Owns the facts: the metric, what the rule was fitted on, what it promises. Counts and names only, never a row. Must not
-know how a rule is found.
+Owns what a problem and its solution add to the metadata of a rule: the metric, what the rule was fitted on, what it
+promises. Counts and names only, never a row. Must not know how a rule is found.
 """
 
 from __future__ import annotations
@@ -16,49 +16,28 @@ from ..goals.worst import opened
 from ..metrics.naming import PerOutput
 from ..metrics.scales import order_of
 from ..oracles.problem import Problem
+from ..rules import RuleMetadata
 from ..solvers import Estimate, Promise, Solution
 
-__all__ = ["facts_of", "informed", "losses_of"]
+__all__ = ["informed", "losses_of", "metadata_of"]
 
 
-def facts_of(problem: Problem) -> dict[str, Any]:
-    """Return what every rule is to know of the problem that it was fitted to.
-
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    dict
-        `metric`, `average`, `rows`, `metricwise` (the version), with labels `class_counts`: for each output, the rows
-        that show each of its classes; `pos_label`, if the name of the metric does not say which class it is of; and
-        `order`, where it is known: for each output, its classes from the lowest to the highest, or None; `losses`, if
-        there are any: see :func:`losses_of`; and what the rule must know of columns without names
-        (:attr:`metricwise.data.Schema.column_facts`).
-    """
-    facts: dict[str, Any] = {
-        "metric": problem.aim.name,
-        "average": problem.aim.average,
-        "rows": problem.n_rows,
-        "metricwise": __version__,
-    }
-    positive = _positive(problem.aim.metric)
-    if positive is not None and "[" not in problem.aim.name:
-        facts["pos_label"] = positive
-    order = _order(problem)
-    if order is not None:
-        facts["order"] = order
-    facts |= problem.schema.column_facts
-    losses = losses_of(problem)
-    if losses:
-        facts["losses"] = losses
-    if problem.allowed is not None:
-        facts["abstain"] = problem.allowed.said
-    if problem.labelled:
-        counts = problem.source.class_rows.round().astype(int).tolist()
-        facts["class_counts"] = [row[:k] for row, k in zip(counts, problem.schema.n_classes.tolist(), strict=True)]
-    return facts
+def metadata_of(problem: Problem) -> RuleMetadata:
+    """Return what every rule is to know of the problem that it was fitted to."""
+    aim, positive = problem.aim, _positive(problem.aim.metric)
+    counts = problem.source.class_rows.round().astype(int).tolist() if problem.labelled else None
+    return RuleMetadata(
+        metric=aim.name,
+        average=aim.average,
+        rows=problem.n_rows,
+        metricwise=__version__,
+        pos_label=positive if "[" not in aim.name else None,
+        order=_order(problem),
+        losses=losses_of(problem) or None,
+        abstain=None if problem.allowed is None else problem.allowed.said,
+        class_counts=counts and [row[:k] for row, k in zip(counts, problem.schema.n_classes.tolist(), strict=True)],
+        **problem.schema.column_facts,
+    )
 
 
 def _order(problem: Problem) -> list[list[Any] | None] | None:
@@ -111,16 +90,17 @@ def informed(solution: Solution) -> Solution:
     Returns
     -------
     Solution
-        Facts of its rule, where they are known: `gain` and `value_on_new_rows` with their intervals, and `promises`.
+        The metadata of its rule has, where they are known, `gain` and `value_on_new_rows` with their intervals, and
+        `promises`.
     """
-    facts: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for name in ("gain", "value_on_new_rows"):
         estimate = getattr(solution, name)
         if estimate is not None:
-            facts[name] = _interval(estimate)
+            entries[name] = _interval(estimate)
     if solution.constraints:
-        facts["promises"] = [_promise(one) for one in solution.constraints]
-    return replace(solution, rule=solution.rule.with_facts(**facts)) if facts else solution
+        entries["promises"] = [_promise(constraint) for constraint in solution.constraints]
+    return replace(solution, rule=solution.rule.with_metadata(**entries)) if entries else solution
 
 
 def _interval(estimate: Estimate) -> dict[str, float | None]:

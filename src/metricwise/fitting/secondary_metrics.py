@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
-from ..oracles.problem import InMemory, Problem, argmax_rule, components, mixed
+from ..oracles.problem import InMemory, Problem, argmax_rule, mixed
 from ..rules import MixtureRule, WeightedRule
 from ..solvers import Recorded
 
@@ -35,7 +35,7 @@ def record_rule(problem: Problem, rule: WeightedRule | MixtureRule) -> dict[str,
     """
     if not problem.record:
         return {}
-    rules, shares = components(rule)
+    rules, shares = rule.flatten()
     # Without labels the recalibrated probabilities are what is believed, of argmax's decisions too.
     oracle = problem.oracle("labels" if problem.labelled else "expected", rules[0].link)
     tensors = oracle.confusions([one.loss for one in rules])

@@ -5,16 +5,14 @@ Owns the choice of a solver and the call of it. Must not know how recipes are ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..core.losses import Loss
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
 from ..oracles import Counts, Oracle, TooManyChangesError
 from ..oracles.problem import Problem, Recipe, argmax_rule
-from ..rules import Link, WeightedRule
+from ..rules import Link, RuleMetadata, WeightedRule
 from ..solvers import SOLVERS, Outcome, Solution, Solver, make_solver
 from ..solvers.base import BaseSolver, settle
 from ..solvers.joined import Part, join
@@ -140,14 +138,14 @@ def fit(
     problem: Problem,
     recipe: Recipe,
     solver: Solver | Settings,
-    facts: Mapping[str, Any] | None = None,
+    metadata: RuleMetadata | None = None,
     found: tuple[WeightedRule, Link | None] | None = None,
 ) -> Solution:
     """Fit a rule to a problem by a recipe, and say how good it is; see :func:`solve`.
 
     Parameters
     ----------
-    facts : mapping, optional
+    metadata : RuleMetadata, optional
         What the rule is to know of itself, besides its value.
     found : tuple of WeightedRule and (Link or None), optional
         The rule, if it has been found already: over codes, and the link that it is behind.
@@ -165,7 +163,7 @@ def fit(
         solution = _maximise(problem, recipe, solver, oracle, objective)
     else:
         solution = settle(oracle, objective, found[0].loss, status="", outcome=Outcome.LOCAL)
-    solution = present(problem, recipe, oracle, objective, solution, facts)
+    solution = present(problem, recipe, oracle, objective, solution, metadata)
     return replace(solution, n_passes=problem.passes_since(read_before))
 
 
@@ -175,7 +173,7 @@ def present(
     oracle: Counts,
     objective: Objective,
     solution: Solution,
-    facts: Mapping[str, Any] | None = None,
+    metadata: RuleMetadata | None = None,
 ) -> Solution:
     """Say how good a rule is that was found by a recipe: by labels, where there are any, beside plain argmax.
 
@@ -187,7 +185,7 @@ def present(
         As the recipe has it.
     solution : Solution
         Its rule is over codes, without the link.
-    facts : mapping, optional
+    metadata : RuleMetadata, optional
         What the rule is to know of itself, besides its value.
 
     Returns
@@ -216,5 +214,6 @@ def present(
     if problem.labelled and problem.aim.average == "instance":
         value, baseline = (problem.value_of_rule(one) for one in (rule, argmax_rule(problem)))
         solution = replace(solution, value=value, baseline=baseline)
-    rule = replace(rule, facts={**(facts or {}), "value": solution.value, "baseline": solution.baseline})
+    metadata = (metadata or RuleMetadata()).updated(value=solution.value, baseline=solution.baseline)
+    rule = replace(rule, metadata=metadata)
     return replace(solution, rule=rule, confusion=solution.confusion[:, : problem.schema.width])

@@ -22,7 +22,7 @@ from ..metrics.abstention import Abstaining
 from ..metrics.affine import Affine
 from ..metrics.base import inner
 from ..oracles.problem import Problem
-from ..rules import Link, MixtureRule, WeightedRule
+from ..rules import Link, Rule, RuleRows
 from .uncertainty import student
 
 __all__ = ["Apart", "Counted", "counted_by", "lower_limit", "upper_limit"]
@@ -226,7 +226,7 @@ def counted_by(
     problem: Problem,
     limits: Limits,
     confusion: FloatArray,
-    rule: WeightedRule | MixtureRule,
+    rule: Rule,
     link: Link | None,
 ) -> list[Counted | Apart]:
     """Return constraints as the rows of a problem count them for a rule.
@@ -239,7 +239,7 @@ def counted_by(
         Q constraints.
     confusion : ndarray of shape (M, K, K)
         Counted with labels.
-    rule : WeightedRule or MixtureRule
+    rule : Rule
         Over codes, without its link.
     link : Link or None
         What it is behind.
@@ -297,7 +297,7 @@ class _Decided:
 
     problem: Problem
     outputs: IntArray
-    rule: WeightedRule | MixtureRule
+    rule: Rule
     link: Link | None
 
     def adjusted(self, counted: Counted) -> Counted:
@@ -342,7 +342,7 @@ class _Decided:
 
         def ask(rows: Any) -> tuple[NDArray[Any], FloatArray, float]:
             proba = rows.proba if link is None else link.view(rows.proba)
-            decided = rule.decide(proba) if isinstance(rule, WeightedRule) else rule.decide(proba, rows.start)
+            decided = rule.decide(RuleRows(proba, rows.start))
             own = table[rows.codes[:, outputs], decided[:, outputs]].sum(axis=1)
             own = own if rows.weight is None else own * rows.weight
             if rows.cluster is None:

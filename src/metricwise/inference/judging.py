@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..data import Probabilities, SensitiveFeatures
-from ..oracles.problem import InMemory, components, mixed
-from ..rules import GroupedRule, MixtureRule, WeightedRule
+from ..oracles.problem import InMemory, mixed
+from ..rules import Rule, RuleRows
 from ..solvers import Estimate
 from .results import Comparison
 from .uncertainty import STEEP, Errors, Spread, moves, values_of_samples, within
@@ -23,7 +22,6 @@ from .uncertainty import STEEP, Errors, Spread, moves, values_of_samples, within
 __all__ = ["Decisions", "Judged", "JudgedPair", "compare", "judge", "judge_pair"]
 
 FloatArray = NDArray[np.float64]
-Rule = WeightedRule | MixtureRule | GroupedRule
 
 _RESAMPLES = 200
 _LOTS = 1 << 12
@@ -40,35 +38,14 @@ class Decisions:
     drawn: NDArray[Any]
 
     @classmethod
-    def of(cls, rule: Rule, proba: Probabilities, groups: SensitiveFeatures | None = None) -> Decisions:
+    def of(cls, rule: Rule, rows: RuleRows, n_groups: int = 1) -> Decisions:
         """Return the decisions about all outputs, once for every sensitive group if there are any."""
-        if groups is None:
-            assert not isinstance(rule, GroupedRule)
-            return cls._plain(rule, proba)
-        n_groups = len(groups.groups.names)
-        if not isinstance(rule, GroupedRule):
-            own = cls._plain(rule, proba)
-            shares = own.shares if len(own.shares) == 1 else np.tile(own.shares, (n_groups, 1))
-            return cls(tuple(np.tile(codes, n_groups) for codes in own.codes), shares, np.tile(own.drawn, n_groups))
-        each = [components(one) for one in rule.parts[:n_groups]]
-        size, n_outputs = max(len(rules) for rules, _ in each), rule.n_outputs
         dtype = kernels.code_type(rule.schema.decision_width)
-        codes = np.zeros((size, proba.n_rows, n_groups * n_outputs), dtype=dtype)
-        shares = np.zeros((n_groups * n_outputs, size))
-        for g, (rules, own_shares) in enumerate(each):
-            rows, outputs = np.flatnonzero(groups.codes == g), slice(g * n_outputs, (g + 1) * n_outputs)
-            shares[outputs, : len(rules)] = own_shares
-            for r, one in enumerate(rules):
-                codes[r, rows, outputs] = one.decide(proba.take(rows))
-        drawn = np.tile(rule.decide(proba, groups.codes).astype(dtype), n_groups)
-        return cls(tuple(codes), shares, drawn)
-
-    @classmethod
-    def _plain(cls, rule: WeightedRule | MixtureRule, proba: Probabilities) -> Decisions:
-        rules, shares = components(rule)
-        dtype = kernels.code_type(rule.schema.decision_width)
-        codes = tuple(one.decide(proba).astype(dtype) for one in rules)
-        return cls(codes, shares, codes[0] if len(codes) == 1 else rule.decide(proba).astype(dtype))
+        each, shares = rule.decide_each(rows, n_groups)
+        codes = tuple(own.astype(dtype, copy=False) for own in each)
+        if len(codes) == 1 and rows.groups is None:
+            return cls(codes, shares, codes[0])
+        return cls(codes, shares, np.tile(rule.decide(rows).astype(dtype), n_groups))
 
     def take(self, rows: NDArray[np.intp]) -> Decisions:
         """Return those about some of the rows."""

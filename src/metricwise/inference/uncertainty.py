@@ -19,7 +19,7 @@ from ..core.confusion import distributions
 from ..data.sources import MemorySource
 from ..metrics.objective import make_objective
 from ..oracles.problem import InMemory, Problem
-from ..rules import MixtureRule, WeightedRule
+from ..rules import MixtureRule, RuleRows, WeightedRule
 
 __all__ = [
     "STEEP",
@@ -267,18 +267,18 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
     schema, aim, rows = problem.schema, problem.aim, problem.source.rows
     apart = schema.n_outputs == 1 or aim.average == "macro"
     binary = bool((schema.n_decisions == 2).all()) and schema.n_outputs <= _MOST_RANGES
-    if not (apart and binary) or aim.average == "instance" or isinstance(rule, MixtureRule):
+    if not (apart and binary) or aim.average == "instance" or rule.is_randomized:
         return None
     assert rows.codes is not None
     oracle = problem.oracle()
-    _, table = moves(problem, oracle.confusion_of(rule.decide(rows.proba)))
+    _, table = moves(problem, oracle.confusion_of(rule.decide(RuleRows(rows.proba))))
     objective = problem.objective(oracle)
     group = objective.grouping.group
     counts = problem.source.class_weights
     factor = np.divide(oracle.priors, counts, out=np.zeros_like(counts), where=counts > 0)
     weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
     out = np.full((schema.n_outputs, 2), np.nan)
-    thresholds, spread = rule.thresholds, Spread.of(problem)
+    thresholds, spread = rule.flatten().rules[0].thresholds, Spread.of(problem)
     for m in np.flatnonzero((group >= 0) & ~np.isnan(thresholds)).tolist():
         p = distributions(rows.proba.output(m)[:, 0])[:, 1]
         order = np.argsort(p, kind="stable")

@@ -24,7 +24,7 @@ from ..metrics.averages import Grouping
 from ..metrics.instance import RowMean, RowValues, row_values
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
-from ..rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_link, prior_shift
+from ..rules import Link, Rule, RuleRows, WeightedRule, anonymous_rule, fit_link, prior_shift
 from ..rules.link_fit import LINK_ROWS
 from . import Counts, Oracle
 from .smoothing import pad
@@ -34,7 +34,6 @@ __all__ = [
     "Problem",
     "Recipe",
     "argmax_rule",
-    "components",
     "mixed",
 ]
 
@@ -237,23 +236,22 @@ class Problem:
             shown = joint[parts]
         return np.asarray(shown.sum(axis=1) < 2)
 
-    def confusion_of_rule(self, rule: WeightedRule | MixtureRule, oracle: Counts) -> FloatArray:
+    def confusion_of_rule(self, rule: Rule, oracle: Counts) -> FloatArray:
         """Return the confusion tensor of a rule that knows no link, as an oracle counts it; of a mixture the mean."""
-        rules, shares = components(rule)
-        return mixed(oracle.confusions([one.loss for one in rules]), shares)
+        parts = rule.flatten()
+        return mixed(oracle.confusions(parts.losses), parts.shares)
 
-    def value_of_rule(self, rule: WeightedRule | MixtureRule) -> float:
+    def value_of_rule(self, rule: Rule) -> float:
         """Return the metric of a rule in the user's labels, behind its link, counted with labels; drawn if it mixes."""
         assert self.labelled
         if self.aim.average == "instance":
             return self.source.reduce(lambda rows: self._by_row(rows, rule)).value
-        oracle = self.oracle("labels", components(rule)[0][0].link)
+        oracle = self.oracle("labels", rule.flatten().link)
         return self.objective(oracle).value(self.confusion_of_rule(rule, oracle))
 
-    def _by_row(self, rows: Any, rule: WeightedRule | MixtureRule) -> RowMean:
+    def _by_row(self, rows: Any, rule: Rule) -> RowMean:
         """The mean over some rows of the metric of each row's own confusion."""
-        decided = rule.decide(rows.proba) if isinstance(rule, WeightedRule) else rule.decide(rows.proba, rows.start)
-        return self._values_of(rows, decided).mean
+        return self._values_of(rows, rule.decide(RuleRows(rows.proba, rows.start))).mean
 
     def _values_of(self, rows: Any, decided: NDArray[Any]) -> RowValues:
         aim, schema = self.aim, self.schema
@@ -283,10 +281,10 @@ class InMemory(Problem):
         """Return the problem of some of the rows."""
         return replace(self, source=MemorySource(self.source.take(rows), self.schema, self.source.passes))
 
-    def decide(self, rule: WeightedRule | MixtureRule, link: Link | None = None) -> NDArray[np.intp]:
+    def decide(self, rule: Rule, link: Link | None = None) -> NDArray[np.intp]:
         """Return the decisions (codes) of a rule that knows no link, behind one."""
         proba = self.source.rows.proba
-        return rule.decide(proba if link is None else link.view(proba))
+        return rule.decide(RuleRows(proba if link is None else link.view(proba)))
 
     def by_row(self, decided: NDArray[Any]) -> RowValues:
         """Return the metric of each row's own confusion, of decisions (codes), and what rows weigh."""
@@ -300,13 +298,6 @@ class InMemory(Problem):
         return self.objective(oracle).value(oracle.confusion_of(decided))
 
 
-def components(rule: WeightedRule | MixtureRule) -> tuple[tuple[WeightedRule, ...], FloatArray]:
-    """Return the rules that a rule mixes, and their shares (M, R) or (1, R)."""
-    if isinstance(rule, WeightedRule):
-        return (rule,), np.ones((1, 1))
-    return rule.rules, np.atleast_2d(rule.weights)
-
-
 def mixed(tensors: FloatArray, shares: FloatArray) -> FloatArray:
     """Return the mean (M, K, K) of confusion tensors (R, M, K, K) by shares (M, R) or (1, R)."""
     shares = np.broadcast_to(shares, (tensors.shape[1], len(tensors)))
@@ -316,4 +307,4 @@ def mixed(tensors: FloatArray, shares: FloatArray) -> FloatArray:
 def argmax_rule(problem: Problem) -> WeightedRule:
     """Return the rule of plain argmax, in the user's labels."""
     schema = problem.schema
-    return anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions).named(schema, None, {})
+    return anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions).named(schema, None)

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +84,7 @@ class RuleRows:
         return RuleRows(self.proba.take(rows), start, groups, cost)
 
 
-@dataclass(frozen=True, eq=False)
-class LossMixture:
+class LossMixture(NamedTuple):
     """A rule as oracles count it: weighted rules, and the share of the rows that each decides, (M, R) or (1, R)."""
 
     rules: tuple[WeightedRule, ...]
@@ -301,7 +300,7 @@ class Rule(ABC):
     @property
     def is_flat(self) -> bool:
         """Whether the rule decides all rows by the same losses, see `flatten`."""
-        return type(self).flatten is not Rule.flatten
+        return False
 
     # ----------------------------------------------------------------------------------------------- reading of rows
 
@@ -382,7 +381,7 @@ class Rule(ABC):
 
     def accept(self, writer: RuleWriter[T]) -> T:
         """Return what a writer writes of the rule, by the method of its kind; refused where there is none."""
-        writer.refuse(self)
+        return writer.other(self)
 
     # ---------------------------------------------------------------------------------------- copies and files
 

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.errors import InvalidParameter
 from ..core.losses import Loss
 from ..data import Groups, Probabilities, Schema
 from . import serialize
-from .base import RuleOfParts, RuleRows, same_classes
+from .base import LossMixture, RuleOfParts, RuleRows, same_classes
 from .codec import (
     DECISIONS_SCHEMA,
     LABEL_SCHEMA,
@@ -301,6 +302,12 @@ class GroupedRule(RuleOfParts):
             for r, rule in enumerate(part.rules):
                 codes[r, places, outputs] = rule.decide(rows.take(places))
         return list(codes), shares
+
+    def flatten(self) -> LossMixture:
+        """Refuse: rows of different groups are decided by different losses."""
+        raise InvalidParameter(
+            "rule", "be one rule for all groups", "a rule by group", "use from_solution with the result of optimize"
+        )
 
     def accept(self, writer: RuleWriter[T]) -> T:
         """Return what a writer writes of the rule."""

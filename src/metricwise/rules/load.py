@@ -6,9 +6,10 @@ Owns the list of kinds; each kind declares and checks its own fields.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from ..core.errors import InvalidParameter
 from . import serialize
 from .base import Rule
 from .codec import document_schema
@@ -90,12 +91,14 @@ def rule_from_dict(document: Mapping[str, Any]) -> Rule:
     return (KINDS.get(kind, WeightedRule) if isinstance(kind, str) else WeightedRule).from_dict(document)
 
 
-def as_rule(rule: Any) -> Rule:
+def as_rule(rule: Any, inputs: Collection[str] = ("sensitive_features",)) -> Rule:
     """Return the rule, loading it from a path, JSON text or a dict if needed.
 
     Parameters
     ----------
     rule : Rule, path, JSON text, or a document from `to_dict`
+    inputs : collection of str
+        What the caller can give to the rule besides probabilities; rules that need more are refused.
 
     Returns
     -------
@@ -109,6 +112,14 @@ def as_rule(rule: Any) -> Rule:
     >>> as_rule(rule.to_dict()) == as_rule(rule.to_json()) == as_rule(rule)
     True
     """
-    if isinstance(rule, Rule):
-        return rule
-    return rule_from_dict(rule) if isinstance(rule, Mapping) else load_rule(rule)
+    if not isinstance(rule, Rule):
+        rule = rule_from_dict(rule) if isinstance(rule, Mapping) else load_rule(rule)
+    needs = sorted(rule.needs - set(inputs))
+    if needs:
+        raise InvalidParameter(
+            "rule",
+            "be a rule that decides by probabilities alone",
+            f"a {type(rule).__name__}, which needs {needs[0]}",
+            f"use rule.predict(proba, {needs[0]}=)",
+        )
+    return rule  # type: ignore[no-any-return]

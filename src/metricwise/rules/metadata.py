@@ -197,7 +197,7 @@ class RuleMetadata:
 
     def _is_stated(self, name: str) -> bool:
         """Whether a file says null: rules that were fitted say that there was no average over outputs."""
-        return name == "average" and self.recipe is not None and name not in self.extra
+        return name == "average" and None not in (self.metric, self.recipe) and name not in self.extra
 
 
 _SCHEMAS: dict[str, Json] = {

@@ -6,8 +6,8 @@ Must not know why a mixture is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -196,9 +196,18 @@ class MixtureRule(RuleOfParts):
         shares = shares if len(shares) == 1 else np.tile(shares, (n_groups, 1))
         return [np.tile(codes, n_groups) for codes in self._component_codes(rows.proba)], shares
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether the rule decides all rows by the same losses."""
+        return True
+
     def flatten(self) -> LossMixture:
         """Return the rules and their shares."""
         return LossMixture(self.rules, np.atleast_2d(self.weights))
+
+    def map_rules(self, change: Callable[[WeightedRule], WeightedRule]) -> MixtureRule:
+        """Return the mixture of the rules, each changed."""
+        return replace(self, rules=tuple(map(change, self.rules)))
 
     def accept(self, writer: RuleWriter[T]) -> T:
         """Return what a writer writes of the rule."""

@@ -254,9 +254,18 @@ class WeightedRule(Rule):
         """Return the probabilities behind the link."""
         return recalibrated(self.link, rows.proba)
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether the rule decides all rows by the same losses."""
+        return True
+
     def flatten(self) -> LossMixture:
         """Return the rule alone, which decides all rows."""
         return LossMixture((self,), np.ones((1, 1)))
+
+    def map_rules(self, change: Callable[[WeightedRule], WeightedRule]) -> WeightedRule:
+        """Return the rule, changed."""
+        return change(self)
 
     def accept(self, writer: RuleWriter[T]) -> T:
         """Return what a writer writes of the rule."""

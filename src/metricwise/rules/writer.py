@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ..core.errors import InvalidType
 
@@ -21,8 +21,8 @@ T = TypeVar("T")
 class RuleWriter(Generic[T]):
     """Base of writers: a kind that a writer has no method for is refused.
 
-    A rule calls the method of its kind (:meth:`.Rule.accept`). A kind that the writers do not know can call the method
-    of another kind with a rule that decides alike, or :meth:`refuse`.
+    A rule calls the method of its kind (:meth:`.Rule.accept`). A kind that writers do not know can call the method
+    of another kind with a rule that decides alike.
     """
 
     entry_point = "export"  # what the user called
@@ -30,27 +30,27 @@ class RuleWriter(Generic[T]):
 
     def weighted(self, rule: WeightedRule) -> T:
         """Write a rule of one loss."""
-        self.refuse(rule)
+        return self.other(rule)
 
     def mixture(self, rule: MixtureRule) -> T:
         """Write a rule that draws one of several."""
-        self.refuse(rule)
+        return self.other(rule)
 
     def grouped(self, rule: GroupedRule) -> T:
         """Write a rule for each sensitive group."""
-        self.refuse(rule)
+        return self.other(rule)
 
     def example_cost(self, rule: CostRule) -> T:
         """Write a rule that decides each row by its own costs."""
-        self.refuse(
+        return self.other(
             rule,
             "exports cannot take the costs of every row",
             "use rule.predict(proba, cost=), or export a rule with one loss for all rows, from optimize(..., "
             "metrics.Cost(costs))",
         )
 
-    def refuse(self, rule: Rule, reason: str = "", remedy: str = "") -> NoReturn:
-        """Refuse a rule, with a reason and what to do instead."""
+    def other(self, rule: Rule, reason: str = "", remedy: str = "") -> T:
+        """Refuse a rule that cannot be written, with a reason and what to do instead."""
         raise InvalidType(
             "rule",
             f"not be a {type(rule).__name__}, because {reason or f'{self.target} has no form for rules of its kind'}",

@@ -25,7 +25,7 @@ from ..core.views import above
 from ..data.sources.passes import in_passes
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle, Walk
-from ..rules import CostRule, GroupedRule, MixtureRule, anonymous_rule
+from ..rules import Rule, anonymous_rule
 from ..rules.serialize import dump
 from .needs import Needs
 
@@ -384,22 +384,8 @@ class Solution:
         >>> solution.predict([0.2, 0.7])
         array([0, 1])
         """
-        rule = self.rule
-        if isinstance(rule, CostRule):
-            return rule.predict(proba, cost, pos_label=pos_label)
-        if cost is not None:
-            raise ValueError(
-                "Solution.predict: cost must be left out, because this rule has one loss for all rows; optimise with "
-                "cost= to decide each row by its own costs."
-            )
-        if isinstance(rule, GroupedRule):
-            return rule.predict(proba, sensitive_features, start, pos_label=pos_label)
-        labels: NDArray[Any] = (
-            rule.predict(proba, start, pos_label=pos_label)
-            if isinstance(rule, MixtureRule)
-            else rule.predict(proba, pos_label=pos_label)
-        )
-        return labels
+        rule: Rule = self.rule
+        return rule.predict(proba, sensitive_features=sensitive_features, cost=cost, start=start, pos_label=pos_label)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the solution, including its rule, as JSON; :func:`metricwise.load_solution` reads it.

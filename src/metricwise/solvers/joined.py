@@ -14,7 +14,7 @@ import numpy as np
 from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from ..rules import MixtureRule, WeightedRule, anonymous_rule
+from ..rules import MixtureRule, anonymous_rule
 from .base import FloatArray, IntArray, Outcome, Solution, settle
 from .hull import mixed_confusion
 
@@ -45,14 +45,14 @@ class Part:
     @property
     def losses(self) -> list[Loss]:
         """The loss of each of its rules."""
-        rule = self.solution.rule
-        return [rule.loss] if isinstance(rule, WeightedRule) else [one.loss for one in rule.rules]
+        losses: list[Loss] = self.solution.rule.flatten().losses
+        return losses
 
     @property
     def shares(self) -> FloatArray:
-        """What share of the rows each of its rules decides, (R,) or (M_part, R)."""
-        rule = self.solution.rule
-        return np.ones(1) if isinstance(rule, WeightedRule) else np.asarray(rule.weights)
+        """What share of the rows each of its rules decides, (1, R) or (M_part, R)."""
+        shares: FloatArray = self.solution.rule.flatten().shares
+        return shares
 
 
 def join(oracle: Oracle, objective: Objective, parts: Sequence[Part]) -> Solution:
@@ -115,7 +115,7 @@ def _count(oracle: Oracle, objective: Objective, parts: Sequence[Part]) -> Solut
         shares[part.outputs, : len(part.losses)] = part.shares
     C = mixed_confusion(oracle, losses, shares)
     value = objective.value(C)
-    seed = next(part.solution.rule.seed for part in parts if isinstance(part.solution.rule, MixtureRule))
+    seed = next(part.solution.rule.seed for part in parts if part.solution.rule.is_randomized)
     rules = tuple([anonymous_rule(loss, oracle.n_classes) for loss in losses])
     return replace(first, rule=MixtureRule(rules, shares, seed=seed), value=value, confusion=C, optimized_value=value)
 

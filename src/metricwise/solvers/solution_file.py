@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.views import above
-from ..rules import CostRule, serialize
+from ..rules import serialize
 from ..rules.load import rule_from_dict
 from .base import Candidate, Estimate, Gain, Outcome, Promise, Recorded, Solution
 
@@ -97,7 +97,7 @@ def from_dict(document: Mapping[str, Any]) -> Solution:
     serialize.check_envelope(read, FORMAT, VERSION, _WHO, _WHAT)
     serialize.check_keys(read, ("format", "version", *_FIELDS), _WHO, _WHAT)
     fields = {name: kind.read(read[name], name) for name, kind in _FIELDS.items()}
-    made = above("fitting.example_costs").CostSolution if isinstance(fields["rule"], CostRule) else Solution
+    made = above("fitting.example_costs").CostSolution if "cost" in fields["rule"].needs else Solution
     return made(**fields)
 
 

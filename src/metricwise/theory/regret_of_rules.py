@@ -14,8 +14,8 @@ from ..fitting.solving import Settings, fit
 from ..goals.aim import Aim
 from ..goals.for_outputs import resolve_for
 from ..metrics.resolution import to_maximise
-from ..oracles.problem import Problem, Recipe, components, mixed
-from ..rules import MixtureRule, WeightedRule
+from ..oracles.problem import Problem, Recipe, mixed
+from ..rules import MixtureRule, Rule, RuleRows, WeightedRule
 from ._checks import MetricLike
 
 __all__ = ["Regret", "regret"]
@@ -68,7 +68,7 @@ class Regret:
 
 
 def regret(
-    rule: WeightedRule | MixtureRule,
+    rule: Rule,
     proba: Any,
     eta: Any,
     metric: MetricLike,
@@ -132,10 +132,9 @@ def regret(
     True
     """
     who = "regret"
-    if not isinstance(rule, (WeightedRule, MixtureRule)):
+    if not isinstance(rule, Rule) or not rule.is_flat:
         raise TypeError(f"{who}: rule must be a WeightedRule or a MixtureRule, got {type(rule).__name__}.")
-    reader = rule if isinstance(rule, WeightedRule) else rule.rules[0]
-    estimate, truth = reader.read(proba, who, rule.facts), reader.read(eta, who, rule.facts)
+    estimate, truth = rule.read(proba, who), rule.read(eta, who)
     if estimate.n_rows != truth.n_rows:
         raise ValueError(f"{who}: eta must have as many rows as proba, {estimate.n_rows}, got {truth.n_rows}.")
     resolved = to_maximise(
@@ -143,22 +142,24 @@ def regret(
             metric,
             rule.classes,
             several=rule.multioutput,
-            scales=kept_order(rule.facts, rule.classes),
+            scales=kept_order(rule.metadata, rule.classes),
             average=average,
             zero_division=zero_division,
             pos_label=pos_label,
-            outputs=reader.schema.output_names,
+            outputs=rule.schema.output_names,
             who=who,
         )
     )
     weight = read_sample_weight(sample_weight, truth.n_rows, who)
     alpha = read_output_weight(output_weight, truth.n_outputs, who)
     aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
-    problem = Problem(MemorySource(make_rows(truth, None, weight), replace(reader.schema, normalize=False)), aim)
+    problem = Problem(MemorySource(make_rows(truth, None, weight), replace(rule.schema, normalize=False)), aim)
     oracle = problem.oracle("expected")
     objective = problem.objective(oracle)
-    rules, shares = components(rule)
-    value = objective.value(mixed(np.stack([oracle.confusion_of(one.decide(estimate)) for one in rules]), shares))
+    rules, shares = rule.flatten()
+    value = objective.value(
+        mixed(np.stack([oracle.confusion_of(one.decide(RuleRows(estimate))) for one in rules]), shares)
+    )
     # Only for concave metrics can a mixture be found that is sure to be best.
     recipe = Recipe(confusion="expected", recalibrate=False)
     solution = fit(problem, recipe, Settings(randomized=objective.concave))

@@ -33,7 +33,7 @@ from ...inference.judging import Decisions, compare
 from ...inference.results import Comparison, Evaluation
 from ...metrics.abstention import Abstention
 from ...oracles.problem import InMemory
-from ...rules import CostRule, anonymous_rule
+from ...rules import CostRule, RuleRows, anonymous_rule
 from .arguments import (
     WHO,
     ReadRows,
@@ -205,7 +205,7 @@ def evaluate(
     if is_pair_of_models(rule):
         proba, y, metrics = _without_proba(proba, y, metrics)
     contest = read_contest(rule, proba, y, against, pos_label, missing)
-    if cost is None and any(isinstance(one, CostRule) for one in contest.rules):
+    if cost is None and any("cost" in one.needs for one in contest.rules):
         raise ValueError(
             f"{WHO}: cost must give the costs of the decisions about each row, which the rule needs, got None."
         )
@@ -253,8 +253,8 @@ def _own(contest: Contest, cost: Any, average: Any, pos_label: Any) -> tuple[str
     """Return the metric that a rule was optimised for, its average and its positive class."""
     if cost is not None:
         return COST, average, pos_label
-    rule = next((one for one in contest.rules if isinstance(one.facts.get("metric"), str)), contest.reader)
-    pos_label = rule.facts.get("pos_label") if pos_label is None else pos_label
+    rule = next((one for one in contest.rules if one.metadata.metric is not None), contest.reader)
+    pos_label = rule.metadata.pos_label if pos_label is None else pos_label
     return own_metric(rule), own_average(rule) if average is None else average, pos_label
 
 
@@ -275,9 +275,9 @@ def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: Ab
         raise ValueError(
             f"{WHO}: cost= gives costs per row for a single output, but y is 2-D; evaluate the outputs one by one."
         )
-    own = [rule for rule in contest.rules if isinstance(rule, CostRule)]
-    price = own[0].abstain_cost if own else None if allowed is None else allowed.cost
-    payer = CostRule(schema.classes[0], abstain_label=schema.abstain_label, abstain_cost=price)
+    own = [rule for rule in contest.rules if "cost" in rule.needs]
+    price = getattr(own[0], "abstain_cost", None) if own else None if allowed is None else allowed.cost
+    payer = CostRule(schema.classes, abstain_label=schema.abstain_label, abstain_cost=price)
     return _Costs(payer.read_cost(cost, read.source.n_rows, WHO), payer, contest.probabilities(read.source, y))
 
 
@@ -297,7 +297,7 @@ def _read_quantities(
     listed = list_metrics(metrics, schema)
     gaps = [as_gap(metric) for _, metric in listed]
     by_cost = [costs is not None and isinstance(metric, str) and metric == COST for _, metric in listed]
-    if costs is not None and not any(by_cost) and not any(isinstance(rule, CostRule) for rule in contest.rules):
+    if costs is not None and not any(by_cost) and not any("cost" in rule.needs for rule in contest.rules):
         raise ValueError(f"{WHO}: cost= is for the metric 'cost', minus the mean cost; add it to metrics.")
     plain = [i for i in range(len(listed)) if gaps[i] is None and not by_cost[i]]
     kept_label, kept = positive_of(next(iter(contest.rules), contest.reader), schema, pos_label)
@@ -334,6 +334,7 @@ def _decide(
     """Return what the rule and its baseline decide."""
     proba, schema = read.source.rows.proba, read.source.schema
     table = None if costs is None else costs.table
+    n_groups = 1 if sensitive is None else len(sensitive.groups.names)
     probas = [read_for(one, contest, y, proba) for one in contest.contenders]
     if any(own.n_rows != proba.n_rows for own in probas):
         raise ValueError(
@@ -345,7 +346,7 @@ def _decide(
     ]
     if len(both) == 1:
         argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
-        both.append(Decisions.of(argmax, proba, sensitive))
+        both.append(Decisions.of(argmax, RuleRows(proba), n_groups))
     return both
 
 

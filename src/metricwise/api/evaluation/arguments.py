@@ -52,9 +52,9 @@ from ...metrics.naming import check_same_classes, positive_places
 from ...metrics.resolution import Resolved, metric_meant, resolve, target_kind
 from ...metrics.scales import check_order_agrees
 from ...oracles.problem import InMemory
-from ...rules import CostRule, GroupedRule, MixtureRule, WeightedRule, as_rule
+from ...rules import Rule, as_rule
 from ...rules.bare_columns import says_single
-from ...rules.weighted import same_classes
+from ...rules.base import same_classes
 from ...solvers import Solution
 
 __all__ = [
@@ -62,7 +62,6 @@ __all__ = [
     "Rule",
     "allowed_for",
     "check_alike",
-    "first_weighted",
     "is_in_table",
     "list_metrics",
     "own_average",
@@ -77,7 +76,6 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
-Rule = WeightedRule | MixtureRule | GroupedRule
 
 WHO = "evaluate"
 _OTHER_GROUPS = "other groups"  # what rows of groups that a rule does not know are called
@@ -190,7 +188,7 @@ def read_rows(
 def positive_of(rule: Any, schema: Schema, pos_label: Any) -> tuple[Any, bool]:
     """Return the positive class, and whether it is that which the rule keeps: it need not say it, nor may change it."""
     if pos_label is None and not _all_show_positive(schema):
-        return rule.facts.get("pos_label"), True
+        return rule.metadata.pos_label, True
     return pos_label, False
 
 
@@ -237,8 +235,8 @@ def read_aims(
 
 def own_metric(rule: Any, who: str = WHO) -> str:
     """Return the name of the metric that a rule was optimised for."""
-    name = rule.facts.get("metric")
-    if not isinstance(name, str):
+    name: str | None = rule.metadata.metric
+    if name is None:
         raise ValueError(
             f"{who}: metrics must be given, because the rule does not name the metric that it was optimised for."
         )
@@ -252,15 +250,15 @@ def own_metric(rule: Any, who: str = WHO) -> str:
 
 def own_average(rule: Any) -> str | None:
     """Return the average over outputs that a rule was optimised for, if it is known."""
-    average = rule.facts.get("average")
-    return average if rule.schema.multioutput and isinstance(average, str) else None
+    average: str | None = rule.metadata.average
+    return average if rule.schema.multioutput else None
 
 
 def read_rule(rule: Any, who: str, parameter: str = "rule") -> Rule:
     """Return the rule that is meant: of a Solution, a file, a text, a document, or itself."""
     if isinstance(rule, Solution):
         rule = rule.rule
-    if not isinstance(rule, (CostRule, WeightedRule, MixtureRule, GroupedRule, str, os.PathLike, Mapping)):
+    if not isinstance(rule, (Rule, str, os.PathLike, Mapping)):
         raise TypeError(
             f"{who}: {parameter} must be a rule, a Solution, a JSON file or text, or a dict from to_dict, got "
             f"{shown(rule)}."
@@ -277,7 +275,7 @@ def allowed_for(abstain: Any, *rules: Any) -> Abstention | None:
                 f"{WHO}: abstain is only for rules that may abstain, and this rule never does; leave it out."
             )
         return None
-    fitted = who_may[0].facts.get("abstain")
+    fitted = who_may[0].metadata.abstain
     if abstain is None and isinstance(fitted, (bool, float)):
         abstain = fitted
     return read_abstain(abstain, WHO) or Abstention()
@@ -290,7 +288,7 @@ def read_groups(
 
     `models` are the names of two models whose rules these are, if there are any.
     """
-    grouped = [rule for rule in rules if isinstance(rule, GroupedRule)]
+    grouped = [rule for rule in rules if "sensitive_features" in rule.needs]
     known = [rule.known for rule in grouped]
     if not known:
         given = sensitive_features
@@ -333,7 +331,7 @@ def _outputs(schema: Schema) -> str:
 
 def _order_kept(rule: Rule, schema: Schema) -> Scales | None:
     """Return the order of the classes by an ordered categorical y, else that which the rule was fitted with."""
-    kept = kept_order(rule.facts, schema.classes)
+    kept = kept_order(rule.metadata, schema.classes)
     if kept is None or schema.order is None:
         return schema.order or kept
     for said, own in zip(schema.order, kept, strict=True):
@@ -388,20 +386,9 @@ def _read_data(
     return replace(data, schema=replace(data.schema, output_names=None if names is None else tuple(map(str, names))))
 
 
-def read_proba_for(rule: Any, proba: Any, pos_label: Any) -> Probabilities:
+def read_proba_for(rule: Rule, proba: Any, pos_label: Any) -> Probabilities:
     """Read probabilities as a rule takes them; a single column that it does not know the class of is of pos_label."""
-    return first_weighted(rule).read(
-        proba, WHO, rule.facts, None if says_single(rule.facts, rule.schema.classes) else pos_label
-    )
-
-
-def first_weighted(rule: Any) -> WeightedRule:
-    """Return a weighted rule of the outputs and classes of a rule, which reads probabilities for it."""
-    if isinstance(rule, CostRule):
-        return rule.reader
-    if isinstance(rule, GroupedRule):
-        return first_weighted(rule.rules[0])
-    return rule if isinstance(rule, WeightedRule) else rule.rules[0]
+    return rule.read(proba, WHO, None if says_single(rule.metadata, rule.schema.classes) else pos_label)
 
 
 def is_in_table(proba: Any, y: Any) -> bool:

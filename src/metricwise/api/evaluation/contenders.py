@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,12 @@ from ...data import Probabilities, SensitiveFeatures, is_two_dimensional, python
 from ...data.open import read_source
 from ...data.sources import MemorySource
 from ...inference.judging import Decisions
-from ...rules import CostRule, GroupedRule, MixtureRule, WeightedRule, load_rule
+from ...rules import Rule, RuleRows, WeightedRule, load_rule
 from ...rules.load import rule_from_dict
 from ...solvers import Solution
-from .arguments import WHO, check_alike, first_weighted, is_in_table, read_proba_for
+from .arguments import WHO, check_alike, is_in_table, read_proba_for
 
 __all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_for"]
-
-AnyRule = WeightedRule | MixtureRule | GroupedRule | CostRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +34,7 @@ class Contender:
 
     Parameters
     ----------
-    rule : AnyRule or None
+    rule : Rule or None
         None for decisions.
     proba : object
         The probabilities that it decides by, as they were given; None for decisions.
@@ -44,7 +42,7 @@ class Contender:
         The decisions.
     """
 
-    rule: AnyRule | None
+    rule: Rule | None
     proba: Any
     labels: Any = None
 
@@ -63,10 +61,8 @@ class Contender:
             classes = list(reader.classes) if reader.multioutput else reader.classes[0]
             codes = read_pair(y, self.labels, classes, contest.missing, WHO)[1]
             return Decisions.of_codes(codes, n_groups)
-        if isinstance(self.rule, CostRule):
-            assert cost is not None
-            return Decisions.of_codes(self.rule.decide(read, cost), n_groups)
-        return Decisions.of(self.rule, read, sensitive)
+        rows = RuleRows(read, groups=None if sensitive is None else sensitive.codes, cost=cost)
+        return Decisions.of(self.rule, rows, n_groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +79,7 @@ class Contest:
         What two models are called; None: there is a rule, and what it is against.
     proba : object
         The probabilities that rows are read with; None where only decisions are compared.
-    reader : WeightedRule
+    reader : Rule
         Of the outputs and classes that all have in common.
     by_threshold : bool
         Whether one of them is a threshold, which is of the positive class.
@@ -98,7 +94,7 @@ class Contest:
     titles: tuple[str, str]
     models: tuple[str, str] | None
     proba: Any
-    reader: WeightedRule
+    reader: Rule
     by_threshold: bool = False
     pos_label: Any = None
     missing: Any = None
@@ -109,7 +105,7 @@ class Contest:
         return [self.first] if self.second is None else [self.first, self.second]
 
     @property
-    def rules(self) -> list[AnyRule]:
+    def rules(self) -> list[Rule]:
         """Their rules."""
         return [one.rule for one in self.contenders if one.rule is not None]
 
@@ -118,8 +114,8 @@ class Contest:
         proba, rule = source.rows.proba, self.first.rule
         if self.proba is None:
             return np.tile(source.class_weights / source.class_weights.sum(), (source.n_rows, 1))
-        if rule is not None and not isinstance(rule, GroupedRule):
-            proba = first_weighted(rule).calibrated_of(read_for(self.first, self, y, proba))
+        if rule is not None and "sensitive_features" not in rule.needs:
+            proba = rule.calibrate(RuleRows(read_for(self.first, self, y, proba)))
         return distributions(proba.output(0)[:, 0])
 
 
@@ -182,10 +178,10 @@ class _Labels:
     labels: Any
 
 
-def _read(rule: Any, parameter: str) -> AnyRule | float | _Labels:
+def _read(rule: Any, parameter: str) -> Rule | float | _Labels:
     """Return what stands for a rule: the rule itself, a threshold, or decisions."""
     rule = rule.rule if isinstance(rule, Solution) else rule
-    if isinstance(rule, (WeightedRule, MixtureRule, GroupedRule, CostRule)):
+    if isinstance(rule, Rule):
         return rule
     if isinstance(rule, (str, os.PathLike)):
         return load_rule(rule)
@@ -204,11 +200,11 @@ def _read(rule: Any, parameter: str) -> AnyRule | float | _Labels:
     )
 
 
-def _reader(given: list[Any], proba: Any, y: Any, pos_label: Any, missing: Any) -> WeightedRule:
-    """Return argmax of the outputs and classes that all have in common: those of a rule, else those of the rows."""
+def _reader(given: list[Any], proba: Any, y: Any, pos_label: Any, missing: Any) -> Rule:
+    """Return a rule of the outputs and classes that all have in common: one that was given, else argmax of the rows."""
     for one in given:
-        if isinstance(one, AnyRule):
-            return replace(first_weighted(one), facts=one.facts)
+        if isinstance(one, Rule):
+            return one
     classes, several, names = _classes(given, proba, y, pos_label, missing)
     return WeightedRule(Loss.argmax(max(map(len, classes))), classes, multioutput=several, output_names=names)
 
@@ -224,7 +220,7 @@ def _classes(given: list[Any], proba: Any, y: Any, pos_label: Any, missing: Any)
     return schema.classes, schema.multioutput, schema.output_names
 
 
-def _contender(one: Any, proba: Any, reader: WeightedRule, pos_label: Any) -> Contender:
+def _contender(one: Any, proba: Any, reader: Rule, pos_label: Any) -> Contender:
     if isinstance(one, _Labels):
         return Contender(None, None, one.labels)
     if isinstance(one, float):

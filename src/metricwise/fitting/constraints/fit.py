@@ -8,10 +8,9 @@ know solvers or user input.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from ...goals.constraint import Constraint, Difference, Limit, can_be_empty
 from ...inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
 from ...inference.uncertainty import count_independent
 from ...oracles.problem import Problem, Recipe
-from ...rules import MixtureRule
+from ...rules import RuleMetadata
 from ...solvers import Candidate, Estimate, Promise, Solution
 from ...solvers.constrained import InfeasibleError
 from ..selection import judging_rows, noticing_copies
@@ -84,7 +83,7 @@ def fit_within(
     pledge: Pledge,
     *,
     seed: int = 0,
-    facts: Mapping[str, Any] | None = None,
+    metadata: RuleMetadata | None = None,
     stage: Callable[[str], None] = lambda _: None,
     challenger: Callable[[Recipe], Recipe | None] = lambda _: None,
 ) -> Solution:
@@ -99,7 +98,7 @@ def fit_within(
     pledge : Pledge
     seed : int
         Of the resamples.
-    facts : mapping, optional
+    metadata : RuleMetadata, optional
         What the rule is to know of itself.
     stage : callable, optional
         Told what is being done.
@@ -144,7 +143,7 @@ def fit_within(
             "subject_to: no single rule was found that satisfies all constraints, but a mixture of rules "
             f"does, with a value of {error.point.value:.4g}; set randomized=True to get it, or loosen a bound."
         ) from None
-    return task.presented(search, found, margins, promised, seen, facts, read_before)
+    return task.presented(search, found, margins, promised, seen, metadata, read_before)
 
 
 class _Task:
@@ -300,25 +299,25 @@ class _Task:
         margins: FloatArray,
         promised: float | None,
         seen: Unseen | None,
-        facts: Mapping[str, Any] | None,
+        metadata: RuleMetadata | None,
         read_before: int,
     ) -> Solution:
         """Say what was found, what it keeps, and what it is worth on new rows."""
         problem, pledge = self.problem, self.pledge
         names = list({one.promise: one.name for one in pledge.constraints}.values())
-        own = {**(facts or {}), "recipe": str(search.recipe), **({"subject_to": names} if names else {})}
-        if promised is not None:
-            own["confidence"] = promised
+        metadata = (metadata or RuleMetadata()).updated(
+            recipe=str(search.recipe), subject_to=names or None, confidence=promised
+        )
         alternative, words = found.solution.alternative, [found.solution.status]
         if search.sweeps:
             alternative = search.mixture_value(margins)
             if alternative is not None and alternative > found.solution.optimized_value + _TOL:
                 more = alternative - found.solution.optimized_value
                 words.append(f"A mixture of rules would add {more:.2g} (set randomized=True to get it).")
-        elif isinstance(found.solution.rule, MixtureRule) and problem.schema.n_groups == 1:
+        elif found.solution.rule.is_randomized and problem.schema.n_groups == 1:
             # Of rules by group the search for the best single ones takes longer than all the rest: who wants it asks.
             alternative = self._single_value(search, margins)
-        solution = present(problem, search.recipe, search.oracle, search.objective, found.solution, own)
+        solution = present(problem, search.recipe, search.oracle, search.objective, found.solution, metadata)
         promises = self._promises(search, found, margins, promised, seen)
         words += [*self._words(promises, promised), *_tightening(promises), *_idle(search)]
         solution = replace(

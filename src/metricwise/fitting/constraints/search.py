@@ -167,8 +167,7 @@ class _Piece:
         if self.sweeps:  # what the programme asks for is best by probabilities, a threshold may do better by labels
             found = sweep_within(self.oracle, self.objective, limits)
             if found is not None:
-                assert isinstance(found.rule, WeightedRule)
-                self.feasible.add([found.rule.loss], found.confusion[None], found.confusion[None])
+                self.feasible.add(found.rule.flatten().losses, found.confusion[None], found.confusion[None])
         point = maximise(self.feasible) if self.sweeps else best_by_labels(self.feasible)
         if not limits.kept(point.judged, _kept_to(limits)).all():
             raise InfeasibleError(point)

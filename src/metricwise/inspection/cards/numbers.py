@@ -64,13 +64,13 @@ def interval(estimate: Estimate, signed: bool = False) -> str:
 
 def losses_known(rule: Any) -> Mapping[str, str]:
     """Return which metrics a rule knows to be minus a loss or a cost, by name, and what people read instead."""
-    losses = rule.facts.get("losses")
+    losses = rule.metadata.losses
     return losses if isinstance(losses, Mapping) else {}
 
 
 def is_loss(solution: Solution) -> bool:
     """Whether the metric of a solution is minus a loss or a cost, which the rule lowers."""
-    return solution.rule.facts.get("metric") in losses_known(solution.rule)
+    return solution.rule.metadata.metric in losses_known(solution.rule)
 
 
 def turned(estimate: Estimate) -> Estimate:
@@ -200,5 +200,5 @@ def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
 
 def metric_name(solution: Solution) -> str:
     """Return what the metric is called, or the loss that it is minus of."""
-    name = solution.rule.facts.get("metric")
+    name = solution.rule.metadata.metric
     return as_read(name, None, losses_known(solution.rule))[0] if isinstance(name, str) and name else "the metric"

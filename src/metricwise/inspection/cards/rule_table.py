@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...data import python_labels
-from ...rules import MixtureRule, WeightedRule
+from ...rules import CostRule, MixtureRule, Rule, RuleWriter, WeightedRule
+from ...rules.forms import Weights, form_of
 
 __all__ = ["RuleTable", "rule_table"]
 
@@ -32,12 +32,12 @@ class RuleTable:
     caption: str | None = None
 
 
-def rule_table(rule: Any, most: int = 8) -> RuleTable | None:
+def rule_table(rule: Rule, most: int = 8) -> RuleTable | None:
     """Return thresholds of binary outputs or weights of classes; None for a rule that has neither.
 
     Parameters
     ----------
-    rule : WeightedRule or MixtureRule
+    rule : Rule
         Of classes behind a link, weights are those of the recalibrated probabilities.
     most : int, default=8
         Rows at most.
@@ -52,19 +52,39 @@ def rule_table(rule: Any, most: int = 8) -> RuleTable | None:
     >>> rule_table(mw.WeightedRule.from_weights([1, 2, 3])).rows
     (('0', '1'), ('1', '2'), ('2', '3'))
     """
-    if isinstance(rule, MixtureRule):
-        return _shares(rule, most)
-    if not isinstance(rule, WeightedRule) or rule.abstain_label is not None:
+    return rule.accept(_Tables(most))
+
+
+@dataclass(frozen=True)
+class _Tables(RuleWriter[RuleTable | None]):
+    """The table of each kind of rule that has one; for all others the words of `describe` are all."""
+
+    most: int
+
+    def weighted(self, rule: WeightedRule) -> RuleTable | None:
+        if rule.abstain_label is not None:
+            return None
+        if rule.width == 2:
+            return _thresholds(rule, self.most)
+        form = None if rule.multioutput else form_of(rule, 0)
+        return _weights(rule, form, self.most) if isinstance(form, Weights) else None
+
+    def mixture(self, rule: MixtureRule) -> RuleTable:
+        return _shares(rule, self.most)
+
+    def example_cost(self, rule: CostRule) -> None:
         return None
-    if rule.width == 2:
-        return _thresholds(rule, most)
-    weight, bonus = rule.class_weight, rule.bonus
-    if rule.multioutput or weight is None or bonus is None or rule.cut_points is not None:
-        return None  # the words of describe() are all
+
+    def other(self, rule: Rule, reason: str = "", remedy: str = "") -> None:
+        return None
+
+
+def _weights(rule: WeightedRule, form: Weights, most: int) -> RuleTable | None:
+    weight, bonus = form.weights, form.bonuses
     if not bonus.any() and (weight == weight[0]).all():
         return None
     labels = [str(label) for label in python_labels(rule.classes[0])]
-    columns = [[f"{value:.4g}" for value in own] for own in ((weight, bonus) if bonus.any() else (weight,))]
+    columns = [[f"{value:.4g}" for value in numbers] for numbers in ((weight, bonus) if bonus.any() else (weight,))]
     rows = tuple(zip(labels, *columns, strict=True))
     head = ("class", "weight", "bonus")[: 1 + len(columns)]
     caption = "The class with the largest weight × probability" + (" + bonus" if bonus.any() else "") + " is predicted."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...fitting.constraints.resolve import bind_limits
 from ...fitting.metadata import losses_of
 from ...goals.constraint import Limits
 from ...oracles import Counts
-from ...oracles.problem import Problem, components, mixed
+from ...oracles.problem import Problem, mixed
 from ...rules import MixtureRule, WeightedRule
 from ...solvers.sweep import threshold_loss
 from .rules_along import at_step
@@ -156,7 +157,7 @@ def judge_of(problem: Problem, rule: Rule) -> Counts:
 
     Without labels the recalibrated probabilities are what is believed, of every rule's decisions.
     """
-    return problem.oracle("labels" if problem.labelled else "expected", components(rule)[0][0].link)
+    return problem.oracle("labels" if problem.labelled else "expected", rule.flatten().link)
 
 
 def _values_at(problem: Problem, judge: Counts, confusion: FloatArray) -> FloatArray:
@@ -186,9 +187,9 @@ class _Thresholds:
     @classmethod
     def of(cls, problem: Problem, rule: Rule, n_points: int) -> _Thresholds | None:
         """Return them for a rule that has one; None for other rules."""
-        if not isinstance(rule, WeightedRule) or rule.multioutput or rule.width > 2 or problem.schema.n_extra:
+        if rule.is_randomized or rule.multioutput or rule.width > 2 or problem.schema.n_extra:
             return None
-        chosen = float(rule.thresholds[0])
+        chosen = float(rule.flatten().rules[0].thresholds[0])
         if np.isnan(chosen):
             return None
         chosen = float(np.clip(chosen, _BELOW, 1.0))
@@ -226,13 +227,10 @@ class _Steps:
 
     def _rules(self) -> Iterator[Rule]:
         for step in self.position.tolist():
-            if isinstance(self.rule, MixtureRule):
-                yield replace(self.rule, rules=tuple(at_step(one, step) for one in self.rule.rules))
-            else:
-                yield at_step(self.rule, step)
+            yield self.rule.map_rules(partial(at_step, step=step))
 
     def confusions(self, problem: Problem, judge: Counts) -> FloatArray:
-        each = [components(rule) for rule in self._rules()]
+        each = [rule.flatten() for rule in self._rules()]
         if judge.link is None:
             tensors = judge.confusions([one.loss for rules, _ in each for one in rules])
             parts = np.split(tensors, len(each))

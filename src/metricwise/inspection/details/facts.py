@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...api.evaluation import allowed_for, own_average, own_metric, read_aims, read_judged, read_rule
+from ...core.errors import entry_point
 from ...core.losses import Loss
 from ...fitting.selection import judging_rows
 from ...goals.aim import Aim
 from ...oracles import Counts
-from ...oracles.problem import InMemory, Problem, components
-from ...rules import GroupedRule, Link, MixtureRule, WeightedRule
+from ...oracles.problem import InMemory, Problem
+from ...rules import Link, MixtureRule, WeightedRule
 from .curve import Curve, count_curve, judge_of
 from .gains import Gains, count_class_gains, count_output_gains
 from .groups import by_group, pool_groups
@@ -64,7 +65,7 @@ class Details:
     @classmethod
     def of_solution(cls, solution: Any) -> Details:
         """Return the details of a solution whose rows are known."""
-        if not isinstance(solution.rule, (WeightedRule, MixtureRule, GroupedRule)):
+        if "cost" in solution.rule.needs:
             raise ValueError(
                 "Solution: details based on confusion matrices are not available for a "
                 f"{type(solution.rule).__name__}, which decides every row by its own costs; use "
@@ -76,7 +77,7 @@ class Details:
                 "from_predictions of a display such as displays.MetricCurveDisplay, or call optimize again."
             )
         rule, problem = solution.rule, solution.problem
-        if isinstance(rule, GroupedRule):
+        if "sensitive_features" in rule.needs:
             rule, problem = by_group(rule, problem)
         details = cls(rule, problem)
         found = details.after
@@ -119,15 +120,11 @@ class Details:
         Details
         """
         rule = read_rule(rule, who)
-        if isinstance(rule, GroupedRule):
-            raise ValueError(
-                f"{who}: rule must be one rule for all groups, got a rule by group; use from_solution with the "
-                "result of optimize."
-            )
+        entry_point(who)(rule.flatten)()  # refused where confusions are not those of losses
         if metrics is None:
             metrics = own_metric(rule, who)
             if options.get("pos_label") is None:
-                options["pos_label"] = rule.facts.get("pos_label")
+                options["pos_label"] = rule.metadata.pos_label
             if options.get("average") is None:
                 options["average"] = own_average(rule)
         allowed = allowed_for(options.pop("abstain", None), rule)
@@ -235,7 +232,7 @@ class Details:
     @property
     def link(self) -> Link | None:
         """The link of the rule."""
-        return components(self.rule)[0][0].link
+        return self.rule.flatten().link
 
     @property
     def _judge(self) -> Counts:

@@ -19,7 +19,7 @@ from ...inference.results import Comparison
 from ...metrics import FBeta
 from ...metrics.base import Metric
 from ...oracles.problem import InMemory
-from ...rules import MixtureRule, WeightedRule, anonymous_rule
+from ...rules import MixtureRule, RuleRows, WeightedRule, anonymous_rule
 
 __all__ = ["Gains", "count_class_gains", "count_output_gains"]
 
@@ -143,7 +143,7 @@ def _most(places: NDArray[np.intp], moved: FloatArray) -> list[int]:
 def _decided(problem: InMemory, rule: WeightedRule | MixtureRule) -> list[Decisions]:
     schema, proba = problem.schema, problem.source.rows.proba
     plain = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
-    return [Decisions.of(one, proba) for one in (rule, plain)]
+    return [Decisions.of(one, RuleRows(proba)) for one in (rule, plain)]
 
 
 def _of_output(decisions: Decisions, m: int) -> Decisions:

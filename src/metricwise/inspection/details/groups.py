@@ -11,8 +11,8 @@ from ...core.losses import Loss
 from ...data import Schema
 from ...data.sources import SourceBase
 from ...goals.worst import opened
-from ...oracles.problem import Problem, components
-from ...rules import GroupedRule, Link, MixtureRule, WeightedRule
+from ...oracles.problem import Problem
+from ...rules import GroupedRule, Link, MixtureRule, RuleMetadata, WeightedRule
 
 __all__ = ["by_group", "pool_groups"]
 
@@ -32,7 +32,7 @@ def by_group(rule: GroupedRule, problem: Problem) -> tuple[WeightedRule | Mixtur
     schema = replace(own.schema, output_names=_names(rule, problem.schema))
     assert isinstance(own.source, SourceBase)
     own = replace(own, source=own.source.described(schema))
-    each = [components(one) for one in rule.rules]
+    each = [part.flatten() for part in rule.rules]
     size, n_outputs = max(len(rules) for rules, _ in each), rule.n_outputs
     shares = np.zeros((len(each) * n_outputs, size))
     for g, (rules, weights) in enumerate(each):
@@ -77,5 +77,5 @@ def _joined(rules: list[WeightedRule], schema: Schema) -> WeightedRule:
             np.concatenate([one.temperature for one in links]), np.concatenate([one.bias for one in links]), floor
         )
     return WeightedRule(
-        loss, schema.classes, link, True, schema.normalize, {}, schema.output_names, schema.abstain_label
+        loss, schema.classes, link, True, schema.normalize, RuleMetadata(), schema.output_names, schema.abstain_label
     )

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.losses import Loss
-from ...oracles.problem import Problem, components
-from ...rules import MixtureRule, WeightedRule, anonymous_rule
+from ...oracles.problem import Problem
+from ...rules import MixtureRule, RuleRows, WeightedRule, anonymous_rule
 
 __all__ = ["Moves", "count_moves"]
 
@@ -73,14 +73,14 @@ def count_moves(problem: Problem, rule: WeightedRule | MixtureRule) -> Moves:
     """
     schema = problem.schema
     plain, width = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions), schema.decision_width
-    rules, shares = components(rule)
+    rules, shares = rule.flatten()
     shares = np.broadcast_to(shares, (schema.n_outputs, len(rules)))
 
     def ask(rows: Any) -> FloatArray:
-        before = plain.decide(rows.proba)
+        before = plain.decide(RuleRows(rows.proba))
         out = np.zeros((3, schema.n_outputs, width, width))
         for r, one in enumerate(rules):
-            after, believed = one.decide(rows.proba), one.link
+            after, believed = one.decide(RuleRows(rows.proba)), one.link
             count = _by_label if problem.labelled else _by_probability
             out += shares[:, r, None, None] * count(rows, before, after, width, believed)
         return out

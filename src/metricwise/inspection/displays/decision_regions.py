@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...api.evaluation import read_rule
 from ...data import decode, python_labels
-from ...rules import MixtureRule, WeightedRule
+from ...rules import Rule
 from ._style import INK, font_for, legend, new_axes, short
 
 __all__ = ["DecisionRegionsDisplay", "regions"]
@@ -24,7 +24,7 @@ _FILLS = ("#cfe2f3", "#f6dfb4", "#d5d5d5", "#ffffff")  # the last one of abstent
 _HATCHES = (None, "..", "//", "xx")
 
 
-def regions(rule: WeightedRule | MixtureRule, n: int = _SIDE) -> tuple[FloatArray, NDArray[np.intp]]:
+def regions(rule: Rule, n: int = _SIDE) -> tuple[FloatArray, NDArray[np.intp]]:
     """Decide a grid of probabilities of three classes.
 
     Parameters
@@ -52,11 +52,9 @@ def regions(rule: WeightedRule | MixtureRule, n: int = _SIDE) -> tuple[FloatArra
     inside = first + second <= n
     first, second = first[inside], second[inside]
     proba = np.stack([first, second, n - first - second], axis=1) / n
-    reader = rule.rules[0] if isinstance(rule, MixtureRule) else rule
-    read = reader.read(proba, "regions", {})  # whatever the rule was fitted to, in the order of its classes
-    if isinstance(rule, MixtureRule):
-        return proba, np.argmax(rule.distribution_of(read)[:, 0], axis=1)
-    return proba, rule.decide(read)[:, 0]
+    # Whatever the rule was fitted to, columns are in the order of its classes.
+    rows = rule.with_metadata(column_order=None).read_rows(proba, "regions")
+    return proba, np.argmax(rule.distribute(rows)[:, 0], axis=1)
 
 
 def _mesh(at: FloatArray) -> Any:
@@ -171,10 +169,9 @@ class DecisionRegionsDisplay:
         labels = [str(label) for label in python_labels(rule.classes[0])]
         right = None
         if proba is not None:
-            read = rule if isinstance(rule, WeightedRule) else rule.rules[0]
-            rows = read.read(proba, who, rule.facts)
+            rows = rule.read_rows(proba, who)
             predicted = decode(rule.decide(rows), rule.schema.decisions)[:, 0]
-            proba = np.asarray(rows.blocks[0][:, 0], dtype=np.float64)
+            proba = np.asarray(rows.proba.blocks[0][:, 0], dtype=np.float64)
             right = None if y is None else np.asarray(predicted == np.asarray(y))
         return cls(*regions(rule), labels, proba, right)
 

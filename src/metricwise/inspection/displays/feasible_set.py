@@ -14,7 +14,7 @@ from ...data.sources import MemorySource
 from ...metrics import Recall
 from ...metrics.base import Metric
 from ...oracles import Counts
-from ...oracles.problem import components, mixed
+from ...oracles.problem import mixed
 from ...rules import WeightedRule
 from ...solvers import Solution
 from ...theory.geometry import FeasibleSet
@@ -132,11 +132,11 @@ class FeasibleSetDisplay:
             Passed to `plot`.
         """
         who = f"{cls.__name__}.from_predictions"
-        link = None if rule is None else _first(rule).link
+        link = None if rule is None else rule.flatten().link
         if rule is None:
             read = read_proba(proba, can_normalize=False, who=who)
         else:
-            read = _first(rule).read(proba, who, rule.facts)
+            read = rule.read(proba, who)
         weight = read_sample_weight(sample_weight, read.n_rows, who)
         schema = Schema.of_codes(read.n_classes) if rule is None else rule.schema
         if schema.n_outputs != 1:
@@ -150,7 +150,7 @@ class FeasibleSetDisplay:
         labels = [str(j) for j in range(k)] if rule is None else [str(v) for v in python_labels(rule.classes[0])]
         axes: list[Any]
         named: tuple[str, str]
-        if k > 2 and isinstance(rule, WeightedRule) and x is None and y is None:
+        if k > 2 and rule is not None and not rule.is_randomized and x is None and y is None:
             axes = ["accuracy", _score(rule)]
             named = ("accuracy", "negative loss of the rule, −⟨L, C⟩")
         else:
@@ -163,10 +163,10 @@ class FeasibleSetDisplay:
         points = {"argmax": _place(functionals, plain)}
         normal = None
         if rule is not None:
-            parts, shares = components(rule)
-            C = mixed(oracle.confusions([one.loss for one in parts]), shares)
-            points["rule"] = _place(functionals, C)
-            normal = _normal(functionals, parts[0].loss.tensor()) if len(parts) == 1 else None
+            parts = rule.flatten()
+            losses = parts.losses
+            points["rule"] = _place(functionals, mixed(oracle.confusions(losses), parts.shares))
+            normal = _normal(functionals, losses[0].tensor()) if len(losses) == 1 else None
         return cls(feasible.boundary_2d(*axes, n=n), points, named, normal)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
@@ -209,10 +209,6 @@ class FeasibleSetDisplay:
         other = (through[0] + slope[0], through[1] + slope[1])
         style = {"color": INK, "linewidth": 1.1, "linestyle": (0, (5, 3)), "zorder": 3, "label": "supporting line"}
         self.ax_.axline(through, other, **style)
-
-
-def _first(rule: Any) -> WeightedRule:
-    return components(rule)[0][0]
 
 
 def _name(axis: Any, labels: list[str]) -> str:

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from ...export import to_python, to_sql
-from ...rules import CostRule
 
 __all__ = ["ways_to_apply"]
 
@@ -47,7 +46,7 @@ def ways_to_apply(rule: Any) -> dict[str, str | None]:
     ['json', 'python', 'command', 'sql', 'source', 'onnx']
     """
     text = json.dumps(rule.to_dict(), ensure_ascii=True)
-    priced = isinstance(rule, CostRule)
+    priced = "cost" in rule.needs
     return {
         "json": text if len(text) <= _LONGEST_FILE else None,
         "python": _PYTHON.replace("(proba)", "(proba, cost=cost)") if priced else _PYTHON,

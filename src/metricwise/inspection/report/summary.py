@@ -173,7 +173,7 @@ def summarize(found: Any, proba: Any = None, y: Any = None, metrics: Any = None,
 def _first(metrics: Any, rule: Any) -> Any:
     """The first of some metrics."""
     if metrics is None:
-        return rule.facts["metric"]
+        return rule.metadata.metric
     if isinstance(metrics, Mapping):
         return next(iter(metrics.values()))
     return metrics[0] if isinstance(metrics, (list, tuple)) else metrics
@@ -536,26 +536,26 @@ def _reliability(subject: Subject) -> dict[str, Any] | None:
 def _facts(subject: Subject) -> list[list[str]]:
     """Facts of the data, as pairs of text."""
     rule, details = subject.rule, subject.details
-    rows = details.problem.n_rows if details is not None and details.problem is not None else rule.facts.get("rows")
+    rows = details.problem.n_rows if details is not None and details.problem is not None else rule.metadata.rows
     pairs: list[tuple[str, Any]] = [("Rows", f"{rows:,}" if isinstance(rows, int) else rows)]
     schema = rule.schema
     if rule.schema.multioutput:
         pairs.append(("Outputs", f"{schema.n_outputs:,}"))
     sizes = sorted(set(schema.n_classes.tolist()))
     pairs.append(("Classes", str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"))
-    counts = rule.facts.get("class_counts")
+    counts = rule.metadata.class_counts
     if isinstance(counts, list) and len(counts) == 1 and len(counts[0]) <= _MANY_CLASSES:
         labels = python_labels(rule.classes[0])
         pairs.append(("Rows of each class", ", ".join(f"{a}: {b:,}" for a, b in zip(labels, counts[0], strict=True))))
     if rule.schema.multioutput:
-        pairs.append(("Average over outputs", rule.facts.get("average")))
+        pairs.append(("Average over outputs", rule.metadata.average))
     return [[name, str(value)] for name, value in pairs if value is not None]
 
 
 def _technical(subject: Subject) -> list[list[str]]:
     """Facts of the solver, as pairs of text."""
-    facts = subject.rule.facts
-    pairs = [("Recipe", facts.get("recipe")), ("Made by metricwise", facts.get("metricwise"))]
+    metadata = subject.rule.metadata
+    pairs = [("Recipe", metadata.recipe), ("Made by metricwise", metadata.metricwise)]
     if subject.solution is not None:
         pairs += _solver_facts(subject.solution)
     return [[name, str(value)] for name, value in pairs if value is not None]

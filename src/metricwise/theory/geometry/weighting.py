@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.losses import Loss
 from ...fitting.solving import Settings
 from ...metrics.base import Metric
-from ...rules import MixtureRule
 from ...solvers import Solution
 from .feasible import FeasibleSet, MetricLike, join
 from .results import Decomposition, Part
@@ -199,8 +198,8 @@ def _read_target(
 
 
 def _losses(solution: Solution) -> list[Loss]:
-    rule = solution.rule
-    return [part.loss for part in rule.rules] if isinstance(rule, MixtureRule) else [rule.loss]
+    losses: list[Loss] = solution.rule.flatten().losses
+    return losses
 
 
 # ------------------------------------------------------------------------------------------------------ one output
