@@ -120,7 +120,7 @@ def by_metricwise(rows: Rows, task: Task, **options: Any) -> Callable[[Rows], np
     fixed = {"confusion": "labels", "recalibrate": False, "confidence": None, "randomized": True} | options
     text = f"{task.promise} <= {task.bound}"
     rule = mw.optimize(rows.p, rows.y, task.aim, subject_to=text, sensitive_features=rows.group, **fixed).rule
-    return lambda new: rule.distribution(new.p, new.group)[:, 1]
+    return lambda new: rule.distribution(new.p, sensitive_features=new.group)[:, 1]
 
 
 class AsIs:

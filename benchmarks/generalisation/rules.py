@@ -91,7 +91,7 @@ class _Cell:
         return {
             "auto": self.value(predicted),
             "auto_seconds": seconds,
-            "recipe": solution.rule.facts["recipe"],
+            "recipe": solution.rule.metadata.recipe,
             "gain": solution.gain.estimate,
             "gain_low": solution.gain.low,
             "gain_high": solution.gain.high,

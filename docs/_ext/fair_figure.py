@@ -26,7 +26,7 @@ def applicants(seed, n):
 
 def gap(rule, p, group):
     """The largest difference of predicted shares between groups, in expectation over draws."""
-    decided = rule.distribution(p, group)[:, 1]
+    decided = rule.distribution(p, sensitive_features=group)[:, 1]
     shares = [decided[group == g].mean() for g in np.unique(group)]
     return max(shares) - min(shares)
 

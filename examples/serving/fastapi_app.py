@@ -34,7 +34,7 @@ def create_app(path: str | Path) -> FastAPI:
     @app.get("/rule")
     def describe() -> dict[str, Any]:
         """Say what the rule does, and where it comes from."""
-        return {"description": rule.describe(), "facts": dict(rule.facts)}
+        return {"description": rule.describe(), "facts": rule.metadata.to_dict()}
 
     @app.post("/decide")
     def decide(rows: Rows) -> dict[str, list[Any]]:

@@ -35,7 +35,7 @@ def save_model(rule: str | Path, path: str | Path) -> None:
     mlflow.pyfunc.save_model(
         path=str(path),
         python_model=RuleModel(),
-        artifacts={"rule": str(rule)},
+        artimetadata={"rule": str(rule)},
         pip_requirements=[f"metricwise=={mw.__version__}"],
     )
 

@@ -498,7 +498,11 @@ SEVERAL, LABELS = worlds.binary((50, 4), b=2)
             "^evaluate: metrics: equal_opportunity is the same whatever is predicted in the group 0, because no row",
         ),
         ((RULE, PROBA, Y, "f1"), {"cost": np.ones((50, 2))}, "^evaluate: cost= is for the metric 'cost'"),
-        ((mw.CostRule(np.arange(2)), PROBA, Y, "f1"), {}, "^evaluate: cost must give the costs of the decisions about"),
+        (
+            (mw.CostRule((np.arange(2),)), PROBA, Y, "f1"),
+            {},
+            "^evaluate: cost must give the costs of the decisions about",
+        ),
         ((THRESHOLDS, SEVERAL, LABELS, "cost"), {"cost": np.ones((50, 2))}, "^evaluate: cost= gives costs per row for"),
         (({"a": (RULE, PROBA)}, Y, "f1"), {}, "^evaluate: rule as a dict must hold two models, got 1"),
         (
@@ -571,7 +575,7 @@ def test_rules_by_group_are_judged_by_their_decisions():
     strict, lenient = mw.WeightedRule.from_thresholds(0.6), mw.WeightedRule.from_thresholds(0.3)
     rule = mw.GroupedRule((strict, lenient), ("a", "b"))
     found = mw.evaluate(rule, p, y, ["f1", "accuracy"], sensitive_features=group, against=strict)
-    decided = rule.predict(p, group)
+    decided = rule.predict(p, sensitive_features=group)
     assert found["f1"].value.estimate == pytest.approx(sk.f1_score(y, decided))
     assert found["f1"].baseline.estimate == pytest.approx(sk.f1_score(y, strict.predict(p)))
     for name, own in found.by_group.items():
@@ -582,7 +586,7 @@ def test_rules_by_group_are_judged_by_their_decisions():
     assert found.by_group["b"]["f1"].difference == alone["f1"].difference
     mixture = mw.MixtureRule((strict, lenient), np.array([0.3, 0.7]))
     drawn = mw.GroupedRule((mixture, lenient), ("a", "b"))
-    shares = drawn.distribution(p, group)[np.arange(500), y]
+    shares = drawn.distribution(p, sensitive_features=group)[np.arange(500), y]
     assert mw.evaluate(drawn, p, y, "accuracy", sensitive_features=group)["accuracy"].value.estimate == pytest.approx(
         shares.mean()
     )

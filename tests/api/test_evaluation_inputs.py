@@ -152,7 +152,7 @@ def test_the_worst_group_is_the_least_of_all():
 
 def test_rules_by_group_are_judged_by_gaps_and_costs():
     rule = mw.GroupedRule(tuple(WeightedRule.from_thresholds(t) for t in (0.3, 0.4, 0.5)), ("a", "b", "c"))
-    decided = rule.predict(P, GROUP)
+    decided = rule.predict(P, sensitive_features=GROUP)
     found = mw.evaluate(
         rule, P, Y, ["equalized_odds", "worst_group(recall)", "cost"], sensitive_features=GROUP, cost=COST
     )
@@ -264,7 +264,7 @@ def test_no_mean_costs_less_than_the_cheapest_decision():
 
 
 def test_what_decisions_would_cost_by_class():
-    rule = mw.CostRule(np.array([0, 1]), abstain_label="?", abstain_cost=0.5)
+    rule = mw.CostRule((np.array([0, 1]),), abstain_label="?", abstain_cost=0.5)
     decided = np.arange(N) % 3
     by_class = rule.paid_by_class(COST, decided)
     for k in range(2):
@@ -362,7 +362,7 @@ def test_the_code_of_missing_labels_is_known_to_both_tables():
 def test_models_must_have_the_same_rows_whatever_their_rules_are():
     said = r"both models must have probabilities of the same 600 rows, in the same order, got \[600, 500\]"
     grouped = mw.GroupedRule((RULE, OTHER, RULE), ("a", "b", "c"))
-    by_row = mw.CostRule(np.array([0, 1]))
+    by_row = mw.CostRule((np.array([0, 1]),))
     for rule, options in ((RULE, {}), (grouped, {"sensitive_features": GROUP}), (by_row, {"cost": COST})):
         with pytest.raises(ValueError, match=said):
             mw.evaluate({"a": (rule, P), "b": (rule, Q[:500])}, Y, "accuracy", **options)

@@ -123,9 +123,9 @@ def test_a_table():
 def test_rules_say_what_they_keep():
     p, y = worlds.binary(decimals=3)
     rule = mw.trade_off(p, y, "recall", "precision", n_points=3).rules[1]
-    (said,) = rule.facts["subject_to"]
+    (said,) = rule.metadata.subject_to
     assert said.startswith("precision >= 0.")
-    assert mw.load_rule(rule.to_json()).facts["subject_to"] == [said]
+    assert mw.load_rule(rule.to_json()).metadata.subject_to == [said]
 
 
 @pytest.mark.parametrize(

@@ -488,13 +488,15 @@ def test_a_solution_predicts_as_its_rule_does():
     mixed = mw.optimize(p, y, "f1", subject_to="recall <= 0.5", confidence=None, randomized=True, confusion="expected")
     np.testing.assert_array_equal(mixed.predict(p[7:], start=7), mixed.rule.predict(p)[7:])
     fair = mw.optimize(p, y, "f1", sensitive_features=group, subject_to="equal_opportunity <= 0.1", confidence=None)
-    np.testing.assert_array_equal(fair.predict(p, sensitive_features=group), fair.rule.predict(p, group))
+    np.testing.assert_array_equal(
+        fair.predict(p, sensitive_features=group), fair.rule.predict(p, sensitive_features=group)
+    )
     with pytest.raises(
         ValueError, match=r"GroupedRule\.predict: the rule has a loss for each group, so it needs sensitive_features"
     ):
         fair.predict(p)
     by_row = mw.optimize(p, y, "cost", cost=cost)
-    np.testing.assert_array_equal(by_row.predict(p, cost=cost), by_row.rule.predict(p, cost))
+    np.testing.assert_array_equal(by_row.predict(p, cost=cost), by_row.rule.predict(p, cost=cost))
     np.testing.assert_array_equal(by_row.rule.calibrated(p).shape, p.shape)
     with pytest.raises(ValueError, match=r"CostRule\.predict: cost must give the costs of decisions"):
         by_row.predict(p)

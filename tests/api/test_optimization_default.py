@@ -44,7 +44,7 @@ def outcome(proba, y, metric, options):
     gain, value = solution.gain, solution.value_on_new_rows
     ranges = solution.threshold_range
     return {
-        "recipe": solution.rule.facts["recipe"],
+        "recipe": solution.rule.metadata.recipe,
         "decisions": np.asarray(solution.rule.predict(proba)).tolist(),
         "promises": [gain.estimate, gain.low, gain.high, value.estimate, value.low, value.high],
         "thresholds": [] if ranges is None else ranges.ravel().tolist(),
@@ -79,7 +79,7 @@ def test_the_order_of_rows_changes_nothing(name):
     at = np.random.default_rng(2).permutation(len(y))
     moved = {key: value[at] if isinstance(value, np.ndarray) else value for key, value in options.items()}
     other = mw.optimize(proba[at], y[at], metric, **moved)
-    assert one.rule.facts["recipe"] == other.rule.facts["recipe"]
+    assert one.rule.metadata.recipe == other.rule.metadata.recipe
     np.testing.assert_array_equal(one.rule.predict(proba), other.rule.predict(proba))
     for promised, again in ((one.gain, other.gain), (one.value_on_new_rows, other.value_on_new_rows)):
         assert promised.estimate == pytest.approx(again.estimate, abs=1e-12)

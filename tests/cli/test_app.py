@@ -247,7 +247,7 @@ def test_the_order_of_words_is_an_option_and_kept_with_the_rule(tmp_path):
     done("fit", write(frame, tmp_path / "rows.csv"), *words, "-o", tmp_path / "rule.json")
     rule = mw.optimize(proba, y, "quadratic_kappa", order=order).rule
     assert mw.load_rule(tmp_path / "rule.json") == rule
-    assert mw.load_rule(tmp_path / "rule.json").facts["order"] == [order]
+    assert mw.load_rule(tmp_path / "rule.json").metadata.order == [order]
     metric = mw.metrics.Kappa("quadratic", order=order)
     expected = mw.evaluate(rule, proba, y, {"quadratic_kappa": metric}).to_dict()
     assert document("evaluate", tmp_path / "rule.json", tmp_path / "rows.csv")["metrics"] == expected

@@ -161,7 +161,7 @@ def test_columns_of_a_parquet_file_that_are_no_numbers(folder):
 
 
 def test_a_rule_that_takes_more_than_probabilities(folder):
-    mw.CostRule(np.array([0, 1])).to_json(folder / "costs.json")
+    mw.CostRule((np.array([0, 1]),)).to_json(folder / "costs.json")
     assert "needs more than probabilities; apply it in Python" in refused(folder, "apply costs.json binary.csv")
     assert done("explain", "costs.json").out
 

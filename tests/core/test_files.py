@@ -14,7 +14,7 @@ from metricwise.rules import WeightedRule, load_rule
 
 
 def rule_of(name):
-    return WeightedRule(Loss.argmax(2), (np.array(["no", "yes"]),), facts={"metric": name})
+    return WeightedRule(Loss.argmax(2), (np.array(["no", "yes"]),), metadata={"metric": name})
 
 
 @pytest.mark.parametrize("failing", ["replace", "fsync"])
@@ -55,7 +55,7 @@ def test_files_have_usual_permissions_and_links_stay_links(tmp_path):
     (tmp_path / "latest.json").symlink_to(tmp_path / "rule.json")
     rule_of("g_mean").to_json(tmp_path / "latest.json")
     assert (tmp_path / "latest.json").is_symlink()
-    assert load_rule(tmp_path / "rule.json").facts == {"metric": "g_mean"}
+    assert load_rule(tmp_path / "rule.json").metadata.to_dict() == {"metric": "g_mean"}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
@@ -68,7 +68,7 @@ def test_a_file_keeps_its_permissions(mode, tmp_path):
     for name, target in (("g_mean", path), ("kappa", link)):
         rule_of(name).to_json(target)
         assert stat.S_IMODE(path.stat().st_mode) == mode
-        assert load_rule(path).facts == {"metric": name}
+        assert load_rule(path).metadata.to_dict() == {"metric": name}
     assert link.is_symlink()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["latest.json", "rule.json"]
 
@@ -129,7 +129,7 @@ def test_a_directory_is_not_replaced(tmp_path):
 def test_a_name_may_be_as_long_as_names_are(tmp_path):
     path = tmp_path / ("r" * 250 + ".json")
     rule_of("f1").to_json(path)
-    assert load_rule(path).facts == {"metric": "f1"}
+    assert load_rule(path).metadata.to_dict() == {"metric": "f1"}
 
 
 KILLED = """
@@ -169,7 +169,7 @@ def test_a_writer_that_is_still_writing_is_left_alone(tmp_path):
     ) as writer:
         assert writer.stdout.readline() == "ready\n"
         rule_of("f1").to_json(path)
-        assert load_rule(path).facts == {"metric": "f1"}
+        assert load_rule(path).metadata.to_dict() == {"metric": "f1"}
         assert len(list(tmp_path.iterdir())) == 2
         writer.communicate("go\n")
     assert path.read_bytes() == b"half"  # the last to finish
@@ -183,4 +183,4 @@ def test_a_folder_may_be_written_to_that_cannot_be_listed(tmp_path, monkeypatch)
     monkeypatch.setattr(os, "listdir", refuse)
     monkeypatch.setattr(os, "scandir", refuse)
     rule_of("new").to_json(tmp_path / "rule.json")
-    assert load_rule(tmp_path / "rule.json").facts["metric"] == "new"
+    assert load_rule(tmp_path / "rule.json").metadata.metric == "new"

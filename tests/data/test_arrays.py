@@ -467,7 +467,7 @@ def test_masked_arrays_without_a_masked_entry_are_arrays():
 
 
 def test_costs_are_never_read_from_behind_a_mask():
-    costs, rule = np.ones((24, 3)), mw.CostRule(np.arange(3))
+    costs, rule = np.ones((24, 3)), mw.CostRule((np.arange(3),))
     assert rule.predict(PROBA, cost=np.ma.array(costs)).tolist() == rule.predict(PROBA, cost=costs).tolist()
     with pytest.raises(TypeError, match=r"CostRule\.predict: cost must not have masked entries"):
         rule.predict(PROBA, cost=np.ma.array(costs, mask=np.arange(3) == 1 + 0 * costs))

@@ -114,7 +114,7 @@ def test_several_outputs_have_an_order_each():
     single = mw.optimize(PROBA, Y, "quadratic_kappa", order=SCALE, **FIXED)
     accuracy = mw.optimize(proba[1], other, "accuracy", **FIXED).value
     assert solution.value == pytest.approx((single.value + accuracy) / 2)
-    assert solution.rule.facts["order"] == [SCALE, None]
+    assert solution.rule.metadata.order == [SCALE, None]
     (judged,) = mw.evaluate(solution.rule, proba, y, [aims]).values()
     assert judged.value.estimate == pytest.approx(solution.value)
     with pytest.raises(ValueError, match=r"each of the classes of output 1 once.* None in their place"):
@@ -145,7 +145,7 @@ WAYS = {
 def test_the_order_is_kept_with_the_rule_and_used_to_judge_it(way):
     solution = WAYS[way]()
     rule = mw.load_rule(solution.rule.to_json())
-    assert rule.facts["order"] == [SCALE]
+    assert rule.metadata.order == [SCALE]
     found = mw.evaluate(rule, NEW, Y_NEW, "quadratic_kappa")["quadratic_kappa"]
     argmax = kappa(Y_NEW, np.array(COLUMNS)[NEW.argmax(axis=1)])
     assert found.baseline.estimate == pytest.approx(argmax)
@@ -163,13 +163,13 @@ def test_classes_that_an_earlier_version_said_to_be_in_order_are():
     rule = mw.optimize(PROBA[:, [1, 2, 0]], Y, "accuracy", classes=SCALE).rule
     with pytest.raises(ValueError, match=r"pass order=\[lowest"):
         mw.evaluate(rule, NEW[:, [1, 2, 0]], Y_NEW, "quadratic_kappa")
-    found = mw.evaluate(rule.with_facts(ordered=[True]), NEW[:, [1, 2, 0]], Y_NEW, "quadratic_kappa")
+    found = mw.evaluate(rule.with_metadata(ordered=[True]), NEW[:, [1, 2, 0]], Y_NEW, "quadratic_kappa")
     assert found["quadratic_kappa"].value.estimate == pytest.approx(kappa(Y_NEW, rule.predict(NEW[:, [1, 2, 0]])))
 
 
 @pytest.mark.parametrize("facts", [{"order": "low"}, {"order": [["low", "mid"]]}, {"order": []}, {"ordered": True}])
 def test_facts_that_are_no_order_are_none(facts):
-    rule = mw.WeightedRule.from_weights([1, 1, 1], classes=COLUMNS).with_facts(**facts)
+    rule = mw.WeightedRule.from_weights([1, 1, 1], classes=COLUMNS).with_metadata(**facts)
     assert rule.describe() == "Predict the most probable class."
     with pytest.raises(ValueError, match=r"pass order=\[lowest"):
         mw.evaluate(rule, NEW, Y_NEW, "quadratic_kappa")
@@ -192,16 +192,16 @@ def test_cut_points_are_described_in_order():
     assert (np.diff(one.cut_points) > 0).all()
     graded_rows = np.digitize(one.calibrated(NEW) @ one.grades, one.cut_points, right=True)
     assert np.array(SCALE)[graded_rows].tolist() == one.predict(NEW).tolist()
-    parts = (one.with_facts(order=None), one.with_facts(order=None))
+    parts = (one.with_metadata(order=None), one.with_metadata(order=None))
     for whole in (mw.MixtureRule(parts, np.array([0.5, 0.5])), mw.GroupedRule(parts, ("a", "b"))):
         assert "Grades:" not in whole.describe()
-        assert whole.with_facts(order=[SCALE]).describe().count("Grades: 'low': 0, 'mid': 1, 'high': 2.") == 2
+        assert whole.with_metadata(order=[SCALE]).describe().count("Grades: 'low': 0, 'mid': 1, 'high': 2.") == 2
     four = ["a", "d", "b", "c"]
-    table = mw.WeightedRule.from_cut_points([0.5, 1.5, 2.5], classes=four).with_facts(order=[four])
+    table = mw.WeightedRule.from_cut_points([0.5, 1.5, 2.5], classes=four).with_metadata(order=[four])
     turned = mw.WeightedRule(
         Loss.from_tensor(table.loss.tensor()[0][np.ix_([0, 2, 3, 1], [0, 2, 3, 1])]),
         (np.array(sorted(four)),),
-    ).with_facts(order=[four])
+    ).with_metadata(order=[four])
     assert turned.describe() == table.describe()
 
 
@@ -214,12 +214,12 @@ def test_estimators_take_an_order():
         LogisticRegression().fit(X, Y), metric="quadratic_kappa", order=SCALE, cv="prefit"
     )
     few = Y != "mid"  # the model knows a class that these rows do not show
-    assert prefit.fit(X[few], Y[few]).rule_.facts["order"] == [SCALE]
+    assert prefit.fit(X[few], Y[few]).rule_.metadata.order == [SCALE]
 
 
 def test_a_frontier_and_a_floor_take_an_order():
     frontier = mw.trade_off(PROBA, Y, "quadratic_kappa", "recall[mid]", n_points=3, order=SCALE)
-    assert frontier.rules[0].facts["order"] == [SCALE]
+    assert frontier.rules[0].metadata.order == [SCALE]
     assert frontier.values[0] == pytest.approx(kappa(Y, frontier.rules[0].predict(PROBA)))
     floor = mw.optimize(PROBA, Y, "accuracy", subject_to="quadratic_kappa >= 0.6", order=SCALE, confidence=None)
     assert floor.constraints[0].value == pytest.approx(kappa(Y, floor.rule.predict(PROBA)))

@@ -246,7 +246,7 @@ def test_folds_that_lack_a_class_are_aligned():
     model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="g_mean", cv=folds[:2], **LABELS).fit(X, y)
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.predict_proba(X).shape == (60, 3)
-    assert model.solution_.rule.facts["rows"] == 22  # rows that no fold tests do not take part
+    assert model.solution_.rule.metadata.rows == 22  # rows that no fold tests do not take part
     # By default a class with fewer rows than folds is no reason to warn.
     mw.MetricOptimalClassifierCV(GaussianNB(), metric="g_mean", **LABELS).fit(X, y)
 
@@ -265,7 +265,7 @@ def test_a_float_is_one_split_and_the_model_takes_the_odd_row(multiclass, n):
     X, y = (part[:n] for part in multiclass)
     model = mw.MetricOptimalClassifierCV(GaussianNB(), cv=0.5, refit=False, random_state=0, **LABELS).fit(X, y)
     assert model.estimator_.class_count_.sum() == n - n // 2
-    assert model.rule_.facts["rows"] == n // 2
+    assert model.rule_.metadata.rows == n // 2
     refitted = mw.MetricOptimalClassifierCV(GaussianNB(), cv=0.5, random_state=0, **LABELS).fit(X, y)
     assert refitted.estimator_.class_count_.sum() == n
     assert refitted.rule_ == model.rule_
@@ -342,7 +342,7 @@ def test_calibration_of_a_fitted_estimator(multiclass, multilabel):
     for settings in ({"estimator": fitted, "cv": "prefit"}, {"estimator": FrozenEstimator(fitted)}):
         model = mw.MetricOptimalClassifierCV(**settings, calibration="temperature", **EXPECTED).fit(X[200:], y[200:])
         assert type(model.estimator_).__name__ == "CalibratedClassifierCV"
-        assert model.rule_.facts["rows"] == 200
+        assert model.rule_.metadata.rows == 200
     X, Y = multilabel
     forest = FrozenEstimator(RandomForestClassifier(5).fit(X, Y))
     with pytest.raises(ValueError, match="needs a 1-D y if the estimator is prefitted"):

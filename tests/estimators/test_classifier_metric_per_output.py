@@ -42,7 +42,7 @@ def test_the_classifier_fits_and_scores(metric, cv):
     model = mw.MetricOptimalClassifierCV(inner, metric=metric, pos_label=2, cv=cv, **FIXED).fit(X, y)
     assert model.score(X, y) == pytest.approx(by_scikit_learn(y, model.predict(X)), abs=1e-12)
     assert model.score(X, y.to_numpy()) == model.score(X, y)
-    assert model.rule_.facts["metric"].endswith("(spam)")
+    assert model.rule_.metadata.metric.endswith("(spam)")
     assert model.best_score_ > model.solution_.baseline
 
 

@@ -11,7 +11,7 @@ from metricwise.rules import CostRule, GroupedRule, WeightedRule
 
 STRICT, LENIENT = (WeightedRule.from_thresholds(t, classes=["no", "yes"], pos_label="yes") for t in (0.6, 0.3))
 BY_TWO = GroupedRule((STRICT, LENIENT), (("f", 1), ("m", 2)), ("sex", "age"))
-COSTS = CostRule(np.array(["no", "yes"]))
+COSTS = CostRule((np.array(["no", "yes"]),))
 
 
 def load(rule):

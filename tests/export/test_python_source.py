@@ -49,7 +49,9 @@ def test_it_says_what_it_does():
 def test_labels_and_facts_of_any_characters():
     labels = np.empty(3, dtype=object)
     labels[:] = ["nul\0", "half \ud800", "line\r\n\u2028"]
-    rule = WeightedRule(Loss.argmax(3), (labels,), facts={"metric": 'odd "metric" \0 \\ """'}, output_names=("a\nb",))
+    rule = WeightedRule(
+        Loss.argmax(3), (labels,), metadata={"metric": 'odd "metric" \0 \\ """'}, output_names=("a\nb",)
+    )
     names = load(rule)
     assert names["decide_all"](np.eye(3).tolist()) == labels.tolist()
     assert 'odd "metric" \0 \\ """' in names["__doc__"]

@@ -285,7 +285,7 @@ def test_files_are_checked():
         with pytest.raises(ValueError, match=message):
             mw.load_rule(json.dumps({**document, **change}))
     with pytest.raises(ValueError, match="abstain_cost must be a finite number, given together with abstain_label"):
-        mw.CostRule(np.arange(2), abstain_cost=1.0)
+        mw.CostRule((np.arange(2),), abstain_cost=1.0)
     said = rule.describe()
     assert "by the costs of that row" in said
     assert "Abstain, -1, if every class costs more than an abstention: as given by the costs of the row." in said

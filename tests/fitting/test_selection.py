@@ -170,7 +170,7 @@ def test_recipe_fixed_means_no_choice():
             solution = mw.optimize(proba, y, "macro_f1", confusion=confusion, recalibrate=recalibrate)
             assert solution.gain is None
             assert "resamples" not in solution.status
-            assert solution.rule.facts["recipe"] == "recalibrated + " * recalibrate + confusion
+            assert solution.rule.metadata.recipe == "recalibrated + " * recalibrate + confusion
 
 
 def test_argmax_where_there_is_nothing_to_gain():
@@ -183,7 +183,7 @@ def test_argmax_where_there_is_nothing_to_gain():
         new = rng.dirichlet([2, 1, 1], 4_000)
         right = new[np.arange(4_000), solution.rule.predict(new)]  # in expectation, and argmax has the most
         assert right.mean() > new.max(axis=1).mean() - 0.01
-        if solution.rule.facts["recipe"] != "argmax":
+        if solution.rule.metadata.recipe != "argmax":
             continue
         kept += 1
         np.testing.assert_array_equal(solution.rule.predict(proba), proba.argmax(axis=1))
@@ -217,8 +217,8 @@ def test_corrects_what_is_miscalibrated():
     for seed in range(6):
         proba, y = balanced_model(seed, 22_000)
         solution = mw.optimize(proba[:2_000], y[:2_000], "f1")
-        assert solution.rule.facts["recipe"] not in ("argmax", "expected")  # neither looks at the labels
-        recalibrated += solution.rule.facts["recipe"].startswith("recalibrated")
+        assert solution.rule.metadata.recipe not in ("argmax", "expected")  # neither looks at the labels
+        recalibrated += solution.rule.metadata.recipe.startswith("recalibrated")
         held_out, labels = proba[2_000:], y[2_000:]
         reached, plain = (f1_score(labels, d) for d in (solution.rule.predict(held_out), held_out > 0.5))
         assert reached > plain + 0.05
@@ -303,7 +303,7 @@ def test_a_rule_that_is_chosen_because_it_gained_is_corrected_for_luck():
     for seed in range(8):
         solution = mw.optimize(*noisy_problem(seed), "macro_f1", recalibrate=False)
         one = solution.candidates[0]
-        if solution.rule.facts["recipe"] == "argmax":
+        if solution.rule.metadata.recipe == "argmax":
             continue
         chosen += 1
         too_much = truncnorm.mean(-one.gain / one.std_error, np.inf, one.gain, one.std_error) - one.gain
@@ -491,7 +491,7 @@ def test_a_rule_that_is_chosen_promises_a_gain():
     for seed in range(20):
         proba, y = noisy_problem(seed)
         solution = mw.optimize(proba, y, ["mcc", "kappa", "macro_f1", "g_mean"][seed % 4])
-        if solution.rule.facts["recipe"] == "argmax":
+        if solution.rule.metadata.recipe == "argmax":
             assert solution.gain.estimate == 0
             assert (solution.rule.predict(proba) == proba.argmax(axis=1)).all()
         else:

@@ -299,7 +299,7 @@ def test_importance_has_no_unit(factor):
     y = rng.integers(0, 3, 200)
     weight = rng.integers(1, 9, 200)
     one, other = (mw.optimize(proba, y, "quadratic_kappa", sample_weight=w) for w in (weight, factor * weight))
-    assert one.rule.facts["recipe"] == other.rule.facts["recipe"]
+    assert one.rule.metadata.recipe == other.rule.metadata.recipe
     np.testing.assert_array_equal(one.rule.predict(proba), other.rule.predict(proba))
     for name in ("estimate", "low", "high"):
         assert getattr(one.gain, name) == pytest.approx(getattr(other.gain, name), abs=1e-9)

@@ -34,11 +34,11 @@ def rules():
     return {
         "binary": [mw.WeightedRule(Loss.argmax(2), (np.array([0, 1]),), shift)],
         "one": [
-            mw.WeightedRule(Loss.argmax(3), one, link, facts={"metric": "f1"}),
+            mw.WeightedRule(Loss.argmax(3), one, link, metadata={"metric": "f1"}),
             plain[0],
             mw.MixtureRule(plain, np.array([[0.25, 0.75]])),
-            mw.WeightedRule(Loss.argmax(4), one, link, facts={"metric": "f1", "abstain": 0.2}, abstain_label="?"),
-            mw.CostRule(one[0], link, abstain_label=-1, abstain_cost=0.5, facts={"metric": "cost"}),
+            mw.WeightedRule(Loss.argmax(4), one, link, metadata={"metric": "f1", "abstain": 0.2}, abstain_label="?"),
+            mw.CostRule(one, link, abstain_label=-1, abstain_cost=0.5, metadata={"metric": "cost"}),
         ],
         "several": [mw.WeightedRule(Loss.argmax(3), several, multioutput=True, output_names=("x", "y"))],
     }

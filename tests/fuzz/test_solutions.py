@@ -33,8 +33,8 @@ def test_a_solution_is_worth_what_it_says(target, chunk):
             dressed = case.dressed(case.proba_layout)
             solution = optimize(case, dressed)
             labels = solution.rule.predict(dressed)
-            if solution.rule.facts.get("column_order"):  # arrays are then taken as the frame was: test_bare_columns.py
-                solution = replace(solution, rule=solution.rule.with_facts(column_order=None))
+            if solution.rule.metadata.column_order:  # arrays are then taken as the frame was: test_bare_columns.py
+                solution = replace(solution, rule=solution.rule.with_metadata(column_order=None))
             assert labels.shape == (case.codes[:, 0] if case.one_output else case.codes).shape
             predicted = encode(labels, case.names)
             assert solution.value == pytest.approx(expected_value(case, predicted), abs=1e-12)

@@ -153,7 +153,7 @@ def test_outputs_of_one_metric_are_solved_together_wherever_they_stand():
         own = alone(proba, y, m, metric, **LABELS)
         np.testing.assert_array_equal(solution.rule.predict(proba)[:, m], own.rule.predict(proba[m]))
     name = "quadratic_kappa (a, e), f1 (b, d), g_mean (c)"
-    assert solution.rule.facts["metric"] == name
+    assert solution.rule.metadata.metric == name
     assert "f1 (b, d): Optimal over all thresholds." in solution.status
     np.testing.assert_array_equal(np.isnan(solution.threshold), [True, False, True, False, True])
     np.testing.assert_array_equal(np.isnan(solution.level), [False, True, True, True, False])
@@ -200,7 +200,7 @@ def test_without_labels():
     assert solution.counted == "expected"
     assert solution.value == pytest.approx(np.mean([one.value for one in separate]), abs=1e-12)
     assert solution.upper_bound == pytest.approx(np.mean([one.upper_bound for one in separate]), abs=1e-12)
-    assert solution.rule.facts["metric"] == "quadratic_kappa (output 0), f1 (output 1)"
+    assert solution.rule.metadata.metric == "quadratic_kappa (output 0), f1 (output 1)"
 
 
 # --------------------------------------------------------------------------------------------------------- solvers
@@ -355,8 +355,8 @@ def test_outputs_go_by_the_columns_of_y_of_probabilities_or_by_position():
     by_place = mw.optimize(table[["a", "b"]].to_numpy(), y.to_numpy(), {1: "accuracy", 0: "f1"}, **LABELS)
     in_order = mw.optimize(table[["a", "b"]].to_numpy(), y.to_numpy(), ["f1", "accuracy"], **LABELS)
     assert by_y.value == by_proba.value == by_place.value == in_order.value
-    assert by_y.rule.facts["metric"] == by_proba.rule.facts["metric"] == "f1 (a), accuracy (b)"
-    assert by_place.rule.facts["metric"] == "f1 (output 0), accuracy (output 1)"
+    assert by_y.rule.metadata.metric == by_proba.rule.metadata.metric == "f1 (a), accuracy (b)"
+    assert by_place.rule.metadata.metric == "f1 (output 0), accuracy (output 1)"
     numbered = mw.optimize(
         table[["a", "b"]].to_numpy(), y.set_axis([7, 8], axis=1), {8: "accuracy", "7": "f1"}, **LABELS
     )
@@ -433,7 +433,7 @@ def test_a_function_of_whole_rows_binds_all_outputs_to_labels():
 
     proba, y = drawn(25, (3, 2))
     solution = mw.optimize(proba, y, {"a": "quadratic_kappa", "b": hits}, recalibrate=False)
-    assert solution.rule.facts["recipe"] in ("labels", "argmax")
+    assert solution.rule.metadata.recipe in ("labels", "argmax")
     with pytest.raises(ValueError, match=r"optimize: hits takes no sample_weight.*confusion='expected'"):
         mw.optimize(proba, y, {"a": "quadratic_kappa", "b": hits}, **EXPECTED)
     with pytest.raises(ValueError, match=r"optimize: hits takes no sample_weight.*fractions"):
@@ -474,7 +474,7 @@ def test_a_rule_knows_what_it_is_for_and_goes_through_json():
 def test_many_outputs_of_one_metric_are_counted_in_its_name():
     proba, y = drawn(28, (2,) * 8)
     solution = mw.optimize(np.stack([own[:, 1] for own in proba], axis=1), y, ["f1"] * 7 + ["g_mean"], **LABELS)
-    assert solution.rule.facts["metric"] == "f1 (a, b, c, d, e and 2 more), g_mean (h)"
+    assert solution.rule.metadata.metric == "f1 (a, b, c, d, e and 2 more), g_mean (h)"
 
 
 def test_regret_takes_a_metric_for_each_output():

@@ -67,7 +67,7 @@ def coverage(make, population=POPULATION, n_seeds=60):
         solution = mw.optimize(proba, y, "f1", **options)
         true, plain = f1(solution.rule.predict(population)), f1(population > 0.5)
         values.append(solution.value_on_new_rows.low <= true <= solution.value_on_new_rows.high)
-        if solution.rule.facts["recipe"] != "argmax":
+        if solution.rule.metadata.recipe != "argmax":
             gains.append(solution.gain.low <= true - plain <= solution.gain.high)
     assert len(gains) > n_seeds / 2
     return np.mean(gains), np.mean(values)
@@ -96,7 +96,7 @@ def test_argmax_gains_nothing_for_sure():
     rng = np.random.default_rng(0)
     proba, y = worlds.multiclass(300, [5, 1, 1], seed=rng)
     solution = mw.optimize(proba, y, "accuracy")
-    assert solution.rule.facts["recipe"] == "argmax"
+    assert solution.rule.metadata.recipe == "argmax"
     assert solution.gain == mw.solvers.Gain(0.0, 0.0, 0.0)
     value = solution.value_on_new_rows
     assert value.estimate == pytest.approx(np.mean(proba.argmax(axis=1) == y))
@@ -155,7 +155,7 @@ def test_intervals_of_a_class_that_argmax_hardly_predicts_are_those_of_new_rows(
     for seed in range(40):
         proba, y = world(np.random.default_rng(seed), 1500)
         solution = mw.optimize(proba, y, metric)
-        if solution.rule.facts["recipe"] == "argmax":
+        if solution.rule.metadata.recipe == "argmax":
             continue
         value = reference[metric](truth, np.asarray(solution.rule.predict(new)))
         gain, on_new = solution.gain, solution.value_on_new_rows
@@ -387,7 +387,7 @@ def test_a_mixture_is_fitted_once_to_all_rows(metric, confusion):
     rng = np.random.default_rng(0)
     proba, y = worlds.multiclass(300, [4, 1, 1], seed=rng)
     solution = mw.optimize(proba, y, metric, randomized=True, confusion=confusion)
-    recipe = solution.rule.facts["recipe"]
+    recipe = solution.rule.metadata.recipe
     assert recipe != "argmax"
     fixed = mw.optimize(
         proba,

@@ -14,7 +14,7 @@ from metricwise import kernels as twins
 from metricwise.core.losses import Loss
 from metricwise.data import Probabilities, read_proba
 from metricwise.kernels import LinkArrays, _link
-from metricwise.rules import Link, WeightedRule
+from metricwise.rules import Link, RuleRows, WeightedRule
 
 wide = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="no wider float to compare with")
 
@@ -163,7 +163,7 @@ def test_oracles_of_views_count_what_oracles_of_copies_count(listed, expected, p
     np.testing.assert_array_equal(one.sample(100).n_rows, other.sample(100).n_rows)
     behind = oracle(proba, link=link)
     np.testing.assert_array_equal(behind.confusions(losses), one.confusions(losses))
-    plain = WeightedRule(losses[0], tuple(map(np.arange, sizes)), multioutput=True).decide(proba)
+    plain = WeightedRule(losses[0], tuple(map(np.arange, sizes)), multioutput=True).decide(RuleRows(proba))
     np.testing.assert_allclose(behind.confusions(losses[:1], linked=False)[0], one.confusion_of(plain), rtol=1e-13)
 
 

@@ -308,17 +308,18 @@ def fitted_loss():
 
 
 IN_MEMORY = "proba must be in memory, got a Dask"
+ALONE = "rule must be a rule that decides by probabilities alone, got a"
 BY_GROUP = {
     "onnx": "to_onnx: rule must not be a GroupedRule, because the graph has no input for the group of a row",
     "report": "report: rule must be one rule for all groups, got a rule by group",
-    "table": "predict_table: rule must be a WeightedRule or a MixtureRule, got",
+    "table": f"{ALONE} GroupedRule, which needs sensitive_features",
     "dask": IN_MEMORY,
     "dask_frame": IN_MEMORY,
 }
 BY_COSTS = {
     **dict.fromkeys(["python", "sql", "onnx"], "rule must not be a CostRule, because exports cannot take the costs of"),
-    "report": "rule: must be a rule that decides by probabilities alone, got one for costs per row",
-    "table": "predict_table: rule must be a WeightedRule or a MixtureRule, got",
+    "report": f"{ALONE} CostRule, which needs cost",
+    "table": f"{ALONE} CostRule, which needs cost",
     "dask": IN_MEMORY,
     "dask_frame": IN_MEMORY,
 }
@@ -474,19 +475,22 @@ RECORDS = {
         refused=BY_GROUP,
     ),
     # costs of each row
-    "costs": Record(lambda: CostRule(np.array(TEXT[:3])), priced(THREE, 3), cheapest(), refused=BY_COSTS),
-    "cost tables": Record(lambda: CostRule(np.array([0, 1])), priced(SINGLE, 2, 2), cheapest(), refused=BY_COSTS),
+    "costs": Record(lambda: CostRule((np.array(TEXT[:3]),)), priced(THREE, 3), cheapest(), refused=BY_COSTS),
+    "cost tables": Record(lambda: CostRule((np.array([0, 1]),)), priced(SINGLE, 2, 2), cheapest(), refused=BY_COSTS),
     "costs with a price of abstaining": Record(
-        lambda: CostRule(np.array(TEXT[:3]), abstain_label="<ask>", abstain_cost=0.75),
+        lambda: CostRule((np.array(TEXT[:3]),), abstain_label="<ask>", abstain_cost=0.75),
         priced(THREE, 3),
         cheapest(0.75),
         refused=BY_COSTS,
     ),
     "costs of abstaining": Record(
-        lambda: CostRule(np.array(TEXT[:3]), abstain_label="<ask>"), priced(THREE, 3, 4), cheapest(), refused=BY_COSTS
+        lambda: CostRule((np.array(TEXT[:3]),), abstain_label="<ask>"),
+        priced(THREE, 3, 4),
+        cheapest(),
+        refused=BY_COSTS,
     ),
     "costs behind a link": Record(
-        lambda: CostRule(np.array(TEXT[:3]), LINK),
+        lambda: CostRule((np.array(TEXT[:3]),), LINK),
         priced(THREE, 3, 3),
         behind(TEMPERATURE, BIAS, cheapest()),
         refused=BY_COSTS,

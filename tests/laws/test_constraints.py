@@ -86,7 +86,7 @@ def assert_kept(name, solution, bounds, tol):
     assert promise.value == pytest.approx(record.worst(counts), abs=1e-9)
     assert promise.margin == 0
     assert promise.name == asked(name, bounds).split(" and ")[0]
-    assert solution.rule.facts["subject_to"][0] == promise.name
+    assert solution.rule.metadata.subject_to[0] == promise.name
 
 
 @every_constraint

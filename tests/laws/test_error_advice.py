@@ -27,7 +27,7 @@ ENTRIES = {
     "WeightedRule.predict": (mw.WeightedRule.predict, lambda proba, y: RULE.predict(proba)),
     "WeightedRule.distribution": (mw.WeightedRule.distribution, lambda proba, y: RULE.distribution(proba)),
     "MixtureRule.predict": (mw.MixtureRule.predict, lambda proba, y: MIXTURE.predict(proba)),
-    "GroupedRule.predict": (mw.GroupedRule.predict, lambda proba, y: GROUPED.predict(proba, GROUPS)),
+    "GroupedRule.predict": (mw.GroupedRule.predict, lambda proba, y: GROUPED.predict(proba, sensitive_features=GROUPS)),
     "FeasibleSetDisplay": (
         mw.displays.FeasibleSetDisplay.from_predictions,
         lambda proba, y: mw.displays.FeasibleSetDisplay.from_predictions(proba),

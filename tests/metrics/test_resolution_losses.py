@@ -80,7 +80,7 @@ def test_several_outputs_may_have_a_loss_each():
     h = found.rule.predict(P)
     expected = (-sk.zero_one_loss(Y[:, 0], h[:, 0]) + sk.f1_score(Y[:, 1], h[:, 1])) / 2
     assert found.value == pytest.approx(expected, abs=1e-12)
-    assert "neg_zero_one_loss" in found.rule.facts["metric"]
+    assert "neg_zero_one_loss" in found.rule.metadata.metric
 
 
 def test_an_unknown_loss_is_asked_about():

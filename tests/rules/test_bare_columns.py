@@ -209,7 +209,7 @@ def test_costs_per_row_take_pos_label_for_a_single_column():
     numbers = mw.optimize(P, FRAUD.astype(int), "cost", cost=cost, recalibrate=False)
     turned = mw.optimize(P, WORDS, "cost", cost=cost, pos_label="fraud", recalibrate=False)
     assert turned.value == pytest.approx(numbers.value)  # costs in the order of the classes, the column's class last
-    assert (turned.rule.predict(P, cost) == "fraud").tolist() == (numbers.rule.predict(P, cost) == 1).tolist()
+    assert (turned.rule.predict(P, cost=cost) == "fraud").tolist() == (numbers.rule.predict(P, cost=cost) == 1).tolist()
 
 
 def test_a_rule_of_two_columns_says_how_it_takes_one():

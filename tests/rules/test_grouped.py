@@ -25,11 +25,11 @@ def test_every_row_is_decided_by_the_rule_of_its_group():
     group = np.array(["a", "b", "a", "b", 3, 3], dtype=object)
     draws = uniforms(3, 0, 6, 1)[:, 0]  # the draw of a row depends on where it is, not on its group
     expected = [0, 1, 1, 0, int(draws[4] >= 0.25), int(draws[5] >= 0.25)]
-    assert rule.predict(P, group).tolist() == expected
+    assert rule.predict(P, sensitive_features=group).tolist() == expected
     assert rule.predict(P, sensitive_features=list(group)).tolist() == expected
-    chunks = [rule.predict(P[i : i + 2], group[i : i + 2], start=i) for i in range(0, 6, 2)]
+    chunks = [rule.predict(P[i : i + 2], sensitive_features=group[i : i + 2], start=i) for i in range(0, 6, 2)]
     assert np.concatenate(chunks).tolist() == expected
-    np.testing.assert_allclose(rule.distribution(P, group)[:, 1], [0, 1, 1, 0, 0.75, 0.75])
+    np.testing.assert_allclose(rule.distribution(P, sensitive_features=group)[:, 1], [0, 1, 1, 0, 0.75, 0.75])
     assert rule.by_group["b"] is LENIENT
     assert "In group 'b':" in rule.describe()
     assert mw.load_rule(rule.to_json()) == rule
@@ -45,31 +45,31 @@ def test_several_outputs_and_several_features(tmp_path):
         pd.DataFrame({"old": [1, 0], "sex": ["f", "m"], "other": [0, 0]}),
         pl.DataFrame({"old": [1, 0], "sex": ["f", "m"]}),
     ):
-        assert rule.predict(P, frame).tolist() == [[0, 1], [1, 0]]
-    assert rule.predict(P, np.array([["f", 1], ["m", 0]], dtype=object)).tolist() == [
+        assert rule.predict(P, sensitive_features=frame).tolist() == [[0, 1], [1, 0]]
+    assert rule.predict(P, sensitive_features=np.array([["f", 1], ["m", 0]], dtype=object)).tolist() == [
         [0, 1],
         [1, 0],
     ]
     rule.to_json(tmp_path / "rule.json")
     assert mw.load_rule(tmp_path / "rule.json") == rule
     with pytest.raises(ValueError, match=r"must have the columns \['sex', 'old'\], got \['sex'\]"):
-        rule.predict(P, pd.DataFrame({"sex": ["f", "m"]}))
+        rule.predict(P, sensitive_features=pd.DataFrame({"sex": ["f", "m"]}))
     with pytest.raises(ValueError, match="must have 2 columns, as when the rule was fitted, got 1"):
-        rule.predict(P, ["f", "m"])
+        rule.predict(P, sensitive_features=["f", "m"])
 
 
 def test_groups_that_are_not_known_are_refused_by_name():
     rule = mw.GroupedRule((STRICT, LENIENT), ("a", "b"), features=("colour",))
     with pytest.raises(ValueError, match=r"that the rule knows, \['a', 'b'\], got 'c' in row 1"):
-        rule.predict([0.5, 0.6], ["a", "c"])
+        rule.predict([0.5, 0.6], sensitive_features=["a", "c"])
     with pytest.raises(
         ValueError, match=r"the rule has a loss for each group, so it needs sensitive_features.*by 'colour'"
     ):
         rule.predict([0.5, 0.6])
     with pytest.raises(ValueError, match="must be known for every row, got a missing value in row 0"):
-        rule.distribution([0.5], [None])
+        rule.distribution([0.5], sensitive_features=[None])
     with pytest.raises(ValueError, match=r"one value for each of the 2 rows, .*got shape \(1,\)"):
-        rule.predict([0.5, 0.6], ["a"])
+        rule.predict([0.5, 0.6], sensitive_features=["a"])
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_calibrated_probabilities_are_those_of_the_group():
     rules = [replace(WeightedRule.from_thresholds(0.3), link=link) for link in links]
     rule = GroupedRule((rules[0], MixtureRule((rules[1],), np.ones(1))), ("a", "b"))
     expected = np.where(group == "a", *(own.calibrated(p) for own in rules))
-    np.testing.assert_array_equal(rule.calibrated(p, group), expected)
+    np.testing.assert_array_equal(rule.calibrated(p, sensitive_features=group), expected)
     both = np.column_stack([1 - p, p])
     np.testing.assert_allclose(rule.calibrated(both, sensitive_features=group)[:, 1], expected, atol=1e-12)
     blind = replace(rule, other=rules[1])
-    np.testing.assert_array_equal(blind.calibrated(p, ["z"] * 30), rules[1].calibrated(p))
+    np.testing.assert_array_equal(blind.calibrated(p, sensitive_features=["z"] * 30), rules[1].calibrated(p))

@@ -45,7 +45,7 @@ def test_refusing_is_the_default():
     assert (rule.unknown, rule.other) == ("refuse", None)
     assert "other" not in rule.to_dict()
     with pytest.raises(ValueError, match=r"knows, \['blue', 'green'\], got 'red' in row 1; .* unknown='blind'"):
-        rule.predict([0.4, 0.4], ["blue", "red"])
+        rule.predict([0.4, 0.4], sensitive_features=["blue", "red"])
 
 
 def test_by_default_the_blind_rule_is_judged_as_any_other():
@@ -53,40 +53,47 @@ def test_by_default_the_blind_rule_is_judged_as_any_other():
     rule = mw.optimize(
         P, Y, "f1", subject_to="f1 >= 0.5 in every group", confidence=None, sensitive_features=groups
     ).rule
-    assert (rule.predict(NEW, ["red"] * 99) == mw.optimize(P, Y, "f1").rule.predict(NEW)).all()
+    assert (rule.predict(NEW, sensitive_features=["red"] * 99) == mw.optimize(P, Y, "f1").rule.predict(NEW)).all()
 
 
 def test_the_blind_rule_is_the_one_fitted_without_groups(blind):
     expected = mw.optimize(P, Y, "accuracy", **FAST).rule
     assert blind.unknown == "blind"
-    assert (blind.predict(NEW, ["red"] * 99) == expected.predict(NEW)).all()
-    assert (blind.predict(NEW, [None] * 99) == expected.predict(NEW)).all()
-    assert (blind.predict(NEW, [np.nan] * 99) == expected.predict(NEW)).all()
-    assert np.array_equal(blind.distribution(NEW, ["red"] * 99), expected.distribution(NEW))
+    assert (blind.predict(NEW, sensitive_features=["red"] * 99) == expected.predict(NEW)).all()
+    assert (blind.predict(NEW, sensitive_features=[None] * 99) == expected.predict(NEW)).all()
+    assert (blind.predict(NEW, sensitive_features=[np.nan] * 99) == expected.predict(NEW)).all()
+    assert np.array_equal(blind.distribution(NEW, sensitive_features=["red"] * 99), expected.distribution(NEW))
     plain = fitted("refuse").rule
     for name in ("blue", "green"):
-        assert (blind.predict(NEW, [name] * 99) == plain.predict(NEW, [name] * 99)).all()
+        assert (
+            blind.predict(NEW, sensitive_features=[name] * 99) == plain.predict(NEW, sensitive_features=[name] * 99)
+        ).all()
     mixed = np.resize(["blue", "red", "green"], 99)
     each = {"red": expected, "blue": plain.by_group["blue"], "green": plain.by_group["green"]}
-    assert blind.predict(NEW, mixed).tolist() == [each[g].predict([p])[0] for g, p in zip(mixed, NEW, strict=True)]
+    assert blind.predict(NEW, sensitive_features=mixed).tolist() == [
+        each[g].predict([p])[0] for g, p in zip(mixed, NEW, strict=True)
+    ]
 
 
 def test_the_blind_rule_keeps_constraints_that_are_not_about_groups():
     rule = fitted("blind", subject_to=["demographic_parity <= 0.1", "recall >= 0.9"]).rule
     expected = mw.optimize(P, Y, "accuracy", subject_to="recall >= 0.9", confidence=None, **FAST).rule
-    assert (rule.predict(NEW, ["red"] * 99) == expected.predict(NEW)).all()
+    assert (rule.predict(NEW, sensitive_features=["red"] * 99) == expected.predict(NEW)).all()
 
 
 def test_the_blind_rule_of_the_worst_group_is_for_the_metric_itself():
     sensitive = mw.Sensitive(GROUP, unknown="blind")
     rule = mw.optimize(P, Y, mw.worst_group("balanced_accuracy"), sensitive_features=sensitive, **FAST).rule
-    assert (rule.predict(NEW, ["red"] * 99) == mw.optimize(P, Y, "balanced_accuracy", **FAST).rule.predict(NEW)).all()
+    assert (
+        rule.predict(NEW, sensitive_features=["red"] * 99)
+        == mw.optimize(P, Y, "balanced_accuracy", **FAST).rule.predict(NEW)
+    ).all()
 
 
 def test_abstaining(abstaining):
     assert abstaining.unknown == "abstain"
-    assert set(abstaining.predict(NEW, ["red"] * 99)) == {-1}
-    assert abstaining.predict([0.99, 0.99, 0.01], ["red", "green", "blue"]).tolist() == [-1, 1, 0]
+    assert set(abstaining.predict(NEW, sensitive_features=["red"] * 99)) == {-1}
+    assert abstaining.predict([0.99, 0.99, 0.01], sensitive_features=["red", "green", "blue"]).tolist() == [-1, 1, 0]
     with pytest.raises(ValueError, match=r"unknown='abstain' needs a rule that may abstain; pass abstain=True or"):
         fitted("abstain")
 
@@ -101,7 +108,7 @@ def test_abstaining_with_several_outputs():
         sensitive_features=mw.Sensitive(GROUP, "abstain"),
         **PARITY,
     ).rule
-    assert (rule.predict(np.column_stack([NEW, NEW]), ["red"] * 99) == -1).all()
+    assert (rule.predict(np.column_stack([NEW, NEW]), sensitive_features=["red"] * 99) == -1).all()
     assert mw.load_rule(rule.to_json()) == rule
 
 
@@ -135,7 +142,7 @@ def test_files(kind, request, tmp_path):
 def test_exports_have_a_branch_for_other_groups(kind, request):
     rule = request.getfixturevalue(kind)
     groups = np.resize(np.array(["blue", "red", "green", None], dtype=object), 99)
-    expected = rule.predict(NEW, groups).tolist()
+    expected = rule.predict(NEW, sensitive_features=groups).tolist()
     names = {}
     exec(mw.export.to_python(rule), names)  # noqa: S102
     assert names["decide_all"](NEW.tolist(), groups.tolist()) == expected
@@ -150,11 +157,11 @@ def test_exports_have_a_branch_for_other_groups(kind, request):
 
 def test_a_known_group_of_another_type_is_not_taken_for_an_unknown_one():
     rule = fitted("blind", np.where(GROUP == "blue", 1, 2)).rule
-    assert len(rule.predict(NEW, np.resize([1.0, 2.0, 3.0], 99))) == 99
+    assert len(rule.predict(NEW, sensitive_features=np.resize([1.0, 2.0, 3.0], 99))) == 99
     with pytest.raises(
         ValueError, match=r"must have the types that the rule was fitted to, got '1', although .* group 1"
     ):
-        rule.predict(NEW, np.resize(["1", "2", "x"], 99))
+        rule.predict(NEW, sensitive_features=np.resize(["1", "2", "x"], 99))
     names = {}
     exec(mw.export.to_python(rule), names)  # noqa: S102
     with pytest.raises(ValueError, match="group must have the type that the tables have"):
@@ -167,14 +174,15 @@ def test_several_features(blind):
     rule = mw.optimize(P, Y, "accuracy", sensitive_features=mw.Sensitive(frame, "blind"), **PARITY).rule
     new = pd.DataFrame({"old": [True, None, False], "colour": ["red", "blue", None]})
     assert (
-        rule.predict([0.2, 0.6, 0.9], new) == mw.optimize(P, Y, "accuracy", **FAST).rule.predict([0.2, 0.6, 0.9])
+        rule.predict([0.2, 0.6, 0.9], sensitive_features=new)
+        == mw.optimize(P, Y, "accuracy", **FAST).rule.predict([0.2, 0.6, 0.9])
     ).all()
 
 
 def test_rows_of_other_groups_are_judged_apart(blind):
     groups = np.where(np.arange(N) < 100, "red", GROUP)
     found = mw.evaluate(blind, P, Y, "accuracy", sensitive_features=groups)
-    decided = blind.predict(P, groups)
+    decided = blind.predict(P, sensitive_features=groups)
     assert found["accuracy"].value.estimate == pytest.approx((decided == Y).mean())
     assert list(found.by_group) == ["blue", "green", "other groups"]
     other = found.by_group["other groups"]["accuracy"].value.estimate

@@ -48,7 +48,7 @@ def test_files_of_every_version(valid, path):
 def test_rules_that_are_fitted(valid, options):
     options = {"metric": "recall" if "subject_to" in options else "f1", **options}
     rule = mw.optimize(P, Y, **options).rule
-    document = json.loads(rule.with_facts(date="2026-11-17").to_json())
+    document = json.loads(rule.with_metadata(date="2026-11-17").to_json())
     assert valid(document)
     facts = document["facts"]
     assert facts["rows"] == 300
@@ -59,14 +59,14 @@ def test_rules_that_are_fitted(valid, options):
 
 def test_a_rule_for_costs_that_is_fitted(valid):
     rule = mw.optimize(P, Y, "cost", cost=P[:, None] * [1.0, 5.0]).rule
-    document = json.loads(rule.with_facts(date="2026-11-17").to_json())
+    document = json.loads(rule.with_metadata(date="2026-11-17").to_json())
     assert valid(document)
     assert (document["facts"]["rows"], document["facts"]["date"]) == (300, "2026-11-17")
 
 
 def test_what_a_rule_knows_of_itself():
     solution = mw.optimize(P, Y, "recall", subject_to="precision >= 0.4", confidence=0.9)
-    facts, (promise,) = solution.rule.facts, solution.constraints
+    facts, (promise,) = solution.rule.metadata.to_dict(), solution.constraints
     gain = solution.gain
     assert facts["gain"] == {"estimate": gain.estimate, "low": gain.low, "high": gain.high}
     assert (facts["value"], facts["baseline"]) == (solution.value, solution.baseline)
@@ -74,7 +74,7 @@ def test_what_a_rule_knows_of_itself():
         {"name": "precision >= 0.4", "low": 0.4, "high": None, "value": promise.value, "confidence": promise.confidence}
     ]
     plain = mw.optimize(P, None, "f1", classes=[0, 1])
-    assert "class_counts" not in plain.rule.facts
+    assert plain.rule.metadata.class_counts is None
 
 
 def test_counts_are_by_output_and_leave_missing_labels_out():
@@ -84,12 +84,12 @@ def test_counts_are_by_output_and_leave_missing_labels_out():
         np.stack([P, 1 - P], axis=1), y, "f1", average="macro", confusion="labels", recalibrate=False
     ).rule
     second = np.bincount(1 - Y[50:]).tolist()
-    assert rule.facts["class_counts"] == [np.bincount(Y).tolist(), second]
+    assert rule.metadata.class_counts == [np.bincount(Y).tolist(), second]
 
 
 LOSS = Loss(full=rng.random((1, 3, 3)))
 LINK = Link(np.array([0.5]), np.zeros((1, 3)))
-WEIGHTED = WeightedRule(LOSS, (np.array(["a", "b", "c"]),), LINK, facts={"metric": "f1"}).to_dict()
+WEIGHTED = WeightedRule(LOSS, (np.array(["a", "b", "c"]),), LINK, metadata={"metric": "f1"}).to_dict()
 MIXTURE = MixtureRule(
     (WeightedRule(Loss.argmax(3), (np.arange(3),)), WeightedRule(LOSS, (np.arange(3),))), np.array([0.5, 0.5])
 ).to_dict()
@@ -102,11 +102,11 @@ DOCUMENTS = {
     "weighted": WEIGHTED,
     "mixture": MIXTURE,
     "grouped": GROUPED,
-    "row_costs": CostRule(np.array(["a", "b", "c"]), LINK).to_dict(),
+    "row_costs": CostRule((np.array(["a", "b", "c"]),), LINK).to_dict(),
     "weighted, abstaining": _ABSTAINING.to_dict(),
     "mixture, abstaining": MixtureRule((_ABSTAINING, _ABSTAINING), np.array([0.5, 0.5])).to_dict(),
     "grouped, abstaining": GroupedRule((_ABSTAINING, _ABSTAINING), (True, False)).to_dict(),
-    "row_costs, abstaining": CostRule(np.array([0, 1]), abstain_label="ask", abstain_cost=0.3).to_dict(),
+    "row_costs, abstaining": CostRule((np.array([0, 1]),), abstain_label="ask", abstain_cost=0.3).to_dict(),
 }
 
 

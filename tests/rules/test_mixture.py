@@ -8,7 +8,7 @@ from scipy import stats
 
 from metricwise.core.losses import Loss
 from metricwise.data import Schema, read_proba
-from metricwise.rules import Link, MixtureRule, WeightedRule, anonymous_rule
+from metricwise.rules import Link, MixtureRule, RuleRows, WeightedRule, anonymous_rule
 from metricwise.rules.mixture import uniforms
 
 
@@ -106,7 +106,7 @@ def test_labels_names_and_shapes():
     assert isinstance(named, MixtureRule)
     assert set(named.predict(np.full(100, 0.5))) == {"no", "yes"}
     assert named.seed == 5
-    assert named.facts == {"metric": "min_recall"}
+    assert named.metadata.to_dict() == {"metric": "min_recall"}
     assert all(component.link == Link.identity(1, 2) for component in named.rules)
     assert (named.n_outputs, named.width, named.n_classes.tolist(), named.multioutput) == (1, 2, [2], False)
     text = named.describe()
@@ -119,7 +119,7 @@ def test_labels_names_and_shapes():
 def test_equality():
     rules, weights = constant_rules(2), np.array([0.5, 0.5])
     rule = MixtureRule(rules, weights)
-    assert rule == MixtureRule(constant_rules(2), weights.tolist(), facts={"a": 1})
+    assert rule == MixtureRule(constant_rules(2), weights.tolist(), metadata={"a": 1})
     assert rule != MixtureRule(rules, weights, seed=1)
     assert rule != MixtureRule(rules, np.array([0.4, 0.6]))
     assert rule != MixtureRule(rules[::-1], weights)
@@ -130,7 +130,9 @@ def test_low_level_decisions_are_codes():
     rng = np.random.default_rng(3)
     rule = MixtureRule(random_rules(rng, 2, 2, 3), np.array([0.5, 0.5]))
     eta = rng.dirichlet(np.ones(3), (30, 2))
-    np.testing.assert_array_equal(rule.decide(read_proba(eta, multioutput=True), start=4), rule.predict(eta, start=4))
+    np.testing.assert_array_equal(
+        rule.decide(RuleRows(read_proba(eta, multioutput=True), start=4)), rule.predict(eta, start=4)
+    )
 
 
 @pytest.mark.parametrize(

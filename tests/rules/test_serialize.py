@@ -72,7 +72,7 @@ def mixture_rules(draw):
     weights = raw / raw.sum()
     if draw(st.booleans()):
         weights = np.tile(weights, (first.n_outputs, 1))
-    return MixtureRule(rules, weights, draw(st.integers(0, 2**64 - 1)), first.facts)
+    return MixtureRule(rules, weights, draw(st.integers(0, 2**64 - 1)), first.metadata)
 
 
 def same_bits(one, other):
@@ -86,7 +86,7 @@ def test_weighted_rules_come_back_exactly(rule):
     for again in (WeightedRule.from_json(text), load_rule(text), WeightedRule.from_dict(rule.to_dict())):
         assert again == rule
         assert same_bits(again, rule)
-        assert again.facts == rule.facts
+        assert again.metadata.to_dict() == rule.metadata.to_dict()
         assert again.to_json() == text
         types = [[type(v) for v in labels.tolist()] for labels in again.classes]
         assert types == [[type(v) for v in labels.tolist()] for labels in rule.classes]
@@ -98,7 +98,7 @@ def test_mixtures_come_back_exactly(rule):
     text = rule.to_json()
     for again in (MixtureRule.from_json(text), load_rule(text), MixtureRule.from_dict(rule.to_dict())):
         assert again == rule
-        assert again.facts == rule.facts
+        assert again.metadata.to_dict() == rule.metadata.to_dict()
         assert all(same_bits(a, b) for a, b in zip(again.rules, rule.rules, strict=True))
         assert again.to_json() == text
 
@@ -161,13 +161,19 @@ def test_a_label_that_is_no_number_is_refused():
 )
 def test_facts_that_json_cannot_hold_are_refused(facts, error, message):
     with pytest.raises(error, match=message):
-        WeightedRule(Loss.argmax(2), (np.arange(2),), facts=facts).to_json()
+        WeightedRule(Loss.argmax(2), (np.arange(2),), metadata=facts).to_json()
 
 
 def test_facts_of_numpy_become_plain():
     facts = {"n": np.int64(3), "x": np.float64(0.5), "ok": np.bool_(True), "shape": (2, 3), "prior": np.array([0.5])}
-    rule = WeightedRule(Loss.argmax(2), (np.arange(2),), facts=facts)
-    assert load_rule(rule.to_json()).facts == {"n": 3, "x": 0.5, "ok": True, "shape": [2, 3], "prior": [0.5]}
+    rule = WeightedRule(Loss.argmax(2), (np.arange(2),), metadata=facts)
+    assert load_rule(rule.to_json()).metadata.to_dict() == {
+        "n": 3,
+        "x": 0.5,
+        "ok": True,
+        "shape": [2, 3],
+        "prior": [0.5],
+    }
 
 
 def test_a_loss_that_is_not_finite_is_not_written(tmp_path):
@@ -184,7 +190,7 @@ WEIGHTED = WeightedRule(
     (np.array(["a", "b", "c"]), np.array([0, 1])),
     Link.identity(2, 3),
     multioutput=True,
-    facts={"metric": "f1"},
+    metadata={"metric": "f1"},
     output_names=("x", "y"),
 ).to_dict()
 FULL = WeightedRule(Loss(full=np.ones((1, 2, 2))), (np.arange(2),)).to_dict()
@@ -345,9 +351,9 @@ def test_a_rule_that_nests_too_deep_is_refused(depth, around, field):
 @pytest.mark.parametrize("depth", [64, 65, 600, 100_000])
 def test_a_document_is_read_and_written_to_the_same_depth(depth):
     facts = {"deep": nested(depth - 1)}
-    rule = WeightedRule(Loss.argmax(2), (np.arange(2),), facts=facts)
+    rule = WeightedRule(Loss.argmax(2), (np.arange(2),), metadata=facts)
     if depth <= 64:
-        assert load_rule(rule.to_json()).facts == facts
+        assert load_rule(rule.to_json()).metadata.to_dict() == facts
         return
     with pytest.raises(ValueError, match=r"WeightedRule\.to_dict: facts must nest lists and objects at most 64 deep"):
         rule.to_json()
@@ -361,7 +367,7 @@ def test_facts_that_hold_themselves_are_refused():
     facts = {}
     facts["self"] = facts
     with pytest.raises(ValueError, match="facts must nest lists and objects at most 64 deep"):
-        WeightedRule(Loss.argmax(2), (np.arange(2),), facts=facts).to_json()
+        WeightedRule(Loss.argmax(2), (np.arange(2),), metadata=facts).to_json()
 
 
 @pytest.mark.parametrize("cls", [WeightedRule, MixtureRule])
@@ -429,15 +435,15 @@ def test_files_hold_the_text_and_can_be_read_by_people(tmp_path):
 
 def test_text_with_brackets_and_breaks_is_not_reformatted():
     labels = ["[\n  1\n]", "[\\n 1 \\n]", "  [ 1,\n 2 ]  "]
-    rule = WeightedRule(Loss.argmax(3), (np.array(labels),), facts={"note": labels})
+    rule = WeightedRule(Loss.argmax(3), (np.array(labels),), metadata={"note": labels})
     again = load_rule(rule.to_json())
     assert again.classes[0].tolist() == labels
-    assert again.facts == {"note": labels}
+    assert again.metadata.to_dict() == {"note": labels}
 
 
 def test_rules_with_integers_that_no_float_can_hold():
     facts = {"metric": "f1", "subject_to": ["recall >= 0.5"], "confidence": 10**400, "value": 10**400}
-    rule = WeightedRule.from_thresholds(0.3).with_facts(**facts)
+    rule = WeightedRule.from_thresholds(0.3).with_metadata(**facts)
     loaded = load_rule(rule.to_json())
     assert loaded.describe().startswith("Rule for f1, subject to recall >= 0.5.\n")
     assert "recall &gt;= 0.5" in loaded._repr_html_()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metricwise.core.losses import Loss
 from metricwise.data import Probabilities, Schema, read_proba
-from metricwise.rules import Link, WeightedRule, anonymous_rule
+from metricwise.rules import Link, RuleRows, WeightedRule, anonymous_rule
 
 YES_NO = (np.array(["no", "yes"]),)
 
@@ -141,7 +141,7 @@ def test_chunks_predict_what_the_whole_does(dtype, layout, linked):
 
 def test_decide_takes_no_rows():
     rule = anonymous_rule(Loss.argmax(2), np.array([2])).named(Schema(YES_NO), Link.identity(1, 2), {})
-    assert rule.decide(Probabilities((np.empty((0, 1)),), np.array([2]))).shape == (0, 1)
+    assert rule.decide(RuleRows(Probabilities((np.empty((0, 1)),), np.array([2])))).shape == (0, 1)
 
 
 # ------------------------------------------------------------------------------------------------- thresholds
@@ -355,7 +355,7 @@ def test_equality_is_by_what_is_decided():
     rule = anonymous_rule(Loss.argmax(2), np.array([2, 2]))
     same = WeightedRule(Loss.argmax(2), (np.arange(2), np.array([0, 1], dtype=object)), multioutput=True)
     assert rule == same
-    assert rule == WeightedRule(rule.loss, rule.classes, multioutput=True, facts={"created": "today"})
+    assert rule == WeightedRule(rule.loss, rule.classes, multioutput=True, metadata={"created": "today"})
     others = [
         anonymous_rule(Loss.from_tensor([[0.0, 1.0], [2.0, 0.0]]), np.array([2, 2])),
         anonymous_rule(Loss.argmax(2), np.array([2])),
@@ -372,7 +372,7 @@ def test_named_replaces_everything_but_the_loss():
     link = Link(np.array([2.0]), np.zeros((1, 2)))
     copy = rule.named(Schema(YES_NO, True, True, ("a",)), link, {"metric": "f1"})
     assert (copy.loss, copy.link, copy.multioutput, copy.normalize) == (rule.loss, link, True, True)
-    assert (copy.facts, copy.output_names) == ({"metric": "f1"}, ("a",))
+    assert (copy.metadata.to_dict(), copy.output_names) == ({"metric": "f1"}, ("a",))
     assert copy.classes[0].tolist() == ["no", "yes"]
 
 
@@ -424,7 +424,7 @@ def test_other_classes_than_the_rules_are_refused():
 
 def test_words_for_binary_rules():
     rule = WeightedRule(
-        Loss.from_tensor([[0.0, 0.31], [0.69, 0.0]]), YES_NO, facts={"metric": "f1", "average": "micro"}
+        Loss.from_tensor([[0.0, 0.31], [0.69, 0.0]]), YES_NO, metadata={"metric": "f1", "average": "micro"}
     )
     assert rule.describe() == ("Rule for f1.\nPredict 'yes' when its probability exceeds 0.31, else 'no'.")
     linked = rule.named(Schema(YES_NO), Link(np.array([0.5]), np.array([[0.0, np.log(3)]])), {})
@@ -481,7 +481,7 @@ def test_anonymous_rules_predict_codes():
     rng = np.random.default_rng(10)
     eta = rng.dirichlet(np.ones(3), (20, 2))
     rule = anonymous_rule(Loss.argmax(3), np.array([3, 3]))
-    codes = rule.decide(read_proba(eta, multioutput=True))
+    codes = rule.decide(RuleRows(read_proba(eta, multioutput=True)))
     np.testing.assert_array_equal(rule.predict(eta), codes)
     np.testing.assert_array_equal(codes, eta.argmax(axis=2))
-    assert rule.facts == {}
+    assert rule.metadata.to_dict() == {}

@@ -73,7 +73,7 @@ def test_threads_share_a_rule(kind):
 @pytest.fixture
 def saved(tmp_path):
     rule = WeightedRule.from_weights({"a": 1.0, "b": 2.0, "c": 3.0})
-    rule.with_facts(metric="f1_macro").to_json(tmp_path / "rule.json")
+    rule.with_metadata(metric="f1_macro").to_json(tmp_path / "rule.json")
     return rule, tmp_path / "rule.json"
 
 

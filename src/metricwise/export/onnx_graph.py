@@ -17,7 +17,7 @@ from ..core.files import write_bytes
 from ..core.messages import shown
 from ..rules import Rule
 from .graph import Builder
-from .outputs import Label, Rule, check_text, labels_of, needs_extra, of_one_type, output_names, read_rule
+from .outputs import Label, check_text, labels_of, needs_extra, of_one_type, output_names, read_rule
 
 __all__ = ["decide", "import_onnx", "key_input", "read_positive", "to_onnx"]
 

@@ -106,8 +106,8 @@ class _Tables(RuleWriter[_RuleTables]):
             lines += ["OTHER = {", *(f"    {line}" for line in _group_lines(rule.other)), "}"]
             group, functions = "GROUPS.get(group_or_other(group, GROUPS), OTHER)", (standalone.group_or_other,)
         lookup = _drawn_from('own["rules"]', 'own["edges"]') if rule.is_randomized else 'own["rules"][0][m]'
-        seeds = [f"SEED = {part.seed}" for part in rule.parts if isinstance(part, MixtureRule)]
-        return _RuleTables([*lines, *seeds[:1]], lookup, group, functions)
+        seed = [f"SEED = {rule.seed}"] if rule.is_randomized else []
+        return _RuleTables([*lines, *seed], lookup, group, functions)
 
 
 def _drawn_from(rules: str, edges: str) -> str:
@@ -157,7 +157,8 @@ def _mixture_lines(head: str, edges: str, rule: MixtureRule, end: str = "]") -> 
 
 def _group_lines(rule: WeightedRule | MixtureRule) -> list[str]:
     """The tables of the rule of a group: a rule alone is drawn with certainty."""
-    mixture = MixtureRule(*rule.flatten())
+    rules, shares = rule.flatten()
+    mixture = MixtureRule(rules, shares[0] if len(shares) == 1 else shares)
     return [*_mixture_lines('"rules": [', '"edges": [', mixture, "],"), "],"]
 
 

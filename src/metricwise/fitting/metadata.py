@@ -36,6 +36,7 @@ def metadata_of(problem: Problem) -> RuleMetadata:
         losses=losses_of(problem) or None,
         abstain=None if problem.allowed is None else problem.allowed.said,
         class_counts=counts and [row[:k] for row, k in zip(counts, problem.schema.n_classes.tolist(), strict=True)],
+        stated=("metric", "average"),  # files say null where there is no average over outputs
         **problem.schema.column_facts,
     )
 

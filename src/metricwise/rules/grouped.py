@@ -232,6 +232,11 @@ class GroupedRule(RuleOfParts):
         return any(rule.is_randomized for rule in self.parts)
 
     @property
+    def seed(self) -> int:
+        """Seed of the mixtures among the rules, which share it; 0 without any."""
+        return next((rule.seed for rule in self.parts if isinstance(rule, MixtureRule)), 0)
+
+    @property
     def parts(self) -> tuple[FlatRule, ...]:
         """The rule of each group, and that of other groups behind them if there is one."""
         return self.rules if self.other is None else (*self.rules, self.other)
@@ -340,7 +345,7 @@ class GroupedRule(RuleOfParts):
             "features": self.features,
             "rules": [_decisions_of(rule) for rule in self.rules],
             "other": None if self.other is None else _decisions_of(self.other),
-            "seed": next((rule.seed for rule in self.parts if isinstance(rule, MixtureRule)), 0),
+            "seed": self.seed,
         }
 
     @classmethod

@@ -7,7 +7,7 @@ the classes. Must not know how a rule is found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -43,7 +43,7 @@ def _entry(description: str, schema: Json) -> Any:
     return field(default=None, metadata={"schema": {"description": description, **schema}})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RuleMetadata:
     """What is known about a rule: its metric, what it was fitted on, what it promises.
 
@@ -87,6 +87,8 @@ class RuleMetadata:
         Of earlier versions: whether the classes of each output are in the order of their scale.
     extra : mapping of str to JSON values
         Everything else, such as a contact.
+    stated : tuple of str
+        Names in the order of the file that they were read from, with those that it says null for.
 
     See Also
     --------
@@ -166,38 +168,36 @@ class RuleMetadata:
         {"type": "array", "items": {"type": "boolean"}},
     )
     extra: Mapping[str, Any] = field(default_factory=dict)
+    stated: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, entries: Mapping[str, Any] | RuleMetadata) -> RuleMetadata:
         """Return metadata from entries by name; what does not fit a field is kept in `extra`, as it is."""
         if isinstance(entries, RuleMetadata):
             return entries
-        values: dict[str, Any] = {}
-        extra: dict[str, Any] = {}
-        for name, value in entries.items():
-            schema = _SCHEMAS.get(name)
-            if schema is None or not (value is None or _fits(value, schema)):
-                extra[name] = value
-            elif value is not None:
-                values[name] = value
-        return cls(**values, extra=extra)
+        fitting = {
+            name: value
+            for name, value in entries.items()
+            if name in _SCHEMAS and (value is None or _fits(value, _SCHEMAS[name]))
+        }
+        extra = {name: value for name, value in entries.items() if name not in fitting}
+        return cls(**fitting, extra=extra, stated=tuple(entries))
 
     def updated(self, **entries: Any) -> RuleMetadata:
         """Return a copy with other entries; None takes one away."""
-        added = RuleMetadata.of(entries)
-        values = {name: getattr(added, name) for name in entries if name in _SCHEMAS}
-        kept = {name: value for name, value in self.extra.items() if name not in entries}
-        return replace(self, **values, extra={**kept, **added.extra})
+        kept = {
+            name: value for name, value in self.to_dict().items() if name not in entries or entries[name] is not None
+        }
+        return RuleMetadata.of({**kept, **{name: value for name, value in entries.items() if value is not None}})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entries by name, as files hold them."""
-        values = {name: getattr(self, name) for name in _SCHEMAS}
-        entries = {name: value for name, value in values.items() if value is not None or self._is_stated(name)}
-        return {**entries, **self.extra}
+        values = {name: getattr(self, name) for name in _SCHEMAS if name not in self.extra} | dict(self.extra)
+        names = dict.fromkeys([*self.stated, *(name for name, value in values.items() if value is not None)])
+        return {name: values[name] for name in names}
 
-    def _is_stated(self, name: str) -> bool:
-        """Whether a file says null: rules that were fitted say that there was no average over outputs."""
-        return name == "average" and None not in (self.metric, self.recipe) and name not in self.extra
+    def __repr__(self) -> str:
+        return f"RuleMetadata({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
 
 
 _SCHEMAS: dict[str, Json] = {

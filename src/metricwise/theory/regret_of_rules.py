@@ -15,7 +15,7 @@ from ..goals.aim import Aim
 from ..goals.for_outputs import resolve_for
 from ..metrics.resolution import to_maximise
 from ..oracles.problem import Problem, Recipe, mixed
-from ..rules import MixtureRule, Rule, RuleRows, WeightedRule
+from ..rules import Rule, RuleRows
 from ._checks import MetricLike
 
 __all__ = ["Regret", "regret"]
@@ -53,7 +53,7 @@ class Regret:
     value: float
     best: float
     upper_bound: float | None
-    best_rule: WeightedRule | MixtureRule
+    best_rule: Rule
 
     @property
     def regret(self) -> float:
@@ -132,7 +132,7 @@ def regret(
     True
     """
     who = "regret"
-    if not isinstance(rule, Rule) or not rule.is_flat:
+    if not getattr(rule, "is_flat", False):
         raise TypeError(f"{who}: rule must be a WeightedRule or a MixtureRule, got {type(rule).__name__}.")
     estimate, truth = rule.read(proba, who), rule.read(eta, who)
     if estimate.n_rows != truth.n_rows:

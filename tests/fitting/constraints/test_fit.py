@@ -579,8 +579,8 @@ def test_what_a_rule_knows_of_its_promises(tmp_path):
     solution = mw.optimize(p, y, "recall", subject_to="precision >= 0.45 and share <= 0.3", confidence=0.9)
     solution.rule.to_json(tmp_path / "rule.json")
     rule = mw.load_rule(tmp_path / "rule.json")
-    assert rule.facts["subject_to"] == ["precision >= 0.45", "share <= 0.3"]
-    assert rule.facts["confidence"] == 0.9
+    assert rule.metadata.subject_to == ["precision >= 0.45", "share <= 0.3"]
+    assert rule.metadata.confidence == 0.9
     assert "precision >= 0.45" in rule.describe()
     assert np.array_equal(rule.predict(p), solution.rule.predict(p))
 

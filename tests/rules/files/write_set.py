@@ -102,7 +102,7 @@ def promised(rng):
     eta, codes = fitted(rng, 2, n=600)
     y = named(codes, ["no", "yes"])
     options = {"pos_label": "yes", "subject_to": ["precision >= 0.5", "share <= 0.7"], "confidence": 0.9}
-    return mw.optimize(eta[:, 1], y, "recall", **options).rule.with_facts(date="2026-11-17"), few(rng, 2)[:, 1]
+    return mw.optimize(eta[:, 1], y, "recall", **options).rule.with_metadata(date="2026-11-17"), few(rng, 2)[:, 1]
 
 
 def scores(rng):
