@@ -49,7 +49,9 @@ def test_fit_apply_and_evaluate(rows, fitted):
     ).rule
     assert rule == ours
     done("apply", folder / "rule.json", folder / "rows.csv", "-o", folder / "out.csv")
-    assert pd.read_csv(folder / "out.csv")["y"].tolist() == ours.predict(proba, frame["sex"]).tolist()
+    assert (
+        pd.read_csv(folder / "out.csv")["y"].tolist() == ours.predict(proba, sensitive_features=frame["sex"]).tolist()
+    )
     assert "accuracy" in done("evaluate", folder / "rule.json", folder / "rows.csv").out
     other = ["--against", folder / "blind.json"]
     assert "accuracy" in done("compare", folder / "rule.json", folder / "rows.csv", *other).out
@@ -63,7 +65,9 @@ def test_columns_by_another_name(rows, fitted):
     assert asked.code != 0
     assert "name its column: --sensitive-features" in asked.err
     words = ["apply", folder / "rule.json", folder / "other.csv", "--sensitive-features", "gender"]
-    decided = mw.load_rule(folder / "rule.json").predict(frame["p_yes"].to_numpy(), frame["sex"]).tolist()
+    decided = (
+        mw.load_rule(folder / "rule.json").predict(frame["p_yes"].to_numpy(), sensitive_features=frame["sex"]).tolist()
+    )
     assert done(*words, "-o", "-").out.split()[1:] == decided
 
 
@@ -95,7 +99,10 @@ def test_rows_of_other_groups(rows, fitted):
     rule = mw.load_rule(folder / "any.json")
     done("apply", folder / "any.json", folder / "new.csv", "-o", folder / "any.csv")
     groups = new["sex"].replace({"": None})
-    assert pd.read_csv(folder / "any.csv")["y"].tolist() == rule.predict(frame["p_yes"].to_numpy(), groups).tolist()
+    assert (
+        pd.read_csv(folder / "any.csv")["y"].tolist()
+        == rule.predict(frame["p_yes"].to_numpy(), sensitive_features=groups).tolist()
+    )
     assert "accuracy" in done("evaluate", folder / "any.json", folder / "new.csv").out
     assert "In any other group" in done("explain", folder / "any.json").out
     assert "use mw" not in run("apply", folder / "rule.json", folder / "new.csv").err
@@ -113,7 +120,9 @@ def test_numbers_of_groups_beside_others(rows, fitted):
     new.to_csv(folder / "new.csv", index=False)
     done("apply", folder / "numbers.json", folder / "new.csv", "-o", folder / "numbers_out.csv")
     groups = new["sex"].map({"1": 1, "2": 2, "x": 3})
-    expected = mw.load_rule(folder / "numbers.json").predict(frame["p_yes"].to_numpy(), groups.to_numpy())
+    expected = mw.load_rule(folder / "numbers.json").predict(
+        frame["p_yes"].to_numpy(), sensitive_features=groups.to_numpy()
+    )
     assert pd.read_csv(folder / "numbers_out.csv")["y"].tolist() == expected.tolist()
 
 

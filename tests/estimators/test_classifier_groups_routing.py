@@ -39,10 +39,10 @@ def test_the_rule_is_that_of_the_out_of_fold_rows(data):
         LogisticRegression(), metric="accuracy", subject_to="demographic_parity <= 0.05", **QUICK
     ).fit(X, y, sensitive_features=group)
     proba = cross_val_predict(LogisticRegression(), X, y, cv=3, method="predict_proba")
-    assert gap(model.rule_.predict(proba, group), group) <= 0.05 + 1e-12
+    assert gap(model.rule_.predict(proba, sensitive_features=group), group) <= 0.05 + 1e-12
     assert model.rule_.features == ("colour",)
     decided = model.predict(X, sensitive_features=group)
-    np.testing.assert_array_equal(decided, model.rule_.predict(model.predict_proba(X), group))
+    np.testing.assert_array_equal(decided, model.rule_.predict(model.predict_proba(X), sensitive_features=group))
     assert model.score(X, y, sensitive_features=group) == pytest.approx(np.mean(decided == y))
     shares = model.decision_distribution(X, sensitive_features=group)
     np.testing.assert_array_equal(shares.argmax(axis=1), decided)

@@ -123,7 +123,7 @@ def test_parities_are_optimal(name, k, seed, n_groups, bound, r):
         assert solution.upper_bound >= best - 1e-9
         assert solution.gap <= 1e-6
         # The rule itself, by its distribution and nothing else, keeps the promise and has the value.
-        q = solution.rule.distribution(eta, group).reshape(-1)
+        q = solution.rule.distribution(eta, sensitive_features=group).reshape(-1)
         assert goal @ q == pytest.approx(best, abs=1e-6)
         worst = max(a @ q for a, _ in parity_rows(rules, name, bound))
         assert worst <= bound + 1e-7
@@ -393,7 +393,7 @@ def test_outputs_are_pooled_group_by_group_first():
             subject_to="demographic_parity[left] <= 0.05",
             **LABELS,
         )
-        D = solution.rule.predict(P, group)
+        D = solution.rule.predict(P, sensitive_features=group)
         shares = [np.average(D[group == g, 0], weights=weight[group == g]) for g in ("x", "y")]
         assert solution.constraints[0].value == pytest.approx(abs(shares[0] - shares[1]))
         assert abs(shares[0] - shares[1]) <= 0.05 + 1e-12
@@ -428,7 +428,7 @@ def test_three_classes_with_labels_and_combinations_of_features():
     assert set(solution.by_group[("f", 1)]) == {"macro_f1", "share['top']", "recall['mid']"}
     again = mw.load_rule(solution.rule.to_json())
     assert again == solution.rule
-    np.testing.assert_array_equal(again.predict(P, features.to_numpy()), decided)
+    np.testing.assert_array_equal(again.predict(P, sensitive_features=features.to_numpy()), decided)
 
 
 def test_chunks_count_alike():
@@ -458,7 +458,7 @@ def test_a_sample_stands_for_all_rows():
         recalibrate=False,
         randomized=True,
     )
-    decided = solution.rule.distribution(p, group)[:, 1]
+    decided = solution.rule.distribution(p, sensitive_features=group)[:, 1]
     shares = [decided[group == g].mean() for g in (0, 1)]
     assert abs(shares[0] - shares[1]) == pytest.approx(solution.constraints[0].value)
     assert solution.constraints[0].confidence == 0.95
@@ -583,12 +583,12 @@ def test_groups_and_abstentions_against_the_programme_over_all_rules(k, name):
     solution = mw.optimize(eta, None, "accuracy", **ask)
     assert solution.value == pytest.approx(-best.fun, abs=1e-6)
     assert solution.upper_bound == pytest.approx(-best.fun, abs=1e-6)
-    decided = solution.rule.distribution(eta, group).ravel()
+    decided = solution.rule.distribution(eta, sensitive_features=group).ravel()
     assert worth @ decided == pytest.approx(solution.value, abs=1e-9)
     assert np.abs(gaps @ decided).max() <= bound + 1e-6
     again = mw.GroupedRule.from_json(solution.rule.to_json())
     assert again == solution.rule
-    assert set(np.unique(again.predict(eta, group))) <= {*range(k), -1}
+    assert set(np.unique(again.predict(eta, sensitive_features=group))) <= {*range(k), -1}
 
 
 def test_gaps_of_ratios_are_searched_anew_where_a_single_rule_beats_the_programme():

@@ -498,13 +498,6 @@ RECORDS = {
 }  # fmt: skip
 
 
-def having(**traits):
-    """Names of the records with these traits."""
-    return [
-        name for name, record in RECORDS.items() if all(getattr(record, key) == trait for key, trait in traits.items())
-    ]
-
-
 def distribution_by_definition(record):
     """The distribution (N, M, D) of each row by its definition, abstentions in the last column."""
     rows, schema = record.rows, record.rule.schema

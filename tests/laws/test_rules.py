@@ -22,23 +22,34 @@ import pytest
 
 import metricwise as mw
 from golden.containers import Tensor
-from laws.rule_records import RECORDS, distribution_by_definition, having
+from laws.rule_records import RECORDS, distribution_by_definition
 from metricwise import report
 from metricwise.rules import GroupedRule, MixtureRule, load_rule
 from metricwise.rules.load import KINDS
 from metricwise.rules.mixture import uniforms
 
-every_rule = pytest.mark.parametrize("name", RECORDS)
-certain_rules = pytest.mark.parametrize("name", having(drawn=False))
-drawn_rules = pytest.mark.parametrize("name", having(drawn=True))
+
+def for_rules(applies):
+    """Parametrise a law by the records that it applies to; other records can be held to it by `applies_to`."""
+
+    def decorate(law):
+        law.applies_to = applies
+        return pytest.mark.parametrize("name", [name for name, record in RECORDS.items() if applies(record)])(law)
+
+    return decorate
+
+
+every_rule = for_rules(lambda record: True)
+certain_rules = for_rules(lambda record: not record.drawn)
+drawn_rules = for_rules(lambda record: record.drawn)
 
 
 def written_by(export):
-    return pytest.mark.parametrize("name", [name for name, record in RECORDS.items() if export not in record.refused])
+    return for_rules(lambda record: export not in record.refused)
 
 
 def refused_by(what):
-    return pytest.mark.parametrize("name", [name for name, record in RECORDS.items() if what in record.refused])
+    return for_rules(lambda record: what in record.refused)
 
 
 # ------------------------------------------------------------------------------------------------------ how to decide
@@ -423,8 +434,9 @@ def changed(document, path, value):
 @every_rule
 def test_a_document_of_another_kind_or_version_is_refused(name):
     document = RECORDS[name].rule.to_dict()
+    *first, last = map(repr, KINDS)
     for path, value, said in (
-        (("kind",), "forest", "kind must be 'weighted', 'mixture', 'grouped' or 'row_costs', got 'forest'"),
+        (("kind",), "forest", f"kind must be {', '.join(first)} or {last}, got 'forest'"),
         (("kind",), 3, "kind must be"),
         (("version",), 2, "version must be at most 1, got 2"),
         (("version",), None, "version must be an integer from 1 to 1, got None"),

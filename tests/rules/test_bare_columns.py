@@ -228,7 +228,7 @@ def test_a_rule_of_two_columns_says_how_it_takes_one():
     assert mixture.predict(P, pos_label="fraud").tolist() == rule.predict(both).tolist()
     grouped = mw.GroupedRule((rule, rule), ("a", "b"))
     groups = np.where(np.arange(1000) % 2, "a", "b")
-    assert grouped.predict(P, groups, pos_label="fraud").tolist() == rule.predict(both).tolist()
+    assert grouped.predict(P, sensitive_features=groups, pos_label="fraud").tolist() == rule.predict(both).tolist()
     by_hand = mw.WeightedRule.from_thresholds({"fraud": 0.3}, classes=["ok", "fraud"])
     assert (by_hand.predict(P) == "fraud").tolist() == (P > 0.3).tolist()  # nothing to say
 

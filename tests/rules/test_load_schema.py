@@ -16,6 +16,10 @@ from metricwise.rules import CostRule, GroupedRule, Link, MixtureRule, WeightedR
 from profiles import examples
 
 FILES = sorted(path for path in (Path(__file__).parent / "files").glob("v*/*.json") if ".decisions." not in path.name)
+WRITE_SCHEMA = (
+    "python -c 'import json, metricwise as mw; print(json.dumps(mw.export.rule_schema(), indent=2))' "
+    "> src/metricwise/rules/rule.schema.json"
+)
 DOCS = Path(__file__).parents[2] / "docs"
 
 rng = np.random.default_rng(0)
@@ -28,6 +32,11 @@ def valid():
     schema = mw.export.rule_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema).is_valid
+
+
+def test_the_committed_file_is_what_the_kinds_declare():
+    path = Path(mw.__file__).parent / "rules" / "rule.schema.json"
+    assert json.loads(path.read_text(encoding="utf-8")) == mw.export.rule_schema(), f"write it anew: {WRITE_SCHEMA}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=[f"{path.parent.name}-{path.stem}" for path in FILES])

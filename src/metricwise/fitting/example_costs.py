@@ -159,6 +159,7 @@ def fit_row_costs(
         metricwise=__version__,
         value=value,
         losses={Cost.name: str(Cost.loss_name)},
+        stated=("metric", "rows", "metricwise", "value"),
         **problem.schema.column_facts,
     )
     gain, new, heaviest = _judge(problem, rule, recalibrate, seed, stage) if judged else (None, None, 0.0)
