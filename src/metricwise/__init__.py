@@ -38,6 +38,8 @@ _HOME = {
     "MixtureRule": "rules",
     "CostRule": "rules",
     "GroupedRule": "rules",
+    "Rule": "rules",
+    "RuleMetadata": "rules",
     "Sensitive": "data",
     "load_rule": "rules",
     "load_solution": "solvers.solution_file",

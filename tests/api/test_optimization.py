@@ -500,7 +500,9 @@ def test_a_solution_predicts_as_its_rule_does():
     np.testing.assert_array_equal(by_row.rule.calibrated(p).shape, p.shape)
     with pytest.raises(ValueError, match=r"CostRule\.predict: cost must give the costs of decisions"):
         by_row.predict(p)
-    with pytest.raises(ValueError, match=r"Solution\.predict: cost must be left out, because this rule has one loss"):
+    with pytest.raises(
+        ValueError, match=r"WeightedRule\.predict: cost must be left out, because this rule has one loss"
+    ):
         plain.predict(p, cost=cost)
 
 

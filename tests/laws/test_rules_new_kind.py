@@ -172,11 +172,11 @@ Y = np.array(LABELS)[[0, 1, 2, 2] * 10]
 def test_it_is_evaluated():
     (eta,) = THREE.eta
     evaluation = mw.evaluate(built(), eta, Y)
-    assert evaluation["accuracy"].value.estimate == np.mean(built().predict(eta) == Y)
+    assert evaluation["accuracy"].value.estimate == pytest.approx(np.mean(built().predict(eta) == Y))
     against = mw.evaluate(
         mw.WeightedRule.from_weights([1, 1, 1], classes=LABELS), eta, Y, "recall[mid]", against=built()
     )
-    assert against["recall[mid]"].baseline.estimate == np.mean(built().predict(eta)[Y == "mid"] == "mid")
+    assert against["recall[mid]"].baseline.estimate == pytest.approx(np.mean(built().predict(eta)[Y == "mid"] == "mid"))
 
 
 def test_an_estimator_decides_by_it():

@@ -104,11 +104,19 @@ class LossMixture(NamedTuple):
 class Rule(ABC):
     """A decision rule: from class probabilities, and what else it needs to know of a row, to labels.
 
-    Kinds are frozen dataclasses with `schema` and `metadata`.
+    What is here holds for every kind of rule.
 
     See Also
     --------
     WeightedRule, MixtureRule, GroupedRule, CostRule : The kinds of rules.
+    metricwise.load_rule : Load a rule of any kind.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> rule = mw.load_rule(mw.WeightedRule.from_thresholds(0.3).to_json())
+    >>> isinstance(rule, mw.Rule), rule.needs, rule.is_randomized
+    (True, frozenset(), False)
     """
 
     kind: ClassVar[str]
@@ -404,7 +412,7 @@ class Rule(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
-        who, values = f"{type(self).__name__}.to_dict", self.stored_values()
+        who, values = f"{type(self).__name__}.to_dict", self._stored_values()
         written = {
             field.name: field.write(values[field.name], who, field.name)
             for field in (*self.shared_fields, *self.fields)
@@ -428,14 +436,14 @@ class Rule(ABC):
         serialize.check_fields(read, cls.kind, (*required, "facts"), who, optional)
         values = {field.name: field.read(read[field.name], who, field.name) for field in fields if field.name in read}
         metadata = RuleMetadata.of(serialize.read_facts(read["facts"], who))
-        return cls.from_values({**dict.fromkeys(optional), **values}, metadata)
+        return cls._from_values({**dict.fromkeys(optional), **values}, metadata)
 
-    def stored_values(self) -> dict[str, Any]:
+    def _stored_values(self) -> dict[str, Any]:
         """Return the values of all fields of the document by name."""
         return {field.name: getattr(self, field.name) for field in (*self.shared_fields, *self.fields)}
 
     @classmethod
-    def from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> Self:
+    def _from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> Self:
         """Return the rule of the values of all fields."""
         make: Any = cls  # every kind is a dataclass of its fields
         rule: Self = make(**values, metadata=metadata)

@@ -210,7 +210,7 @@ class CostRule(Rule):
         return [*lines, *link_lines(self.link, self.schema, 0, own_costs=True)]
 
     @classmethod
-    def from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> CostRule:
+    def _from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> CostRule:
         """Return the rule of the values of all fields."""
         several, names = values.pop("multioutput"), values.pop("output_names")
         if several or names is not None:

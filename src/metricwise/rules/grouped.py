@@ -337,7 +337,7 @@ class GroupedRule(RuleOfParts):
 
     # ---------------------------------------------------------------------------------------- copies and files
 
-    def stored_values(self) -> dict[str, Any]:
+    def _stored_values(self) -> dict[str, Any]:
         """Return the values of all fields of the document by name."""
         return {
             **{field.name: getattr(self, field.name) for field in self.shared_fields},
@@ -349,7 +349,7 @@ class GroupedRule(RuleOfParts):
         }
 
     @classmethod
-    def from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> GroupedRule:
+    def _from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> GroupedRule:
         """Return the rule of the values of all fields."""
         groups, features, parts, other, seed = (values.pop(field.name) for field in _FIELDS)
         rules = tuple(_flat_rule(part, values, seed) for part in parts)

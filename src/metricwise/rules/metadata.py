@@ -101,7 +101,7 @@ class RuleMetadata:
     >>> rule.metadata.metric, rule.metadata.rows, rule.metadata.extra
     ('f1', None, {'contact': 'ann@example.org'})
     >>> rule.metadata.to_dict()
-    {'metric': 'f1', 'contact': 'ann@example.org'}
+    {'recipe': 'by hand', 'metricwise': '...', 'metric': 'f1', 'contact': 'ann@example.org'}
     """
 
     metric: str | None = _entry("The metric that the rule maximises.", _TEXT)

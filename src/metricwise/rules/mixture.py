@@ -239,12 +239,12 @@ class MixtureRule(RuleOfParts):
         rules = tuple(rule.named(schema, link) for rule in self.rules)
         return MixtureRule(rules, self.weights, self.seed, RuleMetadata.of(metadata or {}))
 
-    def stored_values(self) -> dict[str, Any]:
+    def _stored_values(self) -> dict[str, Any]:
         """Return the values of all fields of the document by name."""
-        return {**super().stored_values(), "rules": [(rule.loss, rule.link) for rule in self.rules]}
+        return {**super()._stored_values(), "rules": [(rule.loss, rule.link) for rule in self.rules]}
 
     @classmethod
-    def from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> MixtureRule:
+    def _from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> MixtureRule:
         """Return the rule of the values of all fields."""
         decisions, weights, seed = (values.pop(name) for name in ("rules", "weights", "seed"))
         return cls(tuple(WeightedRule(loss, link=link, **values) for loss, link in decisions), weights, seed, metadata)
