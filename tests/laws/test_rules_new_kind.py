@@ -47,7 +47,7 @@ class LeadRule(Rule):
     kind: ClassVar[str] = "lead"
     summary: ClassVar[str] = "The most probable class if it leads by enough."
     fields: ClassVar = (
-        JsonField("lead", {"type": "number"}, write_value, lambda *value: float(read_numbers(*value, 0))),
+        JsonField("lead", {"type": "number"}, write_value, lambda value, name: float(read_numbers(value, name, 0))),
         JsonField("fallback", {"type": "integer", "minimum": 0}, write_value, read_int),
     )
 
@@ -55,7 +55,7 @@ class LeadRule(Rule):
         schema = Schema(self.classes, self.multioutput, self.normalize, self.output_names)
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "metadata", RuleMetadata.of(self.metadata))
-        check_outputs(schema, None, "LeadRule")
+        check_outputs(schema, None)
 
     def decide(self, rows):
         eta = rows.proba.output(0)[:, 0]

@@ -172,7 +172,6 @@ class _Codes(RuleWriter[str]):
     eta: str
     positive: bool
     key: str | None
-    entry_point = "to_onnx"
     target = "the graph"
 
     def weighted(self, rule: WeightedRule) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._version import __version__
+from ..core.errors import entry_point
 from ..core.files import write_text
 from ..rules import GroupedRule, MixtureRule, Rule, RuleWriter, WeightedRule
 from . import standalone
@@ -19,11 +20,11 @@ from .outputs import OutputTable, group_labels, labels_of, output_names, read_ru
 
 __all__ = ["to_python"]
 
-_WHO = "to_python"
 _FUNCTIONS = (standalone.total_of, standalone.read, standalone.recalibrated, standalone.scores, standalone.decision)
 _DRAWING = (standalone.mixed, standalone.drawn)
 
 
+@entry_point("to_python")
 def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
     """Export a rule as Python source code without dependencies.
 
@@ -60,7 +61,7 @@ def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> names["decide"](0.4), names["decide_all"]([0.2, [0.5, 0.5]])
     ('yes', ['no', 'yes'])
     """
-    rule = read_rule(rule, _WHO)
+    rule = read_rule(rule)
     tables = rule.accept(_Tables())
     text = (
         "\n\n\n".join([_opening(rule, tables), *map(_source, _functions(rule, tables)), _closing(rule, tables)]) + "\n"
@@ -86,7 +87,6 @@ class _RuleTables:
 class _Tables(RuleWriter[_RuleTables]):
     """The tables of each kind of rule."""
 
-    entry_point = _WHO
     target = "Python source"
 
     def weighted(self, rule: WeightedRule) -> _RuleTables:
@@ -98,7 +98,7 @@ class _Tables(RuleWriter[_RuleTables]):
 
     def grouped(self, rule: GroupedRule) -> _RuleTables:
         lines = ["GROUPS = {"]
-        for name, part in zip(group_labels(rule, _WHO), rule.rules, strict=True):
+        for name, part in zip(group_labels(rule), rule.rules, strict=True):
             lines += [f"    {name!r}: {{", *(f"        {line}" for line in _group_lines(part)), "    },"]
         lines.append("}")
         group, functions = "GROUPS[known_group(group, GROUPS)]", (standalone.known_group,)
@@ -138,7 +138,7 @@ def _escaped(character: str) -> str:
 
 def _class_lines(rule: Rule) -> list[str]:
     """The labels of classes and decisions."""
-    labels, names = labels_of(rule, _WHO), output_names(rule)
+    labels, names = labels_of(rule), output_names(rule)
     comments = [f"  # {name!r}" for name in names] if rule.multioutput else [""] * len(names)
     classes = [list(own[:k]) for own, k in zip(labels, rule.n_classes.tolist(), strict=True)]
     lines = ["CLASSES = [", *(f"    {own!r},{note}" for own, note in zip(classes, comments, strict=True)), "]"]
@@ -166,7 +166,7 @@ def _rule_lines(head: str, rule: WeightedRule) -> list[str]:
     """The tables of a weighted rule, one dictionary per output, without the bracket that closes the list."""
     lines = [head]
     for m in range(rule.n_outputs):
-        table = OutputTable.of(rule, m, _WHO)
+        table = OutputTable.of(rule, m)
         lines += ["    {", *(f"        {line}" for line in _fields(table)), "    },"]
     return lines
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
 from ..core.losses import Loss
 from ..core.views import above
 from ..data import Probabilities, Schema, check_abstain_label, check_rows, decode, is_lazy, python_labels, read_proba
@@ -159,6 +159,7 @@ class Rule(ABC):
 
     # ---------------------------------------------------------------------------------------------- decisions
 
+    @entry_point()
     def predict(
         self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, start: int = 0, pos_label: Any = None
     ) -> NDArray[Any]:
@@ -189,24 +190,22 @@ class Rule(ABC):
         -------
         ndarray of shape (N,), or (N, M) if `multioutput`; a Dask collection if proba is one
         """
-        who = f"{type(self).__name__}.predict"
         if not self.needs and (is_lazy(proba) or batches_of(proba) is not None):
-            self.read_cost(cost, 0, who)
-            return self._predict_in_parts(proba, who, _checked_start(start), pos_label)
-        rows = self.read_rows(
-            proba, who, sensitive_features=sensitive_features, cost=cost, start=start, pos_label=pos_label
-        )
+            self.read_cost(cost, 0)
+            return self._predict_in_parts(proba, _checked_start(start), pos_label)
+        rows = self.read_rows(proba, sensitive_features=sensitive_features, cost=cost, start=start, pos_label=pos_label)
         labels = decode(self.decide(rows), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 
-    def _predict_in_parts(self, proba: Any, who: str, start: int, pos_label: Any) -> NDArray[Any]:
+    def _predict_in_parts(self, proba: Any, start: int, pos_label: Any) -> NDArray[Any]:
         """Predict what is not an array in memory: a Dask collection lazily, a tensor a batch at a time."""
         if is_lazy(proba):
             predict = partial(_predict_chunk, self, start, pos_label)
-            return predict_lazily(predict, self.schema, proba, who, draws=self.is_randomized)  # type: ignore[no-any-return]
+            return predict_lazily(predict, self.schema, proba, draws=self.is_randomized)  # type: ignore[no-any-return]
         batches = batches_of(proba) or ()
         return np.concatenate([_predict_chunk(self, start, pos_label, part, at) for at, part in batches])
 
+    @entry_point()
     def distribution(
         self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, pos_label: Any = None
     ) -> FloatArray:
@@ -224,11 +223,11 @@ class Rule(ABC):
         -------
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
-        who = f"{type(self).__name__}.distribution"
-        rows = self.read_rows(proba, who, sensitive_features=sensitive_features, cost=cost, pos_label=pos_label)
+        rows = self.read_rows(proba, sensitive_features=sensitive_features, cost=cost, pos_label=pos_label)
         result = self.distribute(rows)
         return result if self.multioutput else result[:, 0]
 
+    @entry_point()
     def calibrated(
         self, proba: Any, *, sensitive_features: Any = None, pos_label: Any = None
     ) -> NDArray[Any] | list[NDArray[Any]]:
@@ -261,9 +260,8 @@ class Rule(ABC):
         >>> print(f"{shown.mean():.2f} {rule.calibrated(shown).mean():.2f} {y.mean():.2f}")
         0.41 0.10 0.10
         """
-        who = f"{type(self).__name__}.calibrated"
-        read = self.read(proba, who, pos_label)
-        rows = RuleRows(read, groups=self.read_groups(sensitive_features, read.n_rows, who))
+        read = self.read(proba, pos_label)
+        rows = RuleRows(read, groups=self.read_groups(sensitive_features, read.n_rows))
         return shaped_like(proba, self.calibrate(rows), self.multioutput)
 
     @abstractmethod
@@ -315,7 +313,6 @@ class Rule(ABC):
     def read_rows(
         self,
         proba: Any,
-        who: str,
         *,
         sensitive_features: Any = None,
         cost: Any = None,
@@ -323,15 +320,15 @@ class Rule(ABC):
         pos_label: Any = None,
     ) -> RuleRows:
         """Read and check what `predict` is given."""
-        read = self.read(proba, who, pos_label)
+        read = self.read(proba, pos_label)
         return RuleRows(
             read,
             _checked_start(start),
-            self.read_groups(sensitive_features, read.n_rows, who),
-            self.read_cost(cost, read.n_rows, who),
+            self.read_groups(sensitive_features, read.n_rows),
+            self.read_cost(cost, read.n_rows),
         )
 
-    def read(self, proba: Any, who: str, pos_label: Any = None) -> Probabilities:
+    def read(self, proba: Any, pos_label: Any = None) -> Probabilities:
         """Read probabilities for this rule, and check that they are of its outputs and classes."""
         schema, metadata = self.schema, self.metadata
         if self.needs and is_lazy(proba):
@@ -341,12 +338,11 @@ class Rule(ABC):
                 "be in memory",
                 f"a Dask collection, and the rule also needs {needs}",
                 "compute it first",
-                owner=who,
             )
-        check_rows(proba, schema.classes, schema.multioutput, who)
-        _check_outputs(proba, schema, who)
+        check_rows(proba, schema.classes, schema.multioutput)
+        _check_outputs(proba, schema)
         if metadata.column_order is not None:
-            proba = in_fitted_order(proba, metadata, schema.classes, who)
+            proba = in_fitted_order(proba, metadata, schema.classes)
         result = read_proba(
             proba,
             multioutput=schema.multioutput,
@@ -354,27 +350,25 @@ class Rule(ABC):
             columns=schema.output_names,
             normalize=schema.normalize,
             can_normalize=False,
-            who=who,
         )
         if result.n_classes.tobytes() != schema.n_classes.tobytes():
-            raise ValueError(
-                f"{who}: proba must have {_counts(schema.n_classes)}, as the rule has, got {_counts(result.n_classes)}."
+            raise InvalidParameter(
+                "proba", f"have {_counts(schema.n_classes)}, as the rule has", _counts(result.n_classes)
             )
-        return read_single(result, metadata, schema.classes, pos_label, who) if result.blocks[0].ndim == 2 else result
+        return read_single(result, metadata, schema.classes, pos_label) if result.blocks[0].ndim == 2 else result
 
-    def read_groups(self, sensitive_features: Any, n_rows: int, who: str) -> IntArray | None:
+    def read_groups(self, sensitive_features: Any, n_rows: int) -> IntArray | None:
         """Read the sensitive group of each row; None for a rule that decides without it."""
         return None
 
-    def read_cost(self, cost: Any, n_rows: int, who: str) -> FloatArray | None:
+    def read_cost(self, cost: Any, n_rows: int) -> FloatArray | None:
         """Read the costs of the decisions about each row; refused by a rule that decides without them."""
         if cost is None:
             return None
         raise InvalidParameter(
             "cost",
             "be left out, because this rule has one loss for all rows",
-            remedy="optimise with cost= to decide each row by its own costs",
-            owner=who,
+            remedy=f"optimise with {argument('cost')} to decide each row by its own costs",
         )
 
     # ------------------------------------------------------------------------------------------ in words and elsewhere
@@ -410,11 +404,12 @@ class Rule(ABC):
         copy: Self = replace(rule, metadata=self.metadata.updated(**entries))
         return copy
 
+    @entry_point()
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
-        who, values = f"{type(self).__name__}.to_dict", self._stored_values()
+        values = self._stored_values()
         written = {
-            field.name: field.write(values[field.name], who, field.name)
+            field.name: field.write(values[field.name], field.name)
             for field in (*self.shared_fields, *self.fields)
             if not (field.optional and values[field.name] is None)
         }
@@ -423,19 +418,20 @@ class Rule(ABC):
             "version": serialize.VERSION,
             "kind": self.kind,
             **written,
-            "facts": serialize.plain(self.metadata.to_dict(), who, "facts"),
+            "facts": serialize.plain(self.metadata.to_dict(), "facts"),
         }
 
     @classmethod
+    @entry_point()
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """Return the rule from a dict written by `to_dict`; every field is checked."""
-        who, fields = f"{cls.__name__}.from_dict", (*cls.shared_fields, *cls.fields)
-        read = serialize.read_object(document, who, "the rule")
+        fields = (*cls.shared_fields, *cls.fields)
+        read = serialize.read_object(document, "the rule")
         required = [field.name for field in fields if not field.optional]
         optional = [field.name for field in fields if field.optional]
-        serialize.check_fields(read, cls.kind, (*required, "facts"), who, optional)
-        values = {field.name: field.read(read[field.name], who, field.name) for field in fields if field.name in read}
-        metadata = RuleMetadata.of(serialize.read_facts(read["facts"], who))
+        serialize.check_fields(read, cls.kind, (*required, "facts"), optional)
+        values = {field.name: field.read(read[field.name], field.name) for field in fields if field.name in read}
+        metadata = RuleMetadata.of(serialize.read_facts(read["facts"]))
         return cls._from_values({**dict.fromkeys(optional), **values}, metadata)
 
     def _stored_values(self) -> dict[str, Any]:
@@ -457,11 +453,11 @@ class Rule(ABC):
         return serialize.dump(self.to_dict(), path)
 
     @classmethod
+    @entry_point()
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> Self:
         """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
-        who = f"{cls.__name__}.from_json"
-        document = serialize.parse(serialize.read_text(path_or_text, who), who)
-        return cls.from_dict(serialize.read_object(document, who, "the rule"))
+        document = serialize.parse(serialize.read_text(path_or_text))
+        return cls.from_dict(serialize.read_object(document, "the rule"))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "facts" in state:  # of a pickle that was made before 0.2
@@ -532,26 +528,27 @@ def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ..
     return True
 
 
-def check_outputs(schema: Schema, link: Link | None, who: str) -> None:
+def check_outputs(schema: Schema, link: Link | None) -> None:
     """Check what rules of every kind have in common: outputs, classes, names, and a link of as many."""
     distinct = {id(labels): labels for labels in schema.classes}.values()
     if not schema.classes or any(labels.ndim != 1 or len(labels) < 2 for labels in distinct):
-        raise ValueError(f"{who}: classes must hold one array of at least 2 labels per output, got fewer.")
+        raise InvalidParameter("classes", "hold one array of at least 2 labels per output", "fewer")
     for labels in distinct:
         if len(set(labels.tolist())) < len(labels):
-            raise ValueError(f"{who}: classes must be distinct within an output, got {labels.tolist()}.")
+            raise InvalidParameter("classes", "be distinct within an output", labels.tolist())
     if not schema.multioutput and schema.n_outputs > 1:
-        raise ValueError(f"{who}: multioutput must be True for several outputs, got {schema.n_outputs} and False.")
+        raise InvalidParameter("multioutput", "be True for several outputs", f"{schema.n_outputs} and False")
     if schema.abstain_label is not None:
-        check_abstain_label(schema.abstain_label, schema.classes, who)
+        check_abstain_label(schema.abstain_label, schema.classes)
     if link is not None and link.bias.shape != (schema.n_outputs, schema.width):
-        raise ValueError(
-            f"{who}: link must have {schema.n_outputs} outputs and {schema.width} classes, as in classes, got "
-            f"{link.n_outputs} and {link.n_classes}."
+        raise InvalidParameter(
+            "link",
+            f"have {schema.n_outputs} outputs and {schema.width} classes, as in classes",
+            f"{link.n_outputs} and {link.n_classes}",
         )
     if schema.output_names is not None and len(schema.output_names) != schema.n_outputs:
-        raise ValueError(
-            f"{who}: output_names must have one name per output, {schema.n_outputs}, got {len(schema.output_names)}."
+        raise InvalidParameter(
+            "output_names", f"have one name per output, {schema.n_outputs}", len(schema.output_names)
         )
 
 
@@ -561,7 +558,7 @@ def _checked_start(start: Any) -> int:
     return int(start)
 
 
-def _check_outputs(proba: Any, schema: Schema, who: str) -> None:
+def _check_outputs(proba: Any, schema: Schema) -> None:
     """Refuse another number of outputs before anything is matched to the classes of an output that is not there."""
     if not schema.multioutput:
         return
@@ -572,7 +569,7 @@ def _check_outputs(proba: Any, schema: Schema, who: str) -> None:
         shape = getattr(proba, "shape", ())
         n_outputs = shape[1] if isinstance(shape, tuple) and len(shape) > 1 else schema.n_outputs
     if n_outputs != schema.n_outputs:
-        raise ValueError(f"{who}: proba must have {schema.n_outputs} outputs, as the rule has, got {n_outputs}.")
+        raise InvalidParameter("proba", f"have {schema.n_outputs} outputs, as the rule has", n_outputs)
 
 
 def _counts(n_classes: IntArray) -> str:

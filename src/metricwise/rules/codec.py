@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.errors import InvalidParameter
 from ..core.losses import Loss
 from . import serialize
 from .link import Link
@@ -55,23 +56,23 @@ class JsonField:
     schema : mapping
         JSON Schema of what stands under the name.
     write : callable
-        From the value, the caller and the name to JSON values.
+        From the value and the name to JSON values.
     read : callable
-        From JSON values, the caller and the name to the value; refuses everything else.
+        From JSON values and the name to the value; refuses everything else.
     optional : bool
         Whether the field is left out of documents where the value is None.
     """
 
     name: str
     schema: Json
-    write: Callable[[Any, str, str], Any]
-    read: Callable[[Any, str, str], Any]
+    write: Callable[[Any, str], Any]
+    read: Callable[[Any, str], Any]
     optional: bool = False
 
 
-def nullable(read: Callable[[Any, str, str], Any]) -> Callable[[Any, str, str], Any]:
+def nullable(read: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     """Return a reader or writer that lets None pass."""
-    return lambda value, who, name: None if value is None else read(value, who, name)
+    return lambda value, name: None if value is None else read(value, name)
 
 
 def array_of(items: Json, **limits: Any) -> dict[str, Any]:
@@ -90,21 +91,21 @@ def object_of(properties: Json, description: str = "", optional: Sequence[str] =
     }
 
 
-def write_value(value: Any, who: str, name: str) -> Any:
+def write_value(value: Any, name: str) -> Any:
     """Return a value in JSON's own types."""
-    return serialize.plain(value, who, name)
+    return serialize.plain(value, name)
 
 
 # ------------------------------------------------------------------------------------------- outputs and their classes
 
 
-def _write_classes(classes: Any, who: str, name: str) -> Any:
-    return [serialize.plain_labels(labels, who, name) for labels in classes]
+def _write_classes(classes: Any, name: str) -> Any:
+    return [serialize.plain_labels(labels, name) for labels in classes]
 
 
-def _read_classes(value: Any, who: str, name: str) -> Any:
-    each = serialize.read_list(value, who, name)
-    return tuple(serialize.read_labels(labels, who, f"{name}[{m}]") for m, labels in enumerate(each))
+def _read_classes(value: Any, name: str) -> Any:
+    each = serialize.read_list(value, name)
+    return tuple(serialize.read_labels(labels, f"{name}[{m}]") for m, labels in enumerate(each))
 
 
 CLASSES = JsonField(
@@ -177,40 +178,39 @@ _LINK_SCHEMA: Json = {
 }
 
 
-def _write_loss(loss: Loss, who: str, name: str) -> Any:
+def _write_loss(loss: Loss, name: str) -> Any:
     names = ("diagonal", "offset") if loss.is_diagonal else ("full",)
-    return {key: serialize.plain(array, who, f"{name}.{key}") for key, array in zip(names, loss.arrays, strict=True)}
+    return {key: serialize.plain(array, f"{name}.{key}") for key, array in zip(names, loss.arrays, strict=True)}
 
 
-def _read_loss(value: Any, who: str, name: str) -> Loss:
-    document = serialize.read_object(value, who, name)
+def _read_loss(value: Any, name: str) -> Loss:
+    document = serialize.read_object(value, name)
     if "full" in document:
-        serialize.check_keys(document, ("full",), who, name)
-        full = serialize.read_numbers(document["full"], who, f"{name}.full", 3)
+        serialize.check_keys(document, ("full",), name)
+        full = serialize.read_numbers(document["full"], f"{name}.full", 3)
         if full.shape[1] != full.shape[2]:
-            raise ValueError(f"{who}: {name}.full must have square matrices, got shape {full.shape}.")
+            raise InvalidParameter(f"{name}.full", "have square matrices", f"shape {full.shape}")
         return Loss(full=full)
-    serialize.check_keys(document, ("diagonal", "offset"), who, name)
-    diagonal = serialize.read_numbers(document["diagonal"], who, f"{name}.diagonal", 2)
-    offset = serialize.read_numbers(document["offset"], who, f"{name}.offset", 2)
+    serialize.check_keys(document, ("diagonal", "offset"), name)
+    diagonal = serialize.read_numbers(document["diagonal"], f"{name}.diagonal", 2)
+    offset = serialize.read_numbers(document["offset"], f"{name}.offset", 2)
     if diagonal.shape != offset.shape:
-        raise ValueError(
-            f"{who}: {name}.offset must have the shape of {name}.diagonal, {diagonal.shape}, got {offset.shape}."
-        )
+        must = f"have the shape of {name}.diagonal, {diagonal.shape}"
+        raise InvalidParameter(f"{name}.offset", must, offset.shape)
     return Loss(diagonal=diagonal, offset=offset)
 
 
-def _write_link(link: Link, who: str, name: str) -> Any:
-    return serialize.plain(link.to_dict(), who, name)
+def _write_link(link: Link, name: str) -> Any:
+    return serialize.plain(link.to_dict(), name)
 
 
-def _read_link(value: Any, who: str, name: str) -> Link:
-    document = serialize.read_object(value, who, name)
-    serialize.check_keys(document, ("temperature", "bias", "floor"), who, name)
+def _read_link(value: Any, name: str) -> Link:
+    document = serialize.read_object(value, name)
+    serialize.check_keys(document, ("temperature", "bias", "floor"), name)
     return Link(
-        serialize.read_numbers(document["temperature"], who, f"{name}.temperature", 1),
-        serialize.read_numbers(document["bias"], who, f"{name}.bias", 2),
-        float(serialize.read_numbers(document["floor"], who, f"{name}.floor", 0)),
+        serialize.read_numbers(document["temperature"], f"{name}.temperature", 1),
+        serialize.read_numbers(document["bias"], f"{name}.bias", 2),
+        float(serialize.read_numbers(document["floor"], f"{name}.floor", 0)),
     )
 
 
@@ -225,21 +225,21 @@ _SHARES = array_of({"type": "number", "minimum": 0, "maximum": 1.000000001})
 WEIGHTS_SCHEMA = (_SHARES, array_of(_SHARES))
 
 
-def write_decisions(decisions: Sequence[Decision], who: str, name: str) -> Any:
+def write_decisions(decisions: Sequence[Decision], name: str) -> Any:
     """Return losses and links as JSON values."""
     return [
-        {"loss": LOSS.write(loss, who, f"{name}[{r}].loss"), "link": LINK.write(link, who, f"{name}[{r}].link")}
+        {"loss": LOSS.write(loss, f"{name}[{r}].loss"), "link": LINK.write(link, f"{name}[{r}].link")}
         for r, (loss, link) in enumerate(decisions)
     ]
 
 
-def read_decisions(value: Any, who: str, name: str) -> tuple[Decision, ...]:
+def read_decisions(value: Any, name: str) -> tuple[Decision, ...]:
     """Read a list of losses and links."""
-    documents = serialize.read_list(value, who, name)
+    documents = serialize.read_list(value, name)
     for r, document in enumerate(documents):
         field = f"{name}[{r}]"
-        serialize.check_keys(serialize.read_object(document, who, field), ("loss", "link"), who, field)
-    return tuple((LOSS.read(own["loss"], who, "loss"), LINK.read(own["link"], who, "link")) for own in documents)
+        serialize.check_keys(serialize.read_object(document, field), ("loss", "link"), field)
+    return tuple((LOSS.read(own["loss"], "loss"), LINK.read(own["link"], "link")) for own in documents)
 
 
 def decisions_field(name: str, description: str) -> JsonField:
@@ -247,10 +247,10 @@ def decisions_field(name: str, description: str) -> JsonField:
     return JsonField(name, {"description": description, **DECISIONS_SCHEMA}, write_decisions, read_decisions)
 
 
-def read_weights(value: Any, who: str, name: str) -> Any:
+def read_weights(value: Any, name: str) -> Any:
     """Read shares for all outputs or for each."""
-    shares = serialize.read_list(value, who, name)
-    return serialize.read_numbers(shares, who, name, 2 if isinstance(shares[0], list) else 1)
+    shares = serialize.read_list(value, name)
+    return serialize.read_numbers(shares, name, 2 if isinstance(shares[0], list) else 1)
 
 
 WEIGHTS = JsonField(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter
+from ..core.errors import InvalidParameter, entry_point, mention
 from ..data import (
     Probabilities,
     Schema,
@@ -38,8 +38,8 @@ IntArray = NDArray[np.intp]
 T = TypeVar("T")
 
 
-def _read_abstain_cost(value: Any, who: str, name: str) -> float:
-    return float(serialize.read_numbers(value, who, name, 0))
+def _read_abstain_cost(value: Any, name: str) -> float:
+    return float(serialize.read_numbers(value, name, 0))
 
 
 _ABSTAIN_COST = JsonField(
@@ -116,6 +116,7 @@ class CostRule(Rule):
     fields: ClassVar = (LINK, _ABSTAIN_COST)
     shared_fields: ClassVar = _SHARED_FIELDS
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         object.__setattr__(self, "abstain_label", python_label(self.abstain_label))
         schema = Schema(self.classes, False, self.normalize, None, abstain_label=self.abstain_label)
@@ -123,14 +124,12 @@ class CostRule(Rule):
         object.__setattr__(self, "classes", schema.classes)
         object.__setattr__(self, "metadata", RuleMetadata.of(self.metadata))
         if len(schema.classes) != 1:
-            raise InvalidParameter(
-                "classes", "be those of one output", f"{len(schema.classes)} outputs", owner="CostRule"
-            )
-        check_outputs(schema, self.link, "CostRule")
+            raise InvalidParameter("classes", "be those of one output", f"{len(schema.classes)} outputs")
+        check_outputs(schema, self.link)
         priced = self.abstain_cost
         if priced is not None and (self.abstain_label is None or not np.isfinite(priced)):
-            raise ValueError(
-                f"CostRule: abstain_cost must be a finite number, given together with abstain_label, got {priced!r}."
+            raise InvalidParameter(
+                "abstain_cost", f"be a finite number, given together with {mention('abstain_label')}", repr(priced)
             )
 
     def decide(self, rows: RuleRows) -> IntArray:
@@ -147,6 +146,7 @@ class CostRule(Rule):
         """Return what a writer writes of the rule."""
         return writer.example_cost(self)
 
+    @entry_point()
     def value(self, proba: Any, y: Any, cost: Any = None, sample_weight: Any = None) -> float:
         """Return minus the mean cost of the decisions about rows whose labels are known.
 
@@ -162,21 +162,20 @@ class CostRule(Rule):
         -------
         float
         """
-        who = "CostRule.value"
-        rows = self.read_rows(proba, who, cost=cost)
+        rows = self.read_rows(proba, cost=cost)
         assert rows.cost is not None
         n_rows = rows.proba.n_rows
-        true = _codes(y, self.classes[0], n_rows, who)
-        weight = read_sample_weight(sample_weight, n_rows, who)
+        true = _codes(y, self.classes[0], n_rows)
+        weight = read_sample_weight(sample_weight, n_rows)
         weight = np.where(true >= 0, 1.0 if weight is None else weight, 0.0)
         if not weight.any():
-            raise ValueError(f"{who}: y must have at least one observed label of positive weight, got none.")
+            raise InvalidParameter("y", "have at least one observed label of positive weight", "none")
         return -float(self.paid(rows.cost, true, self.decide(rows)[:, 0]) @ weight / weight.sum())
 
-    def read_cost(self, cost: Any, n_rows: int, who: str) -> FloatArray:
+    def read_cost(self, cost: Any, n_rows: int) -> FloatArray:
         """Read the costs of decisions about `n_rows` rows."""
         may, k = self.abstain_label is not None, len(self.classes[0])
-        return read_row_costs(cost, n_rows, k, who, abstain=may, abstain_cost=self.abstain_cost)
+        return read_row_costs(cost, n_rows, k, abstain=may, abstain_cost=self.abstain_cost)
 
     def paid(self, cost: FloatArray, true: NDArray[Any], decided: NDArray[Any]) -> FloatArray:
         """Return the costs (N,) of decisions (N,) about rows of true classes (N,); 0 if the class is not known."""
@@ -214,9 +213,7 @@ class CostRule(Rule):
         """Return the rule of the values of all fields."""
         several, names = values.pop("multioutput"), values.pop("output_names")
         if several or names is not None:
-            raise InvalidParameter(
-                "classes", "be those of one output", f"{len(values['classes'])} outputs", owner="CostRule.from_dict"
-            )
+            raise InvalidParameter("classes", "be those of one output", f"{len(values['classes'])} outputs")
         return cls(**values, metadata=metadata)
 
     def __eq__(self, other: object) -> bool:
@@ -233,15 +230,15 @@ class CostRule(Rule):
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
 
 
-def _codes(y: Any, classes: NDArray[Any], n_rows: int, who: str) -> NDArray[Any]:
+def _codes(y: Any, classes: NDArray[Any], n_rows: int) -> NDArray[Any]:
     """Read labels of known classes, (N,), -1 where one is missing."""
-    labels = observed_labels(y, who=who)
+    labels = observed_labels(y)
     if labels.multioutput or len(labels.codes) != n_rows:
-        raise ValueError(f"{who}: y must have one label for each of the {n_rows} rows, got shape {np.shape(y)}.")
+        raise InvalidParameter("y", f"have one label for each of the {n_rows} rows", f"shape {np.shape(y)}")
     known = {label: code for code, label in enumerate(python_labels(classes))}
     seen = python_labels(labels.classes[0])
     unknown = [label for label in seen if label not in known]
     if unknown:
-        raise ValueError(f"{who}: y must hold only the classes {list(known)}, got {unknown[0]!r}.")
+        raise InvalidParameter("y", f"hold only the classes {list(known)}", repr(unknown[0]))
     table = np.array([known[label] for label in seen] + [-1], dtype=np.intp)
     return np.asarray(table[labels.codes[:, 0]])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..core.errors import InvalidParameter
+from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..data import Groups, Probabilities, Schema
 from . import serialize
@@ -61,34 +61,34 @@ _PART_SCHEMA = object_of(
 Part = tuple[tuple[Decision, ...], Any]  # the rules of a group, and their shares where they are drawn
 
 
-def _write_part(part: Part, who: str, name: str) -> Any:
+def _write_part(part: Part, name: str) -> Any:
     decisions, weights = part
-    weights = serialize.plain(weights, who, f"{name}.weights")
-    return {"rules": write_decisions(decisions, who, f"{name}.rules"), "weights": weights}
+    weights = serialize.plain(weights, f"{name}.weights")
+    return {"rules": write_decisions(decisions, f"{name}.rules"), "weights": weights}
 
 
-def _read_part(value: Any, who: str, name: str) -> Part:
-    document = serialize.read_object(value, who, name)
-    serialize.check_keys(document, ("rules", "weights"), who, name)
-    decisions = read_decisions(document["rules"], who, f"{name}.rules")
+def _read_part(value: Any, name: str) -> Part:
+    document = serialize.read_object(value, name)
+    serialize.check_keys(document, ("rules", "weights"), name)
+    decisions = read_decisions(document["rules"], f"{name}.rules")
     if document["weights"] is not None:
-        return decisions, read_weights(document["weights"], who, f"{name}.weights")
+        return decisions, read_weights(document["weights"], f"{name}.weights")
     if len(decisions) > 1:
-        raise ValueError(f"{who}: {name}.weights must have the shares of its {len(decisions)} rules, got None.")
+        raise InvalidParameter(f"{name}.weights", f"have the shares of its {len(decisions)} rules", "None")
     return decisions, None
 
 
-def _write_parts(parts: Sequence[Part], who: str, name: str) -> Any:
-    return [_write_part(part, who, name) for part in parts]
+def _write_parts(parts: Sequence[Part], name: str) -> Any:
+    return [_write_part(part, name) for part in parts]
 
 
-def _read_parts(value: Any, who: str, name: str) -> tuple[Part, ...]:
-    return tuple(_read_part(part, who, f"{name}[{g}]") for g, part in enumerate(serialize.read_list(value, who, name)))
+def _read_parts(value: Any, name: str) -> tuple[Part, ...]:
+    return tuple(_read_part(part, f"{name}[{g}]") for g, part in enumerate(serialize.read_list(value, name)))
 
 
-def _write_groups(groups: Sequence[Any], who: str, name: str) -> Any:
+def _write_groups(groups: Sequence[Any], name: str) -> Any:
     each = [list(group) if isinstance(group, tuple) else [group] for group in groups]
-    return [serialize.plain_labels(_objects(labels), who, name) for labels in each]
+    return [serialize.plain_labels(_objects(labels), name) for labels in each]
 
 
 def _objects(labels: Sequence[Any]) -> Any:
@@ -97,9 +97,9 @@ def _objects(labels: Sequence[Any]) -> Any:
     return array
 
 
-def _read_groups(value: Any, who: str, name: str) -> tuple[Any, ...]:
-    each = serialize.read_list(value, who, name)
-    labels = [serialize.read_labels(group, who, f"{name}[{g}]").tolist() for g, group in enumerate(each)]
+def _read_groups(value: Any, name: str) -> tuple[Any, ...]:
+    each = serialize.read_list(value, name)
+    labels = [serialize.read_labels(group, f"{name}[{g}]").tolist() for g, group in enumerate(each)]
     return tuple(tuple(group) if len(group) > 1 else group[0] for group in labels)
 
 
@@ -196,6 +196,7 @@ class GroupedRule(RuleOfParts):
     needs: ClassVar[frozenset[str]] = frozenset({"sensitive_features"})
     fields: ClassVar = _FIELDS
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
         object.__setattr__(self, "groups", tuple(self.groups))
@@ -260,9 +261,9 @@ class GroupedRule(RuleOfParts):
         """The groups of the rule."""
         return Groups(self.groups, self.features)
 
-    def read_groups(self, sensitive_features: Any, n_rows: int, who: str) -> IntArray:
+    def read_groups(self, sensitive_features: Any, n_rows: int) -> IntArray:
         """Read the group of each row, one of `groups` unless there is a rule for other ones."""
-        return self.known.codes(sensitive_features, n_rows, who, others=self.other is not None)
+        return self.known.codes(sensitive_features, n_rows, others=self.other is not None)
 
     def decide(self, rows: RuleRows) -> IntArray:
         """Return the codes of the decisions about rows, each by the rule of its group, of shape (N, M)."""
@@ -423,27 +424,26 @@ def _flat_rule(part: Part, shared: dict[str, Any], seed: int) -> FlatRule:
 
 
 def _check(rule: GroupedRule) -> None:
-    who, rules = "GroupedRule", rule.rules
+    rules = rule.rules
     if not rules or not all(isinstance(one, (WeightedRule, MixtureRule)) for one in rule.parts):
         found = [type(one).__name__ for one in rule.parts]
-        raise ValueError(f"{who}: rules must hold a WeightedRule or a MixtureRule for every group, got {found}.")
+        raise InvalidParameter("rules", "hold a WeightedRule or a MixtureRule for every group", found)
     if len(rule.groups) != len(rules) or len(set(rule.groups)) < len(rules):
-        raise ValueError(
-            f"{who}: groups must have a distinct name for each of the {len(rules)} rules, got {list(rule.groups)}."
-        )
+        raise InvalidParameter("groups", f"have a distinct name for each of the {len(rules)} rules", list(rule.groups))
     sizes = {len(name) if isinstance(name, tuple) else 1 for name in rule.groups}
     if len(sizes) > 1 or (rule.features is not None and len(rule.features) not in sizes):
-        raise ValueError(
-            f"{who}: groups must all have one label per feature, got {list(rule.groups)} and {rule.features!r}."
-        )
+        raise InvalidParameter("groups", "all have one label per feature", f"{list(rule.groups)} and {rule.features!r}")
     first = rules[0].schema
     for g, one in enumerate(rule.parts[1:], start=1):
         own = one.schema
         alike = same_classes(own.classes, first.classes) and own.multioutput == first.multioutput
         if not alike or own.normalize != first.normalize or own.output_names != first.output_names:
-            raise ValueError(
-                f"{who}: rules must share outputs and classes, but those of "
-                f"{f'rules[{g}]' if g < len(rules) else 'other'} differ from those of rules[0]."
+            raise InvalidParameter(
+                "rules",
+                (
+                    f"share outputs and classes, but those of {f'rules[{g}]' if g < len(rules) else 'other'} "
+                    "differ from those of rules[0]"
+                ),
             )
     if len({one.seed for one in rule.parts if isinstance(one, MixtureRule)}) > 1:
-        raise ValueError(f"{who}: mixtures among the rules must share their seed, got different ones.")
+        raise InvalidParameter("rules", problem="mixtures among the rules must share their seed, got different ones")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ..core.errors import InvalidParameter
+from ..core.errors import InvalidParameter, argument, entry_point
 from . import serialize
 from .base import Rule
 from .codec import document_schema
@@ -24,6 +24,7 @@ KINDS: dict[str, type[Rule]] = {kind.kind: kind for kind in (WeightedRule, Mixtu
 """All kinds of rules by their names in files."""
 
 
+@entry_point("load_rule")
 def load_rule(path: str | os.PathLike[str]) -> Rule:
     """Load a rule that was written by `to_json`.
 
@@ -53,12 +54,11 @@ def load_rule(path: str | os.PathLike[str]) -> Rule:
     >>> mw.load_rule(text).predict([0.6])
     array(['yes'], dtype='<U3')
     """
-    who = "load_rule"
-    document = serialize.read_object(serialize.parse(serialize.read_text(path, who), who), who, "the rule")
+    document = serialize.read_object(serialize.parse(serialize.read_text(path)), "the rule")
     kind = document.get("kind")
     if document.get("format") == serialize.FORMAT and not (isinstance(kind, str) and kind in KINDS):
         *most, last = map(repr, KINDS)
-        raise ValueError(f"{who}: kind must be {', '.join(most)} or {last}, got {serialize.shown(kind)}.")
+        raise InvalidParameter("kind", f"be {', '.join(most)} or {last}", serialize.shown(kind))
     return rule_from_dict(document)
 
 
@@ -120,6 +120,6 @@ def as_rule(rule: Any, inputs: Collection[str] = ("sensitive_features",)) -> Rul
             "rule",
             "be a rule that decides by probabilities alone",
             f"a {type(rule).__name__}, which needs {needs[0]}",
-            f"use rule.predict(proba, {needs[0]}=)",
+            f"use rule.predict(proba, {argument(needs[0])})",
         )
     return rule  # type: ignore[no-any-return]

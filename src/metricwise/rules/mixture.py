@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, entry_point
 from ..data import Probabilities, Schema
 from .base import (
     LossMixture,
@@ -123,6 +124,7 @@ class MixtureRule(RuleOfParts):
     summary: ClassVar[str] = "A rule that draws one of several."
     fields: ClassVar = (decisions_field("rules", "One of these is drawn for each row and output."), WEIGHTS, SEED)
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
         object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64))
@@ -130,7 +132,7 @@ class MixtureRule(RuleOfParts):
         _check_rules(self.rules)
         _check_weights(self.weights, self.rules[0].n_outputs, len(self.rules))
         if not _is_whole(self.seed) or not 0 <= self.seed < 2**64:
-            raise ValueError(f"MixtureRule: seed must be an integer from 0 to 2**64 - 1, got {self.seed!r}.")
+            raise InvalidParameter("seed", "be an integer from 0 to 2**64 - 1", repr(self.seed))
         object.__setattr__(self, "seed", int(self.seed))
 
     # ------------------------------------------------------------------------------------------------- shapes
@@ -184,9 +186,10 @@ class MixtureRule(RuleOfParts):
         """Return the probabilities behind the link that all rules share."""
         link = self.rules[0].link
         if any(rule.link != link for rule in self.rules):
-            raise ValueError(
-                "MixtureRule.calibrated: the rules of this mixture recalibrate differently; use "
-                "rule.rules[r].calibrated(proba) of one of them."
+            raise InvalidParameter(
+                "rules",
+                problem="the rules of this mixture recalibrate differently",
+                remedy="use rule.rules[r].calibrated(proba) of one of them",
             )
         return recalibrated(link, rows.proba)
 
@@ -262,34 +265,34 @@ def _is_whole(value: Any) -> bool:
 
 
 def _check_rules(rules: tuple[WeightedRule, ...]) -> None:
-    who = "MixtureRule"
     if not rules or not all(isinstance(rule, WeightedRule) for rule in rules):
-        raise ValueError(f"{who}: rules must hold at least one WeightedRule, got {[type(r).__name__ for r in rules]}.")
+        raise InvalidParameter("rules", "hold at least one WeightedRule", [type(r).__name__ for r in rules])
     first = rules[0]
     for r, rule in enumerate(rules[1:], start=1):
         if not same_classes(rule.classes, first.classes):
-            raise ValueError(
-                f"{who}: rules must share their classes, but those of rules[{r}] differ from those of rules[0]."
+            raise InvalidParameter(
+                "rules", f"share their classes, but those of rules[{r}] differ from those of rules[0]"
             )
         for name in ("multioutput", "normalize", "output_names", "abstain_label"):
             one, other = getattr(rule, name), getattr(first, name)
             if one != other or (name == "abstain_label" and not same_label(one, other)):
-                raise ValueError(
-                    f"{who}: rules must share {name}, got {getattr(first, name)!r} in rules[0] and "
-                    f"{getattr(rule, name)!r} in rules[{r}]."
+                raise InvalidParameter(
+                    "rules",
+                    f"share {name}",
+                    f"{getattr(first, name)!r} in rules[0] and {getattr(rule, name)!r} in rules[{r}]",
                 )
 
 
 def _check_weights(weights: FloatArray, n_outputs: int, n_rules: int) -> None:
-    who = "MixtureRule"
     if weights.shape not in ((n_rules,), (n_outputs, n_rules)):
-        raise ValueError(
-            f"{who}: weights must have shape ({n_rules},) or ({n_outputs}, {n_rules}), one per rule or one per output "
-            f"and rule, got {weights.shape}."
+        raise InvalidParameter(
+            "weights",
+            f"have shape ({n_rules},) or ({n_outputs}, {n_rules}), one per rule or one per output and rule",
+            weights.shape,
         )
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError(f"{who}: weights must be non-negative and finite, got {weights.min():.6g}.")
+        raise InvalidParameter("weights", "be non-negative and finite", f"{weights.min():.6g}")
     total = weights.sum(axis=-1)
     if (np.abs(total - 1) > _SUM_TOL).any():
         worst = float(total.ravel()[np.abs(total - 1).argmax()])
-        raise ValueError(f"{who}: weights must sum to 1, got {worst:.10g}.")
+        raise InvalidParameter("weights", "sum to 1", f"{worst:.10g}")

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..data import Probabilities, Schema
 from ..data.encoding import python_label
@@ -98,6 +99,7 @@ class WeightedRule(Rule):
     summary: ClassVar[str] = "One rule."
     fields: ClassVar = (LOSS, LINK)
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         object.__setattr__(self, "abstain_label", python_label(self.abstain_label))
         schema = Schema(
@@ -447,12 +449,13 @@ def anonymous_rule(loss: Loss, n_classes: NDArray[Any]) -> WeightedRule:
 
 
 def _check(rule: WeightedRule) -> None:
-    who, loss = "WeightedRule", rule.loss
-    check_outputs(rule.schema, rule.link, who)
+    loss = rule.loss
+    check_outputs(rule.schema, rule.link)
     width = rule.schema.decision_width
     if loss.n_outputs not in (1, rule.n_outputs) or loss.n_classes != width:
         wanted = f"{width} classes, as in classes" if rule.abstain_label is None else f"{width} decisions"
-        raise ValueError(
-            f"{who}: loss must have {rule.n_outputs} outputs (or 1, shared) and {wanted}, got {loss.n_outputs} and "
-            f"{loss.n_classes}."
+        raise InvalidParameter(
+            "loss",
+            f"have {rule.n_outputs} outputs (or 1, shared) and {wanted}",
+            f"{loss.n_outputs} and {loss.n_classes}",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ..core.errors import InvalidType
+from ..core.errors import InvalidType, argument
 
 if TYPE_CHECKING:
     from .base import Rule
@@ -25,7 +25,6 @@ class RuleWriter(Generic[T]):
     of another kind with a rule that decides alike.
     """
 
-    entry_point = "export"  # what the user called
     target = "this format"  # what is written, for messages
 
     def weighted(self, rule: WeightedRule) -> T:
@@ -45,8 +44,8 @@ class RuleWriter(Generic[T]):
         return self.other(
             rule,
             "exports cannot take the costs of every row",
-            "use rule.predict(proba, cost=), or export a rule with one loss for all rows, from optimize(..., "
-            "metrics.Cost(costs))",
+            f"use rule.predict(proba, {argument('cost')}), or export a rule with one loss for all rows, from "
+            "optimize(..., metrics.Cost(costs))",
         )
 
     def other(self, rule: Rule, reason: str = "", remedy: str = "") -> T:
@@ -55,5 +54,4 @@ class RuleWriter(Generic[T]):
             "rule",
             f"not be a {type(rule).__name__}, because {reason or f'{self.target} has no form for rules of its kind'}",
             remedy=remedy or "use rule.predict(proba)",
-            owner=self.entry_point,
         )
