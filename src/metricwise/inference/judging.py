@@ -42,7 +42,7 @@ class Decisions:
         """Return the decisions about all outputs, once for every sensitive group if there are any."""
         dtype = kernels.code_type(rule.schema.decision_width)
         each, shares = rule.decide_each(rows, n_groups)
-        codes = tuple(own.astype(dtype, copy=False) for own in each)
+        codes = tuple(decided.astype(dtype, copy=False) for decided in each)
         if len(codes) == 1 and rows.groups is None:
             return cls(codes, shares, codes[0])
         return cls(codes, shares, np.tile(rule.decide(rows).astype(dtype), n_groups))

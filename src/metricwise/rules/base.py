@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
@@ -49,8 +49,7 @@ IntArray = NDArray[np.intp]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
-class RuleRows:
+class RuleRows(NamedTuple):
     """Rows to decide, read and checked.
 
     Parameters
@@ -190,7 +189,8 @@ class Rule(ABC):
         -------
         ndarray of shape (N,), or (N, M) if `multioutput`; a Dask collection if proba is one
         """
-        if not self.needs and (is_lazy(proba) or batches_of(proba) is not None):
+        in_memory = isinstance(proba, np.ndarray) or self.needs  # what a rule needs besides is an array of all rows
+        if not in_memory and (is_lazy(proba) or batches_of(proba) is not None):
             self.read_cost(cost, 0)
             return self._predict_in_parts(proba, _checked_start(start), pos_label)
         rows = self.read_rows(proba, sensitive_features=sensitive_features, cost=cost, start=start, pos_label=pos_label)

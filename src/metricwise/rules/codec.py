@@ -239,7 +239,7 @@ def read_decisions(value: Any, name: str) -> tuple[Decision, ...]:
     for r, document in enumerate(documents):
         field = f"{name}[{r}]"
         serialize.check_keys(serialize.read_object(document, field), ("loss", "link"), field)
-    return tuple((LOSS.read(own["loss"], "loss"), LINK.read(own["link"], "link")) for own in documents)
+    return tuple((LOSS.read(part["loss"], "loss"), LINK.read(part["link"], "link")) for part in documents)
 
 
 def decisions_field(name: str, description: str) -> JsonField:

@@ -28,7 +28,7 @@ from .codec import LINK, SHARED_FIELDS, JsonField, nullable, write_value
 from .decisions import decide_costs
 from .describe import link_lines
 from .link import Link, recalibrated
-from .metadata import RuleMetadata
+from .metadata import NO_METADATA, RuleMetadata
 from .writer import RuleWriter
 
 __all__ = ["CostRule"]
@@ -106,7 +106,7 @@ class CostRule(Rule):
     normalize: bool = False
     abstain_label: Any = None
     abstain_cost: float | None = None
-    metadata: RuleMetadata = field(default_factory=RuleMetadata)
+    metadata: RuleMetadata = NO_METADATA
     multioutput: bool = field(init=False, repr=False, default=False)
     output_names: tuple[str, ...] | None = field(init=False, repr=False, default=None)
     schema: Schema = field(init=False, repr=False)

@@ -6,7 +6,7 @@ Owns which rule decides a row, and the groups that it knows. Must not know why g
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -35,7 +35,7 @@ from .codec import (
     write_value,
 )
 from .link import recalibrated
-from .metadata import RuleMetadata
+from .metadata import NO_METADATA, RuleMetadata
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 from .writer import RuleWriter
@@ -189,7 +189,7 @@ class GroupedRule(RuleOfParts):
     rules: tuple[FlatRule, ...]
     groups: tuple[Any, ...]
     features: tuple[str, ...] | None = None
-    metadata: RuleMetadata = field(default_factory=RuleMetadata)
+    metadata: RuleMetadata = NO_METADATA
     other: FlatRule | None = None
     kind: ClassVar[str] = "grouped"
     summary: ClassVar[str] = "A rule for each sensitive group."
@@ -290,7 +290,9 @@ class GroupedRule(RuleOfParts):
     def _by_part(self, rows: RuleRows) -> list[tuple[FlatRule, IntArray]]:
         """The rules that decide some rows, with the places of these."""
         places = [np.flatnonzero(rows.groups == g) for g in range(len(self.parts))]
-        return [(rule, own) for rule, own in zip(self.parts, places, strict=True) if len(own)]
+        return [
+            (rule, rows_of_part) for rule, rows_of_part in zip(self.parts, places, strict=True) if len(rows_of_part)
+        ]
 
     def decide_each(self, rows: RuleRows, n_groups: int = 1) -> tuple[list[IntArray], FloatArray]:
         """Return the decisions of each rule of each group, and their shares; see :meth:`.Rule.decide_each`.
@@ -412,7 +414,7 @@ def _of_outputs(rule: FlatRule, outputs: IntArray, schema: Schema) -> FlatRule:
 def _decisions_of(rule: FlatRule) -> Part:
     """Return the losses and links of the rule of a group, and their shares where they are drawn."""
     part = rule.flatten()
-    decisions = tuple((own.loss, own.link) for own in part.rules)
+    decisions = tuple((component.loss, component.link) for component in part.rules)
     return decisions, rule.weights if isinstance(rule, MixtureRule) else None
 
 

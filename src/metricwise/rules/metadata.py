@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["INTERVAL_SCHEMA", "RuleMetadata", "metadata_schema"]
+__all__ = ["INTERVAL_SCHEMA", "NO_METADATA", "RuleMetadata", "metadata_schema"]
 
 Json = Mapping[str, Any]
 
@@ -203,6 +203,9 @@ class RuleMetadata:
 _SCHEMAS: dict[str, Json] = {
     entry.name: entry.metadata["schema"] for entry in fields(RuleMetadata) if "schema" in entry.metadata
 }
+
+
+NO_METADATA = RuleMetadata()
 
 
 def metadata_schema() -> dict[str, Any]:

@@ -7,7 +7,7 @@ Must not know why a mixture is wanted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -27,7 +27,7 @@ from .base import (
 from .codec import SEED, WEIGHTS, decisions_field
 from .describe import mixture_lines
 from .link import Link, recalibrated
-from .metadata import RuleMetadata
+from .metadata import NO_METADATA, RuleMetadata
 from .weighted import WeightedRule
 from .writer import RuleWriter
 
@@ -119,7 +119,7 @@ class MixtureRule(RuleOfParts):
     rules: tuple[WeightedRule, ...]
     weights: FloatArray
     seed: int = 0
-    metadata: RuleMetadata = field(default_factory=RuleMetadata)
+    metadata: RuleMetadata = NO_METADATA
     kind: ClassVar[str] = "mixture"
     summary: ClassVar[str] = "A rule that draws one of several."
     fields: ClassVar = (decisions_field("rules", "One of these is drawn for each row and output."), WEIGHTS, SEED)

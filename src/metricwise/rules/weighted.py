@@ -25,7 +25,7 @@ from .decisions import bisect_changes, decide_loss
 from .describe import decision_lines
 from .forms import CutPoints, regions_of, scale_of, weights_and_bonuses
 from .link import Link, recalibrated
-from .metadata import RuleMetadata
+from .metadata import NO_METADATA, RuleMetadata
 from .writer import RuleWriter
 
 __all__ = ["WeightedRule", "anonymous_rule"]
@@ -91,7 +91,7 @@ class WeightedRule(Rule):
     link: Link | None = None
     multioutput: bool = False
     normalize: bool = False
-    metadata: RuleMetadata = field(default_factory=RuleMetadata)
+    metadata: RuleMetadata = NO_METADATA
     output_names: tuple[str, ...] | None = None
     abstain_label: Any = None
     schema: Schema = field(init=False, repr=False)
