@@ -429,7 +429,7 @@ class _Frontier:
                 search.recipe,
                 search.oracle,
                 search.objective,
-                one.solution,
+                one.result,
                 {**facts, "subject_to": [f"{name} {sign} {bound:.6g}", *others]},
             )
             for bound, one in points

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule, load_rule
 from ..rules.load import rule_from_dict
 from ..rules.serialize import label_array, plain_labels
-from ..solvers import Solution
 
 __all__ = [
     "Label",
@@ -114,7 +113,7 @@ def _changes(
 
 def read_rule(rule: Any, who: str) -> Rule:
     """Return a rule, read from what stands for one, or refuse what is none."""
-    if isinstance(rule, Solution) or (hasattr(rule, "rule") and not hasattr(rule, "predict")):
+    if hasattr(rule, "rule"):
         rule = rule.rule  # of a Solution, or of a point of a trade-off
     if isinstance(rule, (WeightedRule, MixtureRule, GroupedRule)):
         return rule

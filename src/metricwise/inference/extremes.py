@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from ..data.sources import MemorySource
 from ..goals.aim import Aim
 from ..oracles.problem import InMemory
-from ..solvers import Estimate
 from .judging import Decisions, Judged, judge, judge_pair
-from .results import Comparison
+from .results import Comparison, Estimate
 from .uncertainty import Spread
 
 __all__ = ["GroupRows", "compare_gap", "compare_worst", "rows_of_groups"]

@@ -16,8 +16,7 @@ from .. import kernels
 from ..data import Probabilities, SensitiveFeatures
 from ..oracles.problem import InMemory, components, mixed
 from ..rules import GroupedRule, MixtureRule, WeightedRule
-from ..solvers import Estimate
-from .results import Comparison
+from .results import Comparison, Estimate
 from .uncertainty import STEEP, Errors, Spread, moves, values_of_samples, within
 
 __all__ = ["Decisions", "Judged", "JudgedPair", "compare", "judge", "judge_pair"]

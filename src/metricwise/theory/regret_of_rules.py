@@ -161,8 +161,8 @@ def regret(
     value = objective.value(mixed(np.stack([oracle.confusion_of(one.decide(estimate)) for one in rules]), shares))
     # Only for concave metrics can a mixture be found that is sure to be best.
     recipe = Recipe(confusion="expected", recalibrate=False)
-    solution = fit(problem, recipe, Settings(randomized=objective.concave))
-    if solution.value < value:  # by rounding, or because the solver is no exact one
-        bound = None if solution.upper_bound is None else max(solution.upper_bound, value)
-        return Regret(value, value, bound, rule)
-    return Regret(value, solution.value, solution.upper_bound, solution.rule)
+    fitted = fit(problem, recipe, Settings(randomized=objective.concave))
+    bound = fitted.certificate.upper_bound
+    if fitted.value < value:  # by rounding, or because the solver is no exact one
+        return Regret(value, value, None if bound is None else max(bound, value), rule)
+    return Regret(value, fitted.value, bound, fitted.rule)

@@ -54,8 +54,8 @@ from ...metrics.scales import check_order_agrees
 from ...oracles.problem import InMemory
 from ...rules import CostRule, GroupedRule, MixtureRule, WeightedRule, as_rule
 from ...rules.bare_columns import says_single
+from ...rules.stored import StoredRule
 from ...rules.weighted import same_classes
-from ...solvers import Solution
 
 __all__ = [
     "WHO",
@@ -258,7 +258,7 @@ def own_average(rule: Any) -> str | None:
 
 def read_rule(rule: Any, who: str, parameter: str = "rule") -> Rule:
     """Return the rule that is meant: of a Solution, a file, a text, a document, or itself."""
-    if isinstance(rule, Solution):
+    if isinstance(getattr(rule, "rule", None), StoredRule):  # a Solution, or a point of a trade-off
         rule = rule.rule
     if not isinstance(rule, (CostRule, WeightedRule, MixtureRule, GroupedRule, str, os.PathLike, Mapping)):
         raise TypeError(

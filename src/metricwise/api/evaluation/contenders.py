@@ -22,7 +22,7 @@ from ...data.sources import MemorySource
 from ...inference.judging import Decisions
 from ...rules import CostRule, GroupedRule, MixtureRule, WeightedRule, load_rule
 from ...rules.load import rule_from_dict
-from ...solvers import Solution
+from ...rules.stored import StoredRule
 from .arguments import WHO, check_alike, first_weighted, is_in_table, read_proba_for
 
 __all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_for"]
@@ -184,7 +184,8 @@ class _Labels:
 
 def _read(rule: Any, parameter: str) -> AnyRule | float | _Labels:
     """Return what stands for a rule: the rule itself, a threshold, or decisions."""
-    rule = rule.rule if isinstance(rule, Solution) else rule
+    if isinstance(getattr(rule, "rule", None), StoredRule):  # a Solution, or a point of a trade-off
+        rule = rule.rule
     if isinstance(rule, (WeightedRule, MixtureRule, GroupedRule, CostRule)):
         return rule
     if isinstance(rule, (str, os.PathLike)):

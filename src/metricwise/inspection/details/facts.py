@@ -62,27 +62,26 @@ class Details:
     problem: Problem | None
 
     @classmethod
-    def of_solution(cls, solution: Any) -> Details:
-        """Return the details of a solution whose rows are known."""
-        if not isinstance(solution.rule, (WeightedRule, MixtureRule, GroupedRule)):
+    def of_fit(cls, rule: Any, problem: Problem | None, confusion: FloatArray) -> Details:
+        """Return the details of a rule on the rows that it was fitted to, whose confusion was counted then."""
+        if not isinstance(rule, (WeightedRule, MixtureRule, GroupedRule)):
             raise ValueError(
                 "Solution: details based on confusion matrices are not available for a "
-                f"{type(solution.rule).__name__}, which decides every row by its own costs; use "
+                f"{type(rule).__name__}, which decides every row by its own costs; use "
                 "solution.report instead."
             )
-        if solution.problem is None:
+        if problem is None:
             raise ValueError(
                 "Solution: its rows are not available, because files do not contain them; pass them to "
                 "from_predictions of a display such as displays.MetricCurveDisplay, or call optimize again."
             )
-        rule, problem = solution.rule, solution.problem
         if isinstance(rule, GroupedRule):
             rule, problem = by_group(rule, problem)
         details = cls(rule, problem)
         found = details.after
-        if len(found) > len(solution.confusion):
-            found = pool_groups(found, details.weight, len(found) // len(solution.confusion))
-        if not np.allclose(found, solution.confusion, rtol=0, atol=_ROUNDING):
+        if len(found) > len(confusion):
+            found = pool_groups(found, details.weight, len(found) // len(confusion))
+        if not np.allclose(found, confusion, rtol=0, atol=_ROUNDING):
             raise ValueError(
                 "Solution: the rows have changed since optimize was called: the rule now decides them "
                 "differently. Do not modify arrays in place before drawing the solution, or call optimize "

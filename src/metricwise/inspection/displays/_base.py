@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
-from ...solvers import Solution
 from ..details import Details
+from ..view import View
 
 __all__ = ["RowsDisplay"]
 
@@ -33,7 +33,7 @@ class RowsDisplay(ABC):
 
     @classmethod
     @abstractmethod
-    def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
+    def from_details(cls, details: Details, solution: View | None = None) -> Self:
         """Return the display without drawing it; a solution adds estimates for new rows."""
 
     @abstractmethod
@@ -41,7 +41,7 @@ class RowsDisplay(ABC):
         """Draw."""
 
     @classmethod
-    def from_solution(cls, solution: Solution, *, metrics: Any = None, ax: Any = None, **kwargs: Any) -> Self:
+    def from_solution(cls, solution: View, *, metrics: Any = None, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the display of a solution, on the rows that it was fitted to.
 
         Parameters
@@ -166,7 +166,7 @@ class RowsDisplay(ABC):
 
 def details_of(solution: Any, who: str) -> Details:
     """Return the details of a solution, and nothing else."""
-    if not isinstance(solution, Solution):
+    if not isinstance(solution, View):
         raise TypeError(f"{who}: solution must be a Solution returned by optimize, got {type(solution).__name__}.")
     details: Details = solution.details
     return details

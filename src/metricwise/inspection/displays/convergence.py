@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...solvers import Solution
+from ..view import View
 from ._style import BAND, GREY, RULE, bare, legend, new_axes, number, plain_text
 
 __all__ = ["ConvergenceDisplay"]
@@ -59,7 +59,7 @@ class ConvergenceDisplay:
     status: str = ""
 
     @classmethod
-    def from_solution(cls, solution: Solution, *, ax: Any = None, **kwargs: Any) -> Self:
+    def from_solution(cls, solution: View, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the history of a solution.
 
         Parameters
@@ -71,7 +71,7 @@ class ConvergenceDisplay:
         **kwargs
             Passed to the line.
         """
-        if not isinstance(solution, Solution):
+        if not isinstance(solution, View):
             raise TypeError(
                 f"{cls.__name__}.from_solution: solution must be a Solution returned by optimize, got "
                 f"{type(solution).__name__}."

@@ -16,8 +16,8 @@ from ...metrics.base import Metric
 from ...oracles import Counts
 from ...oracles.problem import components, mixed
 from ...rules import WeightedRule
-from ...solvers import Solution
 from ...theory.geometry import FeasibleSet
+from ..view import View
 from ._base import details_of
 from ._style import INK, RULE, bare, legend, mark_argmax, mark_rule, new_axes, number, short
 
@@ -76,7 +76,7 @@ class FeasibleSetDisplay:
 
     @classmethod
     def from_solution(
-        cls, solution: Solution, *, x: Any = None, y: Any = None, n: int = 360, ax: Any = None, **kwargs: Any
+        cls, solution: View, *, x: Any = None, y: Any = None, n: int = 360, ax: Any = None, **kwargs: Any
     ) -> Self:
         """Draw the set for the rows that a solution was fitted to, under their recalibrated probabilities.
 
@@ -96,7 +96,7 @@ class FeasibleSetDisplay:
         """
         who = f"{cls.__name__}.from_solution"
         details = details_of(solution, who)
-        if details.problem is None or solution.rule.n_outputs != 1:
+        if details.problem is None or details.rule.n_outputs != 1:
             raise ValueError(
                 f"{who}: solution must have one output and its rows, which a pickle does not contain; call "
                 "optimize again, or use from_predictions."

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...solvers import Solution
 from ..details import Details, Gains
+from ..view import View
 from ._base import RowsDisplay
 from ._style import GREY, INK, RULE, WORSE, bare, font_for, legend, new_axes, number, short
 
@@ -52,7 +52,7 @@ class GainsDisplay(RowsDisplay):
     gains: Gains
 
     @classmethod
-    def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
+    def from_details(cls, details: Details, solution: View | None = None) -> Self:
         """Return the display without drawing it."""
         gains = details.gains
         if gains is None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from ...data import python_labels
-from ...solvers import Solution
 from ..details import Bins, Details, Reliability
+from ..view import View
 from ._base import RowsDisplay
 from ._style import GREY, RULE, bare, legend, new_axes, short
 
@@ -51,7 +51,7 @@ class ReliabilityDisplay(RowsDisplay):
     of: str = "any class"
 
     @classmethod
-    def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
+    def from_details(cls, details: Details, solution: View | None = None) -> Self:
         """Return the display without drawing it."""
         if details.reliability is None:
             raise ValueError(f"{cls.__name__}: rows must have labels, with which probabilities are compared, got none.")

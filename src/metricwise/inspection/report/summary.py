@@ -16,9 +16,9 @@ from ...api.evaluation import Comparison, evaluate, own_average, read_rule
 from ...data import python_labels
 from ...fitting.metadata import losses_of
 from ...goals.for_outputs import are_for_outputs
+from ...inference import Estimate
 from ...metrics.naming import same_classes
 from ...metrics.resolution import metric_meant, target_kind
-from ...solvers import Estimate, Solution
 from ..cards.numbers import (
     advice,
     as_read,
@@ -32,6 +32,7 @@ from ..cards.numbers import (
 )
 from ..cards.rule_table import rule_table
 from ..details import Curve, Details
+from ..view import View
 from .applying import ways_to_apply
 
 __all__ = ["Subject", "summarize"]
@@ -70,7 +71,7 @@ class Subject:
     """
 
     rule: Any
-    solution: Solution | None
+    solution: View | None
     details: Details | None
     comparison: Comparison | None = None
 
@@ -78,7 +79,7 @@ class Subject:
     def of(cls, found: Any, proba: Any = None, y: Any = None, metrics: Any = None, **options: Any) -> Subject:
         """Return the subject that is meant; see :func:`summarize`."""
         if proba is None:
-            if isinstance(found, Solution):
+            if isinstance(found, View):
                 return cls(found.rule, found, _known(lambda: found.details))
             raise ValueError("report: proba and y must be given for a rule, which does not contain rows, got None.")
         rule = read_rule(found, "report")
@@ -117,7 +118,7 @@ def summarize(found: Any, proba: Any = None, y: Any = None, metrics: Any = None,
 
     Parameters
     ----------
-    found : Solution, WeightedRule, MixtureRule, path, str or dict
+    found : View, WeightedRule, MixtureRule, path, str or dict
         A solution alone is reported on the rows that it was fitted to. A rule, or a solution with other rows, is
         evaluated on those rows.
     proba, y : array-like, optional
@@ -561,7 +562,7 @@ def _technical(subject: Subject) -> list[list[str]]:
     return [[name, str(value)] for name, value in pairs if value is not None]
 
 
-def _solver_facts(solution: Solution) -> list[tuple[str, Any]]:
+def _solver_facts(solution: View) -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Any]] = [
         ("Outcome", solution.outcome.value),
         ("Counted with", "labels" if solution.counted == "labels" else "probabilities"),
