@@ -225,7 +225,7 @@ def test_candidates_say_what_was_tried():
     solution = mw.optimize(proba, y, "macro_f1", record=["accuracy"])
     assert solution.candidates[0].recipe == "recalibrated + expected and labels"
     for one in solution.candidates:
-        assert isinstance(one, mw.solvers.Candidate)
+        assert isinstance(one, mw.inference.Candidate)
         assert 0 < one.value < 1
         assert abs(one.gain) < 1
         assert one.std_error >= 0

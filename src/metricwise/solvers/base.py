@@ -11,12 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
+from ..core.moved import moved_error
 from ..core.notes import NoteKind, note_list
 from ..data.sources.passes import in_passes
 from ..metrics.objective import Objective
@@ -250,3 +251,14 @@ def pack(
         notes=note_list(NoteKind.OUTCOME, status),
         history=(value,),
     )
+
+
+# Classes that were here when they were pickled.
+_MOVED = frozenset({"Candidate", "Estimate", "Gain", "Outcome", "Promise", "Recorded", "Solution"})
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _MOVED:
+            raise moved_error(f"{__name__}.{name}", "class")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
