@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.confusion import expected_confusion, from_predictions
-from ..goals.aim import Aim
 from ..inference import Candidate, Estimate, Gain
 from ..inference.uncertainty import (
     STEEP,
@@ -31,6 +30,7 @@ from ..inference.uncertainty import (
     within,
 )
 from ..kernels import code_type, tally
+from ..metrics.aim import Aim
 from ..metrics.base import Linear
 from ..metrics.naming import PerOutput
 from ..oracles.problem import InMemory, Problem, Recipe, argmax_rule

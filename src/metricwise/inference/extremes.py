@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.sources import MemorySource
-from ..goals.aim import Aim
+from ..metrics.aim import Aim
 from ..oracles.problem import InMemory
 from .judging import Decisions, Judged, judge, judge_pair
 from .results import Comparison, Estimate

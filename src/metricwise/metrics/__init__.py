@@ -24,6 +24,7 @@ from .linear import (
     WeightedAccuracy,
     WeightedExponential,
 )
+from .of_labels import score as _score  # noqa: F401  sets Metric.score
 from .ratio import FBeta, Jaccard, Kappa, MicroF1, Precision
 from .recall_means import GMean, HMean, Minimum, MinimumOfLinear, MinRecall, QMean
 from .registry import get_metric, metric_names

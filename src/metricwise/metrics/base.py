@@ -113,11 +113,13 @@ class Metric:
     of_abstentions: ClassVar[bool] = False
     loss_name: ClassVar[str | None] = None
 
+    # Set by modules that are built on this class: affine.py and of_labels.py.
+    _negate: ClassVar[Callable[[Metric], Metric]]
+    _score: ClassVar[Callable[..., float]]
+
     def maximised(self) -> Metric:
         """Return the metric as an aim, of which more is better: itself, or minus itself if it is a loss."""
-        from .affine import negated  # which is built on this class
-
-        return negated(self) if self.lower_is_better else self
+        return Metric._negate(self) if self.lower_is_better else self
 
     def class_metric(self) -> Metric | None:
         """Return the metric of class 1 against the rest that shows for which classes a rule gains; None: F1 will do."""
@@ -287,7 +289,7 @@ class Metric:
             True and predicted labels; missing true labels are ignored.
         **options
             ``sample_weight``, ``average``, ``output_weight``, ``classes``, ``pos_label``, ``missing``,
-            ``abstain_label`` and ``abstain``, as in :func:`metricwise.goals.of_labels.score`.
+            ``abstain_label`` and ``abstain``, as in :func:`metricwise.metrics.of_labels.score`.
 
         Returns
         -------
@@ -299,9 +301,7 @@ class Metric:
         >>> mw.metrics.Accuracy().score(["a", "b", "b"], ["a", "b", "a"], sample_weight=[1, 1, 2])
         0.5
         """
-        from ..goals.of_labels import score  # it joins metrics with averages, which are built on this class
-
-        return score(self, y_true, y_pred, **options)
+        return Metric._score(self, y_true, y_pred, **options)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from ..data import kept_order, make_rows, read_output_weight, read_sample_weight
 from ..data.sources import MemorySource
 from ..fitting.solving import Settings, fit
-from ..goals.aim import Aim
 from ..goals.for_outputs import resolve_for
+from ..metrics.aim import Aim
 from ..metrics.resolution import to_maximise
 from ..oracles.problem import Problem, Recipe, components, mixed
 from ..rules import MixtureRule, WeightedRule

@@ -40,11 +40,11 @@ from ...data import (
 )
 from ...data.open import read_source
 from ...data.sources import MemorySource
-from ...goals.aim import Aim
 from ...goals.for_outputs import are_for_outputs, resolve_outputs, settle
 from ...goals.worst import opened
 from ...inference.dependence import in_stretches
 from ...metrics.abstention import Abstention, check_pooled, read_abstain
+from ...metrics.aim import Aim
 from ...metrics.averages import check_average
 from ...metrics.base import Metric
 from ...metrics.functions import check_whole_rows

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...api.evaluation import allowed_for, own_average, own_metric, read_aims, read_judged, read_rule
 from ...core.losses import Loss
 from ...fitting.selection import judging_rows
-from ...goals.aim import Aim
+from ...metrics.aim import Aim
 from ...oracles import Counts
 from ...oracles.problem import InMemory, Problem, components
 from ...rules import GroupedRule, Link, MixtureRule, WeightedRule

@@ -13,7 +13,7 @@ from engines import source
 from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
 from metricwise.data import Schema, read_proba
-from metricwise.goals.aim import Aim
+from metricwise.metrics.aim import Aim
 from metricwise.metrics.averages import group_outputs
 from metricwise.oracles import Counts
 from metricwise.solvers import SOLVERS, make_solver
