@@ -441,6 +441,7 @@ def _table_of(path: Path) -> Any:
 def _summarize(world: World, options: Columns) -> Columns:
     solution = _fitted(world, options)
     summary = mw.report.summarize(solution)
+    del summary["missing"]  # what a report says of sections that it does not have
     card = solution._repr_html_()
     return {
         "numbers": {"summary": {name: summary[name] for name in ("figures", "gains", "groups") if summary.get(name)}},

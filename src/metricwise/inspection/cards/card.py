@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data.sources import MemorySource
 from ...rules import MixtureRule, WeightedRule
-from ..details import Curve
+from ..details import Curve, Missing, attempt
 from ..view import View
 from .markup import Html, join, table, tag
 from .numbers import advice, as_read, interval, is_loss, losses_known, metric_name, number, promise_words
@@ -51,8 +51,7 @@ def solution_card(solution: View) -> Html:
     if solution.gain is not None:
         gained = "saved" if is_loss(solution) else "gain"
         head.append(_figure(f"{gained} on new rows", interval(solution.gain, signed=True)))
-    curve = known_curve(solution)
-    left = [None if curve is None else curve_chart(curve, solution), _promises(solution), _groups(solution)]
+    left = [_chart(solution), _promises(solution), _groups(solution)]
     return _card(
         tag("div", *head, class_="mw-head"),
         tag("p", sentence, class_=f"mw-advice mw-{kind}"),
@@ -90,8 +89,16 @@ def estimator_card(estimator: Any) -> Html | None:
     return None if rule is None else rule_card(rule)
 
 
-def known_curve(solution: View) -> Curve | None:
-    """Return the curve of a solution; None where its rows are not known, not what they were, or not in memory.
+def _chart(solution: View) -> Html | None:
+    """The curve of a solution, or why it could not be made; None where it does not apply."""
+    curve = known_curve(solution)
+    if isinstance(curve, Missing):
+        return tag("p", f"There is no curve: {curve.reason}", class_="mw-missing") if curve.failed else None
+    return None if curve is None else curve_chart(curve, solution)
+
+
+def known_curve(solution: View) -> Curve | Missing | None:
+    """Return the curve of a solution, or why it is missing; None where its rows are not in memory.
 
     Who only looks at a notebook does not want a pass over a cluster.
     """
@@ -100,10 +107,7 @@ def known_curve(solution: View) -> Curve | None:
     )
     if not held:
         return None
-    try:
-        return solution.details.curve
-    except ValueError:
-        return None
+    return attempt(lambda: solution.details.curve)
 
 
 def curve_chart(curve: Curve, solution: View | None = None, width: int = 410, height: int = 170) -> Html:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...api.evaluation import allowed_for, own_average, own_metric, read_aims, read_judged, read_rule
+from ...core.errors import InvalidParameter
 from ...core.losses import Loss
 from ...fitting.selection import judging_rows
 from ...metrics.aim import Aim
@@ -20,6 +21,7 @@ from ...rules import GroupedRule, Link, MixtureRule, WeightedRule
 from .curve import Curve, count_curve, judge_of
 from .gains import Gains, count_class_gains, count_output_gains
 from .groups import by_group, pool_groups
+from .missing import NotApplicable
 from .moves import Moves, count_moves
 from .reliability import Reliability, count_reliability
 
@@ -29,6 +31,7 @@ FloatArray = NDArray[np.float64]
 T = TypeVar("T", Gains, Reliability)
 
 _ROUNDING = 1e-9
+_PASS_ROWS = "pass them to from_predictions of a display such as displays.MetricCurveDisplay, or call optimize again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +68,19 @@ class Details:
     def of_fit(cls, rule: Any, problem: Problem | None, confusion: FloatArray) -> Details:
         """Return the details of a rule on the rows that it was fitted to, whose confusion was counted then."""
         if not isinstance(rule, (WeightedRule, MixtureRule, GroupedRule)):
-            raise ValueError(
-                "Solution: details based on confusion matrices are not available for a "
-                f"{type(rule).__name__}, which decides every row by its own costs; use "
-                "solution.report instead."
+            raise NotApplicable(
+                "",
+                problem="details based on confusion matrices are not available for a "
+                f"{type(rule).__name__}, which decides every row by its own costs",
+                remedy="use solution.report instead",
+                owner="Solution",
             )
         if problem is None:
-            raise ValueError(
-                "Solution: its rows are not available, because files do not contain them; pass them to "
-                "from_predictions of a display such as displays.MetricCurveDisplay, or call optimize again."
+            raise NotApplicable(
+                "",
+                problem="its rows are not available, because files do not contain them",
+                remedy=_PASS_ROWS,
+                owner="Solution",
             )
         if isinstance(rule, GroupedRule):
             rule, problem = by_group(rule, problem)
@@ -82,10 +89,11 @@ class Details:
         if len(found) > len(confusion):
             found = pool_groups(found, details.weight, len(found) // len(confusion))
         if not np.allclose(found, confusion, rtol=0, atol=_ROUNDING):
-            raise ValueError(
-                "Solution: the rows have changed since optimize was called: the rule now decides them "
-                "differently. Do not modify arrays in place before drawing the solution, or call optimize "
-                "again."
+            raise InvalidParameter(
+                "",
+                problem="the rows have changed since optimize was called: the rule now decides them differently. Do "
+                "not modify arrays in place before drawing the solution, or call optimize again",
+                owner="Solution",
             )
         return details
 
@@ -243,10 +251,11 @@ class Details:
     @property
     def _rows(self) -> Problem:
         if self.problem is None:
-            raise ValueError(
-                "Details: this part was not computed before the solution was saved, and files do not contain "
-                "rows; pass them to from_predictions of a display such as displays.MetricCurveDisplay, or "
-                "call optimize again."
+            raise NotApplicable(
+                "",
+                problem="this part was not computed before the solution was saved, and files do not contain rows",
+                remedy=_PASS_ROWS,
+                owner="Details",
             )
         return self.problem
 
