@@ -74,7 +74,7 @@ _MOVED = frozenset(
     for name in (
         *("confusion", "details", "evaluation", "facts", "frontier", "inputs", "losses", "problem", "promises"),
         *("reading", "recorded", "row_costs", "rows", "selection", "sources", "table_files", "uncertainty"),
-        *("metrics.aim", "metrics.constraint", "metrics.constraint_text", "metrics.for_outputs", "metrics.parity"),
+        *("metrics.constraint", "metrics.constraint_text", "metrics.for_outputs", "metrics.parity"),
         *("metrics.worst", "rules.files", "solvers.solution_file"),
     )
 )

@@ -157,7 +157,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        A mapping of metric names to :class:`~metricwise.api.evaluation.Comparison` objects.
+        A mapping of metric names to :class:`~metricwise.inference.Comparison` objects.
 
     See Also
     --------
