@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from ..inference import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..oracles.problem import Problem
 from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule
 from ..solvers import Certificate, Outcome
-from .details import Details
+
+if TYPE_CHECKING:
+    from .details import Details
 
 __all__ = ["Rule", "View"]
 
@@ -97,6 +99,8 @@ class View:
         The rows must be unchanged: if an array was modified in place since, an error says so. A pickle contains the
         details only if they were computed before.
         """
+        from .details import Details  # which optimize does not need
+
         return Details.of_fit(self.rule, self.problem, self.confusion)
 
     def __getstate__(self) -> dict[str, Any]:
