@@ -1,4 +1,7 @@
-"""How a problem that has been read is solved: which fit is called, and the Solution that is made of its result."""
+"""How a problem that has been read is solved: which fit is called, and the Solution that is made of its result.
+
+The fields of a :class:`FittedRule` and of a :class:`CostFit` are fields of a Solution by the same names.
+"""
 
 from __future__ import annotations
 
@@ -65,16 +68,7 @@ def solve(
     by_group = _by_group(problem, task, fitted.rule, None, notes)
     gain, value = (choice.gain, choice.value) if choice else (None, None)
     return Solution(
-        rule=informed(fitted.rule, gain, value),
-        value=fitted.value,
-        baseline=fitted.baseline,
-        confusion=fitted.confusion,
-        certificate=fitted.certificate,
-        outcome=fitted.outcome,
-        notes=tuple(notes),
-        counted=fitted.counted,
-        n_passes=fitted.n_passes,
-        history=fitted.history,
+        **{**vars(fitted), "rule": informed(fitted.rule, gain, value), "notes": tuple(notes)},
         gain=gain,
         value_on_new_rows=value,
         threshold_range=_threshold_range(problem, fitted.rule, choice) if choice else None,
@@ -161,19 +155,12 @@ def solve_within(
         recorded = record_rule(problem, fitted.rule)
         by_group = _by_group(problem, task, fitted.rule, pledge, groups)
     behind = fitted.value < fitted.baseline - 1e-12 and not constrained.constraints  # these have their price
+    gain, value, notes = constrained.gain, constrained.value_on_new_rows, _data_notes(problem, behind)
+    rule = informed(rule, gain, value, constrained.constraints)
     return Solution(
-        rule=informed(rule, constrained.gain, constrained.value_on_new_rows, constrained.constraints),
-        value=fitted.value,
-        baseline=fitted.baseline,
-        confusion=fitted.confusion,
-        certificate=fitted.certificate,
-        outcome=fitted.outcome,
-        notes=(*fitted.notes, *_data_notes(problem, behind), *groups),
-        counted=fitted.counted,
-        n_passes=fitted.n_passes,
-        history=fitted.history,
-        gain=constrained.gain,
-        value_on_new_rows=constrained.value_on_new_rows,
+        **{**vars(fitted), "rule": rule, "notes": (*fitted.notes, *notes, *groups)},
+        gain=gain,
+        value_on_new_rows=value,
         candidates=constrained.candidates,
         recorded=recorded,
         constraints=constrained.constraints,
@@ -228,18 +215,11 @@ def solve_row_costs(
     with Progress("optimize", 2 if judged else 1, show_progress) as progress:
         cost_fit = fit_row_costs(problem, rule, first.recalibrate, judged=judged, seed=seed, stage=progress.stage)
     return Solution(
-        rule=cost_fit.rule,
-        value=cost_fit.value,
-        baseline=cost_fit.baseline,
-        confusion=cost_fit.confusion,
+        **vars(cost_fit),
         certificate=Certificate(cost_fit.value, upper_bound=None if problem.labelled else cost_fit.value),
         outcome=Outcome.OPTIMAL,
-        notes=cost_fit.notes,
         counted="labels" if problem.labelled else "expected",
-        n_passes=cost_fit.n_passes,
         history=(cost_fit.value,),
-        gain=cost_fit.gain,
-        value_on_new_rows=cost_fit.value_on_new_rows,
         problem=problem,
     )
 
