@@ -214,7 +214,7 @@ def test_as_good_as_right_at_no_cost_and_as_bad_as_wrong_at_one():
 )
 def test_what_is_no_cost_is_refused(given, message):
     with pytest.raises(ValueError, match=message):
-        read_abstain(given, "optimize")
+        read_abstain(given)
 
 
 def test_a_cost_needs_a_linear_metric_and_is_said_once():

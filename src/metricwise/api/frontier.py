@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.errors import InvalidParameter, argument, entry_point
 from ..core.losses import Loss
 from ..core.progress import Progress, read_verbose
 from ..data import Labels, shown
@@ -34,7 +35,6 @@ __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 
 FloatArray = NDArray[np.float64]
 
-_WHO = "trade_off"
 _HALVINGS = 14  # in which the end of the frontier is found
 _SAME = 1e-12
 
@@ -158,7 +158,7 @@ class TradeOff:
         kept = self.others <= bound + _SAME if self.ceiling else self.others >= bound - _SAME
         if not kept.any():
             end = f"down to {self.others.min():.4g}" if self.ceiling else f"up to {self.others.max():.4g}"
-            raise ValueError(f"TradeOff.choose: bound must be satisfied by at least one point, {end}, got {bound!r}.")
+            raise InvalidParameter("bound", f"be satisfied by at least one point, {end}", repr(bound))
         return self[int(np.argmax(np.where(kept, self.values, -np.inf)))]
 
     def plot(self, ax: Any = None, *, bound: float | None = None, **kwargs: Any) -> Any:
@@ -198,6 +198,7 @@ class TradeOff:
         return {"bound": self.bounds, self.metric: self.values, self.against: self.others, **self.recorded}
 
 
+@entry_point("trade_off")
 def trade_off(
     proba: Any,
     y: ArrayLike | Labels | None,
@@ -285,7 +286,7 @@ def trade_off(
     (True, True)
     """
     settings = _settings(n_points, ceiling, randomized, random_state)
-    recipe, show_progress = _recipe(confusion, recalibrate, y), read_verbose(verbose, _WHO)
+    recipe, show_progress = _recipe(confusion, recalibrate, y), read_verbose(verbose)
     problem = read_problem(
         proba,
         y,
@@ -303,7 +304,6 @@ def trade_off(
         constrained=True,
         abstain=abstain,
         abstain_label=abstain_label,
-        who=_WHO,
     )
     given = [_bounded(against), *read_constraints(subject_to)]
     first, *rest = read_limits(
@@ -319,33 +319,35 @@ def trade_off(
     ceiling = ceiling or getattr(first.metric, "base", None) == Abstained()
     search = Search(problem, recipe, problem.link(recipe.recalibrate), [_from_zero(first, ceiling), *rest], settings)
     name = str(replace(given[0], low=0.0, text="")).removesuffix(" >= 0")
-    with Progress(_WHO, n_points, show_progress) as progress:
+    with Progress("trade_off", n_points, show_progress) as progress:
         return _Frontier(problem, search, ceiling, settings).trace(name, n_points, progress)
 
 
 def _settings(n_points: Any, ceiling: Any, randomized: Any, random_state: Any) -> Settings:
     """Check what is not about rows or metrics."""
     if isinstance(n_points, bool) or not isinstance(n_points, (int, np.integer)) or n_points < 2:
-        raise ValueError(f"{_WHO}: n_points must be a whole number of at least 2, got {shown(n_points)}.")
+        raise InvalidParameter("n_points", "be a whole number of at least 2", shown(n_points))
     for name, value in (("ceiling", ceiling), ("randomized", randomized)):
         if not isinstance(value, (bool, np.bool_)):
-            raise ValueError(f"{_WHO}: {name} must be True or False, got {shown(value)}.")
+            raise InvalidParameter(name, "be True or False", shown(value))
     whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0
     if random_state is not None and not whole:
-        raise ValueError(f"{_WHO}: random_state must be None or a non-negative integer, got {shown(random_state)}.")
+        raise InvalidParameter("random_state", "be None or a non-negative integer", shown(random_state))
     return Settings(bool(randomized), int(random_state or 0))
 
 
 def _recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe:
     """Return what the metric is counted with."""
     if not isinstance(confusion, str) or confusion not in ("auto", "labels", "expected", "blended"):
-        raise ValueError(
-            f"{_WHO}: confusion must be 'auto', 'labels', 'expected' or 'blended', got {shown(confusion)}."
-        )
+        raise InvalidParameter("confusion", "be 'auto', 'labels', 'expected' or 'blended'", shown(confusion))
     if not (isinstance(recalibrate, (bool, np.bool_)) or (isinstance(recalibrate, str) and recalibrate == "auto")):
-        raise ValueError(f"{_WHO}: recalibrate must be 'auto', True or False, got {shown(recalibrate)}.")
+        raise InvalidParameter("recalibrate", "be 'auto', True or False", shown(recalibrate))
     if y is None and (confusion in ("labels", "blended") or recalibrate is True):
-        raise ValueError(f"{_WHO}: confusion={confusion!r} and recalibrate={recalibrate!r} need y; leave them out.")
+        raise InvalidParameter(
+            "confusion",
+            problem=f"{argument('confusion', confusion)} and {argument('recalibrate', recalibrate)} need y",
+            remedy="leave them out",
+        )
     if confusion == "auto":
         confusion = "expected" if y is None else "labels"
     return Recipe(confusion, y is not None if isinstance(recalibrate, str) else bool(recalibrate))
@@ -354,11 +356,11 @@ def _recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe:
 def _bounded(against: Any) -> Wanted:
     """Read the metric that is bounded."""
     if isinstance(against, Wanted):
-        raise ValueError(f"{_WHO}: against must be a metric without a bound, got {str(against)!r}.")
+        raise InvalidParameter("against", "be a metric without a bound", repr(str(against)))
     if not isinstance(against, str):
         return Wanted(against)
     if any(sign in against for sign in "<>=≤≥"):
-        raise ValueError(f"{_WHO}: against must be a metric without a bound, got {against!r}.")
+        raise InvalidParameter("against", "be a metric without a bound", repr(against))
     (one,) = read_constraints(f"{against} >= 0")
     return replace(one, low=-np.inf)
 

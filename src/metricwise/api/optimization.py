@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.errors import InvalidParameter, entry_point
 from ..core.progress import Progress, read_verbose
 from ..data import InTime, Labels, shown
 from ..fitting.example_costs import refuse_beside_costs, with_costs
@@ -28,6 +29,7 @@ from .solving import n_stages, solve, solve_row_costs, solve_within
 __all__ = ["optimize"]
 
 
+@entry_point("optimize")
 def optimize(
     proba: Any,
     y: ArrayLike | Labels | None,
@@ -259,13 +261,13 @@ def optimize(
             missing=missing,
             normalize=normalize,
         )
-        seed, show_progress = read_seed(random_state), read_verbose(verbose, "optimize")
+        seed, show_progress = read_seed(random_state), read_verbose(verbose)
         priced = with_costs(problem, cost, abstain, abstain_label)
         return solve_row_costs(*priced, read_recipe("auto", recalibrate, y), seed, show_progress)
     recipe = read_recipe(confusion, recalibrate, y)
-    seed, show_progress = read_seed(random_state), read_verbose(verbose, "optimize")
+    seed, show_progress = read_seed(random_state), read_verbose(verbose)
     if not isinstance(randomized, (bool, np.bool_)):
-        raise ValueError(f"optimize: randomized must be True or False, got {shown(randomized)}.")
+        raise InvalidParameter("randomized", "be True or False", shown(randomized))
     chosen_solver = read_solver(solver, Settings(bool(randomized), seed, tol))
     aim, worst = opened(metric)
     problem = read_problem(

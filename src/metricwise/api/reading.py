@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, InvalidType, argument, mention, warn
 from ..data import (
     Labels,
     Schema,
@@ -84,10 +84,9 @@ def read_problem(
     constrained: bool = False,
     abstain: Any = None,
     abstain_label: Any = None,
-    who: str = "optimize",
 ) -> Problem:
     """Read and check everything but the recipe and constraints, of which it is enough to know whether there are any."""
-    warn_of_order(who, 3, proba=proba, y=y, sample_weight=sample_weight)
+    warn_of_order(proba=proba, y=y, sample_weight=sample_weight)
     data, source = read_source(
         proba,
         y,
@@ -100,12 +99,11 @@ def read_problem(
         groups=groups,
         time=time,
         pos_label=text_class(metric) if pos_label is None else pos_label,
-        who=who,
     )
     rows, schema = data.rows, data.schema
     names = schema.classes
     if not (_is_number(zero_division) and 0 <= zero_division <= 1):
-        raise ValueError(f"{who}: zero_division must be a number in [0, 1], got {shown(zero_division)}.")
+        raise InvalidParameter("zero_division", "be a number in [0, 1]", shown(zero_division))
     resolved = to_maximise(
         resolve_for(
             metric,
@@ -119,31 +117,27 @@ def read_problem(
             wanted_only=constrained or (schema.single and class_named(metric) in (None, pos_label)),
             scales=schema.order,
             outputs=schema.output_names,
-            who=who,
         )
     )
     resolved, note = _by_values(resolved, names, source)
-    recorded = resolve_record(
-        record, target_kind(schema.width, schema.multioutput), resolved, zero_division, pos_label, who
-    )
+    recorded = resolve_record(record, target_kind(schema.width, schema.multioutput), resolved, zero_division, pos_label)
     recorded = {name: settle(one, names, scales=schema.order) for name, one in recorded.items()}
     if order is not None:
         for one in (resolved, *recorded.values()):
-            check_order_agrees(one.metric, schema.order, names, who)
+            check_order_agrees(one.metric, schema.order, names)
     if schema.single and pos_label is not None:
-        _check_column_class(pos_label, names, who)
+        _check_column_class(pos_label, names)
     if resolved.metric.degenerate and not constrained:
-        warnings.warn(f"{who}: {resolved.metric.degenerate}", UserWarning, stacklevel=3)
-    allowed = read_abstention(abstain, abstain_label, schema, resolved, who)
+        warn(f"{resolved.metric.degenerate}")
+    allowed = read_abstention(abstain, abstain_label, schema, resolved)
     if allowed is not None:
-        schema = replace(schema, abstain_label=read_abstain_label(abstain_label, names, who))
-    alpha = read_output_weight(output_weight, schema.n_outputs, who)
+        schema = replace(schema, abstain_label=read_abstain_label(abstain_label, names))
+    alpha = read_output_weight(output_weight, schema.n_outputs)
     positive = positive_places(resolved.metric, names) if resolved.support_weighted else None
 
     def aim_of(one: Resolved, main: bool = False) -> Aim:
         check_whole_rows(
             one.metric,
-            who,
             sample_weight=rows.weight,
             output_weight=alpha,
             average=one.average,
@@ -157,14 +151,14 @@ def read_problem(
         own_note = note if main else ""
         return Aim(metric, one.average, alpha, one.support_weighted, positive, one.name, note=own_note)
 
-    shares = None if prior is None else read_prior(prior, schema.n_classes, who)
+    shares = None if prior is None else read_prior(prior, schema.n_classes)
     record_of = {name: aim_of(one) for name, one in recorded.items()}
     problem = Problem(source.described(schema), aim_of(resolved, main=True), shares, record_of, allowed)
-    _check_observed(problem, who)
+    _check_observed(problem)
     if source.labelled and not isinstance(y, Labels):  # an estimator has assigned columns by its classes
         some = rows if isinstance(source, MemorySource) else source.glance(_DOUBTED_ROWS)
         assert some.codes is not None
-        warn_of_assignment(some.proba, some.codes, names, who, schema.column_order)
+        warn_of_assignment(some.proba, some.codes, names, schema.column_order)
     return problem if time is None else _in_time(problem, time)
 
 
@@ -188,20 +182,19 @@ def _by_values(resolved: Resolved, classes: tuple[NDArray[Any], ...], source: An
     return replace(resolved, metric=known, name=known.name), note
 
 
-def read_abstention(
-    abstain: Any, abstain_label: Any, schema: Schema, resolved: Resolved, who: str
-) -> Abstention | None:
+def read_abstention(abstain: Any, abstain_label: Any, schema: Schema, resolved: Resolved) -> Abstention | None:
     """Read whether a rule may abstain, and refuse what then has no meaning."""
-    allowed = read_abstain(abstain, who)
+    allowed = read_abstain(abstain)
     if allowed is None:
         if abstain_label is not None:
-            raise ValueError(
-                f"{who}: abstain_label is only for rules that may abstain; pass abstain=True or the cost of an "
-                "abstention as well."
+            raise InvalidParameter(
+                "abstain_label",
+                problem=f"{mention('abstain_label')} is only for rules that may abstain",
+                remedy=f"pass {argument('abstain', True)} or the cost of an abstention as well",
             )
         return None
-    check_pooled(resolved.average, schema.n_classes, who)
-    read_abstain_label(abstain_label, schema.classes, who)
+    check_pooled(resolved.average, schema.n_classes)
+    read_abstain_label(abstain_label, schema.classes)
     return allowed
 
 
@@ -210,24 +203,29 @@ def read_groups(
 ) -> tuple[Problem, GroupTask | None]:
     """Read the sensitive groups of rows, and what is asked of them."""
     if not isinstance(group_aware, (bool, np.bool_)):
-        raise ValueError(f"optimize: group_aware must be True or False, got {shown(group_aware)}.")
+        raise InvalidParameter("group_aware", "be True or False", shown(group_aware))
     if sensitive_features is None:
         if worst or not group_aware:
             asked = "the metric is that of the worst group" if worst else "group_aware is False"
-            raise ValueError(f"optimize: {asked}, so sensitive_features must give the group of every row, got None.")
+            raise InvalidParameter(
+                "sensitive_features",
+                problem=f"{asked}, so {mention('sensitive_features')} must give the group of every row, got None",
+            )
         return problem, None
     if problem.prior is not None:
-        raise ValueError(
-            "optimize: prior and sensitive_features cannot both be given, because it is not known how the "
-            "class priors of each group shift; leave one of them out."
+        raise InvalidParameter(
+            "prior",
+            problem=(
+                f"{mention('prior')} and {mention('sensitive_features')} cannot both be given, because it "
+                "is not known how the class priors of each group shift"
+            ),
+            remedy="leave one of them out",
         )
     if worst and problem.aim.average == "macro":
-        raise ValueError(
-            "optimize: average must be 'micro' for the worst group's value, which pools outputs, got 'macro'."
-        )
+        raise InvalidParameter("average", "be 'micro' for the worst group's value, which pools outputs", "'macro'")
     sensitive = Sensitive.of(sensitive_features)
-    sensitive.check(group_aware=bool(group_aware), may_abstain=problem.allowed is not None, who="optimize")
-    read = read_sensitive_features(sensitive, problem.n_rows, "optimize")
+    sensitive.check(group_aware=bool(group_aware), may_abstain=problem.allowed is not None)
+    read = read_sensitive_features(sensitive, problem.n_rows)
     aim = replace(problem.aim, name=f"worst_group({problem.aim.name})") if worst else problem.aim
 
     def with_group(rows: Any) -> Any:
@@ -237,41 +235,49 @@ def read_groups(
     return problem, GroupTask(read.groups, bool(group_aware), worst, sensitive.unknown)
 
 
-def _check_column_class(pos_label: Any, classes: Sequence[NDArray[Any]], who: str) -> None:
+def _check_column_class(pos_label: Any, classes: Sequence[NDArray[Any]]) -> None:
     """Refuse the class of a single column that is none of any output."""
-    for m, label in enumerate(positive_labels(pos_label, len(classes), who)):
+    for m, label in enumerate(positive_labels(pos_label, len(classes))):
         own = isinstance(pos_label, (list, tuple)) or len(classes) == 1
         known = [python_labels(labels) for labels in (classes[m : m + 1] if own else classes)]
         if label is not None and not any(label in labels for labels in known):
-            raise ValueError(f"{who}: pos_label must be one of the classes {known[0]}, got {shown(label)}.")
+            raise InvalidParameter("pos_label", f"be one of the classes {known[0]}", shown(label))
 
 
-def _check_observed(problem: Problem, who: str) -> None:
+def _check_observed(problem: Problem) -> None:
     """Refuse weights that leave no observed label."""
     if not problem.labelled:
         return
     seen = problem.source.class_weights > 0
     if not seen[problem.aim.output_weight > 0].any():
-        raise ValueError(f"{who}: no observed label has a positive weight; check sample_weight and output_weight.")
-    if problem.schema.n_outputs == 1 and seen.sum() < 2:
-        raise ValueError(
-            f"{who}: sample_weight must be positive for rows of at least two classes, got only one such class."
+        raise InvalidParameter(
+            "",
+            problem="no observed label has a positive weight",
+            remedy=f"check {mention('sample_weight')} and {mention('output_weight')}",
         )
+    if problem.schema.n_outputs == 1 and seen.sum() < 2:
+        raise InvalidParameter("sample_weight", "be positive for rows of at least two classes", "only one such class")
 
 
 def read_recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe | list[Recipe] | None:
     """Return the one recipe that the arguments fix, or the candidates that they leave, the default first."""
     if not isinstance(confusion, str) or confusion not in ("auto", "labels", "expected", "blended"):
-        raise ValueError(
-            f"optimize: confusion must be 'auto', 'labels', 'expected' or 'blended', got {shown(confusion)}."
-        )
+        raise InvalidParameter("confusion", "be 'auto', 'labels', 'expected' or 'blended'", shown(confusion))
     if not (isinstance(recalibrate, (bool, np.bool_)) or (isinstance(recalibrate, str) and recalibrate == "auto")):
-        raise ValueError(f"optimize: recalibrate must be 'auto', True or False, got {shown(recalibrate)}.")
+        raise InvalidParameter("recalibrate", "be 'auto', True or False", shown(recalibrate))
     if y is None:
         if confusion in ("labels", "blended"):
-            raise ValueError(f"optimize: confusion={confusion!r} needs y; without labels use 'expected' or 'auto'.")
+            raise InvalidParameter(
+                "confusion",
+                problem=f"{argument('confusion', confusion)} needs y",
+                remedy="without labels use 'expected' or 'auto'",
+            )
         if recalibrate is True:
-            raise ValueError("optimize: recalibrate=True needs y; without labels use False or 'auto'.")
+            raise InvalidParameter(
+                "recalibrate",
+                problem=f"{argument('recalibrate', True)} needs y",
+                remedy="without labels use False or 'auto'",
+            )
         return Recipe("expected")
     if confusion != "auto" and recalibrate != "auto":
         return Recipe(confusion, bool(recalibrate))  # type: ignore[arg-type]  # checked above
@@ -291,16 +297,20 @@ def read_pledge(
 ) -> Pledge | None:
     """Return what the rule is to keep, None where nothing is that takes a programme."""
     if confidence is not None and not (_is_number(confidence) and 0.5 <= confidence < 1):
-        raise ValueError(f"optimize: confidence must be a number in [0.5, 1) or None, got {shown(confidence)}.")
+        raise InvalidParameter("confidence", "be a number in [0.5, 1) or None", shown(confidence))
     wanted = read_constraints(subject_to)
-    check_bounded(wanted, problem.allowed, problem.aim.metric, "optimize")
+    check_bounded(wanted, problem.allowed, problem.aim.metric)
     if not wanted and (task is None or not task.worst):
         return None
     if problem.aim.metric.whole_rows:
-        raise ValueError(
-            "optimize: subject_to needs a metric that is a function of the confusion matrix, but "
-            f"{problem.aim.metric.name} takes no sample_weight and can only be evaluated on whole rows; add a "
-            "parameter sample_weight to the function."
+        raise InvalidParameter(
+            "subject_to",
+            problem=(
+                f"{mention('subject_to')} needs a metric that is a function of the confusion matrix, but "
+                f"{problem.aim.metric.name} takes no {mention('sample_weight')} and can only be evaluated "
+                "on whole rows"
+            ),
+            remedy=f"add a parameter {mention('sample_weight')} to the function",
         )
     names = None if task is None else task.groups.names
     constraints = read_limits(
@@ -324,11 +334,17 @@ def only_labels(metric: Metric, confusion: str, randomized: bool) -> str:
     said = f"optimize: {metric.name} takes no sample_weight, so it can only be evaluated on whole rows with labels"
     remedy = "add a parameter sample_weight to the function"
     if confusion not in ("auto", "labels"):
-        raise ValueError(
-            f"{said}, but confusion={confusion!r} counts fractions of rows; {remedy}, or use confusion='labels'."
+        raise InvalidParameter(
+            "confusion",
+            problem=f"{said}, but {argument('confusion', confusion)} counts fractions of rows",
+            remedy=f"{remedy}, or use {argument('confusion', 'labels')}",
         )
     if randomized:
-        raise ValueError(f"{said}, but a mixture of rules counts fractions of rows; {remedy}, or use randomized=False.")
+        raise InvalidParameter(
+            "rules",
+            problem=f"{said}, but a mixture of rules counts fractions of rows",
+            remedy=f"{remedy}, or use {argument('randomized', False)}",
+        )
     return "labels"
 
 
@@ -342,37 +358,39 @@ def read_seed(random_state: Any) -> int:
         return 0
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
         return int(random_state)
-    raise ValueError(f"optimize: random_state must be None or a non-negative integer, got {shown(random_state)}.")
+    raise InvalidParameter("random_state", "be None or a non-negative integer", shown(random_state))
 
 
 def read_solver(solver: str | Solver, settings: Settings) -> Solver | Settings:
     """Return the solver that was asked for, or the settings for one that is chosen by the form of the metric."""
     if settings.tol is not None and not (_is_number(settings.tol) and 0 < settings.tol < np.inf):
-        raise ValueError(f"optimize: tol must be a positive number, got {shown(settings.tol)}.")
+        raise InvalidParameter("tol", "be a positive number", shown(settings.tol))
     if not isinstance(solver, str):
         if isinstance(solver, type) or not hasattr(solver, "solve"):
             got = f"the class {solver.__name__}" if isinstance(solver, type) else type(solver).__name__
-            raise TypeError(f"optimize: solver must be a name or a solver such as solvers.Path(), got {got}.")
+            raise InvalidType("solver", "be a name or a solver such as solvers.Path()", got)
         _refuse_settings(type(solver).__name__, settings)
         return solver
     if solver == "auto":
         return settings
     if solver not in SOLVERS:
-        raise ValueError(f"optimize: solver must be 'auto' or one of {sorted(SOLVERS)}, got {solver!r}.")
+        raise InvalidParameter("solver", f"be 'auto' or one of {sorted(SOLVERS)}", repr(solver))
     # False and the seed, which is also that of folds and resamples, ask for nothing that a solver might lack.
     asked = {"tol": settings.tol, "randomized": settings.randomized or None}
     seed = {"seed": settings.seed} if "seed" in SOLVERS[solver].settings() else {}
     try:
         return make_solver(solver, **asked, **seed)
-    except ValueError as error:
-        raise ValueError(f"optimize: {error} Leave it out, or use solver='auto'.") from None
+    except InvalidParameter as error:
+        raise error.within(after=f". Leave it out, or use {argument('solver', 'auto')}") from None
 
 
 def _refuse_settings(name: str, settings: Settings) -> None:
     """Refuse settings beside a solver object, which has its own."""
     for key, given in (("tol", settings.tol), ("randomized", settings.randomized or None)):
         if given is not None:
-            raise ValueError(
-                f"optimize: {key} must be left out if solver is an object, which carries its own settings, got "
-                f"{key}={given!r} and a {name}; pass it to the solver instead, if the solver takes it."
+            raise InvalidParameter(
+                key,
+                "be left out if solver is an object, which carries its own settings",
+                f"{key}={given!r} and a {name}",
+                "pass it to the solver instead, if the solver takes it",
             )

@@ -12,6 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, argument, entry_point
 from ..inspection.view import View
 from ..rules import CostRule, GroupedRule, MixtureRule
 from ..rules.serialize import dump
@@ -94,6 +95,7 @@ class Solution(View):
     [0]
     """
 
+    @entry_point()
     def predict(
         self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, start: int = 0, pos_label: Any = None
     ) -> NDArray[Any]:
@@ -127,9 +129,10 @@ class Solution(View):
         if isinstance(rule, CostRule):
             return rule.predict(proba, cost, pos_label=pos_label)
         if cost is not None:
-            raise ValueError(
-                "Solution.predict: cost must be left out, because this rule has one loss for all rows; optimise with "
-                "cost= to decide each row by its own costs."
+            raise InvalidParameter(
+                "cost",
+                "be left out, because this rule has one loss for all rows",
+                remedy=f"optimise with {argument('cost')} to decide each row by its own costs",
             )
         if isinstance(rule, GroupedRule):
             return rule.predict(proba, sensitive_features, start, pos_label=pos_label)
@@ -140,6 +143,7 @@ class Solution(View):
         )
         return labels
 
+    @entry_point()
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the solution, including its rule, as JSON; :func:`metricwise.load_solution` reads it.
 
@@ -221,6 +225,7 @@ class Solution(View):
         return f"Solution({', '.join(parts)}, n_passes={self.n_passes}, status={self.status!r})"
 
 
+@entry_point("load_solution")
 def load_solution(path: str | os.PathLike[str]) -> Solution:
     """Load a solution that was saved with :meth:`Solution.save`.
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter
 from ..core.notes import Note, NoteKind, note_list
 from ..inference import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..inspection.view import View
@@ -27,7 +28,6 @@ __all__ = ["fields_of", "read_fields", "to_document"]
 
 FORMAT = "metricwise-solution"
 VERSION = 2
-_WHO = "load_solution"
 _WHAT = "the solution"
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DEEPEST = 4  # dimensions of an array
@@ -45,17 +45,17 @@ def to_document(view: View) -> dict[str, Any]:
 
 def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the fields of the solution in a file, or in JSON text, every one of which is checked."""
-    text = serialize.read_text(path, _WHO, _WHAT)
-    return fields_of(serialize.read_object(serialize.parse(text, _WHO, _WHAT), _WHO, _WHAT))
+    text = serialize.read_text(path, _WHAT)
+    return fields_of(serialize.read_object(serialize.parse(text, _WHAT), _WHAT))
 
 
 def fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the solution in a document, every one of which is checked."""
-    read = serialize.read_object(document, _WHO, _WHAT)
-    serialize.check_envelope(read, FORMAT, VERSION, _WHO, _WHAT)
+    read = serialize.read_object(document, _WHAT)
+    serialize.check_envelope(read, FORMAT, VERSION, _WHAT)
     if read["version"] == 1:
         read = _from_first_version(read)
-    serialize.check_keys(read, ("format", "version", *_FIELDS, *_CERTIFICATE), _WHO, _WHAT)
+    serialize.check_keys(read, ("format", "version", *_FIELDS, *_CERTIFICATE), _WHAT)
     fields = {name: kind.read(read[name], name) for name, kind in _FIELDS.items()}
     proved = {name: kind.read(read[name], name) for name, kind in _CERTIFICATE.items()}
     return {**fields, "certificate": Certificate(**proved)}
@@ -63,9 +63,7 @@ def fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _from_first_version(document: dict[str, Any]) -> dict[str, Any]:
     """Return a document of version 1, which had one text instead of notes, as one of version 2."""
-    serialize.check_keys(
-        document, ("format", "version", "status", *(_FIELDS.keys() - {"notes"}), *_CERTIFICATE), _WHO, _WHAT
-    )
+    serialize.check_keys(document, ("format", "version", "status", *(_FIELDS.keys() - {"notes"}), *_CERTIFICATE), _WHAT)
     status = _read_text(document["status"], "status")
     notes = _NOTES.write(note_list(NoteKind.OUTCOME, status))
     return {name: value for name, value in document.items() if name != "status"} | {"notes": notes}
@@ -82,7 +80,7 @@ class _Kind(NamedTuple):
 
 
 def _refuse(name: str, expected: str, value: Any) -> ValueError:
-    return ValueError(f"{_WHO}: {name} must be {expected}, got {serialize.shown(value)}.")
+    return InvalidParameter(name, f"be {expected}", serialize.shown(value))
 
 
 def _write_number(value: float) -> float | str:
@@ -117,9 +115,9 @@ def _read_array(value: Any, name: str) -> NDArray[np.float64]:
         raise _refuse(name, "an array", value)
     try:
         return np.array(numbers(value, 0), dtype=np.float64)
-    except ValueError as error:
-        if str(error).startswith(_WHO):
-            raise
+    except InvalidParameter:
+        raise
+    except ValueError:
         raise _refuse(name, "a regular array", value) from None
 
 
@@ -148,21 +146,21 @@ def _read_counted(value: Any, name: str) -> str:
 
 
 def _read_whole(value: Any, name: str) -> int:
-    return serialize.read_int(value, _WHO, name)
+    return serialize.read_int(value, name)
 
 
 def _read_rule(value: Any, name: str) -> Any:
-    return rule_from_dict(serialize.read_object(value, _WHO, name))
+    return rule_from_dict(serialize.read_object(value, name))
 
 
 def _write_group(name: Any) -> list[Any]:
     labels = np.empty(len(name) if isinstance(name, tuple) else 1, dtype=object)
     labels[:] = name if isinstance(name, tuple) else (name,)
-    return serialize.plain_labels(labels, "Solution.save", "by_group")
+    return serialize.plain_labels(labels, "by_group")
 
 
 def _read_group(value: Any, name: str) -> Any:
-    labels = serialize.read_labels(value, _WHO, name).tolist()
+    labels = serialize.read_labels(value, name).tolist()
     return tuple(labels) if len(labels) > 1 else labels[0]
 
 
@@ -184,7 +182,7 @@ def _several(kind: _Kind) -> _Kind:
 
 def _by_name(kind: _Kind) -> _Kind:
     def read(value: Any, name: str) -> dict[str, Any]:
-        return {key: kind.read(one, f"{name}.{key}") for key, one in serialize.read_object(value, _WHO, name).items()}
+        return {key: kind.read(one, f"{name}.{key}") for key, one in serialize.read_object(value, name).items()}
 
     return _Kind(lambda values: {key: kind.write(one) for key, one in values.items()}, read)
 
@@ -193,8 +191,8 @@ def _record(made: type[T], **kinds: _Kind) -> _Kind:
     """A dataclass, all of its fields by name."""
 
     def read(value: Any, name: str) -> T:
-        document = serialize.read_object(value, _WHO, name)
-        serialize.check_keys(document, list(kinds), _WHO, name)
+        document = serialize.read_object(value, name)
+        serialize.check_keys(document, list(kinds), name)
         return made(**{key: kind.read(document[key], f"{name}.{key}") for key, kind in kinds.items()})
 
     return _Kind(lambda one: {key: kind.write(getattr(one, key)) for key, kind in kinds.items()}, read)

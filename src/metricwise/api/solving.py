@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import InvalidParameter, mention
 from ..core.notes import Note, NoteKind, note_list
 from ..core.progress import Progress
 from ..data.sources import MemorySource
@@ -136,8 +137,8 @@ def solve_within(
 ) -> Solution:
     """Fit the best rule that keeps constraints, and collect what the user should know of it."""
     if not isinstance(solver, Settings):
-        raise ValueError(
-            "optimize: solver must be 'auto' if subject_to is given, because constraints have their own solver."
+        raise InvalidParameter(
+            "solver", f"be 'auto' if {mention('subject_to')} is given, because constraints have their own solver"
         )
     facts = facts_of(problem)
     recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..core.errors import InvalidParameter
 from .errors import note, with_options
 from .options import AimOptions, ColumnOptions, Json, LabelOptions, OutputOptions, Table, takes
 from .printing import interval, print_json, print_table, say, signed
@@ -67,7 +68,9 @@ def fit(
         else:
             rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
     if group_blind and not columns.sensitive_features:
-        raise ValueError("--group-blind needs --sensitive-features, which is not given; leave it out.")
+        raise InvalidParameter(
+            "", problem="--group-blind needs --sensitive-features, which is not given", remedy="leave it out"
+        )
     arguments = {**_arguments(aim, rows, columns), "group_aware": not group_blind}
     if unknown_group is not None:
         arguments["sensitive_features"] = _with_unknown(arguments.get("sensitive_features"), unknown_group, group_blind)
@@ -111,11 +114,15 @@ def _with_unknown(values: Any, unknown: str, group_blind: bool) -> Any:
     from .. import Sensitive
 
     if values is None:
-        raise ValueError("--unknown-group needs --sensitive-features, which is not given; leave it out.")
+        raise InvalidParameter(
+            "unknown", problem="--unknown-group needs --sensitive-features, which is not given", remedy="leave it out"
+        )
     if group_blind:
-        raise ValueError("--unknown-group must be left out with --group-blind, which decides rows of any group.")
+        raise InvalidParameter(
+            "unknown", problem="--unknown-group must be left out with --group-blind, which decides rows of any group"
+        )
     if unknown not in ("refuse", "abstain", "blind"):
-        raise ValueError(f"--unknown-group must be refuse, abstain or blind, got {unknown!r}.")
+        raise InvalidParameter("unknown", problem=f"--unknown-group must be refuse, abstain or blind, got {unknown!r}")
     return Sensitive(values, unknown)
 
 
@@ -132,14 +139,17 @@ def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
     if len(targets) > 1 and all(name in targets and sign for name, sign, _ in named):
         lacking = [target for target in targets if target not in [name for name, _, _ in named]]
         if lacking:
-            raise ValueError(
-                f"--metric must be given for each target if it is given for one; there is none for {lacking[0]!r}."
+            raise InvalidParameter(
+                "metric",
+                problem="--metric must be given for each target if it is given for one",
+                remedy=f"there is none for {lacking[0]!r}",
             )
         return {name: metric for name, _, metric in named}
     if len(given) > 1:
-        raise ValueError(
-            f"--metric must be given once, got {len(given)}; use --record METRIC for further metrics to print, "
-            "or TARGET=METRIC for each of several targets."
+        raise InvalidParameter(
+            "metric",
+            problem=f"--metric must be given once, got {len(given)}",
+            remedy="use --record METRIC for further metrics to print, or TARGET=METRIC for each of several targets",
         )
     return given[0]
 
@@ -167,7 +177,7 @@ def read_abstain(text: str | None) -> float | bool | None:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"--abstain must be a cost, or yes, got {text!r}.") from None
+        raise InvalidParameter("abstain", problem=f"--abstain must be a cost, or yes, got {text!r}") from None
 
 
 def _confidence(text: str) -> float | None:
@@ -176,7 +186,9 @@ def _confidence(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"--confidence must be a number from 0.5 up to 1, or none, got {text!r}.") from None
+        raise InvalidParameter(
+            "confidence", problem=f"--confidence must be a number from 0.5 up to 1, or none, got {text!r}"
+        ) from None
 
 
 def _write_rule(rule: Any, output: str, force: bool) -> None:
@@ -265,14 +277,16 @@ def trade_off(
     from .rows import read_labelled
 
     if columns.sensitive_features:
-        raise ValueError("--sensitive-features does not affect a trade-off; leave it out.")
+        raise InvalidParameter("", problem="--sensitive-features does not affect a trade-off", remedy="leave it out")
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
         rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
         arguments = _arguments(aim, rows, columns, against)
         for name in ("weight_kind", "groups", "time"):
             if arguments.pop(name, "importance") not in (None, "importance"):
-                raise ValueError(f"--{name.replace('_', '-')} does not affect a trade-off; leave it out.")
+                raise InvalidParameter(
+                    "", problem=f"--{name.replace('_', '-')} does not affect a trade-off", remedy="leave it out"
+                )
         progress.stage("tracing")
         found = trace(rows.proba, rows.y, ceiling=ceiling, n_points=points, **arguments)
     if json:

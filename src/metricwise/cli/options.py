@@ -13,6 +13,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from ..core.errors import InvalidParameter
+
 __all__ = [
     "AimOptions",
     "ColumnOptions",
@@ -131,7 +133,9 @@ class LabelOptions:
     def check_dependence(self) -> None:
         """Refuse a length of dependence of rows that have no order."""
         if self.dependence is not None and self.time is None:
-            raise ValueError("--dependence needs --time, which is not given; leave it out.")
+            raise InvalidParameter(
+                "time", problem="--dependence needs --time, which is not given", remedy="leave it out"
+            )
 
     @property
     def known(self) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter
 from ..core.messages import shown
 from ..core.rows import Probabilities, Rows
 from .classes import classes_from_columns, name_classes, named_order
@@ -56,7 +57,6 @@ def read_data(
     groups: Any = None,
     time: Any = None,
     can_normalize: bool = True,
-    who: str = "optimize",
 ) -> Data:
     """Read probabilities, labels, weights and what belongs together of the same rows; see :func:`metricwise.optimize`.
 
@@ -76,19 +76,19 @@ def read_data(
     Data
     """
     if not isinstance(normalize, (bool, np.bool_)):
-        raise ValueError(f"{who}: normalize must be True or False, got {shown(normalize)}.")
-    normalize, missing = bool(normalize), read_missing(missing, who)
+        raise InvalidParameter("normalize", "be True or False", shown(normalize))
+    normalize, missing = bool(normalize), read_missing(missing)
     known = y if isinstance(y, Labels) else None
-    multioutput = _several(y, who)
+    multioutput = _several(y)
     if multioutput and known is None:
-        check_one_column(y, proba, who)
+        check_one_column(y, proba)
     declared = classes is not None or known is not None
     if known is None:
         classes = classes_from_columns(proba, y, classes, multioutput, missing)
     else:
         classes = known.classes if multioutput else known.classes[0]
     columns = output_names(proba, y) if multioutput else None
-    shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns, "who": who}
+    shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns}
     try:
         if isinstance(proba, Probabilities):
             read = proba
@@ -98,11 +98,11 @@ def read_data(
         surplus = None if declared else _surplus(proba, y, missing, normalize, shape)
         misfit = surplus if surplus or y is None or known is not None else _misfit(proba, y, missing, shape)
         raise misfit or error from None
-    labels = known if known is not None or y is None else read_labels(y, read, classes, missing, who)
-    names = labels.classes if labels is not None else name_classes(classes, read, who)
+    labels = known if known is not None or y is None else read_labels(y, read, classes, missing)
+    names = labels.classes if labels is not None else name_classes(classes, read)
     single = is_single(read)
     if single and known is None:
-        names, codes, turned = positive_last(names, None if labels is None else labels.codes, pos_label, who)
+        names, codes, turned = positive_last(names, None if labels is None else labels.codes, pos_label)
         if labels is not None and codes is not None and turned:
             labels = replace(labels, classes=names, codes=codes, counts=None)
     schema = Schema(
@@ -110,20 +110,20 @@ def read_data(
         read.n_outputs > 1 if multioutput is None else multioutput,
         normalize,
         None if columns is None else tuple(map(str, columns)),
-        order=read_order(order, names, None if labels is None else labels.scales, who),
+        order=read_order(order, names, None if labels is None else labels.scales),
         single=single,
         column_order=None if single else named_order(proba, names),
     )
-    weight = read_sample_weight(sample_weight, read.n_rows, who)
+    weight = read_sample_weight(sample_weight, read.n_rows)
     rows = make_rows(read, labels, weight)
-    if read_weight_kind(weight_kind, weight, who) == "frequency":
+    if read_weight_kind(weight_kind, weight) == "frequency":
         assert weight is not None
         rows = count_by_weight(rows, weight)
-    refuse_both(groups, time, who)
+    refuse_both(groups, time)
     if groups is not None:
-        rows = replace(rows, cluster=read_groups(groups, read.n_rows, who))
+        rows = replace(rows, cluster=read_groups(groups, read.n_rows))
     elif time is not None:
-        rows = replace(rows, cluster=read_time(time, read.n_rows, who))
+        rows = replace(rows, cluster=read_time(time, read.n_rows))
     return Data(rows, schema, labels.counts if labels is not None and weight is None else None)
 
 
@@ -132,7 +132,7 @@ def _misfit(proba: Any, y: Any, missing: Any, shape: dict[str, Any]) -> Exceptio
     try:
         unchecked = read_proba(proba, check=False, **shape)
         if unchecked.width > 1:
-            read_labels(y, unchecked, shape["classes"], missing, shape["who"])
+            read_labels(y, unchecked, shape["classes"], missing)
     except (ValueError, TypeError) as error:
         return error
     return None
@@ -150,7 +150,7 @@ def _surplus(proba: Any, y: Any, missing: Any, normalize: bool, shape: dict[str,
         columns = map(np.asarray, columns_of(proba))
         further = [name for name, own in zip(names, columns, strict=True) if not _may_be_probabilities(own)]
     else:
-        (labels,) = table_columns(read_table(y, shape["who"])[0])
+        (labels,) = table_columns(read_table(y)[0])
         seen = set(map(str, unique(drop_missing(labels, missing))[0]))
         further = [name for name in names if str(name) not in seen]
     kept = [name for name in names if name not in further]
@@ -161,7 +161,7 @@ def _surplus(proba: Any, y: Any, missing: Any, normalize: bool, shape: dict[str,
         read_proba(some, normalize=normalize, **{**shape, "classes": kept})
     except (ValueError, TypeError):
         return None
-    return surplus_columns(proba, further, kept, shape["who"], kind="class" if y is None else "label of y")
+    return surplus_columns(proba, further, kept, kind="class" if y is None else "label of y")
 
 
 def _may_be_probabilities(values: NDArray[Any]) -> bool:
@@ -169,11 +169,11 @@ def _may_be_probabilities(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "fiub" and bool(((values >= 0) & (values <= 1)).all())
 
 
-def _several(y: Any, who: str) -> bool | None:
+def _several(y: Any) -> bool | None:
     """Whether there are several outputs by y; None without any."""
     if y is None:
         return None
-    return y.multioutput if isinstance(y, Labels) else is_two_dimensional(y, who)
+    return y.multioutput if isinstance(y, Labels) else is_two_dimensional(y)
 
 
 def output_names(proba: Any, y: Any) -> list[Any] | None:

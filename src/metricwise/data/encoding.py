@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.errors import InvalidParameter, InvalidType, argument
 from ..core.messages import TAGS_REMEDY, listed, shown
 from ..kernels import code_type
 
@@ -213,7 +214,7 @@ def _is_missing(value: Any) -> bool:
     return bool(value != value)
 
 
-def read_missing(missing: Any, who: str) -> Any:
+def read_missing(missing: Any) -> Any:
     """Check the code of a missing label; None for what is missing anyway, such as NaN."""
     try:
         hash(missing)
@@ -222,7 +223,7 @@ def read_missing(missing: Any, who: str) -> Any:
     else:
         scalar = not hasattr(missing, "shape") or isinstance(missing, np.generic)
     if not scalar:
-        raise TypeError(f"{who}: missing must be one label, such as -1, got {shown(missing)}.")
+        raise InvalidType("missing", "be one label, such as -1", shown(missing))
     return None if _is_missing(missing) else missing
 
 
@@ -266,27 +267,22 @@ def are_labels(values: Sequence[Any]) -> bool:
     return True
 
 
-def check_labels(values: NDArray[Any], output: str, who: str) -> None:
+def check_labels(values: NDArray[Any], output: str) -> None:
     """Refuse what cannot be a label."""
     if values.dtype.kind != "O" or are_labels(values.tolist()):
         return
     first = next(value for value in values.tolist() if not are_labels([value]))
     tags = f"; {TAGS_REMEDY}" if isinstance(first, (list, set)) else ""
-    raise TypeError(f"{who}: {output} must hold labels, such as text and numbers, got {shown(first)}{tags}.")
+    raise InvalidType("", problem=f"{output} must hold labels, such as text and numbers, got {shown(first)}{tags}")
 
 
 def encode_column(
-    column: Any,
-    classes: NDArray[Any] | None,
-    infer: Callable[[NDArray[Any]], NDArray[Any]],
-    missing: Any,
-    output: str,
-    who: str,
+    column: Any, classes: NDArray[Any] | None, infer: Callable[[NDArray[Any]], NDArray[Any]], missing: Any, output: str
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the codes of a column and its classes: those given, or what `infer` makes of the labels seen."""
     values, mask = split_missing(column, missing)
     seen = values[~mask]
-    check_labels(seen, output, who)
+    check_labels(seen, output)
     if classes is None:
         classes = infer(seen)
     codes = np.full(len(values), -1, dtype=np.intp)
@@ -296,9 +292,11 @@ def encode_column(
     try:
         codes[~mask] = np.array([lookup[label] for label in labels], dtype=np.intp)[inverse]
     except KeyError as error:
-        raise ValueError(
-            f"{who}: {output} must hold only the classes {listed(classes)}, got {shown(error.args[0])}"
-            + ("; missing labels must be NaN or None, or pass missing=-1." if error.args[0] == -1 else ".")
+        label = error.args[0]
+        raise InvalidParameter(
+            "y",
+            problem=f"{output} must hold only the classes {listed(classes)}, got {shown(label)}",
+            remedy=f"missing labels must be NaN or None, or pass {argument('missing', -1)}" if label == -1 else "",
         ) from None
     return codes, classes
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import InvalidParameter
 from ..core.rows import Rows
 from .arrays import Data, read_data
 from .frames import is_lazy, is_table
@@ -61,17 +62,13 @@ def serving_rows_by(engine: Engine) -> Iterator[None]:
         _ENGINE.reset(token)
 
 
-def read_source(
-    proba: Any, y: Any, *, who: str = "optimize", engine: Engine | None = None, **options: Any
-) -> tuple[Data, SourceBase]:
+def read_source(proba: Any, y: Any, *, engine: Engine | None = None, **options: Any) -> tuple[Data, SourceBase]:
     """Read what is known of all rows, and open the source of them.
 
     Parameters
     ----------
     proba, y
         As in :func:`metricwise.optimize`.
-    who : str
-        For messages.
     engine : callable, optional
         What serves arrays, from rows and schema to a source. By default that of :func:`serving_rows_by`, or else
         :class:`~metricwise.data.sources.MemorySource`. Tables, Dask collections and tensors of a device have engines
@@ -90,22 +87,22 @@ def read_source(
     if is_lazy(proba):
         from .sources.dask_reading import read_collection
 
-        data, source = read_collection(proba, y, who=who, **options)
-        return data, _checked(source, who)
+        data, source = read_collection(proba, y, **options)
+        return data, _checked(source)
     if is_table(proba, y):
         from .sources.tables import read_table_source
         from .tables import Table
 
         table = proba if isinstance(proba, Table) else Table(proba)
-        data, batches = read_table_source(table, y, who=who, **options)
-        return data, _checked(batches, who)
+        data, batches = read_table_source(table, y, **options)
+        return data, _checked(batches)
     proba, y = _shared(proba), host_array(y) if is_tensor(y) else y
     if is_tensor(proba):
         from .sources.tensors import read_tensor
 
-        data, batches = read_tensor(proba, y, who=who, **options)
-        return data, _checked(batches, who)
-    data = read_data(proba, y, who=who, **options)
+        data, batches = read_tensor(proba, y, **options)
+        return data, _checked(batches)
+    data = read_data(proba, y, **options)
     row_source = (engine or _ENGINE.get())(data.rows, data.schema)
     if data.counts is not None:
         vars(row_source)["class_weights"] = data.counts  # known already
@@ -118,8 +115,8 @@ def _mapped(values: Any) -> Any:
         try:
             return np.load(values, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
-            raise ValueError(
-                f"{values}: must be an array of numbers or text, and could not be read as one: {error}."
+            raise InvalidParameter(
+                "", problem=f"must be an array of numbers or text, and could not be read as one: {error}", owner=values
             ) from None
     return values
 
@@ -132,8 +129,8 @@ def _shared(proba: Any) -> Any:
     return proba if array is None else array
 
 
-def _checked(source: SourceBase, who: str) -> SourceBase:
+def _checked(source: SourceBase) -> SourceBase:
     """Refuse weights of rows that were read in pieces by what they add up to; that none is positive is said later."""
     if source.weighted and source.labelled and source.class_weights.any():
-        check_sum(float(source.class_weights.sum()), None, who)
+        check_sum(float(source.class_weights.sum()), None)
     return source

@@ -52,8 +52,6 @@ class PieceReader:
     missing : object
         A code for a missing label besides the usual ones.
     weight_kind : str
-    who : str
-        For messages.
     can_normalize : bool, default=True
         As in :func:`metricwise.data.read_proba`.
 
@@ -78,7 +76,6 @@ class PieceReader:
     columns: list[Any] | None
     missing: Any
     weight_kind: str
-    who: str
     can_normalize: bool = True
 
     @classmethod
@@ -92,7 +89,6 @@ class PieceReader:
         missing: Any = None,
         normalize: Any = False,
         weight_kind: Any = "importance",
-        who: str = "optimize",
     ) -> tuple[PieceReader, Data]:
         """Settle what the whole is of.
 
@@ -103,7 +99,6 @@ class PieceReader:
             many as there are, missing ones among them.
         classes, order, pos_label, missing, normalize, weight_kind
             As in :func:`metricwise.optimize`.
-        who : str
 
         Returns
         -------
@@ -111,7 +106,7 @@ class PieceReader:
         Data
             Of rows that stand for all: they show whether there are labels and weights, not which.
         """
-        several = None if head.y is None else is_two_dimensional(head.y, who)
+        several = None if head.y is None else is_two_dimensional(head.y)
         n_rows = 1 if head.y is None else len(head.y)
         proba = _repeated(head.proba, n_rows)
         weight = None if head.weight is None else np.ones(n_rows)
@@ -125,12 +120,11 @@ class PieceReader:
             normalize=normalize,
             sample_weight=weight,
             weight_kind=weight_kind,
-            who=who,
         )
-        missing = read_missing(missing, who)
+        missing = read_missing(missing)
         known = classes_from_columns(proba, head.y, classes, several, missing)
         columns = output_names(proba, head.y) if several else None
-        reader = cls(data.schema, several, known, columns, missing, str(weight_kind), who)
+        reader = cls(data.schema, several, known, columns, missing, str(weight_kind))
         return reader, replace(data, counts=None)
 
     def rows(self, piece: Piece, start: int = 0, *, check: bool = True) -> Rows:
@@ -144,18 +138,17 @@ class PieceReader:
             first_row=start,
             check=check,
             can_normalize=self.can_normalize,
-            who=self.who,
         )
         names = list(self.schema.classes) if self.multioutput else self.schema.classes[0]
         labels = piece.y
         if labels is not None and not isinstance(labels, Labels):
-            labels = read_labels(labels, proba, names, self.missing, self.who, whole=False)
-        weight = read_piece_weight(piece.weight, proba.n_rows, self.who)
+            labels = read_labels(labels, proba, names, self.missing, whole=False)
+        weight = read_piece_weight(piece.weight, proba.n_rows)
         rows = Rows(proba, None if labels is None else labels.codes, weight, start=start)
-        if weight is not None and read_weight_kind(self.weight_kind, weight, self.who) == "frequency":
+        if weight is not None and read_weight_kind(self.weight_kind, weight) == "frequency":
             rows = count_by_weight(rows, weight)
         if piece.groups is not None:
-            rows = replace(rows, cluster=read_piece_groups(piece.groups, proba.n_rows, self.who))
+            rows = replace(rows, cluster=read_piece_groups(piece.groups, proba.n_rows))
         return rows
 
 

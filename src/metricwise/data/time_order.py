@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, entry_point
 from ..core.messages import shown
 from .weights import read_column
 
@@ -59,12 +60,13 @@ class InTime:
     time: Any
     length: int | None = None
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         length: Any = self.length
         if length is None:
             return
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
-            raise ValueError(f"InTime: length must be a whole number of rows, at least 1, got {shown(length)}.")
+            raise InvalidParameter("length", "be a whole number of rows, at least 1", shown(length))
 
     def take(self, rows: Any) -> InTime:
         """Return the times of some of the rows, by a mask or indices."""
@@ -76,7 +78,7 @@ def in_time(time: Any) -> InTime:
     return time if isinstance(time, InTime) else InTime(time)
 
 
-def read_time(time: Any, n_rows: int, who: str = "optimize") -> IntArray:
+def read_time(time: Any, n_rows: int) -> IntArray:
     """Read the order of rows in time, as codes of shape (N,), ascending with time; rows of one time have one code.
 
     Parameters
@@ -85,24 +87,25 @@ def read_time(time: Any, n_rows: int, who: str = "optimize") -> IntArray:
         Numbers or dates.
     """
     given = in_time(time)
-    values = read_column(given.time, n_rows, who, "time")
+    values = read_column(given.time, n_rows, "time")
     if values.dtype.kind == "O":
-        values = _moments(values.tolist(), who)
+        values = _moments(values.tolist())
     if values.dtype.kind not in "iufmM":
-        raise ValueError(
-            f"{who}: time must hold numbers or dates, got {shown(values[0])}; convert text to dates with "
-            "pandas.to_datetime."
+        raise InvalidParameter(
+            "time", "hold numbers or dates", shown(values[0]), "convert text to dates with pandas.to_datetime"
         )
     moments, place = np.unique(values, return_inverse=True)
     if len(moments) < 2:
-        raise ValueError(
-            f"{who}: time must hold at least two different times, got one; leave time out if rows have no order in "
-            "time."
+        raise InvalidParameter(
+            "time", "hold at least two different times", "one", "leave time out if rows have no order in time"
         )
     if given.length is not None and given.length > n_rows // 2:
-        raise ValueError(
-            f"{who}: the length of InTime must be at most half of the number of rows, {n_rows // 2}, because intervals "
-            f"rest on several stretches of that length, got {given.length}."
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"the length of InTime must be at most half of the number of rows, {n_rows // 2}, because "
+                f"intervals rest on several stretches of that length, got {given.length}"
+            ),
         )
     return place.reshape(-1).astype(np.intp)
 
@@ -123,7 +126,7 @@ def stretches(place: IntArray, length: int) -> IntArray:
     return codes if codes.max() else place
 
 
-def _moments(values: list[Any], who: str) -> NDArray[Any]:
+def _moments(values: list[Any]) -> NDArray[Any]:
     """Return numbers, or dates without a zone, of Python's objects; text as it is."""
     if all(isinstance(value, Real) for value in values):
         return np.array(values, dtype=np.float64)
@@ -132,9 +135,9 @@ def _moments(values: list[Any], who: str) -> NDArray[Any]:
     zoned = [getattr(value, "tzinfo", None) is not None for value in values]
     if any(zoned):
         if not all(zoned):
-            raise ValueError(f"{who}: time must hold dates that all have a time zone, or that all have none, got both.")
+            raise InvalidParameter("time", "hold dates that all have a time zone, or that all have none", "both")
         values = [value.astimezone(UTC).replace(tzinfo=None) for value in values]
     try:
         return np.array(values, dtype="datetime64[us]")
     except (TypeError, ValueError):
-        raise ValueError(f"{who}: time must hold numbers or dates, got {shown(values[0])}.") from None
+        raise InvalidParameter("time", "hold numbers or dates", shown(values[0])) from None

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..api.optimization import optimize
 from ..api.reading import read_abstention
+from ..core.errors import InvalidParameter, entry_point, mention
 from ..core.progress import Progress
 from ..data import (
     Groups,
@@ -293,6 +294,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
+    @entry_point("{class}")
     def fit(
         self,
         X: Any,
@@ -333,28 +335,27 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         -------
         self : object
         """
-        who = type(self).__name__
-        warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = read_target(y, who, self.classes)
-        sample_weight = read_sample_weight(sample_weight, count_rows(X), who)
-        read_weight_kind(self.weight_kind, sample_weight, who)
+        target = read_target(y, self.classes)
+        sample_weight = read_sample_weight(sample_weight, count_rows(X))
+        read_weight_kind(self.weight_kind, sample_weight)
         together = self._read_together(params.get("groups"), time, count_rows(X))
         if cost is not None:
             cost = self._read_cost(cost, target, self.abstain)
         groups, sensitive = None, Sensitive.of(sensitive_features)
         if sensitive_features is not None:
-            groups = read_sensitive_features(sensitive_features, count_rows(X), who)
-            may_abstain = read_abstain(self.abstain, who) is not None
-            sensitive.check(group_aware=bool(self.group_aware), may_abstain=may_abstain, who=who)
+            groups = read_sensitive_features(sensitive_features, count_rows(X))
+            may_abstain = read_abstain(self.abstain) is not None
+            sensitive.check(group_aware=bool(self.group_aware), may_abstain=may_abstain)
         moments = None if time is None else in_time(time).time
         routed = self._route(sample_weight, {"time": moments, "sensitive_features": sensitive.values}, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
-            target = target.in_order(self.order, y, who)
+            target = target.in_order(self.order, y)
             self._check_metric(target, groups, cost)
         else:
-            target = target.in_order(self.order, y, who)
+            target = target.in_order(self.order, y)
             self._check_metric(target, groups, cost)  # a metric that is refused must not cost any fits
             pool = self._cross_fit(X, target, routed)
         self.solution_ = optimize(
@@ -393,6 +394,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self._copy_features()
         return self
 
+    @entry_point()
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, *, cost: Any = None
     ) -> float:
@@ -438,23 +440,26 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         if not worst:
             return score(y, predicted, sample_weight)
         n_rows = count_rows(X)
-        codes = Groups(tuple(self.solution_.by_group)).codes(sensitive_features, n_rows, f"{type(self).__name__}.score")
-        weight = read_sample_weight(sample_weight, n_rows, type(self).__name__)
+        codes = Groups(tuple(self.solution_.by_group)).codes(sensitive_features, n_rows)
+        weight = read_sample_weight(sample_weight, n_rows)
         parts = [np.flatnonzero(codes == g) for g in np.unique(codes)]
         return min(score(take_rows(y, own), predicted[own], None if weight is None else weight[own]) for own in parts)
 
     # ------------------------------------------------------------------------------------------------- fitting
 
+    @entry_point("{class}")
     def _check_metric(self, target: Target, groups: SensitiveFeatures | None, cost: Any = None) -> None:
         """Refuse metrics that do not fit the target, or about which something would have to be guessed."""
         if cost is not None:
             refuse_beside_costs(self.metric, {"record": self.record, "subject_to": self.subject_to})
             return
-        who = type(self).__name__
         metric, worst = opened(self.metric)
         if groups is None and (worst or not self.group_aware):
             asked = "the metric is that of the worst group" if worst else "group_aware is False"
-            raise ValueError(f"{who}: {asked}, so sensitive_features, the group of every row, must be passed to fit.")
+            raise InvalidParameter(
+                "sensitive_features",
+                problem=f"{asked}, so {mention('sensitive_features')}, the group of every row, must be passed to fit",
+            )
         aim = to_maximise(
             resolve_for(
                 metric,
@@ -465,34 +470,33 @@ class MetricOptimalClassifierCV(RowCostClassifier):
                 wanted_only=self.subject_to is not None,
                 scales=target.scales,
                 outputs=target.output_names,
-                who=who,
             )
         )
-        record = resolve_record(self.record, target.kind, aim, pos_label=self.pos_label, who=who).values()
+        record = resolve_record(self.record, target.kind, aim, pos_label=self.pos_label).values()
         for one in (aim, *(settle(one, target.classes, scales=target.scales) for one in record)):
             if self.order is not None:
-                check_order_agrees(one.metric, target.scales, target.classes, who)
+                check_order_agrees(one.metric, target.scales, target.classes)
         schema = Schema(
             target.classes, multioutput=target.several, output_names=target.output_names, order=target.scales
         )
-        allowed = read_abstention(self.abstain, self.abstain_label, schema, aim, who)
+        allowed = read_abstention(self.abstain, self.abstain_label, schema, aim)
         if allowed is not None:
             allowed.check(allowed.aim(aim.metric), target.classes)
         wanted = read_constraints(self.subject_to)
-        check_bounded(wanted, allowed, aim.metric, who)
+        check_bounded(wanted, allowed, aim.metric)
         names = None if groups is None else groups.groups.names
         given = {"pos_label": self.pos_label, "allowed": allowed, "aim": aim.metric}
         read_limits(wanted, schema, ordered=self.order is not None, groups=names, **given)
 
+    @entry_point("{class}")
     def _read_together(self, groups: Any, time: Any, n_rows: int) -> dict[str, Any]:
         """Return `groups` or `time` as the rule is to have them, by row; what is wrong must not cost any fits."""
-        who = type(self).__name__
-        refuse_both(groups, time, who)
+        refuse_both(groups, time)
         if groups is not None:
-            return {"groups": read_groups(groups, n_rows, who)}
+            return {"groups": read_groups(groups, n_rows)}
         if time is None:
             return {}
-        read_time(time, n_rows, who)
+        read_time(time, n_rows)
         given = in_time(time)
         return {"time": replace(given, time=np.asarray(given.time))}
 
@@ -515,52 +519,54 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             return True
         return False
 
+    @entry_point("{class}")
     def _apply_frozen(self, X: Any, target: Target) -> tuple[Target, Pool]:
         """Predict all rows by the fitted estimator, whose classes are those of the rule."""
-        who = type(self).__name__
         self._need_probabilities()
         self.estimator_ = self.estimator
         if self.classes is None:
-            target = target.of_classes(known_classes(self.estimator, target), who)
-        blocks = aligned_proba(self.estimator, X, target, who)
+            target = target.of_classes(known_classes(self.estimator, target))
+        blocks = aligned_proba(self.estimator, X, target)
         return target, Pool(np.arange(count_rows(X)), pack(blocks, target), [])
 
     def _cross_fit(self, X: Any, target: Target, routed: Bunch) -> Pool:
         """Fit on folds and, if wanted, on all rows; return the out-of-fold probabilities."""
-        who, params = type(self).__name__, routed.estimator.fit
+        params = routed.estimator.fit
         self._need_probabilities()
         frozen = self._frozen()
         estimator = FrozenEstimator(self.estimator) if isinstance(self.cv, str) else self.estimator
         cv = None if isinstance(self.cv, str) else self.cv
-        splits = make_splits(cv, X, target, self.random_state, routed.splitter.split, who)
+        splits = make_splits(cv, X, target, self.random_state, routed.splitter.split)
         if not self.refit and len(splits) > 1 and not frozen:
-            raise ValueError(
-                f"{who}: refit=False needs a single split, got {len(splits)}; use a float such as cv=0.5, or "
-                "refit=True."
+            raise InvalidParameter(
+                "",
+                problem=f"refit=False needs a single split, got {len(splits)}",
+                remedy="use a float such as cv=0.5, or refit=True",
             )
         keep = not self.refit and len(splits) == 1
         outer, inner = (self.n_jobs, None) if len(splits) > 1 else (None, self.n_jobs)
-        model = make_trainable(estimator, target, self.calibration, inner, who)
+        model = make_trainable(estimator, target, self.calibration, inner)
         groups = routed.splitter.split.get("groups")
-        with Progress(who, 2, True if self.verbose else None) as progress:
+        with Progress(type(self).__name__, 2, True if self.verbose else None) as progress:
             progress.stage(f"fitting {len(splits)} fold{'s' * (len(splits) > 1)}")
             pool = out_of_fold(
-                model, X, target, splits, params, groups=groups, keep=keep, n_jobs=outer, verbose=self.verbose, who=who
+                model, X, target, splits, params, groups=groups, keep=keep, n_jobs=outer, verbose=self.verbose
             )
             if keep:
                 self.estimator_ = pool.models[0]
             else:
                 progress.stage("fitting all rows")
-                whole = make_trainable(estimator, target, self.calibration, self.n_jobs, who)
+                whole = make_trainable(estimator, target, self.calibration, self.n_jobs)
                 self.estimator_ = train(whole, X, target, None, params, groups)
         return pool
 
     def _need_probabilities(self) -> None:
         if self.calibration is None and not hasattr(self.estimator, "predict_proba"):
-            raise ValueError(
-                f"{type(self).__name__}: estimator must have predict_proba, which "
-                f"{type(self.estimator).__name__} lacks; use calibration='sigmoid' to turn its "
-                "decision_function into probabilities."
+            raise InvalidParameter(
+                "estimator",
+                f"have predict_proba, which {type(self.estimator).__name__} lacks",
+                remedy="use calibration='sigmoid' to turn its decision_function into probabilities",
+                owner=type(self).__name__,
             )
 
     def _seed(self) -> int | None:
@@ -573,16 +579,17 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     # ------------------------------------------------------------------------------------------------- routing
 
+    @entry_point("{class}")
     def _route(self, sample_weight: Any, own: dict[str, Any], params: dict[str, Any]) -> Bunch:
         """Return what the estimator's fit and the splitter's split are given; `own` is for the rule, and who asks."""
         if not self._applies_only:
-            check_groups(self.cv, params.get("groups"), self.estimator, type(self).__name__)
+            check_groups(self.cv, params.get("groups"), self.estimator)
         if routing_enabled():
             return process_routing(self, "fit", sample_weight=sample_weight, **own, **params)
-        who, groups = type(self).__name__, params.pop("groups", None)
+        groups = params.pop("groups", None)
         given = dict(params)
         if not self._applies_only:
-            given |= weight_for_fit(self.estimator, sample_weight, who, self.calibration is not None)
+            given |= weight_for_fit(self.estimator, sample_weight, self.calibration is not None)
         return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={} if groups is None else {"groups": groups}))
 
     def get_metadata_routing(self) -> MetadataRouter:

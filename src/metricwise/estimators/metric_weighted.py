@@ -6,7 +6,6 @@ are weighted as in :mod:`metricwise.estimators.cost_sensitive`.
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from ..core.errors import entry_point, warn
 from ..data import read_output_weight, read_sample_weight, warn_of_order
 from ..goals.for_outputs import resolve_for
 from ..metrics.aim import Aim
@@ -187,6 +187,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
+    @entry_point("{class}")
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MetricWeightedClassifier:
         """Fit the estimator, alternating between loss and training.
 
@@ -206,17 +207,16 @@ class MetricWeightedClassifier(TrainedClassifier):
         -------
         self : object
         """
-        who = type(self).__name__
-        warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = read_outputs(y, who, self.classes).in_order(self.order, y, who)
-        weight = read_sample_weight(sample_weight, count_rows(X), who)
+        target = read_outputs(y, self.classes).in_order(self.order, y)
+        weight = read_sample_weight(sample_weight, count_rows(X))
         aim = self._read_aim(target, weight)
-        check_groups(self.cv, params.get("groups"), self.estimator, who)
+        check_groups(self.cv, params.get("groups"), self.estimator)
         routed = self._route(params)
-        splits = make_splits(self.cv, X, target, self.random_state, routed.splitter.split, who)
+        splits = make_splits(self.cv, X, target, self.random_state, routed.splitter.split)
         params = routed.estimator.fit
-        folds = Folds(self.estimator, X, splits, weight, params, self.n_jobs, who)
+        folds = Folds(self.estimator, X, splits, weight, params, self.n_jobs)
         end = alternate(folds, aim, target, self.max_iter, self.tol)
         self.best_score_, self.history_, self.n_iter_ = end.value, end.history, len(end.history)
         self._scales = target.scales
@@ -224,8 +224,8 @@ class MetricWeightedClassifier(TrainedClassifier):
         self._train(X, target, end.losses, weight, params, self.n_jobs)
         return self
 
+    @entry_point("{class}")
     def _read_aim(self, target: Target, weight: FloatArray | None) -> Aim:
-        who = type(self).__name__
         found = to_maximise(
             resolve_for(
                 self.metric,
@@ -235,15 +235,14 @@ class MetricWeightedClassifier(TrainedClassifier):
                 pos_label=self.pos_label,
                 scales=target.scales,
                 outputs=target.output_names,
-                who=who,
             )
         )
         if self.order is not None:
-            check_order_agrees(found.metric, target.scales, target.classes, who)
+            check_order_agrees(found.metric, target.scales, target.classes)
         if found.metric.degenerate:
-            warnings.warn(f"{who}: {found.metric.degenerate}", UserWarning, stacklevel=3)
-        alpha = read_output_weight(self.output_weight, target.n_outputs, who)
-        check_whole_rows(found.metric, who, sample_weight=weight, output_weight=alpha, average=found.average)
+            warn(f"{found.metric.degenerate}")
+        alpha = read_output_weight(self.output_weight, target.n_outputs)
+        check_whole_rows(found.metric, sample_weight=weight, output_weight=alpha, average=found.average)
         positive = positive_places(found.metric, target.classes) if found.support_weighted else None
         return Aim(found.metric, found.average, alpha, found.support_weighted, positive, found.name)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.errors import InvalidParameter, entry_point
 from ..data import (
     Scales,
     column_names,
@@ -32,8 +33,6 @@ from ..metrics.resolution import KINDS, resolve, to_maximise
 from ..metrics.scales import check_order_agrees, in_order
 
 __all__ = ["make_scorer"]
-
-_WHO = "make_scorer"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +66,14 @@ class LabelScore:
         """Return the metric, the average, the value at 0/0 and the positive class, for who takes it as a metric."""
         return self.metric, self.average, self.zero_division, self.pos_label
 
+    @entry_point("make_scorer")
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the score."""
-        several = is_two_dimensional(y_true, _WHO)
+        several = is_two_dimensional(y_true)
         accepted = y_pred
         if self.abstain_label is not None:
-            accepted, _ = split_abstained(y_true, y_pred, self.abstain_label, _WHO)
-        true, _, names = read_pair(y_true, accepted, self.classes, self.missing, _WHO)
+            accepted, _ = split_abstained(y_true, y_pred, self.abstain_label)
+        true, _, names = read_pair(y_true, accepted, self.classes, self.missing)
         resolved = to_maximise(
             resolve_outputs(
                 self.metric,
@@ -84,16 +84,15 @@ class LabelScore:
                 pos_label=self.pos_label,
                 wanted_only=self.wanted_only,
                 outputs=column_names(y_true) if is_frame(y_true) else self.outputs,
-                who=_WHO,
             )
         )
         output_weight = self.output_weight
         if resolved.support_weighted:
             positive = np.asarray(true == positive_places(resolved.metric, names))
-            output_weight = _positives(positive, output_weight, read_sample_weight(sample_weight, len(true), _WHO))
-        scales = read_order(self.order, names, self.scales, _WHO)
+            output_weight = _positives(positive, output_weight, read_sample_weight(sample_weight, len(true)))
+        scales = read_order(self.order, names, self.scales)
         if self.order is not None:
-            check_order_agrees(resolved.metric, scales, names, _WHO)
+            check_order_agrees(resolved.metric, scales, names)
         return in_order(resolved.metric, scales).score(
             y_true,
             y_pred,
@@ -113,6 +112,7 @@ def _name(metric: Any) -> str:
     return metric.name if isinstance(metric, Metric) else function_name(unwrap(metric).function)
 
 
+@entry_point("make_scorer")
 def make_scorer(
     metric: MetricSpec,
     *,
@@ -203,7 +203,7 @@ def make_scorer(
 def _refuse_early(metric: Any, average: str | None, zero_division: float, pos_label: Any) -> None:
     """Raise now what would be raised for every kind of target: model selection turns late errors into NaN."""
     if isinstance(metric, (Mapping, list, tuple)):
-        check_macro(average, _WHO)
+        check_macro(average)
         for own in metric.values() if isinstance(metric, Mapping) else metric:
             _refuse_for_all_kinds(own, None, zero_division, None)
     else:
@@ -215,7 +215,7 @@ def _refuse_for_all_kinds(metric: Any, average: str | None, zero_division: float
     for kind in KINDS:
         try:
             to_maximise(resolve(metric, kind, average, zero_division, pos_label))
-        except (TypeError, ValueError) as error:
+        except InvalidParameter as error:
             errors.append(error)
     if len(errors) == len(KINDS):
         raise errors[0]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.errors import InvalidParameter, InvalidType
 from ..data import shown
 from .base import FloatArray, Metric, as_value, differences
 from .functions import WEIGHT, from_labels, function_name, loss_by_name, takes_labels, unclear_direction
@@ -86,7 +87,7 @@ class FromFunction(Metric):
         confusion = np.asarray(confusion, dtype=np.float64)
         flat = confusion.reshape(-1, *confusion.shape[-2:])
         found = [self.function(matrix, **self.parameters) for matrix in flat]
-        values = [self.sign * as_value(v, "from_function: the metric", C) for v, C in zip(found, flat, strict=True)]
+        values = [self.sign * as_value(v, C, "the metric", "from_function") for v, C in zip(found, flat, strict=True)]
         return np.array(values, dtype=np.float64).reshape(confusion.shape[:-2])
 
     def gradient(self, confusion: ArrayLike) -> FloatArray:
@@ -150,16 +151,21 @@ def from_function(
     0.0
     """
     if not callable(function):
-        raise TypeError(f"from_function: function must be callable, got {type(function).__name__}.")
+        raise InvalidType("function", "be callable", type(function).__name__, owner="from_function")
     if not (greater_is_better is None or isinstance(greater_is_better, (bool, np.bool_))):
-        raise TypeError(f"from_function: greater_is_better must be True or False, got {shown(greater_is_better)}.")
+        raise InvalidType("greater_is_better", "be True or False", shown(greater_is_better), owner="from_function")
     is_loss = loss_by_name(function) if greater_is_better is None else not greater_is_better
     if not takes_labels(function):
         return FromFunction(function, gradient, concave, range, is_loss=is_loss)
     if gradient is not None or concave or range != (-np.inf, np.inf):
-        raise ValueError(
-            "from_function: gradient, concave and range are only for a function f(C) of the confusion matrix, but "
-            "this one takes labels; leave them out."
+        raise InvalidParameter(
+            "confusion",
+            problem=(
+                "gradient, concave and range are only for a function f(C) of the confusion matrix, but "
+                "this one takes labels"
+            ),
+            remedy="leave them out",
+            owner="from_function",
         )
     return from_labels(function, is_loss=is_loss)
 
@@ -198,7 +204,12 @@ def from_callable(function: Any, parameters: Mapping[str, Any] | None = None, si
     """
     parameters = dict(parameters or {})
     if parameters.pop(WEIGHT, None) is not None:
-        raise ValueError(f"metric: {function_name(function)} has a fixed {WEIGHT}; pass it to optimize instead.")
+        raise InvalidParameter(
+            "",
+            problem=f"{function_name(function)} has a fixed {WEIGHT}",
+            remedy="pass it to optimize instead",
+            owner="metric",
+        )
     is_loss = loss_by_name(function) if sign > 0 else False
     if takes_labels(function, parameters):
         return from_labels(function, parameters, sign, is_loss)

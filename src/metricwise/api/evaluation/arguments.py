@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import InvalidParameter, InvalidType, argument, mention
 from ...data import (
     Data,
     Groups,
@@ -58,7 +59,6 @@ from ...rules.stored import StoredRule
 from ...rules.weighted import same_classes
 
 __all__ = [
-    "WHO",
     "Rule",
     "allowed_for",
     "check_alike",
@@ -79,7 +79,6 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 Rule = WeightedRule | MixtureRule | GroupedRule
 
-WHO = "evaluate"
 _OTHER_GROUPS = "other groups"  # what rows of groups that a rule does not know are called
 
 
@@ -175,15 +174,19 @@ def read_rows(
     schema, rows = replace(data.schema, abstain_label=abstain_label), data.rows
     if order is None:
         schema = replace(schema, order=_order_kept(rule, schema))
-    alpha = read_output_weight(output_weight, schema.n_outputs, WHO)
+    alpha = read_output_weight(output_weight, schema.n_outputs)
     if proba is not None and groups is None and time is None and rows.repeats is None:
         rows = replace(rows, cluster=rows.copies())
     source = MemorySource(rows, schema)
     if not (source.class_weights > 0)[alpha > 0].any():
-        raise ValueError(f"{WHO}: no observed label has a positive weight; check sample_weight and output_weight.")
+        raise InvalidParameter(
+            "",
+            problem="no observed label has a positive weight",
+            remedy=f"check {mention('sample_weight')} and {mention('output_weight')}",
+        )
     if proba is not None:
         assert rows.codes is not None
-        warn_of_assignment(rows.proba, rows.codes, schema.classes, WHO)
+        warn_of_assignment(rows.proba, rows.codes, schema.classes)
     return ReadRows(source, alpha, order is not None)
 
 
@@ -217,35 +220,37 @@ def read_aims(
     metric_list = [(name, *opened(metric)) for name, metric in list_metrics(metrics, schema)]
     worst = [worst for _, _, worst in metric_list]
     if any(worst) and not by_group:
-        raise ValueError(f"{WHO}: metrics: the worst group's value needs sensitive_features, the group of every row.")
+        raise InvalidParameter(
+            "sensitive_features",
+            problem=f"metrics: the worst group's value needs {mention('sensitive_features')}, the group of every row",
+        )
     read = _read_metrics(metric_list, schema, average, pos_label, zero_division, strict)
     for (name, meant), least in zip(read.items(), worst, strict=True):
         if ordered:
-            check_order_agrees(meant.metric, schema.order, schema.classes, WHO)
-        check_whole_rows(
-            meant.metric, WHO, sample_weight=sample_weight, output_weight=output_weight, average=meant.average
-        )
+            check_order_agrees(meant.metric, schema.order, schema.classes)
+        check_whole_rows(meant.metric, sample_weight=sample_weight, output_weight=output_weight, average=meant.average)
         positive = positive_places(meant.metric, schema.classes) if meant.support_weighted else None
         metric = meant.metric
         if allowed is not None:
-            check_pooled(meant.average, schema.n_classes, WHO)
+            check_pooled(meant.average, schema.n_classes)
             metric = allowed.judge(metric, schema.classes)
             allowed.check(metric, schema.classes)
         aims[name] = Aim(metric, meant.average, output_weight, meant.support_weighted, positive, name, least=least)
     return aims
 
 
-def own_metric(rule: Any, who: str = WHO) -> str:
+def own_metric(rule: Any) -> str:
     """Return the name of the metric that a rule was optimised for."""
     name = rule.facts.get("metric")
     if not isinstance(name, str):
-        raise ValueError(
-            f"{who}: metrics must be given, because the rule does not name the metric that it was optimised for."
+        raise InvalidParameter(
+            "metrics", "be given, because the rule does not name the metric that it was optimised for"
         )
     if " (" in name:
-        raise ValueError(
-            f"{who}: metrics must be given, because the rule was optimised for {name}; pass a metric for each output: "
-            "metrics=[{output: metric, ...}]."
+        raise InvalidParameter(
+            "metrics",
+            f"be given, because the rule was optimised for {name}",
+            remedy="pass a metric for each output: metrics=[{output: metric, ...}]",
         )
     return name
 
@@ -256,15 +261,12 @@ def own_average(rule: Any) -> str | None:
     return average if rule.schema.multioutput and isinstance(average, str) else None
 
 
-def read_rule(rule: Any, who: str, parameter: str = "rule") -> Rule:
+def read_rule(rule: Any, parameter: str = "rule") -> Rule:
     """Return the rule that is meant: of a Solution, a file, a text, a document, or itself."""
     if isinstance(getattr(rule, "rule", None), StoredRule):  # a Solution, or a point of a trade-off
         rule = rule.rule
     if not isinstance(rule, (CostRule, WeightedRule, MixtureRule, GroupedRule, str, os.PathLike, Mapping)):
-        raise TypeError(
-            f"{who}: {parameter} must be a rule, a Solution, a JSON file or text, or a dict from to_dict, got "
-            f"{shown(rule)}."
-        )
+        raise InvalidType(parameter, "be a rule, a Solution, a JSON file or text, or a dict from to_dict", shown(rule))
     return as_rule(rule)
 
 
@@ -273,14 +275,16 @@ def allowed_for(abstain: Any, *rules: Any) -> Abstention | None:
     who_may = [rule for rule in rules if rule.abstain_label is not None]
     if not who_may:
         if abstain is not None:
-            raise ValueError(
-                f"{WHO}: abstain is only for rules that may abstain, and this rule never does; leave it out."
+            raise InvalidParameter(
+                "abstain",
+                problem=f"{mention('abstain')} is only for rules that may abstain, and this rule never does",
+                remedy="leave it out",
             )
         return None
     fitted = who_may[0].facts.get("abstain")
     if abstain is None and isinstance(fitted, (bool, float)):
         abstain = fitted
-    return read_abstain(abstain, WHO) or Abstention()
+    return read_abstain(abstain) or Abstention()
 
 
 def read_groups(
@@ -294,11 +298,11 @@ def read_groups(
     known = [rule.known for rule in grouped]
     if not known:
         given = sensitive_features
-        return None if given is None else read_sensitive_features(given, n_rows, WHO)
+        return None if given is None else read_sensitive_features(given, n_rows)
     if known[0].names != known[-1].names:
         raise _unlike("groups", shown(list(known[0].names)), shown(list(known[-1].names)), models)
     others = all(rule.other is not None for rule in grouped)
-    codes = known[0].codes(sensitive_features, n_rows, WHO, others=others)
+    codes = known[0].codes(sensitive_features, n_rows, others=others)
     names = known[0].names
     if (codes == len(names)).any():
         return SensitiveFeatures(codes, Groups((*names, _OTHER_GROUPS)))
@@ -317,12 +321,15 @@ def check_alike(rule: Any, other: Any, models: tuple[str, str] | None) -> None:
 def _unlike(what: str, own: str, other: str, models: tuple[str, str] | None) -> ValueError:
     """Return the error where two rules differ in what they must have in common; `models` as in Contest."""
     if models is None:
-        return ValueError(
-            f"{WHO}: against must be a rule for the same {what} as the rule, in the same order, {own}, got {other}."
+        return InvalidParameter(
+            "against", f"be a rule for the same {what} as the rule, in the same order, {own}", other
         )
-    return ValueError(
-        f"{WHO}: the rules of {models[0]!r} and {models[1]!r} must have the same {what}, in the same order, got {own} "
-        f"and {other}."
+    return InvalidParameter(
+        "rules",
+        problem=(
+            f"the rules of {models[0]!r} and {models[1]!r} must have the same {what}, in the same order, "
+            f"got {own} and {other}"
+        ),
     )
 
 
@@ -338,9 +345,13 @@ def _order_kept(rule: Rule, schema: Schema) -> Scales | None:
         return schema.order or kept
     for said, own in zip(schema.order, kept, strict=True):
         if said is not None and own is not None and said != own:
-            raise ValueError(
-                f"{WHO}: y is an ordered categorical, {' < '.join(map(shown, said))}, but the rule was fitted with "
-                f"the order {listed(own)}; pass y.astype(str), with order= if you do not mean that of the rule."
+            raise InvalidParameter(
+                "y",
+                problem=(
+                    f"{mention('y')} is an ordered categorical, {' < '.join(map(shown, said))}, but the "
+                    f"rule was fitted with the order {listed(own)}"
+                ),
+                remedy=f"pass y.astype(str), with {argument('order')} if you do not mean that of the rule",
             )
     return tuple(said or own for said, own in zip(schema.order, kept, strict=True))
 
@@ -359,13 +370,13 @@ def _read_data(
 ) -> Data:
     """Read rows with labels, the outputs in the order of the rule."""
     if y is None:
-        raise ValueError(f"{WHO}: y must hold the labels of the rows, got None.")
+        raise InvalidParameter("y", "hold the labels of the rows", "None")
     schema = rule.schema
     if is_in_table(proba, y):
         return _read_from_table(schema, proba, y, order, missing, sample_weight, weight_kind, groups, time)
-    if is_two_dimensional(y, WHO) != schema.multioutput:
+    if is_two_dimensional(y) != schema.multioutput:
         said = f"2-D, with a column for each of its {schema.n_outputs} outputs" if schema.multioutput else "1-D"
-        raise ValueError(f"{WHO}: y must be {said}, as the rule has them, got shape {np.shape(y)}.")
+        raise InvalidParameter("y", f"be {said}, as the rule has them", f"shape {np.shape(y)}")
     if proba is None:  # decisions alone
         proba = np.full((len(y), *([schema.n_outputs] * schema.multioutput), schema.width), 1 / schema.width)
     ordered = _in_order(y, proba, schema.output_names) if schema.multioutput else y
@@ -383,7 +394,6 @@ def _read_data(
         groups=groups,
         time=time,
         pos_label=[labels[1] for labels in schema.classes] if schema.multioutput else schema.classes[0][1],
-        who=WHO,
     )
     return replace(data, schema=replace(data.schema, output_names=None if names is None else tuple(map(str, names))))
 
@@ -391,7 +401,7 @@ def _read_data(
 def read_proba_for(rule: Any, proba: Any, pos_label: Any) -> Probabilities:
     """Read probabilities as a rule takes them; a single column that it does not know the class of is of pos_label."""
     return first_weighted(rule).read(
-        proba, WHO, rule.facts, None if says_single(rule.facts, rule.schema.classes) else pos_label
+        proba, rule.facts, None if says_single(rule.facts, rule.schema.classes) else pos_label
     )
 
 
@@ -424,7 +434,7 @@ def _read_from_table(
     several = isinstance(y, (list, tuple))
     if several != schema.multioutput or (several and len(y) != schema.n_outputs):
         names = f"the names of the columns of its {schema.n_outputs} outputs" if schema.multioutput else "one name"
-        raise ValueError(f"{WHO}: y must be {names}, as the rule has outputs, got {shown(y)}.")
+        raise InvalidParameter("y", f"be {names}, as the rule has outputs", shown(y))
     if several and schema.output_names is not None and set(y) == set(schema.output_names):
         y = list(schema.output_names)
     classes = [python_labels(own) for own in schema.classes]
@@ -440,7 +450,6 @@ def _read_from_table(
         groups=groups,
         time=time,
         pos_label=[own[1] for own in classes],
-        who=WHO,
     )
     return replace(data, rows=source.take(np.arange(source.n_rows)))
 
@@ -455,16 +464,24 @@ def _in_order(y: Any, proba: Any, outputs: tuple[str, ...] | None) -> Any:
     if outputs is None or names is None:
         known = outputs if names is None else tuple(names)
         if columns is not None and known is not None and set(columns) == set(known) and tuple(columns) != known:
-            who = "y has no names" if names is None else "the outputs of the rule have no names"
-            raise ValueError(
-                f"{WHO}: the columns of proba, {shown(columns)}, are not in the order {shown(list(known))}, "
-                f"and they cannot be matched by name because {who}; pass proba in that order."
+            reason = "y has no names" if names is None else "the outputs of the rule have no names"
+            raise InvalidParameter(
+                "proba",
+                problem=(
+                    f"the columns of proba, {shown(columns)}, are not in the order {shown(list(known))}, "
+                    f"and they cannot be matched by name because {reason}"
+                ),
+                remedy="pass proba in that order",
             )
         return y
     if set(names) != set(outputs):
-        raise ValueError(
-            f"{WHO}: the columns of y must be named like the outputs of the rule, {shown(list(outputs))}, got "
-            f"{shown(names)}; pass y.to_numpy() to take them by position."
+        raise InvalidParameter(
+            "y",
+            problem=(
+                f"the columns of y must be named like the outputs of the rule, {shown(list(outputs))}, got "
+                f"{shown(names)}"
+            ),
+            remedy="pass y.to_numpy() to take them by position",
         )
     if tuple(names) == outputs:
         return y
@@ -490,17 +507,19 @@ def _read_metrics(
 ) -> dict[str, Resolved]:
     """Find the metrics that are meant, each under its name."""
     if not (isinstance(zero_division, (int, float, np.number)) and 0 <= zero_division <= 1):
-        raise ValueError(f"{WHO}: zero_division must be a number in [0, 1], got {shown(zero_division)}.")
+        raise InvalidParameter("zero_division", "be a number in [0, 1]", shown(zero_division))
     if average is not None:
-        check_average(average, WHO)
+        check_average(average)
     found: dict[str, Resolved] = {}
     for name, metric, worst in metric_list:
         meant = _meant(metric, schema, average, pos_label, float(zero_division))
         if name is None:
             name = f"worst_group({meant.name})" if worst else meant.name
         if name in found:
-            raise ValueError(
-                f"{WHO}: metrics: {name!r} is the name of two metrics; pass a dict of distinct names to metrics."
+            raise InvalidParameter(
+                "",
+                problem=f"metrics: {name!r} is the name of two metrics",
+                remedy="pass a dict of distinct names to metrics",
             )
         found[name] = settle(meant, schema.classes, scales=schema.order)
     if (
@@ -508,9 +527,13 @@ def _read_metrics(
         and pos_label is not None
         and not any(_takes_positive(metric, schema, pos_label) for _, metric, _ in metric_list)
     ):
-        raise ValueError(
-            f"{WHO}: pos_label is only for metrics of one class that do not name it, and none of the metrics "
-            "is one; leave it out."
+        raise InvalidParameter(
+            "pos_label",
+            problem=(
+                f"{mention('pos_label')} is only for metrics of one class that do not name it, and none of "
+                "the metrics is one"
+            ),
+            remedy="leave it out",
         )
     return found
 
@@ -533,17 +556,17 @@ def list_metrics(metrics: Any, schema: Schema) -> list[tuple[str | None, Any]]:
     if isinstance(metrics, Mapping):
         outputs = set(schema.output_names or ()) if schema.multioutput else set()
         if not metrics or not all(isinstance(name, str) for name in metrics) or set(metrics) == outputs:
-            raise ValueError(
-                f"{WHO}: metrics as a dict must have text keys, which name the metrics, got "
-                f"{shown(list(metrics))}; to give a metric for each output, put the dict into a list: "
-                "metrics=[{output: metric, ...}]."
+            raise InvalidParameter(
+                "",
+                problem=f"metrics as a dict must have text keys, which name the metrics, got {shown(list(metrics))}",
+                remedy="to give a metric for each output, put the dict into a list: metrics=[{output: metric, ...}]",
             )
         return list(metrics.items())
     if isinstance(metrics, (str, Metric)) or not isinstance(metrics, Iterable):
         return [(None, metrics)]
     each = list(metrics)
     if not each:
-        raise ValueError(f"{WHO}: metrics must name at least one metric, such as 'f1' or ['f1', 'recall'], got none.")
+        raise InvalidParameter("metrics", "name at least one metric, such as 'f1' or ['f1', 'recall']", "none")
     return [(None, metric) for metric in each]
 
 
@@ -559,7 +582,6 @@ def _meant(metric: Any, schema: Schema, average: str | None, pos_label: Any, zer
             zero_division=zero_division,
             pos_label=pos_label,
             outputs=schema.output_names,
-            who=WHO,
         )
     else:
         kind = target_kind(schema.width, several)
@@ -567,5 +589,5 @@ def _meant(metric: Any, schema: Schema, average: str | None, pos_label: Any, zer
         if average is not None and not meant.fixed:
             meant = replace(meant, average=average, average_given=True)  # type: ignore[arg-type]  # checked
     if not meant.average_given:
-        check_same_classes(names, WHO)
+        check_same_classes(names)
     return meant

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.errors import InvalidParameter, mention
 from ...core.rows import Rows
 from ..arrays import Data
 from ..pieces import Piece, PieceReader, distinct_values
@@ -30,7 +31,6 @@ def read_tensor(
     sample_weight: Any = None,
     groups: Any = None,
     time: Any = None,
-    who: str = "optimize",
     **options: Any,
 ) -> tuple[Data, ChunkedSource]:
     """Open a tensor; see :func:`metricwise.optimize`.
@@ -48,17 +48,21 @@ def read_tensor(
     ChunkedSource
     """
     if time is not None:
-        raise ValueError(f"{who}: time needs probabilities that NumPy can share; pass proba as a float32 array.")
+        raise InvalidParameter(
+            "time",
+            problem=f"{mention('time')} needs probabilities that NumPy can share",
+            remedy="pass proba as a float32 array",
+        )
     n_rows = int(proba.shape[0])
     if n_rows == 0:
-        raise ValueError(f"{who}: proba must have at least one row, got shape {tuple(proba.shape)}.")
+        raise InvalidParameter("proba", "have at least one row", f"shape {tuple(proba.shape)}")
     others = {"y": y, "sample_weight": sample_weight, "groups": groups}
     arrays = {name: None if values is None else np.asarray(values) for name, values in others.items()}
     for name, values in arrays.items():
         if values is not None and len(values) != n_rows:
-            raise ValueError(f"{who}: {name} must have as many rows as proba, {n_rows}, got {len(values)}.")
+            raise InvalidParameter(name, f"have as many rows as proba, {n_rows}", len(values))
     head = Piece(host_array(proba[:1]), _distinct(arrays["y"]), sample_weight)
-    reader, data = PieceReader.of(head, who=who, **options)
+    reader, data = PieceReader.of(head, **options)
     chunks = _Batches(proba, arrays["y"], arrays["sample_weight"], arrays["groups"], reader)
     return data, ChunkedSource(chunks, data.schema)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...api.evaluation import allowed_for, own_average, own_metric, read_aims, read_judged, read_rule
-from ...core.errors import InvalidParameter
+from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...fitting.selection import judging_rows
 from ...metrics.aim import Aim
@@ -104,8 +104,6 @@ class Details:
         proba: Any,
         y: ArrayLike,
         metrics: Any = None,
-        *,
-        who: str = "Details.of_rows",
         **options: Any,
     ) -> Details:
         """Return the details of a rule on rows with labels.
@@ -125,14 +123,13 @@ class Details:
         -------
         Details
         """
-        rule = read_rule(rule, who)
+        rule = read_rule(rule)
         if isinstance(rule, GroupedRule):
-            raise ValueError(
-                f"{who}: rule must be one rule for all groups, got a rule by group; use from_solution with the "
-                "result of optimize."
+            raise InvalidParameter(
+                "rule", "be one rule for all groups", "a rule by group", "use from_solution with the result of optimize"
             )
         if metrics is None:
-            metrics = own_metric(rule, who)
+            metrics = own_metric(rule)
             if options.get("pos_label") is None:
                 options["pos_label"] = rule.facts.get("pos_label")
             if options.get("average") is None:
@@ -249,6 +246,7 @@ class Details:
         return judge_of(self._rows, self.rule)
 
     @property
+    @entry_point("{class}")
     def _rows(self) -> Problem:
         if self.problem is None:
             raise NotApplicable(

@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import InvalidParameter, entry_point
 from ._style import ARGMAX, GREY, LINES, bare, legend, mark_argmax, mark_rule, new_axes, number, plain_text, short
 
 __all__ = ["FrontierDisplay"]
@@ -84,11 +85,11 @@ class FrontierDisplay:
 
     def __post_init__(self) -> None:
         if not self.frontiers:
-            raise ValueError(f"{type(self).__name__}: frontiers must hold at least one frontier, got none.")
+            raise InvalidParameter("frontiers", "hold at least one frontier", "none", owner=type(self).__name__)
         first = next(iter(self.frontiers.values()))
         if any((one.metric, one.against) != (first.metric, first.against) for one in self.frontiers.values()):
-            raise ValueError(
-                f"{type(self).__name__}: frontiers must all be of the same two metrics, got different ones."
+            raise InvalidParameter(
+                "frontiers", "all be of the same two metrics", "different ones", owner=type(self).__name__
             )
         self.names = (first.against, first.metric)
 
@@ -110,6 +111,7 @@ class FrontierDisplay:
         """
         return cls(frontier if isinstance(frontier, Mapping) else {"": frontier}, bound).plot(ax=ax, **kwargs)
 
+    @entry_point("{class}")
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw.
 
@@ -123,7 +125,7 @@ class FrontierDisplay:
         -------
         self
         """
-        self.figure_, self.ax_ = new_axes(type(self).__name__, ax, figsize=(5.6, 4.6))
+        self.figure_, self.ax_ = new_axes(ax, figsize=(5.6, 4.6))
         ax, several = self.ax_, len(self.frontiers) > 1
         for (name, one), (color, dashes) in zip(self.frontiers.items(), cycle(LINES), strict=False):
             order = np.argsort(one.others, kind="stable")

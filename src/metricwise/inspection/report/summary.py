@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..._version import __version__
 from ...api.evaluation import Comparison, evaluate, own_average, read_rule
+from ...core.errors import InvalidParameter, entry_point, mention
 from ...data import python_labels
 from ...fitting.metadata import losses_of
 from ...goals.for_outputs import are_for_outputs
@@ -102,6 +103,7 @@ class Subject:
         return made
 
     @classmethod
+    @entry_point("report")
     def of(cls, found: Any, proba: Any = None, y: Any = None, metrics: Any = None, **options: Any) -> Subject:
         """Return the subject that is meant; see :func:`summarize`."""
         if proba is None:
@@ -110,11 +112,14 @@ class Subject:
                 if isinstance(details, Missing):
                     return cls(found.rule, found, None, missing=dict.fromkeys(_OF_ROWS, details))
                 return cls(found.rule, found, details)
-            raise ValueError("report: proba and y must be given for a rule, which does not contain rows, got None.")
-        rule = read_rule(found, "report")
+            raise InvalidParameter(
+                "proba",
+                problem=f"{mention('proba')} and y must be given for a rule, which does not contain rows, got None",
+            )
+        rule = read_rule(found)
         if metrics is None and options.get("average") is None:
             options["average"] = own_average(rule)
-        details = Details.of_rows(rule, proba, y, metrics, who="report", **options)
+        details = Details.of_rows(rule, proba, y, metrics, **options)
         assert details.problem is not None
         name, first = details.problem.aim.name, _first(metrics, rule)
         with warnings.catch_warnings():
