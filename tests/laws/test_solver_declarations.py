@@ -213,7 +213,8 @@ def test_the_level_is_where_the_rule_was_taken(solver):
 
 def test_the_threshold_is_that_of_the_rule():
     solution = mw.optimize(PROBA, Y, "mcc", **LABELS)
-    assert solution.threshold == pytest.approx([solution.rule.threshold])
+    assert solution.threshold == solution.rule.threshold
+    assert solution.certificate.threshold == pytest.approx([solution.rule.threshold])
     assert solution.level is None
     assert solution.candidates == ()
 

@@ -151,7 +151,7 @@ class FrontierDisplay:
         for one, (color, _) in zip(frontiers, cycle(LINES), strict=False):
             try:
                 point = one.choose(bound)
-            except ValueError:  # no point keeps it
+            except InvalidParameter:  # no point keeps it
                 continue
             said = f"best within the bound ({number(point.against)}, {number(point.value)})"
             mark_rule(self.ax_, point.against, point.value, said if len(frontiers) == 1 else None, color)
