@@ -32,8 +32,9 @@ _HOME = {
     "solvers": None,
     "theory": None,
     "geometry": None,
+    "inference": None,
     "export": None,
-    "Solution": "solvers",
+    "Solution": "api.results",
     "WeightedRule": "rules",
     "MixtureRule": "rules",
     "CostRule": "rules",
@@ -42,7 +43,7 @@ _HOME = {
     "RuleMetadata": "rules",
     "Sensitive": "data",
     "load_rule": "rules",
-    "load_solution": "solvers.solution_file",
+    "load_solution": "api.results",
     "make_scorer": "estimators",
     "MetricOptimalClassifierCV": "estimators",
     "FixedRuleClassifier": "estimators",
@@ -58,6 +59,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'metricwise' has no attribute {name!r}")
     home = _HOME[name]
+    if home == "rules":
+        from . import inspection  # noqa: F401  notebooks show rules as cards
     value = import_module(f".{name}", __name__) if home is None else getattr(import_module(f".{home}", __name__), name)
     globals()[name] = value
     return value
@@ -73,8 +76,8 @@ _MOVED = frozenset(
     for name in (
         *("confusion", "details", "evaluation", "facts", "frontier", "inputs", "losses", "problem", "promises"),
         *("reading", "recorded", "row_costs", "rows", "selection", "sources", "table_files", "uncertainty"),
-        *("metrics.aim", "metrics.constraint", "metrics.constraint_text", "metrics.for_outputs", "metrics.parity"),
-        *("metrics.worst", "rules.cost_rule", "rules.files"),
+        *("metrics.constraint", "metrics.constraint_text", "metrics.for_outputs", "metrics.parity"),
+        *("metrics.worst", "rules.cost_rule", "rules.files", "solvers.solution_file"),
     )
 )
 
@@ -85,12 +88,9 @@ class _MovedModules:
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> None:
         if name in _MOVED:
-            raise ModuleNotFoundError(
-                f"No module named {name!r} in metricwise {__version__}. If a pickle asks for it, the pickle was made "
-                "by another version: load it with that version, save its rule with rule.to_json(path), and read that "
-                "file with metricwise.load_rule(path).",
-                name=name,
-            )
+            from .core.moved import moved_error
+
+            raise moved_error(name)
 
 
 sys.meta_path.append(_MovedModules)

@@ -52,8 +52,6 @@ def test_values_are_expected_counts(kind, name, average):
     )
     assert solution.value >= solution.baseline - 1e-12
     assert solution.counted == "expected"
-    with pytest.warns(FutureWarning, match="value_on_labels is deprecated"):
-        assert solution.value_on_labels is None
     assert solution.gain is None
 
 

@@ -315,11 +315,11 @@ def _of_solution(solution: Any, world: World, options: Mapping[str, Any]) -> Col
 
 
 NUMBERS = ("value", "baseline", "optimized_value", "upper_bound", "gap", "alternative", "confusion", "level")
-NUMBERS += ("threshold", "threshold_range")
+NUMBERS += ("threshold_range",)
 
 
 def _numbers(solution: Any) -> Columns:
-    found = {name: getattr(solution, name) for name in NUMBERS}
+    found = {name: getattr(solution, name) for name in NUMBERS} | {"threshold": solution.certificate.threshold}
     found |= {name: _estimate(getattr(solution, name)) for name in ("gain", "value_on_new_rows")}
     found["candidates"] = [[one.value, one.gain, one.std_error, one.recorded] for one in solution.candidates]
     found["recorded"] = {name: [one.value, one.baseline] for name, one in solution.recorded.items()}
@@ -448,6 +448,7 @@ def _table_of(path: Path) -> Any:
 def _summarize(world: World, options: Columns) -> Columns:
     solution = _fitted(world, options)
     summary = mw.report.summarize(solution)
+    del summary["missing"]  # what a report says of sections that it does not have
     card = solution._repr_html_()
     return {
         "numbers": {"summary": {name: summary[name] for name in ("figures", "gains", "groups") if summary.get(name)}},

@@ -97,7 +97,7 @@ def test_argmax_gains_nothing_for_sure():
     proba, y = worlds.multiclass(300, [5, 1, 1], seed=rng)
     solution = mw.optimize(proba, y, "accuracy")
     assert solution.rule.metadata.recipe == "argmax"
-    assert solution.gain == mw.solvers.Gain(0.0, 0.0, 0.0)
+    assert solution.gain == mw.inference.Gain(0.0, 0.0, 0.0)
     value = solution.value_on_new_rows
     assert value.estimate == pytest.approx(np.mean(proba.argmax(axis=1) == y))
     # A share: the textbook has its standard error, which is widened here.

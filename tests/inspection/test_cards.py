@@ -14,9 +14,10 @@ from sklearn.pipeline import make_pipeline
 
 import metricwise as mw
 import worlds
+from metricwise.inference import Gain
 from metricwise.inspection.cards import advice, rule_card, solution_card
 from metricwise.inspection.cards.rule_table import rule_table
-from metricwise.solvers import Gain, Outcome
+from metricwise.solvers import Outcome
 
 NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a & b \N{RIGHT-TO-LEFT OVERRIDE} 'c'"]
 

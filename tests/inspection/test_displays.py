@@ -231,14 +231,6 @@ def test_frontiers_and_bounds():
     _, ax = plt.subplots()
     assert one.plot(ax).ax_ is ax
     drawn(displays.FrontierDisplay.from_trade_off({"old": one, "new": one}, bound=2.0))
-    drawn(displays.FrontierDisplay.from_predictions(y, p, "recall", "precision", pos_label="yes", n_points=3))
-    half = np.arange(len(p)) % 2
-    display = displays.FrontierDisplay.from_predictions(
-        y, p, "recall", "precision", pos_label="yes", n_points=3, sensitive_features=half
-    )
-    assert list(display.frontiers) == ["0", "1"]
-    alone = mw.trade_off(p[half == 1], y[half == 1], "recall", "precision", pos_label="yes", n_points=3)
-    np.testing.assert_array_equal(display.frontiers["1"].values, alone.values)
     other = mw.trade_off(p, y, "f1", "precision", pos_label="yes", n_points=2)
     with pytest.raises(ValueError, match="frontiers must all be of the same two metrics"):
         displays.FrontierDisplay({"a": one, "b": other})

@@ -213,7 +213,8 @@ def test_the_level_is_where_the_rule_was_taken(solver):
 
 def test_the_threshold_is_that_of_the_rule():
     solution = mw.optimize(PROBA, Y, "mcc", **LABELS)
-    assert solution.threshold == pytest.approx([solution.rule.threshold])
+    assert solution.threshold == solution.rule.threshold
+    assert solution.certificate.threshold == pytest.approx([solution.rule.threshold])
     assert solution.level is None
     assert solution.candidates == ()
 
@@ -225,7 +226,7 @@ def test_candidates_say_what_was_tried():
     solution = mw.optimize(proba, y, "macro_f1", record=["accuracy"])
     assert solution.candidates[0].recipe == "recalibrated + expected and labels"
     for one in solution.candidates:
-        assert isinstance(one, mw.solvers.Candidate)
+        assert isinstance(one, mw.inference.Candidate)
         assert 0 < one.value < 1
         assert abs(one.gain) < 1
         assert one.std_error >= 0

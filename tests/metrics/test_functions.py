@@ -16,7 +16,8 @@ import worlds
 from metricwise import metrics
 from metricwise.goals.probing import metric_of_values
 from metricwise.metrics import resolve, scorer_names
-from metricwise.metrics.functions import FromLabels, from_callable, whole_counts, with_caches
+from metricwise.metrics.functions import FromLabels, whole_counts, with_caches
+from metricwise.metrics.user_functions import from_callable
 from profiles import diagonal, examples, first
 
 KINDS = ["binary", "multiclass", "multilabel", "multioutput"]

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import InvalidParameter, argument, entry_point
 from ..core.losses import Loss
 from ..core.progress import Progress, read_verbose
-from ..core.views import above
 from ..data import Labels, shown
 from ..fitting.constraints.resolve import InfeasibleConstraintsError, explain_infeasible, read_limits
 from ..fitting.constraints.search import Found, NoSingleRuleError, Search
@@ -187,7 +186,9 @@ class TradeOff:
         --------
         ``frontier.plot(bound=0.6).figure_.savefig("frontier.png")`` also marks the best point at a bound of 0.6.
         """
-        return above("inspection.displays").FrontierDisplay.from_trade_off(self, bound=bound, ax=ax, **kwargs)
+        from ..inspection.displays import FrontierDisplay
+
+        return FrontierDisplay.from_trade_off(self, bound=bound, ax=ax, **kwargs)
 
     def to_dict(self) -> dict[str, FloatArray]:
         """Return the columns of a table for ``pandas.DataFrame``: the bound, both metrics, and the recorded ones.
@@ -431,7 +432,7 @@ class _Frontier:
                 search.recipe,
                 search.oracle,
                 search.objective,
-                one.solution,
+                one.result,
                 metadata.updated(subject_to=[f"{name} {sign} {bound:.6g}", *others]),
             )
             for bound, one in points

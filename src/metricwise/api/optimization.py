@@ -21,9 +21,10 @@ from ..goals.for_outputs import MetricSpec
 from ..goals.recording import RecordSpec
 from ..goals.worst import opened
 from ..metrics.linear import Accuracy
-from ..solvers import Solution, Solver
+from ..solvers import Solver
 from .reading import only_labels, read_groups, read_pledge, read_problem, read_recipe, read_seed, read_solver
-from .solving import n_stages, solve, solve_row_costs, solve_within, with_groups
+from .results import Solution
+from .solving import n_stages, solve, solve_row_costs, solve_within
 
 __all__ = ["optimize"]
 
@@ -301,6 +302,6 @@ def optimize(
             problem = replace(problem, constraints=pledge.constraints)
             solution = solve_within(problem, task, recipe, chosen_solver, pledge, seed, progress)
         else:
-            solution = with_groups(problem, task, solve(problem, recipe, chosen_solver, seed, progress))
+            solution = solve(problem, task, recipe, chosen_solver, seed, progress)
     problem.source.passes.listener = None
-    return replace(solution, problem=problem)
+    return solution

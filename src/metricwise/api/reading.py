@@ -32,13 +32,13 @@ from ..fitting.constraints.fit import Pledge
 from ..fitting.constraints.resolve import check_bounded, check_shown, read_limits
 from ..fitting.selection import candidates
 from ..fitting.solving import Settings
-from ..goals.aim import Aim
 from ..goals.constraint_text import read_constraints
 from ..goals.for_outputs import resolve_for, settle
 from ..goals.probing import N_PROBES, metric_of_values
 from ..goals.recording import RecordSpec, resolve_record
 from ..inference.dependence import in_stretches
 from ..metrics.abstention import Abstention, check_pooled, read_abstain
+from ..metrics.aim import Aim
 from ..metrics.base import Metric
 from ..metrics.class_names import class_named, text_class
 from ..metrics.functions import check_whole_rows

@@ -9,7 +9,6 @@ import os
 import platform
 import sys
 from collections.abc import Mapping
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
@@ -90,9 +89,10 @@ def _own() -> Mapping[str, str]:
 def _compiled() -> tuple[ModuleType | None, str]:
     """Return the compiled kernels, whether they serve or not, or why they are not there."""
     try:
-        return import_module("metricwise.kernels._compiled"), ""
+        from ..kernels import _compiled  # type: ignore[attr-defined]  # an extension module
     except ImportError as error:
         return None, str(error)
+    return _compiled, ""
 
 
 def _why(why_not: str) -> str:

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from ..fitting.solving import choose_solver
-from ..goals.aim import Aim
 from ..metrics import ClassAverage, Metric, get_metric, metric_names
+from ..metrics.aim import Aim
 from ..metrics.registry import needed_parameter
 from ..solvers import SOLVERS
 

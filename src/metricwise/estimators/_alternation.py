@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..core.confusion import from_predictions, merge, normalize
 from ..core.errors import InvalidParameter, mention
-from ..goals.aim import Aim
+from ..metrics.aim import Aim
 from ..metrics.averages import Grouping
 from ..metrics.instance import row_values
 from ..metrics.objective import Objective

@@ -42,10 +42,10 @@ from ..goals.constraint_text import read_constraints
 from ..goals.for_outputs import resolve_for, settle
 from ..goals.recording import resolve_record
 from ..goals.worst import WorstGroup, opened
+from ..inference import Candidate
 from ..metrics.abstention import read_abstain
 from ..metrics.resolution import to_maximise
 from ..metrics.scales import check_order_agrees
-from ..solvers import Candidate
 from ._compat import (
     HasMethods,
     Interval,
@@ -421,7 +421,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
         def score(y: Any, predicted: Any, sample_weight: Any) -> float:
             return score_labels(
-                self.rule_.classes,
+                self.rule_.schema.classes,
                 y,
                 predicted,
                 sample_weight,

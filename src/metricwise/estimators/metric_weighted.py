@@ -16,8 +16,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from ..core.errors import entry_point, warn
 from ..data import read_output_weight, read_sample_weight, warn_of_order
-from ..goals.aim import Aim
 from ..goals.for_outputs import resolve_for
+from ..metrics.aim import Aim
 from ..metrics.functions import check_whole_rows
 from ..metrics.naming import positive_places
 from ..metrics.resolution import to_maximise

@@ -14,7 +14,7 @@ from ..core.errors import InvalidParameter, InvalidType
 from ..core.messages import shown
 from ..rules import Rule
 from .graph import Builder
-from .onnx_graph import decide, key_input, read_positive
+from .onnx_nodes import decide, key_input, read_positive
 from .outputs import labels_of
 
 __all__ = ["behind"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, argument, entry_point
 from ..rules import Rule
 from .graph import Builder
-from .onnx_graph import decide, import_onnx
+from .onnx_nodes import decide, import_onnx
 from .outputs import labels_of, needs_extra, of_one_type
 
 __all__ = ["register_converters"]

@@ -16,7 +16,6 @@ from ..core.errors import InvalidParameter, InvalidType, MissingDependency
 from ..rules import GroupedRule, Rule, WeightedRule, as_rule
 from ..rules.forms import Threshold, form_of
 from ..rules.serialize import label_array, plain_labels
-from ..solvers import Solution
 
 __all__ = [
     "Label",
@@ -113,7 +112,7 @@ def _changes(
 
 def read_rule(rule: Any) -> Rule:
     """Return a rule, read from what stands for one, or refuse what is none."""
-    if isinstance(rule, Solution) or (hasattr(rule, "rule") and not hasattr(rule, "predict")):
+    if hasattr(rule, "rule"):
         rule = rule.rule  # of a Solution, or of a point of a trade-off
     readable = isinstance(rule, (Rule, str, dict)) or hasattr(rule, "__fspath__")
     if isinstance(rule, type) or not readable:

@@ -16,25 +16,27 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
 from ..core.losses import Loss
+from ..core.notes import Note, NoteKind
 from ..data import Groups, python_labels
 from ..goals.constraint import Constraint
 from ..goals.parity import DecisionRate
 from ..goals.worst import opened
+from ..inference import Recorded
 from ..metrics.abstention import Abstaining
 from ..metrics.base import Metric
 from ..metrics.class_names import written
 from ..metrics.one_vs_rest import OneVsRest
 from ..oracles import Counts
 from ..oracles.problem import Problem, Recipe, mixed
-from ..rules import GroupedRule, MixtureRule, RuleMetadata, WeightedRule, of_schema
-from ..solvers import Outcome, Recorded, Solution
+from ..rules import GroupedRule, MixtureRule, Rule, RuleMetadata, WeightedRule, of_schema
+from ..solvers import Outcome
 from ..solvers.constrained import InfeasibleError
-from .constraints.fit import Pledge, fit_within
+from .constraints.fit import ConstrainedFit, Pledge, fit_within
 from .constraints.search import Search
 from .secondary_metrics import record_rule
-from .solving import Settings
+from .solving import FittedRule, Settings
 
-__all__ = ["GroupTask", "fit_by_group", "values_by_group"]
+__all__ = ["GroupFit", "GroupTask", "fit_by_group", "values_by_group"]
 
 FloatArray = NDArray[np.float64]
 
@@ -69,6 +71,35 @@ class GroupTask:
         return self.worst or any(one.group is not None for one in constraints)
 
 
+@dataclass(frozen=True, eq=False)
+class GroupFit:
+    """The best rule that keeps constraints about groups, and how every group fares.
+
+    Parameters
+    ----------
+    fitted : FittedRule
+        Its confusion is that of all groups together.
+    rule : GroupedRule, WeightedRule or MixtureRule
+        One rule for each group, or one for all.
+    fit : ConstrainedFit
+        Of the problem in which the rows of every group are outputs of their own.
+    recorded : dict of str to Recorded
+    by_group : dict of group to dict of str to Recorded
+    """
+
+    fitted: FittedRule
+    rule: GroupedRule | WeightedRule | MixtureRule
+    fit: ConstrainedFit
+    recorded: dict[str, Recorded]
+    by_group: dict[Any, dict[str, Recorded]]
+
+    def with_other(self, other: WeightedRule | MixtureRule) -> Rule:
+        """Return the rule by group that decides rows of unknown groups by another rule."""
+        rule: Any = self.rule
+        grouped: GroupedRule = replace(rule, other=other)
+        return grouped
+
+
 def fit_by_group(
     problem: Problem,
     task: GroupTask,
@@ -79,7 +110,7 @@ def fit_by_group(
     seed: int = 0,
     metadata: RuleMetadata | None = None,
     stage: Callable[[str], None] = lambda _: None,
-) -> Solution:
+) -> GroupFit:
     """Fit the best rule that keeps promises about groups; see :func:`metricwise.fitting.constraints.fit.fit_within`.
 
     Parameters
@@ -94,17 +125,16 @@ def fit_by_group(
     def linked_by_group(recipe: Recipe) -> Recipe | None:
         return replace(recipe, link_by_group=True) if recipe.recalibrate and task.aware else None
 
-    solution = fit_within(
+    fit = fit_within(
         own, recipes, settings, pledge, seed=seed, metadata=metadata, stage=stage, challenger=linked_by_group
     )
-    rule = solution.rule
+    rule, fitted = fit.fitted.rule, fit.fitted
     recorded, by_group = record_rule(own, rule), values_by_group(problem, task.groups, rule, pledge.constraints)
-    if not task.aware:
-        recipe = next((one for one in recipes if str(one) == rule.metadata.recipe), recipes[0])
-        solution = _beside_aware(problem, task, recipe, settings, pledge, solution)
     final = GroupedRule.of(rule, problem.schema, task.groups) if task.aware else of_schema(rule, problem.schema)
-    confusion = _pooled(own, solution.confusion)
-    return replace(solution, rule=final, confusion=confusion, recorded=recorded, by_group=by_group)
+    fitted = replace(fitted, confusion=_pooled(own, fitted.confusion))
+    if not task.aware:
+        fitted = _beside_aware(problem, task, fit.recipe, settings, pledge, fitted)
+    return GroupFit(fitted, final, fit, recorded, by_group)
 
 
 def _check_worst(problem: Problem) -> None:
@@ -132,30 +162,26 @@ def _pooled(problem: Problem, C: FloatArray) -> FloatArray:
 
 
 def _beside_aware(
-    problem: Problem, task: GroupTask, recipe: Recipe, settings: Settings, pledge: Pledge, solution: Solution
-) -> Solution:
-    """Say of a rule that does not see groups what one that does would reach: no rule that does not can do better."""
-    own = problem.by_group(task.n_groups, aware=True, worst=task.worst)
-    link = own.link(recipe.recalibrate)
-    search = Search(own, recipe, link, pledge.constraints, settings)
+    problem: Problem, task: GroupTask, recipe: Recipe, settings: Settings, pledge: Pledge, fitted: FittedRule
+) -> FittedRule:
+    """Bound a rule that does not see groups by what one that does would reach: no rule that does not can do better."""
+    by_group = problem.by_group(task.n_groups, aware=True, worst=task.worst)
+    link = by_group.link(recipe.recalibrate)
+    search = Search(by_group, recipe, link, pledge.constraints, settings)
     try:
-        found = search.best(np.zeros((len(pledge.constraints), 2)), single=False).solution
+        aware = search.best(np.zeros((len(pledge.constraints), 2)), single=False).result
     except InfeasibleError:
-        return solution
-    proved = found.upper_bound is not None
-    upper = max(found.upper_bound if found.upper_bound is not None else found.optimized_value, solution.optimized_value)
-    more = upper - solution.optimized_value
-    words = (
+        return fitted
+    proved, reached = aware.upper_bound is not None, fitted.certificate.optimized_value
+    upper = max(aware.upper_bound if aware.upper_bound is not None else aware.value, reached)
+    more = upper - reached
+    text = (
         f"Local: found by a search over rules that do not use the group. A rule that uses it would reach "
         f"{upper:.4g}, {more:.2g} more{', which no rule exceeds' if proved else ''}."
     )
-    return replace(
-        solution,
-        status=f"{words} {solution.status}",
-        outcome=Outcome.LOCAL,
-        upper_bound=upper if proved else None,
-        alternative=found.optimized_value,
-    )
+    certificate = replace(fitted.certificate, upper_bound=upper if proved else None, alternative=aware.value)
+    notes = (Note(NoteKind.GROUPS, text), *fitted.notes)
+    return replace(fitted, certificate=certificate, outcome=Outcome.LOCAL, notes=notes)
 
 
 # ------------------------------------------------------------------------------------------------- how groups fare

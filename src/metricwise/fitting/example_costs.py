@@ -7,7 +7,7 @@ not know solvers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..core.confusion import distributions
 from ..core.errors import InvalidParameter, InvalidType, argument, mention
+from ..core.notes import Note, NoteKind
 from ..data import Probabilities, read_abstain_label, read_row_costs, shown, table_of
 from ..data.sources import MemorySource
+from ..inference import Estimate, Gain
 from ..inference.uncertainty import Spread, heaviest_share, mean_interval
 from ..metrics import Cost
 from ..metrics.abstention import read_abstain
 from ..oracles.problem import InMemory, Problem, argmax_rule
 from ..rules import CostRule, RuleMetadata, RuleRows
-from ..solvers import Estimate, Gain, Outcome, Solution
 from .bagging import Bag, draw, links_of
 from .selection import judging_rows
 
-__all__ = ["CostSolution", "fit_row_costs", "refuse_beside_costs", "with_costs"]
+__all__ = ["CostFit", "fit_row_costs", "refuse_beside_costs", "with_costs"]
 
 FloatArray = NDArray[np.float64]
 
@@ -37,28 +38,33 @@ _MOST_CARRIED = 0.5  # by ten rows, of the variance: beyond it is said
 _MANY_ROWS = 100  # of which ten are few
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CostSolution(Solution):
-    """A Solution whose rule takes the costs of the rows to decide: ``rule.predict(proba, cost=...)``.
+@dataclass(frozen=True, eq=False)
+class CostFit:
+    """A rule for costs per row, and what it saves.
 
-    `value` and `baseline` are minus the mean cost.
-
-    See Also
-    --------
-    metricwise.CostRule : The rule.
-    metricwise.optimize : Returns it, with ``cost=``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import metricwise as mw
-    >>> cost = np.array([[1.0, 10.0], [5.0, 1.0]])
-    >>> solution = mw.optimize([0.3, 0.3], [0, 1], "cost", cost=cost, recalibrate=False)
-    >>> solution.rule.predict([0.3, 0.3], cost=cost).tolist()
-    [1, 0]
+    Parameters
+    ----------
+    rule : CostRule
+        Behind its link.
+    value, baseline : float
+        Minus the mean cost of the rule and of plain argmax.
+    confusion : ndarray of shape (1, K, K), or (1, K, K + 1) of a rule that may abstain
+        Of the rule.
+    gain : Gain or None
+        What it saves on new rows.
+    value_on_new_rows : Estimate or None
+    notes : tuple of Note
+    n_passes : int
     """
 
-    rule: CostRule  # instead of a rule of one loss for all rows
+    rule: CostRule
+    value: float
+    baseline: float
+    confusion: FloatArray
+    gain: Gain | None
+    value_on_new_rows: Estimate | None
+    notes: tuple[Note, ...]
+    n_passes: int
 
 
 def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
@@ -132,7 +138,7 @@ def fit_row_costs(
     judged: bool,
     seed: int = 0,
     stage: Callable[[str], None] = lambda _: None,
-) -> CostSolution:
+) -> CostFit:
     """Fit the link of a rule for costs per row, and say what it saves.
 
     Parameters
@@ -152,7 +158,7 @@ def fit_row_costs(
 
     Returns
     -------
-    CostSolution
+    CostFit
     """
     source = problem.source
     assert isinstance(source, MemorySource) and source.rows.cost is not None
@@ -175,41 +181,39 @@ def fit_row_costs(
         **problem.schema.column_facts,
     )
     gain, new, heaviest = _judge(problem, rule, recalibrate, seed, stage) if judged else (None, None, 0.0)
-    return CostSolution(
+    return CostFit(
         rule=replace(linked, metadata=metadata),
         value=value,
         baseline=baseline,
         confusion=oracle.confusion_of(decided)[:, : problem.schema.width],
-        optimized_value=value,
-        status=_words(problem, gain, heaviest),
-        n_passes=problem.passes_since(read_before),
-        outcome=Outcome.OPTIMAL,
-        counted="labels" if problem.labelled else "expected",
-        history=(value,),
-        upper_bound=value if not problem.labelled else None,
         gain=gain,
         value_on_new_rows=new,
+        notes=tuple(_notes(problem, gain, heaviest)),
+        n_passes=problem.passes_since(read_before),
     )
 
 
-def _words(problem: Problem, gain: Gain | None, heaviest: float) -> str:
-    words = ["Every row gets the decision with the least expected cost, by its own costs."]
+def _notes(problem: Problem, gain: Gain | None, heaviest: float) -> Iterator[Note]:
+    """What the user should know of the rule."""
+    yield Note(NoteKind.OUTCOME, "Every row gets the decision with the least expected cost, by its own costs.")
     if gain is None:
-        return words[0]
-    words.append(
+        return
+    yield Note(
+        NoteKind.SELECTION,
         f"On rows that resamples left out, it saves {gain.estimate:.3g} per row compared with argmax (95 % interval "
-        f"{gain.low:.3g} to {gain.high:.3g})."
+        f"{gain.low:.3g} to {gain.high:.3g}).",
     )
     if gain.estimate <= 0:
-        words.append("Argmax did no worse on these rows: check the costs and the probabilities.")
+        text = "Argmax did no worse on these rows: check the costs and the probabilities."
+        yield Note(NoteKind.WARNING, text)
     if heaviest > _MOST_CARRIED:
-        words.append(
+        yield Note(
+            NoteKind.WARNING,
             f"Ten rows account for {100 * heaviest:.0f} % of the variance of the savings; amounts larger than in these "
-            "rows are not reflected in the estimate."
+            "rows are not reflected in the estimate.",
         )
     if problem.dependence is not None:
-        words.append(problem.dependence.words())
-    return " ".join(words)
+        yield Note(NoteKind.DATA, problem.dependence.words())
 
 
 def _argmax(problem: Problem, proba: Probabilities) -> NDArray[np.intp]:

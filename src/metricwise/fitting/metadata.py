@@ -7,19 +7,21 @@ promises. Counts and names only, never a row. Must not know how a rule is found.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from .._version import __version__
 from ..data import python_labels
 from ..goals.worst import opened
+from ..inference import ConstraintResult, Estimate, Gain
 from ..metrics.naming import PerOutput
 from ..metrics.scales import order_of
 from ..oracles.problem import Problem
-from ..rules import RuleMetadata
-from ..solvers import Estimate, Promise, Solution
+from ..rules import Rule, RuleMetadata
 
 __all__ = ["informed", "losses_of", "metadata_of"]
+
+R = TypeVar("R", bound=Rule)
 
 
 def metadata_of(problem: Problem) -> RuleMetadata:
@@ -80,28 +82,20 @@ def _positive(metric: Any) -> Any:
     return label if isinstance(label, (str, bool, int)) else None
 
 
-def informed(solution: Solution) -> Solution:
-    """Return the same solution, whose rule knows what it adds to argmax and what it promises.
+def informed(
+    rule: R, gain: Gain | None, value_on_new_rows: Estimate | None, constraints: Sequence[ConstraintResult] = ()
+) -> R:
+    """Return the same rule, which knows what it adds to argmax on new rows and what it promises.
 
-    Parameters
-    ----------
-    solution : Solution
-        As it is handed to the user.
-
-    Returns
-    -------
-    Solution
-        The metadata of its rule has, where they are known, `gain` and `value_on_new_rows` with their intervals, and
-        `promises`.
+    Its metadata has, where they are known, `gain` and `value_on_new_rows` with their intervals, and `promises`.
     """
     entries: dict[str, Any] = {}
-    for name in ("gain", "value_on_new_rows"):
-        estimate = getattr(solution, name)
+    for name, estimate in (("gain", gain), ("value_on_new_rows", value_on_new_rows)):
         if estimate is not None:
             entries[name] = _interval(estimate)
-    if solution.constraints:
-        entries["promises"] = [_promise(constraint) for constraint in solution.constraints]
-    return replace(solution, rule=solution.rule.with_metadata(**entries)) if entries else solution
+    if constraints:
+        entries["promises"] = [_promise(result) for result in constraints]
+    return rule.with_metadata(**entries) if entries else rule
 
 
 def _interval(estimate: Estimate) -> dict[str, float | None]:
@@ -109,9 +103,9 @@ def _interval(estimate: Estimate) -> dict[str, float | None]:
     return {name: _finite(value) for name, value in values.items()}
 
 
-def _promise(promise: Promise) -> dict[str, Any]:
-    numbers = {"low": promise.low, "high": promise.high, "value": promise.value, "confidence": promise.confidence}
-    return {"name": promise.name, **{name: _finite(value) for name, value in numbers.items()}}
+def _promise(result: ConstraintResult) -> dict[str, Any]:
+    numbers = {"low": result.low, "high": result.high, "value": result.value, "confidence": result.confidence}
+    return {"name": result.name, **{name: _finite(value) for name, value in numbers.items()}}
 
 
 def _finite(value: float | None) -> float | None:

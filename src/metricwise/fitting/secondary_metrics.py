@@ -13,9 +13,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
+from ..inference import Recorded
 from ..oracles.problem import InMemory, Problem, argmax_rule, mixed
 from ..rules import MixtureRule, WeightedRule
-from ..solvers import Recorded
 
 __all__ = ["held_out", "record_rule"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.confusion import expected_confusion, from_predictions
-from ..goals.aim import Aim
+from ..inference import Candidate, Estimate, Gain
 from ..inference.uncertainty import (
     STEEP,
     Errors,
@@ -30,12 +30,13 @@ from ..inference.uncertainty import (
     within,
 )
 from ..kernels import code_type, tally
+from ..metrics.aim import Aim
 from ..metrics.base import Linear
 from ..metrics.naming import PerOutput
 from ..oracles.problem import InMemory, Problem, Recipe, argmax_rule
 from ..rules import Link, WeightedRule
 from ..rules.link_fit import LINK_ROWS
-from ..solvers import Candidate, Estimate, Gain, Solver
+from ..solvers import Solver
 from .bagging import PARTS, ROUNDS, Bag, Resamples, dealt_size, draw, fit_bags, links_of
 from .secondary_metrics import held_out
 from .solving import WIDE, Settings, solve

@@ -1,4 +1,4 @@
-"""From a problem to a solution: which solver serves it, and what its rule is worth on the rows.
+"""From a problem to a fitted rule: which solver serves it, and what its rule is worth on the rows.
 
 Owns the choice of a solver and the call of it. Must not know how recipes are chosen, nor read user input.
 """
@@ -6,18 +6,23 @@ Owns the choice of a solver and the call of it. Must not know how recipes are ch
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..core.losses import Loss
+from ..core.notes import Note, NoteKind, note_list
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
 from ..oracles import Counts, Oracle, TooManyChangesError
 from ..oracles.problem import Problem, Recipe, argmax_rule
-from ..rules import Link, RuleMetadata, WeightedRule
-from ..solvers import SOLVERS, Outcome, Solution, Solver, make_solver
+from ..rules import Link, MixtureRule, RuleMetadata, WeightedRule
+from ..solvers import SOLVERS, Certificate, Outcome, Solver, SolverResult, make_solver
 from ..solvers.base import BaseSolver, settle
 from ..solvers.joined import Part, join
 
-__all__ = ["WIDE", "Settings", "choose_solver", "fit", "present", "solve"]
+__all__ = ["WIDE", "FittedRule", "Settings", "choose_solver", "fit", "present", "solve"]
 
 WIDE = 200  # classes, beyond which a full loss is not walked along
 
@@ -48,6 +53,40 @@ class Settings:
         return make_solver(name, **{key: vars(self)[key] for key in vars(self).keys() & SOLVERS[name].settings()})
 
 
+@dataclass(frozen=True, eq=False)
+class FittedRule:
+    """A rule in the user's labels, what it is worth on the rows, and how it was found.
+
+    Parameters
+    ----------
+    rule : WeightedRule or MixtureRule
+        Behind its link.
+    value, baseline : float
+        The metric of the rule and of plain argmax.
+    confusion : ndarray of shape (M, K, K), or (M, K, K + 1) of a rule that may abstain
+        Of the rule.
+    counted : {"labels", "expected"}
+        How these three were counted.
+    certificate : Certificate
+    outcome : Outcome
+    notes : tuple of Note
+    history : tuple of float
+    n_passes : int
+        Passes over the rows, from the class priors to the final count.
+    """
+
+    rule: WeightedRule | MixtureRule
+    value: float
+    baseline: float
+    confusion: NDArray[np.float64]
+    counted: Literal["labels", "expected"]
+    certificate: Certificate
+    outcome: Outcome
+    notes: tuple[Note, ...]
+    history: tuple[float, ...]
+    n_passes: int
+
+
 # From the most exact to the most general; of those whose needs are met, the first that is not ruled out.
 _PREFERENCE = ("closed_form", "path", "dinkelbach", "sweep", "column_generation", "frank_wolfe", "ascent")
 
@@ -71,7 +110,7 @@ def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False
     return next(name for name in _PREFERENCE if name not in ruled_out and not SOLVERS[name].needs.missing(objective))
 
 
-def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: Link | None) -> Solution:
+def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: Link | None) -> SolverResult:
     """Fit a rule to a problem by a recipe, behind a link, and nothing else.
 
     What a rule that is judged elsewhere needs, on rows that were not fitted; see :func:`fit` for the others.
@@ -86,7 +125,7 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: Lin
 
     Returns
     -------
-    Solution
+    SolverResult
         Its rule is over codes, without the link.
     """
     oracle = problem.oracle(recipe.confusion, link)
@@ -95,7 +134,7 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: Lin
 
 def _maximise(
     problem: Problem, recipe: Recipe, solver: Solver | Settings, oracle: Counts, objective: Objective
-) -> Solution:
+) -> SolverResult:
     """Solve by the solver that is given, or by the one that fits each part of the outputs."""
     if len(problem.parts) > 1:
         return _maximise_parts(problem, recipe, solver, oracle, objective)
@@ -105,7 +144,7 @@ def _maximise(
         return solver.make(oracle, objective).solve(oracle, objective)
     except TooManyChangesError as error:
         other = solver.make(oracle, objective, walks=False).solve(oracle, objective)
-        return replace(other, status=f"{other.status} {error.words}".strip())
+        return replace(other, notes=(*other.notes, *note_list(NoteKind.WARNING, error.words)))
 
 
 def _maximise_parts(
@@ -114,7 +153,7 @@ def _maximise_parts(
     solver: Solver | Settings,
     oracle: Counts,
     objective: Objective,
-) -> Solution:
+) -> SolverResult:
     """Solve outputs of different metrics each by what its own metric is, which loses nothing: they never interact."""
     metric = problem.aim.metric
     assert isinstance(metric, PerOutput)
@@ -140,8 +179,8 @@ def fit(
     solver: Solver | Settings,
     metadata: RuleMetadata | None = None,
     found: tuple[WeightedRule, Link | None] | None = None,
-) -> Solution:
-    """Fit a rule to a problem by a recipe, and say how good it is; see :func:`solve`.
+) -> FittedRule:
+    """Fit a rule to a problem by a recipe, and count how good it is; see :func:`solve`.
 
     Parameters
     ----------
@@ -149,22 +188,16 @@ def fit(
         What the rule is to know of itself, besides its value.
     found : tuple of WeightedRule and (Link or None), optional
         The rule, if it has been found already: over codes, and the link that it is behind.
-
-    Returns
-    -------
-    Solution
-        Its rule has the user's labels.
     """
     link = problem.link(recipe.recalibrate) if found is None else found[1]
     read_before = problem.source.passes.entries
     oracle = problem.oracle(recipe.confusion, link)
     objective = problem.objective(oracle, recipe)
     if found is None:
-        solution = _maximise(problem, recipe, solver, oracle, objective)
+        result = _maximise(problem, recipe, solver, oracle, objective)
     else:
-        solution = settle(oracle, objective, found[0].loss, status="", outcome=Outcome.LOCAL)
-    solution = present(problem, recipe, oracle, objective, solution, metadata)
-    return replace(solution, n_passes=problem.passes_since(read_before))
+        result = settle(oracle, objective, found[0].loss, status="", outcome=Outcome.LOCAL)
+    return present(problem, recipe, oracle, objective, result, metadata, read_before)
 
 
 def present(
@@ -172,10 +205,11 @@ def present(
     recipe: Recipe,
     oracle: Counts,
     objective: Objective,
-    solution: Solution,
+    result: SolverResult,
     metadata: RuleMetadata | None = None,
-) -> Solution:
-    """Say how good a rule is that was found by a recipe: by labels, where there are any, beside plain argmax.
+    read_before: int = 0,
+) -> FittedRule:
+    """Count a rule that was found by a recipe: by labels, where there are any, beside plain argmax.
 
     Parameters
     ----------
@@ -183,37 +217,39 @@ def present(
         Of the recipe, behind the link.
     objective : Objective
         As the recipe has it.
-    solution : Solution
-        Its rule is over codes, without the link.
     metadata : RuleMetadata, optional
         What the rule is to know of itself, besides its value.
-
-    Returns
-    -------
-    Solution
-        Its rule has the user's labels, behind the link.
+    read_before : int, default=0
+        Entries of the rows that had been read before the fit began.
     """
-    link = oracle.link
-    if objective.frozen.any():
-        solution = replace(solution, upper_bound=None)  # outputs that keep argmax might do better
-    plain = [Loss.argmax(problem.schema.decision_width)]
+    link, confusion, value, baseline = oracle.link, result.confusion, result.value, result.baseline
+    argmax = [Loss.argmax(problem.schema.decision_width)]
     if not problem.labelled:
         if link is not None:  # without one, argmax is what the solver has counted beside its rule
-            solution = replace(solution, baseline=objective.value(oracle.confusions(plain, linked=False)[0]))
-        solution = replace(solution, counted="expected")
+            baseline = objective.value(oracle.confusions(argmax, linked=False)[0])
     elif recipe.confusion != "labels" or link is not None or objective.padding is not None:
         # What the solver has counted is not what the user is judged by: labels, and nothing else.
         counts = oracle if recipe.confusion == "labels" else oracle.counting("labels")
         judged = problem.objective(counts)
-        confusion = solution.confusion
         if recipe.confusion != "labels":
-            confusion = problem.confusion_of_rule(solution.rule, counts)
-        baseline = judged.value(counts.confusions(plain, linked=False)[0])
-        solution = replace(solution, value=judged.value(confusion), baseline=baseline, confusion=confusion)
-    rule = solution.rule.named(problem.schema, link, {})
+            confusion = problem.confusion_of_rule(result.rule, counts)
+        value, baseline = judged.value(confusion), judged.value(counts.confusions(argmax, linked=False)[0])
+    rule = result.rule.named(problem.schema, link, {})
     if problem.labelled and problem.aim.average == "instance":
         value, baseline = (problem.value_of_rule(one) for one in (rule, argmax_rule(problem)))
-        solution = replace(solution, value=value, baseline=baseline)
-    metadata = (metadata or RuleMetadata()).updated(value=solution.value, baseline=solution.baseline)
-    rule = replace(rule, metadata=metadata)
-    return replace(solution, rule=rule, confusion=solution.confusion[:, : problem.schema.width])
+    certificate = result.certificate
+    if objective.frozen.any():
+        certificate = replace(certificate, upper_bound=None)  # outputs that keep argmax might do better
+    metadata = (metadata or RuleMetadata()).updated(value=value, baseline=baseline)
+    return FittedRule(
+        rule=replace(rule, metadata=metadata),
+        value=value,
+        baseline=baseline,
+        confusion=confusion[:, : problem.schema.width],
+        counted="labels" if problem.labelled else "expected",
+        certificate=certificate,
+        outcome=result.outcome,
+        notes=result.notes,
+        history=result.history,
+        n_passes=problem.passes_since(read_before),
+    )

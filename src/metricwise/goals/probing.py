@@ -48,7 +48,7 @@ def metric_of_values(function: Metric, classes: Sequence[Any], class_rows: Array
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.metrics.functions import from_callable
+    >>> from metricwise.metrics.user_functions import from_callable
     >>> from metricwise.goals.probing import metric_of_values
     >>> share_right = from_callable(lambda y_true, y_pred: np.mean(y_true == y_pred))
     >>> metric_of_values(share_right, [0, 1], [10, 20]).name

@@ -2,3 +2,7 @@
 
 Owns every interval. Must not fit rules.
 """
+
+from .results import Candidate, Comparison, ConstraintResult, Estimate, Evaluation, Gain, Recorded
+
+__all__ = ["Candidate", "Comparison", "ConstraintResult", "Estimate", "Evaluation", "Gain", "Recorded"]

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from ..data import table_of
 from ..data.sources import MemorySource
 from ..rules import CostRule
-from ..solvers import Estimate
 from .judging import Decisions
-from .results import Comparison
+from .results import Comparison, Estimate
 from .uncertainty import Spread, mean_interval
 
 __all__ = ["compare_costs"]

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
 from ..data.sources import MemorySource
-from ..goals.aim import Aim
+from ..metrics.aim import Aim
 from ..oracles.problem import InMemory
-from ..solvers import Estimate
 from .judging import Decisions, Judged, judge, judge_pair
-from .results import Comparison
+from .results import Comparison, Estimate
 from .uncertainty import Spread
 
 __all__ = ["GroupRows", "compare_gap", "compare_worst", "rows_of_groups"]

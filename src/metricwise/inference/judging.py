@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..oracles.problem import InMemory, mixed
 from ..rules import Rule, RuleRows
-from ..solvers import Estimate
-from .results import Comparison
+from .results import Comparison, Estimate
 from .uncertainty import STEEP, Errors, Spread, moves, values_of_samples, within
 
 __all__ = ["Decisions", "Judged", "JudgedPair", "compare", "judge", "judge_pair"]

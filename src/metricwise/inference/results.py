@@ -1,4 +1,4 @@
-"""Results of ``evaluate``: comparisons of a rule with its baseline, as numbers and as a table."""
+"""Results as numbers: estimates for new rows, recorded metrics, constraints, candidates, and those of ``evaluate``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,175 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..solvers import Estimate
+__all__ = ["Candidate", "Comparison", "ConstraintResult", "Estimate", "Evaluation", "Gain", "Recorded"]
 
-__all__ = ["Comparison", "Evaluation"]
+
+@dataclass(frozen=True)
+class Estimate:
+    """Estimate of a quantity on new rows, with a 95 % interval.
+
+    Parameters
+    ----------
+    estimate : float
+        The estimate.
+    low, high : float
+        Ends of the 95 % interval.
+
+    See Also
+    --------
+    metricwise.evaluate : Returns estimates of metrics.
+    Gain : Estimate of the gain over argmax.
+
+    Examples
+    --------
+    >>> from metricwise.inference import Estimate
+    >>> Estimate(0.6, low=0.55, high=0.65).estimate
+    0.6
+    """
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Gain(Estimate):
+    """Estimate of the gain of a rule over argmax on new rows, corrected for having been chosen on the given ones.
+
+    Parameters
+    ----------
+    estimate : float
+        Mean difference in the metric.
+    low, high : float
+        Ends of the 95 % interval.
+
+    See Also
+    --------
+    metricwise.Solution : Has the gain of its rule.
+
+    Examples
+    --------
+    >>> from metricwise.inference import Gain
+    >>> gain = Gain(0.02, low=-0.01, high=0.05)
+    >>> gain.low > 0  # not a clear gain
+    False
+    """
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A metric that was recorded in addition to the one that is maximised.
+
+    Parameters
+    ----------
+    value : float
+        Value for the rule, counted with the labels, or in expectation without labels.
+    baseline : float
+        Value for plain argmax, counted in the same way.
+
+    See Also
+    --------
+    metricwise.optimize : Takes metrics to record.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", record=["recall"],
+    ...     confusion="labels", recalibrate=False)
+    >>> solution.recorded["recall"].value, solution.recorded["recall"].baseline
+    (1.0, 0.5)
+    """
+
+    value: float
+    baseline: float
+
+
+@dataclass(frozen=True)
+class ConstraintResult:
+    """A constraint, and how the rule satisfies it.
+
+    Parameters
+    ----------
+    name : str
+        The constraint as it was written.
+    low, high : float
+        The bounds; infinite if there is none.
+    value : float
+        Value of the bounded metric for the rule, counted with the labels, or in expectation without labels.
+    margin : float
+        By how much the bound was tightened on the given rows, so that the constraint also holds on new rows: the rule
+        keeps at least this distance from the bound. Of two bounds, or of those in several groups, the margin of the one
+        that `value` is nearest to.
+    confidence : float or None
+        Approximate confidence with which all constraints together hold in the population that the rows are drawn from:
+        the requested one, a lower one if there are too few labels, or None if nothing can be said about new rows.
+    on_new_rows : Estimate or None
+        Estimate of the metric on new rows, with a 95 % interval; None without labels.
+    price : float or None
+        Gain in the optimised value per unit by which the bound is loosened (its shadow price); 0 if the constraint does
+        not bind, None if the solver does not provide it.
+
+    See Also
+    --------
+    metricwise.optimize : Takes constraints as `subject_to`.
+    metricwise.Solution : Has a result for each constraint.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(1, 3, 2000)
+    >>> y = (rng.random(2000) < p).astype(int)
+    >>> solution = mw.optimize(p, y, "recall", subject_to="precision >= 0.6")
+    >>> (result,) = solution.constraints
+    >>> result.value >= 0.6, result.margin > 0
+    (True, True)
+    """
+
+    name: str
+    low: float
+    high: float
+    value: float
+    margin: float = 0.0
+    confidence: float | None = None
+    on_new_rows: Estimate | None = None
+    price: float | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A recipe, which is a way to fit a rule, that was compared with others.
+
+    Parameters
+    ----------
+    recipe : str
+        What is counted, and whether the probabilities are recalibrated first.
+    value : float
+        The metric on rows that the rules were not fitted to.
+    gain : float
+        Difference between this value and that of plain argmax.
+    std_error : float
+        Standard error of the gain.
+    recorded : dict of str to float
+        The recorded metrics on the same rows.
+
+    See Also
+    --------
+    metricwise.Solution : Has the candidates that were compared.
+
+    Examples
+    --------
+    >>> from metricwise.inference import Candidate
+    >>> Candidate("recalibrated + labels", value=0.61, gain=0.02, std_error=0.01).gain
+    0.02
+    """
+
+    recipe: str
+    value: float
+    gain: float
+    std_error: float
+    recorded: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,8 @@ probabilities agree to rounding.
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from . import _numpy
 from ._block import Block, LineArrays
@@ -80,7 +79,7 @@ def _choose(wanted: str) -> ModuleType:
     if wanted == "numpy":
         return _numpy
     try:
-        compiled = import_module("._compiled", __name__)
+        from . import _compiled  # type: ignore[attr-defined]  # an extension module, which may not be there
     except ImportError as error:
         if wanted == "compiled":
             raise ImportError(
@@ -88,7 +87,7 @@ def _choose(wanted: str) -> ModuleType:
                 "metricwise again with a C compiler at hand, or leave the variable unset."
             ) from error
         return _numpy
-    return compiled
+    return cast(ModuleType, _compiled)
 
 
 _twins = _choose(os.environ.get(VARIABLE) or "auto")

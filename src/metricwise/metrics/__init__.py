@@ -9,7 +9,7 @@ rules that may abstain in :mod:`abstention <metricwise.metrics.abstention>`; nam
 """
 
 from .abstention import Abstained, Abstaining
-from .base import FractionalLinear, FromFunction, Increasing, Linear, Metric, from_function
+from .base import FractionalLinear, Increasing, Linear, Metric
 from .class_average import ClassAverage
 from .linear import (
     Accuracy,
@@ -24,12 +24,14 @@ from .linear import (
     WeightedAccuracy,
     WeightedExponential,
 )
+from .of_labels import score as _score  # noqa: F401  sets Metric.score
 from .ratio import FBeta, Jaccard, Kappa, MicroF1, Precision
 from .recall_means import GMean, HMean, Minimum, MinimumOfLinear, MinRecall, QMean
 from .registry import get_metric, metric_names
 from .resolution import Resolved, resolve, scorer_names
 from .smooth import MCC, FowlkesMallows
 from .transforms import Decathlon, Polynomial
+from .user_functions import FromFunction, from_function
 
 __all__ = [
     # the forms, for metrics of one's own

@@ -7,13 +7,10 @@ mass that is added to it is worth. Must not know any one metric.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from .base import Metric
 
 __all__ = ["centred", "row_slopes"]
 
@@ -29,7 +26,15 @@ def centred(slope: FloatArray, confusion: FloatArray) -> FloatArray:
     return np.where(confusion.sum(axis=1, keepdims=True) > 0, slope - np.sum(slope * confusion), 0.0)
 
 
-def row_slopes(metric: Metric, confusion: FloatArray, slope: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
+class Bindable(Protocol):
+    """A metric, as far as it is used here."""
+
+    def bind(self, priors: FloatArray, classes: Sequence[Any] | None = None) -> Any:
+        """Return the metric at class priors, which has a value."""
+        ...
+
+
+def row_slopes(metric: Bindable, confusion: FloatArray, slope: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
     """Return what a gradient at fixed priors lacks, row by row: mass is added to the largest cell of each, and taken.
 
     Parameters

@@ -154,3 +154,6 @@ def negated(metric: Metric, name: str | None = None) -> Affine:
     """
     name = metric.name if name is None else name
     return Affine(metric, -1.0, 0.0, title=f"neg_{name}", minus=name)
+
+
+Metric._negate = staticmethod(negated)

@@ -9,8 +9,8 @@ Every method takes stacks: C of shape (..., K, K) gives values of shape (...). M
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import isqrt
 from typing import Any, ClassVar, cast
@@ -22,7 +22,7 @@ from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, 
 from ..data import shown
 from ._free import centred, row_slopes
 
-__all__ = ["FractionalLinear", "FromFunction", "Increasing", "Linear", "Metric", "from_function"]
+__all__ = ["FractionalLinear", "Increasing", "Linear", "Metric"]
 
 FloatArray = NDArray[np.float64]
 
@@ -114,11 +114,13 @@ class Metric:
     of_abstentions: ClassVar[bool] = False
     loss_name: ClassVar[str | None] = None
 
+    # Set by modules that are built on this class: affine.py and of_labels.py.
+    _negate: ClassVar[Callable[[Metric], Metric]]
+    _score: ClassVar[Callable[..., float]]
+
     def maximised(self) -> Metric:
         """Return the metric as an aim, of which more is better: itself, or minus itself if it is a loss."""
-        from .affine import negated  # which is built on this class
-
-        return negated(self) if self.lower_is_better else self
+        return Metric._negate(self) if self.lower_is_better else self
 
     def class_metric(self) -> Metric | None:
         """Return the metric of class 1 against the rest that shows for which classes a rule gains; None: F1 will do."""
@@ -295,7 +297,7 @@ class Metric:
             True and predicted labels; missing true labels are ignored.
         **options
             ``sample_weight``, ``average``, ``output_weight``, ``classes``, ``pos_label``, ``missing``,
-            ``abstain_label`` and ``abstain``, as in :func:`metricwise.goals.of_labels.score`.
+            ``abstain_label`` and ``abstain``, as in :func:`metricwise.metrics.of_labels.score`.
 
         Returns
         -------
@@ -307,9 +309,7 @@ class Metric:
         >>> mw.metrics.Accuracy().score(["a", "b", "b"], ["a", "b", "a"], sample_weight=[1, 1, 2])
         0.5
         """
-        from ..goals.of_labels import score  # it joins metrics with averages, which are built on this class
-
-        return score(self, y_true, y_pred, **options)
+        return Metric._score(self, y_true, y_pred, **options)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -564,91 +564,6 @@ class Increasing(Metric):
         return slope[..., None, None] * self.base.gradient(confusion)
 
 
-@dataclass(frozen=True, eq=False)
-class FromFunction(Metric):
-    """A metric given as a callable f(C) of one (K, K) matrix; made by :func:`from_function`.
-
-    Parameters
-    ----------
-    function, derivative, is_concave, limits
-        The `function`, `gradient`, `concave` and `range` of :func:`from_function`.
-    step : float, default=1e-6
-        Step of finite differences.
-    is_loss : bool or None, default=False
-        Whether smaller values are better; None: nobody says, and by its name they are.
-    sign : int, default=1
-        -1 for minus the function.
-    parameters : mapping, optional
-        Further keyword arguments of the function.
-
-    See Also
-    --------
-    from_function : Make a metric from a function.
-
-    Examples
-    --------
-    >>> from metricwise.metrics import from_function
-    >>> from_function(lambda C: C[0, 0] * C[1, 1], range=(0.0, 0.25)).name
-    'function'
-    """
-
-    function: Callable[[FloatArray], float]
-    derivative: Callable[[FloatArray], ArrayLike] | None = None
-    is_concave: bool = False
-    limits: tuple[float, float] = (-np.inf, np.inf)
-    step: float = 1e-6
-    is_loss: bool | None = False
-    sign: int = 1
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-    family: ClassVar[str] = "callable"
-    by_class: ClassVar[bool] = True  # for all that is known
-
-    @property
-    def name(self) -> str:  # type: ignore[override]  # depends on the sign
-        return "function" if self.sign > 0 else "neg_function"
-
-    @property
-    def loss_name(self) -> str | None:  # type: ignore[override]  # likewise
-        return None if self.sign > 0 else "function"
-
-    @property
-    def lower_is_better(self) -> bool:  # type: ignore[override]  # the user's word, not the class's
-        return bool(self.is_loss)
-
-    def maximised(self) -> FromFunction:
-        if self.is_loss is None:
-            from .functions import unclear_direction  # which are built on this class
-
-            raise unclear_direction(self.function, self.parameters)
-        return replace(self, is_loss=False, sign=-self.sign) if self.is_loss else self
-
-    @property
-    def concave(self) -> bool:  # type: ignore[override]  # the user's word, not the class's
-        return self.is_concave and not self.is_loss
-
-    @property
-    def range(self) -> tuple[float, float]:
-        low, high = self.limits
-        return (low, high) if self.sign > 0 else (-high, -low)
-
-    def value(self, confusion: ArrayLike) -> FloatArray:
-        confusion = np.asarray(confusion, dtype=np.float64)
-        flat = confusion.reshape(-1, *confusion.shape[-2:])
-        found = [self.function(matrix, **self.parameters) for matrix in flat]
-        values = [self.sign * as_value(v, C, "the metric", "from_function") for v, C in zip(found, flat, strict=True)]
-        return np.array(values, dtype=np.float64).reshape(confusion.shape[:-2])
-
-    def gradient(self, confusion: ArrayLike) -> FloatArray:
-        confusion = np.asarray(confusion, dtype=np.float64)
-        flat = confusion.reshape(-1, *confusion.shape[-2:])
-        if self.derivative is None:
-            slopes = [differences(self.value, matrix, self.step) for matrix in flat]
-        else:
-            slopes = [self.sign * np.asarray(self.derivative(matrix), dtype=np.float64) for matrix in flat]
-        return np.array(slopes).reshape(confusion.shape)
-
-
 def as_value(found: Any, confusion: FloatArray, function: str, owner: str) -> float:
     """Return what a user's function gave as a number, or say what is wrong with it."""
     try:
@@ -695,78 +610,6 @@ def differences(
             high, low = np.moveaxis(value(ends), 1, 0)
             gradient[i, others] = (high - low) / (moves[:, 0] - moves[:, 1])
     return gradient
-
-
-def from_function(
-    function: Callable[..., float],
-    gradient: Callable[[FloatArray], ArrayLike] | None = None,
-    *,
-    concave: bool = False,
-    range: tuple[float, float] = (-np.inf, np.inf),
-    greater_is_better: bool | None = None,
-) -> Metric:
-    """Make a metric from any callable f(C) of a confusion matrix, or f(y_true, y_pred) of labels.
-
-    Parameters
-    ----------
-    function : callable
-        Function of a (K, K) confusion matrix of shares (true classes in rows, sum 1) that returns a finite number; or
-        of two arrays of labels, preferably with a parameter ``sample_weight``.
-    gradient : callable, optional
-        Function that returns the (K, K) gradient of f(C); without it, finite differences within rows are used.
-    concave : bool, default=False
-        Whether f(C), or minus f(C) if smaller is better, is concave in C at fixed row sums. This is not checked,
-        and allows a certificate of optimality.
-    range : (float, float), optional
-        Smallest and largest possible value of f(C).
-    greater_is_better : bool, optional
-        Whether greater values are better. False for a loss: :func:`metricwise.optimize` minimises it, and its value is
-        then minus the loss, as that of scikit-learn's ``neg_...`` scorers. None means True; for a function whose name
-        ends in ``_loss`` or ``_error``, `optimize` then asks for it.
-
-    Returns
-    -------
-    Metric
-
-    See Also
-    --------
-    Linear : For a linear function of the confusion matrix, which is maximised exactly.
-    FractionalLinear : For a ratio of linear functions, which is maximised exactly.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import metricwise as mw
-    >>> metric = mw.metrics.from_function(lambda C: float(np.sqrt(np.trace(C))))
-    >>> float(metric.value([[0.64, 0.2], [0.16, 0.0]]))
-    0.8
-    >>> def share_of_errors(y_true, y_pred):
-    ...     return np.mean(y_true != y_pred)
-    >>> loss = mw.metrics.from_function(share_of_errors, greater_is_better=False)
-    >>> proba, y = [0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1]
-    >>> mw.optimize(proba, y, loss, recalibrate=False, confusion="labels").value
-    0.0
-    """
-    if not callable(function):
-        raise InvalidType("function", "be callable", type(function).__name__, owner="from_function")
-    if not (greater_is_better is None or isinstance(greater_is_better, (bool, np.bool_))):
-        raise InvalidType("greater_is_better", "be True or False", shown(greater_is_better), owner="from_function")
-    from .functions import from_labels, loss_by_name, takes_labels  # which are built on this class
-
-    is_loss = loss_by_name(function) if greater_is_better is None else not greater_is_better
-    if not takes_labels(function):
-        return FromFunction(function, gradient, concave, range, is_loss=is_loss)
-    if gradient is not None or concave or range != (-np.inf, np.inf):
-        raise InvalidParameter(
-            "confusion",
-            problem=(
-                "gradient, concave and range are only for a function f(C) of the confusion matrix, but "
-                "this one takes labels"
-            ),
-            remedy="leave them out",
-            owner="from_function",
-        )
-    return from_labels(function, is_loss=is_loss)
 
 
 def _check_matrix(matrix: ArrayLike, parameter: str) -> FloatArray:

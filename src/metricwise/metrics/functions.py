@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, mention
-from .base import FloatArray, FromFunction, Metric, as_value, differences
+from .base import FloatArray, Metric, as_value, differences
 from .parts import with_parts
 
 __all__ = [
     "FromLabels",
     "check_whole_rows",
-    "from_callable",
     "from_labels",
     "takes_labels",
     "unclear_direction",
@@ -36,7 +35,7 @@ _ROWS = 10_000  # that a confusion stands for where nobody says how many there a
 _MAX_CACHE_BYTES = 1 << 26
 _ENTRY_BYTES = 300  # of a value in a cache, beside those of its matrix
 _WHOLE = 1e-6  # how far a number of rows may be from a whole one
-_WEIGHT = "sample_weight"
+WEIGHT = "sample_weight"
 # Names of functions that are hardly to be maximised: it is asked.
 _LOSS_LIKE = re.compile(r"(^|_)(loss|error)$")
 # What scikit-learn calls a second argument that is no label.
@@ -69,7 +68,7 @@ class ValueCache:
 
 @dataclass(frozen=True, eq=False)
 class FromLabels(Metric):
-    """A metric given as a function of true and predicted labels; see :func:`from_callable`.
+    """A metric given as a function of true and predicted labels; see :func:`metricwise.metrics.from_function`.
 
     Parameters
     ----------
@@ -221,7 +220,7 @@ class FromLabels(Metric):
         return np.repeat(labels, len(labels)), np.tile(labels, len(labels))
 
     def _ask(self, matrix: FloatArray) -> float:
-        return self._call(*self._pairs, matrix, {_WEIGHT: matrix.ravel()})
+        return self._call(*self._pairs, matrix, {WEIGHT: matrix.ravel()})
 
     def _ask_rows(self, counts: NDArray[np.int64]) -> float:
         true, predicted = (np.repeat(labels, counts.ravel()) for labels in self._pairs)
@@ -318,7 +317,7 @@ def check_whole_rows(
     weight = np.zeros(1) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if not np.array_equal(weight, np.rint(weight)):
         raise InvalidParameter(
-            "", problem=f"{said}, but {_WEIGHT}= has fractions", remedy=f"{remedy}, or use whole weights"
+            "", problem=f"{said}, but {WEIGHT}= has fractions", remedy=f"{remedy}, or use whole weights"
         )
     alpha = np.ones(1) if output_weight is None else np.asarray(output_weight, dtype=np.float64)
     counted = alpha[alpha > 0]
@@ -335,57 +334,11 @@ def check_whole_rows(
 # ------------------------------------------------------------------------------------------------- reading a callable
 
 
-def from_callable(function: Any, parameters: Mapping[str, Any] | None = None, sign: int = 1) -> Metric:
-    """Make a metric of a callable by its signature.
-
-    Parameters
-    ----------
-    function : callable
-        With one required argument f(C) of a (K, K) confusion matrix of shares, with two f(y_true, y_pred), preferably
-        with a parameter ``sample_weight``.
-    parameters : mapping, optional
-        Keyword arguments that it is to be called with.
-    sign : int, default=1
-        -1 for what is to be small.
-
-    Returns
-    -------
-    Metric
-
-    Raises
-    ------
-    TypeError
-        If it is no such function.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from metricwise.metrics.functions import from_callable
-    >>> C = [[0.5, 0.25], [0.0, 0.25]]
-    >>> float(from_callable(lambda C: np.trace(C) ** 2).value(C))
-    0.5625
-    >>> float(from_callable(lambda y, p: np.mean(y == p)).value(C))
-    0.75
-    """
-    parameters = dict(parameters or {})
-    if parameters.pop(_WEIGHT, None) is not None:
-        raise InvalidParameter(
-            "",
-            problem=f"{function_name(function)} has a fixed {_WEIGHT}",
-            remedy="pass it to optimize instead",
-            owner="metric",
-        )
-    is_loss = loss_by_name(function) if sign > 0 else False
-    if takes_labels(function, parameters):
-        return from_labels(function, parameters, sign, is_loss)
-    return FromFunction(function, sign=sign, is_loss=is_loss, parameters=parameters)
-
-
 def from_labels(
     function: Any, parameters: Mapping[str, Any] | None = None, sign: int = 1, is_loss: bool | None = False
 ) -> FromLabels:
     """Make a metric of a function f(y_true, y_pred) of labels."""
-    weight = inspect.signature(function).parameters.get(_WEIGHT)
+    weight = inspect.signature(function).parameters.get(WEIGHT)
     weighted = weight is not None and weight.kind in (weight.POSITIONAL_OR_KEYWORD, weight.KEYWORD_ONLY)
     return FromLabels(function, dict(parameters or {}), sign, weighted, is_loss=is_loss)
 
@@ -447,7 +400,7 @@ def unclear_direction(function: Any, parameters: Mapping[str, Any]) -> ValueErro
 
 def _required(function: Any, signature: inspect.Signature, given: Mapping[str, Any]) -> list[str]:
     """Names of the positional arguments without a default."""
-    known = {_WEIGHT, *given}
+    known = {WEIGHT, *given}
     free = [one for name, one in signature.parameters.items() if one.default is one.empty and name not in known]
     words = [one.name for one in free if one.kind is one.KEYWORD_ONLY]
     if words:

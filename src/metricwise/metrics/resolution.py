@@ -16,13 +16,14 @@ from .averages import AverageName, check_average
 from .base import Metric
 from .class_average import ClassAverage
 from .class_names import NamedClass, read_name
-from .functions import from_callable, function_name
+from .functions import function_name
 from .linear import Recall
 from .naming import with_positive
 from .one_vs_rest import OneVsRest
 from .ratio import FBeta, Jaccard, Precision
 from .recognised import LOSSES, Known, known_function, unwrap
 from .registry import beta_of, get_metric, is_metric_name, metric_names, unknown_name
+from .user_functions import from_callable
 
 __all__ = ["Resolved", "metric_meant", "resolve", "scorer_names", "target_kind", "to_maximise"]
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ..core.losses import Loss
 from ..data import Dependence, Schema
 from ..data.sources import MemorySource, Source, in_passes
-from ..goals.aim import Aim
 from ..goals.constraint import Constraint
 from ..metrics.abstention import Abstention
+from ..metrics.aim import Aim
 from ..metrics.averages import Grouping
 from ..metrics.instance import RowMean, RowValues, row_values
 from ..metrics.naming import PerOutput

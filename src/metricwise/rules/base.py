@@ -9,29 +9,24 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
 from ..core.losses import Loss
-from ..core.views import above
 from ..data import Probabilities, Schema, check_abstain_label, check_rows, decode, is_lazy, python_labels, read_proba
 from . import serialize
 from .bare_columns import in_fitted_order, read_single
 from .codec import SHARED_FIELDS, JsonField
-from .describe import headline
 from .lazy import batches_of, predict_lazily
 from .link import Link, recalibrated, shaped_like
-from .metadata import RuleMetadata
-
-if TYPE_CHECKING:
-    from .weighted import WeightedRule
-    from .writer import RuleWriter
+from .metadata import RuleMetadata, headline
+from .writer import RuleWriter
 
 __all__ = [
     "LossMixture",
@@ -86,7 +81,7 @@ class RuleRows(NamedTuple):
 class LossMixture(NamedTuple):
     """A rule as oracles count it: weighted rules, and the share of the rows that each decides, (M, R) or (1, R)."""
 
-    rules: tuple[WeightedRule, ...]
+    rules: tuple[Any, ...]
     shares: FloatArray
 
     @property
@@ -97,7 +92,8 @@ class LossMixture(NamedTuple):
     @property
     def link(self) -> Link | None:
         """The recalibration of the first rule, which all share unless a rule was put together by hand."""
-        return self.rules[0].link
+        link: Link | None = self.rules[0].link
+        return link
 
 
 class Rule(ABC):
@@ -127,6 +123,7 @@ class Rule(ABC):
     fields: ClassVar[tuple[JsonField, ...]] = ()
     """Fields of documents besides those of outputs and classes."""
     shared_fields: ClassVar[tuple[JsonField, ...]] = SHARED_FIELDS
+    html_card: ClassVar[Callable[[Any], str] | None] = None  # set by metricwise.inspection, which lies above
 
     metadata: RuleMetadata
     schema: Schema
@@ -465,8 +462,9 @@ class Rule(ABC):
             del state["facts"]
         vars(self).update(state)
 
-    def _repr_html_(self) -> str:
-        return str(above("inspection.cards").rule_card(self))
+    def _repr_html_(self) -> str | None:
+        card = Rule.html_card
+        return None if card is None else card(self)  # without a card, notebooks show the text
 
 
 class RuleOfParts(Rule):

@@ -1,12 +1,12 @@
 """Rules in plain words.
 
-Owns the sentences of ``describe()``. Reads rules through their public names only, and decides nothing.
+Owns the sentences of ``describe()``. Reads weighted rules, which lie above, through their public names only.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,8 @@ from ..data import Schema, python_labels
 from .forms import CutPoints, LossTable, Region, Regions, Threshold, Weights, form_of, scale_places
 from .link import Link
 from .metadata import RuleMetadata
-from .serialize import as_float
 
-if TYPE_CHECKING:
-    from .weighted import WeightedRule
-
-__all__ = ["decision_lines", "headline", "link_lines", "mixture_lines"]
+__all__ = ["decision_lines", "link_lines", "mixture_lines"]
 
 FloatArray = NDArray[np.float64]
 
@@ -28,7 +24,7 @@ _MANY_OUTPUTS = 8  # more than these are summarised
 _MANY_CLASSES = 12
 
 
-def mixture_lines(rules: tuple[WeightedRule, ...], weights: FloatArray, metadata: RuleMetadata) -> list[str]:
+def mixture_lines(rules: tuple[Any, ...], weights: FloatArray, metadata: RuleMetadata) -> list[str]:
     """Return the components of a randomised rule with their shares."""
     lines = [f"For each row, one of {len(rules)} rules is drawn, reproducibly:"]
     for r, rule in enumerate(rules):
@@ -39,26 +35,7 @@ def mixture_lines(rules: tuple[WeightedRule, ...], weights: FloatArray, metadata
     return lines
 
 
-def headline(metadata: RuleMetadata, several: bool) -> list[str]:
-    """Say which metric the rule was made for, where it is known."""
-    if metadata.metric is None:
-        return []
-    positive, abstain = metadata.pos_label, metadata.abstain
-    words = f" of {positive!r}" if isinstance(positive, (str, bool, int)) else ""
-    words += f", {metadata.average} average over the outputs" if several and metadata.average is not None else ""
-    if abstain is True:
-        words += ", abstentions allowed"
-    elif isinstance(abstain, float):
-        words += f", abstentions at a cost of {abstain:g}"
-    if metadata.subject_to:
-        confidence = as_float(metadata.confidence)
-        sure = "" if confidence is None else f", with a confidence of {confidence:.3g}"
-        words += f", subject to {' and '.join(metadata.subject_to)}{sure}"
-    loss = (metadata.losses or {}).get(metadata.metric)
-    return [f"Rule for {metadata.metric if loss is None else f'the least {loss}'}{words}."]
-
-
-def decision_lines(rule: WeightedRule, metadata: RuleMetadata) -> list[str]:
+def decision_lines(rule: Any, metadata: RuleMetadata) -> list[str]:
     """Say what the rule does; classes are listed in the order that the metadata of the whole rule has."""
     if rule.n_outputs == 1:
         return [*_output_lines(rule, 0, metadata), *link_lines(rule.link, rule.schema, 0)]
@@ -77,7 +54,7 @@ def decision_lines(rule: WeightedRule, metadata: RuleMetadata) -> list[str]:
     return _summary_lines(rule)
 
 
-def _shared_threshold(rule: WeightedRule) -> list[str]:
+def _shared_threshold(rule: Any) -> list[str]:
     """Say which threshold binary outputs share behind their links, where it is one."""
     threshold = float(replace(rule, link=None).thresholds[0])
     if rule.abstain_label is not None or not np.isfinite(threshold):
@@ -85,12 +62,12 @@ def _shared_threshold(rule: WeightedRule) -> list[str]:
     return [f"One threshold for all outputs, {threshold:.4g} on their recalibrated probabilities; on the model's own:"]
 
 
-def _same_labels(rule: WeightedRule) -> bool:
+def _same_labels(rule: Any) -> bool:
     first = rule.classes[0]
     return all(labels is first or labels.tolist() == first.tolist() for labels in rule.classes)
 
 
-def _output_lines(rule: WeightedRule, m: int, metadata: RuleMetadata) -> list[str]:
+def _output_lines(rule: Any, m: int, metadata: RuleMetadata) -> list[str]:
     """Say what is decided about output m, by its form."""
     labels = [repr(label) for label in python_labels(rule.classes[m])]
     abstain = None if rule.abstain_label is None else repr(rule.abstain_label)
@@ -208,7 +185,7 @@ def link_lines(link: Link | None, schema: Schema, m: int, *, own_costs: bool = F
     return [f"{where} (temperature {t:.4g}, {effect}; {factor})."]
 
 
-def _summary_lines(rule: WeightedRule) -> list[str]:
+def _summary_lines(rule: Any) -> list[str]:
     lines = []
     if rule.abstain_label is not None:
         words = f"{rule.n_outputs} outputs: least expected loss, of their classes or of abstaining"
@@ -223,7 +200,7 @@ def _summary_lines(rule: WeightedRule) -> list[str]:
     return [*lines, *_link_summary(rule)]
 
 
-def _link_summary(rule: WeightedRule) -> list[str]:
+def _link_summary(rule: Any) -> list[str]:
     if rule.link is None:
         return []
     t = rule.link.temperature

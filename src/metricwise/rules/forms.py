@@ -6,18 +6,15 @@ regions are about the probabilities behind the link.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import kept_order, python_labels
 from .decisions import bisect_regions
+from .metadata import RuleMetadata
 from .serialize import as_float
-
-if TYPE_CHECKING:
-    from .metadata import RuleMetadata
-    from .weighted import WeightedRule
 
 __all__ = [
     "Region",
@@ -91,7 +88,7 @@ class LossTable(NamedTuple):
 
 
 def form_of(
-    rule: WeightedRule, output: int, metadata: RuleMetadata | None = None
+    rule: Any, output: int, metadata: RuleMetadata | None = None
 ) -> Threshold | Weights | CutPoints | LossTable | Regions:
     """Return the simplest form of what a rule decides about an output.
 
@@ -117,7 +114,7 @@ def form_of(
     return Weights(weight[:k], bonus[:k], float(bonus[-1]) if extra else None)
 
 
-def weights_and_bonuses(rule: WeightedRule) -> tuple[FloatArray, FloatArray] | None:
+def weights_and_bonuses(rule: Any) -> tuple[FloatArray, FloatArray] | None:
     """Return weights (M, K) and bonuses (M, D) such that the largest weight * probability + bonus is predicted.
 
     D is K, and one more, the last, for abstentions if the rule may abstain. Padding is 0. None for a full loss.
@@ -155,7 +152,7 @@ def readable_weights(weight: FloatArray, bonus: FloatArray) -> tuple[FloatArray,
     return weight, bonus
 
 
-def scale_places(rule: WeightedRule, m: int, metadata: RuleMetadata | None = None) -> list[int]:
+def scale_places(rule: Any, m: int, metadata: RuleMetadata | None = None) -> list[int]:
     """Return the positions of the classes of output m from the lowest to the highest; as they stand without an order.
 
     The order is in the metadata of the rule, or of the one that it is a part of; numbers have their own.
@@ -167,7 +164,7 @@ def scale_places(rule: WeightedRule, m: int, metadata: RuleMetadata | None = Non
     return [labels.index(label) for label in (scale if kept is None or kept[m] is None else kept[m] or ())]
 
 
-def scale_of(rule: WeightedRule, m: int, metadata: RuleMetadata | None = None) -> CutPoints | None:
+def scale_of(rule: Any, m: int, metadata: RuleMetadata | None = None) -> CutPoints | None:
     """Return grades and cut points of output m, if its rule rounds the expected grade; None for any other rule."""
     labels, loss = python_labels(rule.classes[m]), rule.loss.output(m)
     k = len(labels)
@@ -202,7 +199,7 @@ def _cut_points(full: FloatArray, labels: list[Any]) -> CutPoints | None:
     return CutPoints(start + grades * factor, start + cuts * factor)
 
 
-def regions_of(rule: WeightedRule, m: int) -> tuple[Region, ...]:
+def regions_of(rule: Any, m: int) -> tuple[Region, ...]:
     """Return what output m, of two classes, predicts along the probability of class 1 that the model gives."""
     labels = [*python_labels(rule.classes[m]), rule.abstain_label]
     if rule.abstain_label is None:

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["INTERVAL_SCHEMA", "NO_METADATA", "RuleMetadata", "metadata_schema"]
+from .serialize import as_float
+
+__all__ = ["INTERVAL_SCHEMA", "NO_METADATA", "RuleMetadata", "headline", "metadata_schema"]
 
 Json = Mapping[str, Any]
 
@@ -250,3 +252,22 @@ def _fits(value: Any, schema: Json) -> bool:
 def _is_of(value: Any, name: str) -> bool:
     boolean = isinstance(value, (bool, np.bool_))
     return isinstance(value, _TYPES[name]) and (name == "boolean" or not boolean)
+
+
+def headline(metadata: RuleMetadata, several: bool) -> list[str]:
+    """Say which metric the rule was made for, where it is known."""
+    if metadata.metric is None:
+        return []
+    positive, abstain = metadata.pos_label, metadata.abstain
+    words = f" of {positive!r}" if isinstance(positive, (str, bool, int)) else ""
+    words += f", {metadata.average} average over the outputs" if several and metadata.average is not None else ""
+    if abstain is True:
+        words += ", abstentions allowed"
+    elif isinstance(abstain, float):
+        words += f", abstentions at a cost of {abstain:g}"
+    if metadata.subject_to:
+        confidence = as_float(metadata.confidence)
+        sure = "" if confidence is None else f", with a confidence of {confidence:.3g}"
+        words += f", subject to {' and '.join(metadata.subject_to)}{sure}"
+    loss = (metadata.losses or {}).get(metadata.metric)
+    return [f"Rule for {metadata.metric if loss is None else f'the least {loss}'}{words}."]

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..core.errors import InvalidType, argument
-
-if TYPE_CHECKING:
-    from .base import Rule
-    from .example_cost import CostRule
-    from .grouped import GroupedRule
-    from .mixture import MixtureRule
-    from .weighted import WeightedRule
 
 __all__ = ["RuleWriter"]
 
@@ -27,19 +20,19 @@ class RuleWriter(Generic[T]):
 
     target = "this format"  # what is written, for messages
 
-    def weighted(self, rule: WeightedRule) -> T:
+    def weighted(self, rule: Any) -> T:
         """Write a rule of one loss."""
         return self.other(rule)
 
-    def mixture(self, rule: MixtureRule) -> T:
+    def mixture(self, rule: Any) -> T:
         """Write a rule that draws one of several."""
         return self.other(rule)
 
-    def grouped(self, rule: GroupedRule) -> T:
+    def grouped(self, rule: Any) -> T:
         """Write a rule for each sensitive group."""
         return self.other(rule)
 
-    def example_cost(self, rule: CostRule) -> T:
+    def example_cost(self, rule: Any) -> T:
         """Write a rule that decides each row by its own costs."""
         return self.other(
             rule,
@@ -48,7 +41,7 @@ class RuleWriter(Generic[T]):
             "optimize(..., metrics.Cost(costs))",
         )
 
-    def other(self, rule: Rule, reason: str = "", remedy: str = "") -> T:
+    def other(self, rule: Any, reason: str = "", remedy: str = "") -> T:
         """Refuse a rule that cannot be written, with a reason and what to do instead."""
         raise InvalidType(
             "rule",

@@ -1,6 +1,6 @@
 """Solvers: ways to walk the set of reachable confusions, one file per algorithm.
 
-Each is a frozen dataclass of settings with ``solve(oracle, objective) -> Solution``, and declares what it needs. A
+Each is a frozen dataclass of settings with ``solve(oracle, objective) -> SolverResult``, and declares what it needs. A
 solver asks the objective what form it has, never which metric it is, and sees rows only through the oracle. Solvers do
 not import one another.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.errors import InvalidParameter
 from .ascent import Ascent
-from .base import BaseSolver, Candidate, Estimate, Gain, Outcome, Promise, Recorded, Solution, Solver
+from .base import BaseSolver, Solver
 from .bisection import Bisection
 from .closed_form import ClosedForm
 from .column_generation import ColumnGeneration
@@ -17,6 +17,7 @@ from .dinkelbach import Dinkelbach
 from .frank_wolfe import FrankWolfe
 from .needs import Needs
 from .path import Path
+from .result import Certificate, Outcome, SolverResult
 from .sweep import Sweep
 
 __all__ = [
@@ -24,20 +25,16 @@ __all__ = [
     "Ascent",
     "BaseSolver",
     "Bisection",
-    "Candidate",
+    "Certificate",
     "ClosedForm",
     "ColumnGeneration",
     "Dinkelbach",
     "FrankWolfe",
-    "Estimate",
-    "Gain",
     "Needs",
     "Outcome",
     "Path",
-    "Promise",
-    "Recorded",
-    "Solution",
     "Solver",
+    "SolverResult",
     "Sweep",
     "make_solver",
 ]

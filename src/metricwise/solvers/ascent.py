@@ -10,9 +10,10 @@ import numpy as np
 from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, FloatArray, Outcome, Solution, run
+from .base import BaseSolver, FloatArray, run
 from .hull import Hull, ask, conclude, line_search, pick, starting_losses
 from .needs import Needs
+from .result import Outcome, SolverResult
 
 __all__ = ["Ascent"]
 
@@ -128,7 +129,7 @@ class Ascent(BaseSolver):
     def done(self, state: _State) -> bool:
         return not state.moved or len(state.losses) > self.max_iter
 
-    def search(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
         """Return the best rule visited."""
         sample = oracle if self.randomized else oracle.sample(_enough_rows(objective, oracle.n_rows))
         state = run(self, sample, objective)

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, FloatArray, Outcome, Solution, finish, run
+from .base import BaseSolver, FloatArray, finish, run
 from .needs import Needs
 from .ratios import certify, loss_at, ratio_of
+from .result import Outcome, SolverResult
 
 __all__ = ["Bisection"]
 
@@ -85,7 +86,7 @@ class Bisection(BaseSolver):
     def _closed(self, state: _State) -> bool:
         return bool(np.all(state.high - state.low <= self.tol))
 
-    def search(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
         """Return the last rule accepted."""
         state = run(self, oracle, objective)
         if self._closed(state):
@@ -99,7 +100,7 @@ class Bisection(BaseSolver):
                 "max_iter or tol."
             )
         ratio = ratio_of(objective)
-        solution = finish(
+        result = finish(
             oracle,
             objective,
             loss_at(ratio.line, state.accepted),
@@ -108,4 +109,4 @@ class Bisection(BaseSolver):
             history=state.history,
             level=state.accepted,
         )
-        return certify(solution, oracle, objective, ratio, state.accepted)
+        return certify(result, oracle, objective, ratio, state.accepted)

@@ -8,9 +8,10 @@ from typing import ClassVar
 from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, Outcome, Solution, finish
+from .base import BaseSolver, finish
 from .needs import Needs
 from .ratios import ratio_of
+from .result import Outcome, SolverResult
 
 __all__ = ["ClosedForm"]
 
@@ -38,13 +39,13 @@ class ClosedForm(BaseSolver):
 
     needs: ClassVar[Needs] = Needs(form="linear")
 
-    def search(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
         """Return the rule of the loss -A."""
-        solution = finish(
+        result = finish(
             oracle,
             objective,
             Loss.from_tensor(-ratio_of(objective).A),
             status="Optimal: the metric is linear in the confusion matrix, so its negative is the best loss.",
             outcome=Outcome.OPTIMAL,
         )
-        return replace(solution, upper_bound=solution.value) if oracle.certified else solution
+        return replace(result, upper_bound=result.value) if oracle.certified else result

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, FloatArray, IntArray, Outcome, Solution, run
+from .base import BaseSolver, FloatArray, IntArray, run
 from .hull import Hull, ask, conclude, starting_losses
 from .needs import Needs
+from .result import Outcome, SolverResult
 
 __all__ = ["ColumnGeneration"]
 
@@ -132,7 +133,7 @@ class ColumnGeneration(BaseSolver):
         most = max(min(_STEPS, _WORK // n_parts), self.equalize + 1) if self.max_iter is None else self.max_iter
         return state.gap <= self.tol or len(state.history) > most
 
-    def search(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
         """Return the best rule, or the best mixture."""
         state = run(self, oracle, objective)
         outcome, words = self._end(state, oracle.certified)

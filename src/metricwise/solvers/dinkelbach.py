@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
+from ..core.notes import NoteKind, note_list
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Oracle
-from .base import BaseSolver, FloatArray, Outcome, Solution, finish, run
+from .base import BaseSolver, FloatArray, finish, run
 from .needs import Needs
 from .ratios import certify, loss_at, ratio_of
+from .result import Outcome, SolverResult
 
 __all__ = ["Dinkelbach"]
 
@@ -109,14 +111,14 @@ class Dinkelbach(BaseSolver):
         )
         return Outcome.NOT_CONVERGED, words
 
-    def search(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
         """Return the rule at the last g."""
         ratio = ratio_of(objective)
         state = run(self, oracle, objective)
         outcome, words = self._end(state, oracle.certified)
         n_steps = len(state.history)
 
-        def finished(g: FloatArray) -> Solution:
+        def finished(g: FloatArray) -> SolverResult:
             loss = loss_at(ratio.line, g)
             return finish(oracle, objective, loss, status=words, outcome=outcome, history=state.history, level=g)
 
@@ -124,16 +126,15 @@ class Dinkelbach(BaseSolver):
         # Of two rules that it goes to and fro between, the one of the larger g: not the one it happened to stop at.
         rising = oracle.certified | _to_and_fro(state)
         g = np.where(rising, np.maximum(state.reached, state.sound), state.sound)
-        solution = finished(g)
-        empty = _is_empty(ratio, objective.grouping.pool(solution.confusion), g)
+        result = finished(g)
+        empty = _is_empty(ratio, objective.grouping.pool(result.confusion), g)
         if empty.any():
-            solution = finished(np.where(empty, state.sound, g))
-        solution = certify(solution, oracle, objective, ratio, g)
-        if solution.gap is not None and solution.gap <= self.tol:  # to and fro between the best rule and an empty one
-            return replace(
-                solution, outcome=Outcome.OPTIMAL, status=f"Optimal within {self.tol:g} after {n_steps} steps."
-            )
-        return solution
+            result = finished(np.where(empty, state.sound, g))
+        result = certify(result, oracle, objective, ratio, g)
+        if result.gap is not None and result.gap <= self.tol:  # to and fro between the best rule and an empty one
+            notes = note_list(NoteKind.OUTCOME, f"Optimal within {self.tol:g} after {n_steps} steps.")
+            return replace(result, outcome=Outcome.OPTIMAL, notes=notes)
+        return result
 
 
 def _to_and_fro(state: _State) -> NDArray[np.bool_]:

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, Outcome, Solution, run
+from .base import BaseSolver, run
 from .hull import Hull, ask, conclude, correct, starting_losses
 from .needs import Needs
+from .result import Outcome, SolverResult
 
 __all__ = ["FrankWolfe"]
 
@@ -100,7 +101,7 @@ class FrankWolfe(BaseSolver):
         # Half of the tolerance is left for a mixture of fewer rules.
         return state.gap <= self.tol / 2 or len(state.history) > self.max_iter
 
-    def search(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
         """Return the best rule, or the best mixture."""
         state = run(self, oracle, objective)
         outcome, words = self._end(state, oracle.certified)

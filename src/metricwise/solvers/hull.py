@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
+from ..core.notes import Note, NoteKind
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from ..rules import MixtureRule, anonymous_rule
-from .base import FloatArray, Outcome, Solution, finish
+from .base import FloatArray, finish
+from .result import Outcome, SolverResult
 
 __all__ = ["Hull", "conclude", "correct", "line_search", "starting_losses"]
 
@@ -206,30 +207,34 @@ def conclude(
     outcome: Outcome,
     history: Sequence[float],
     upper_bound: float | None,
-) -> Solution:
+) -> SolverResult:
     """Return the best single rule, or the mixture that the point is; either way say what the other would give."""
     loss, single = hull.best(objective)
     mixed = objective.total(objective.values_at(hull.point))
-    solution = finish(oracle, objective, loss, status=status, outcome=outcome, history=history, upper_bound=upper_bound)
+    result = finish(oracle, objective, loss, status=status, outcome=outcome, history=history, upper_bound=upper_bound)
     if objective.metric.whole_rows:  # a mixture is none
-        return solution
+        return result
     advantage = mixed - objective.total(single)
     if advantage <= tol:
         words = "No mixture of rules that was found beats a single rule."
-        return replace(solution, status=f"{status} {words}", alternative=max(mixed, solution.value))
+        notes = (*result.notes, Note(NoteKind.ALTERNATIVE, words))
+        return replace(result, notes=notes, alternative=max(mixed, result.value))
     if not randomized:
         words = (
             f"The best single rule found; a mixture of rules would add {advantage:.3g} (set randomized=True to get it)."
         )
         return replace(
-            solution,
-            status=f"{words} The mixture: {status[0].lower()}{status[1:]}",
+            result,
+            notes=(
+                Note(NoteKind.ALTERNATIVE, words),
+                Note(NoteKind.OUTCOME, f"The mixture: {status[0].lower()}{status[1:]}"),
+            ),
             outcome=Outcome.LOCAL if outcome is Outcome.OPTIMAL else outcome,  # what is proved is the mixture
             alternative=mixed,
         )
     # Fewer rules may cost what the tolerance has left, no more: the gap stays what the status says.
     slack = tol if upper_bound is None else min(max(tol - (upper_bound - mixed), 0.0), tol)
-    return _mixture(oracle, objective, thin(objective, hull, slack), solution, seed)
+    return _mixture(oracle, objective, thin(objective, hull, slack), result, seed)
 
 
 def thin(objective: Objective, hull: Hull, tol: float) -> Hull:
@@ -262,7 +267,7 @@ def mixed_confusion(oracle: Oracle, losses: Sequence[Loss], shares: FloatArray) 
     return out
 
 
-def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: Solution, seed: int) -> Solution:
+def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: SolverResult, seed: int) -> SolverResult:
     """Pack the point as a mixture; the r-th rule of every output is the r-th that its group uses."""
     order = np.argsort(-hull.weights, axis=0, kind="stable")
     n_rules = int((hull.weights > 0).sum(axis=0).max())
@@ -272,16 +277,16 @@ def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: Solution,
     shares = shares / shares.sum(axis=1, keepdims=True)
     C = mixed_confusion(oracle, losses, shares)
     value = objective.value(C)
-    rules = tuple(anonymous_rule(loss, oracle.n_classes) for loss in losses)
     same = bool((shares == shares[0]).all())
     words = f"A mixture of {n_rules} rules; the best single rule found has a value of {single.value:.6g}."
     return replace(
         single,
-        rule=MixtureRule(rules, shares[0] if same else shares, seed=seed),
+        losses=tuple(losses),
+        shares=shares[0] if same else shares,
+        seed=seed,
         value=value,
         confusion=C,
-        optimized_value=value,
-        status=f"{single.status} {words}",
+        notes=(*single.notes, Note(NoteKind.ALTERNATIVE, words)),
         upper_bound=None if single.upper_bound is None else max(single.upper_bound, value),
         alternative=single.value,
     )

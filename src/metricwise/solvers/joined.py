@@ -1,4 +1,4 @@
-"""One solution of several: outputs of different metrics are solved apart, each part by the solver that fits it.
+"""One result of several: outputs of different metrics are solved apart, each part by the solver that fits it.
 
 Under macro-averaging outputs never interact, so that the best rules of the parts together are the best rule. Owns the
 join. Must not know any one algorithm.
@@ -12,21 +12,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core.losses import Loss
+from ..core.notes import Note, NoteKind, joined_text
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from ..rules import MixtureRule, anonymous_rule
-from .base import FloatArray, IntArray, Outcome, Solution, settle
+from .base import FloatArray, IntArray, settle
 from .hull import mixed_confusion
+from .result import Outcome, SolverResult
 
 __all__ = ["Part", "join"]
 
-# From the best to the worst: all of a solution is no better than its worst part.
+# From the best to the worst: all of a result is no better than its worst part.
 _OUTCOMES = (Outcome.OPTIMAL, Outcome.LOCAL, Outcome.NOT_CONVERGED)
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The solution of some of the outputs.
+    """The result of some of the outputs.
 
     Parameters
     ----------
@@ -34,29 +35,17 @@ class Part:
         Their positions among all.
     title : str
         What they are, in words.
-    solution : Solution
+    result : SolverResult
         Of these alone.
     """
 
     outputs: IntArray
     title: str
-    solution: Solution
-
-    @property
-    def losses(self) -> list[Loss]:
-        """The loss of each of its rules."""
-        losses: list[Loss] = self.solution.rule.flatten().losses
-        return losses
-
-    @property
-    def shares(self) -> FloatArray:
-        """What share of the rows each of its rules decides, (1, R) or (M_part, R)."""
-        shares: FloatArray = self.solution.rule.flatten().shares
-        return shares
+    result: SolverResult
 
 
-def join(oracle: Oracle, objective: Objective, parts: Sequence[Part]) -> Solution:
-    """Return the solution of all outputs, counted anew; outputs of no part keep argmax.
+def join(oracle: Oracle, objective: Objective, parts: Sequence[Part]) -> SolverResult:
+    """Return the result of all outputs, counted anew; outputs of no part keep argmax.
 
     Parameters
     ----------
@@ -69,60 +58,59 @@ def join(oracle: Oracle, objective: Objective, parts: Sequence[Part]) -> Solutio
 
     Returns
     -------
-    Solution
+    SolverResult
         Values and bounds are those of the parts, weighted as the objective weighs their outputs. Where one part is
         a mixture of rules, all are, the others with one rule of share 1.
     """
     grouping = objective.grouping
     groups = [np.unique(grouping.group[part.outputs]) for part in parts]  # some outputs may be parts of one
     weights = np.array([grouping.weight[own].sum() for own in groups])
-    solution = _count(oracle, objective, parts)
+    result = _count(oracle, objective, parts)
     # Outputs that keep argmax count as well, and the same whatever is decided for the others.
     rest = np.setdiff1d(np.arange(grouping.n_groups), np.concatenate([np.empty(0, dtype=np.intp), *groups]))
-    left = float(grouping.weight[rest] @ objective.values(grouping.pool(solution.confusion))[rest])
+    left = float(grouping.weight[rest] @ objective.values(grouping.pool(result.confusion))[rest])
 
     def total(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]
         return left + float(weights @ known) if len(known) == len(values) else None
 
-    found = [part.solution for part in parts]
-    bound = total([one.upper_bound for one in found])
-    others = [one.optimized_value if one.alternative is None else one.alternative for one in found]
-    steps = max((len(one.history) for one in found), default=1)
+    bound = total([part.result.upper_bound for part in parts])
+    others = [part.result.value if part.result.alternative is None else part.result.alternative for part in parts]
+    histories = [part.result.history for part in parts]
+    steps = max(map(len, histories), default=1)
     return replace(
-        solution,
-        status=_words(parts),
-        outcome=max((one.outcome for one in found), key=_OUTCOMES.index, default=Outcome.OPTIMAL),
+        result,
+        notes=_notes(parts),
+        outcome=max((part.result.outcome for part in parts), key=_OUTCOMES.index, default=Outcome.OPTIMAL),
         history=tuple(
-            left + float(weights @ [one.history[min(t, len(one.history) - 1)] for one in found]) for t in range(steps)
+            left + float(weights @ [values[min(t, len(values) - 1)] for values in histories]) for t in range(steps)
         ),
-        upper_bound=None if bound is None else max(bound, solution.optimized_value),
-        alternative=total(others) if any(one.alternative is not None for one in found) else None,
-        level=_gather([one.level for one in found], groups, grouping.n_groups),
-        threshold=_gather([one.threshold for one in found], groups, grouping.n_groups),
+        upper_bound=None if bound is None else max(bound, result.value),
+        alternative=total(others) if any(part.result.alternative is not None for part in parts) else None,
+        level=_gather([part.result.level for part in parts], groups, grouping.n_groups),
+        threshold=_gather([part.result.threshold for part in parts], groups, grouping.n_groups),
     )
 
 
-def _count(oracle: Oracle, objective: Objective, parts: Sequence[Part]) -> Solution:
+def _count(oracle: Oracle, objective: Objective, parts: Sequence[Part]) -> SolverResult:
     """Count the rules of all parts together, with the kernel that predicts."""
-    n_rules = max((len(part.losses) for part in parts), default=1)
+    n_rules = max((len(part.result.losses) for part in parts), default=1)
     losses = [_loss(objective, parts, r) for r in range(n_rules)]
     first = settle(oracle, objective, losses[0], status="", outcome=Outcome.OPTIMAL)
     if n_rules == 1:
         return first
     shares = np.eye(1, n_rules).repeat(len(objective.n_classes), axis=0)
     for part in parts:
-        shares[part.outputs, : len(part.losses)] = part.shares
+        shares[part.outputs, : len(part.result.losses)] = part.result.shares
     C = mixed_confusion(oracle, losses, shares)
     value = objective.value(C)
-    seed = next(part.solution.rule.seed for part in parts if part.solution.rule.is_randomized)
-    rules = tuple([anonymous_rule(loss, oracle.n_classes) for loss in losses])
-    return replace(first, rule=MixtureRule(rules, shares, seed=seed), value=value, confusion=C, optimized_value=value)
+    seed = next(part.result.seed for part in parts if len(part.result.losses) > 1)
+    return replace(first, losses=tuple(losses), shares=shares, seed=seed, value=value, confusion=C)
 
 
 def _loss(objective: Objective, parts: Sequence[Part], r: int) -> Loss:
     """Return the losses of the r-th rule of every output, of which some have fewer; of one structure for all."""
-    own = [part.losses[r] if r < len(part.losses) else part.losses[0] for part in parts]
+    own = [part.result.losses[r] if r < len(part.result.losses) else part.result.losses[0] for part in parts]
     argmax = Loss.argmax(objective.width)
     if not all(loss.is_diagonal for loss in own):
         argmax = Loss(full=argmax.tensor())
@@ -149,11 +137,11 @@ def _gather(values: Sequence[FloatArray | None], groups: Sequence[IntArray], n_g
     return out
 
 
-def _words(parts: Sequence[Part]) -> str:
-    """Say what happened to which outputs; once, if the same happened to all."""
-    said: dict[str, list[str]] = {}
+def _notes(parts: Sequence[Part]) -> tuple[Note, ...]:
+    """Return what happened to which outputs; without their names if the same happened to all."""
+    titles: dict[tuple[Note, ...], list[str]] = {}
     for part in parts:
-        said.setdefault(part.solution.status, []).append(part.title)
-    if len(said) == 1:
-        return next(iter(said))
-    return " ".join(f"{', '.join(titles)}: {status}" for status, titles in said.items())
+        titles.setdefault(part.result.notes, []).append(part.title)
+    if len(titles) <= 1:
+        return next(iter(titles), ())
+    return tuple(Note(NoteKind.OUTCOME, f"{', '.join(names)}: {joined_text(notes)}") for notes, names in titles.items())

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Oracle, Walk
-from .base import BaseSolver, Solution, finish_walk, nothing
+from .base import BaseSolver, finish_walk, nothing
 from .needs import Needs
 from .ratios import RatioScore, bounding_losses, certify_walk, empty_at_last, falls_short, line_of, loss_at, ratio_of
+from .result import SolverResult
 
 __all__ = ["Path"]
 
@@ -54,7 +55,7 @@ class Path(BaseSolver):
 
     n_candidates: int = 16
 
-    def search(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
         """Return the rule at the best g of every group."""
         ratio = ratio_of(objective)
         constant, slope = ratio.line
@@ -63,17 +64,17 @@ class Path(BaseSolver):
         slope = slope.map(lambda a: np.where(np.abs(a) <= noise.reshape((-1,) + (1,) * (a.ndim - 1)), 0.0, a))
         score = RatioScore(ratio)
         line = line_of(objective, ratio, constant, slope, empty_at_last(objective, ratio))
-        solution, short = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12, score))
+        result, short = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12, score))
         if short and oracle.n_rows * len(objective.n_classes) <= _LISTED:
             # Where rounding decides what the running sums count, the best may lie in what the search has left out.
             other, _ = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12))
-            return max(solution, other, key=lambda one: one.optimized_value)
-        return solution
+            return max(result, other, key=lambda one: one.value)
+        return result
 
-    def _finish(self, oracle: Oracle, objective: Objective, ratio: Ratio, walk: Walk) -> tuple[Solution, bool]:
+    def _finish(self, oracle: Oracle, objective: Objective, ratio: Ratio, walk: Walk) -> tuple[SolverResult, bool]:
         """Return the best rule of a walk, and whether it falls short of what the running sums promise."""
         values = RatioScore(ratio).value(walk.values)
-        solution, g, others = finish_walk(
+        result, g, others = finish_walk(
             oracle,
             objective,
             walk,
@@ -86,6 +87,6 @@ class Path(BaseSolver):
             beside=partial(bounding_losses, objective, ratio) if oracle.certified else nothing,
         )
         hoped = values[walk.best(values)]
-        solution = replace(solution, level=g, upper_bound=None if oracle.certified else solution.value)
-        solution = certify_walk(solution, oracle, objective, ratio, hoped, others)
-        return solution, falls_short(solution, objective, ratio, hoped)
+        result = replace(result, level=g, upper_bound=None if oracle.certified else result.value)
+        result = certify_walk(result, oracle, objective, ratio, hoped, others)
+        return result, falls_short(result, objective, ratio, hoped)

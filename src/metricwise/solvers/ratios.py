@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ..core.losses import Loss
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Line, Oracle
-from .base import FloatArray, Solution
+from .base import FloatArray
+from .result import SolverResult
 
 __all__ = [
     "RatioScore",
@@ -114,13 +115,13 @@ def loss_at(line: tuple[Loss, Loss], g: FloatArray) -> Loss:
 
 
 def certify(
-    solution: Solution,
+    result: SolverResult,
     oracle: Oracle,
     objective: Objective,
     ratio: Ratio,
     g: FloatArray,
     counted: FloatArray | None = None,
-) -> Solution:
+) -> SolverResult:
     """Attach the upper bound that a point on the line proves, where the oracle can prove anything.
 
     Parameters
@@ -130,17 +131,17 @@ def certify(
         Confusions of the bounding losses at g; without them they cost a pass.
     """
     if not oracle.certified:
-        return solution
+        return result
     if counted is None:
         counted = oracle.confusions(bounding_losses(objective, ratio, g))
     bounds = ratio_bound(objective, ratio, g, counted)
-    upper = None if bounds is None else max(solution.value, objective.from_ratios(bounds))
-    return replace(solution, upper_bound=upper)
+    upper = None if bounds is None else max(result.value, objective.from_ratios(bounds))
+    return replace(result, upper_bound=upper)
 
 
 def certify_walk(
-    solution: Solution, oracle: Oracle, objective: Objective, ratio: Ratio, hoped: FloatArray, counted: FloatArray
-) -> Solution:
+    result: SolverResult, oracle: Oracle, objective: Objective, ratio: Ratio, hoped: FloatArray, counted: FloatArray
+) -> SolverResult:
     """Attach the upper bound of the best point of a walk.
 
     Parameters
@@ -151,14 +152,12 @@ def certify_walk(
         Confusions of the bounding losses at these. Where the rule has fallen short of them, they prove less than those
         at the ratios that it has reached, which cost a pass.
     """
-    if not falls_short(solution, objective, ratio, hoped):
-        return certify(solution, oracle, objective, ratio, hoped, counted)
-    return certify(
-        solution, oracle, objective, ratio, ratio.value(*ratio.at(objective.grouping.pool(solution.confusion)))
-    )
+    if not falls_short(result, objective, ratio, hoped):
+        return certify(result, oracle, objective, ratio, hoped, counted)
+    return certify(result, oracle, objective, ratio, ratio.value(*ratio.at(objective.grouping.pool(result.confusion))))
 
 
-def falls_short(solution: Solution, objective: Objective, ratio: Ratio, hoped: FloatArray) -> bool:
+def falls_short(result: SolverResult, objective: Objective, ratio: Ratio, hoped: FloatArray) -> bool:
     """Say whether rounding has decided rows otherwise than the running sums of a walk have it."""
-    reached = ratio.value(*ratio.at(objective.grouping.pool(solution.confusion)))
+    reached = ratio.value(*ratio.at(objective.grouping.pool(result.confusion)))
     return bool(((reached < hoped - 1e-9) & ~objective.frozen_groups).any())

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
+from ..core.notes import NoteKind, note_list
 from ..goals.constraint import BoundConstraint, Limit, Limits
 from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
-from .base import BaseSolver, FloatArray, IntArray, Outcome, Solution, concave_bound, finish_walk, nothing
+from .base import BaseSolver, FloatArray, IntArray, concave_bound, finish_walk, nothing
 from .needs import Needs
 from .ratios import RatioScore, bounding_losses, certify_walk, line_of
+from .result import Outcome, SolverResult
 
 __all__ = ["Sweep", "hull_losses", "sweep_within"]
 
@@ -99,12 +101,12 @@ class Sweep(BaseSolver):
 
     n_candidates: int = 4
 
-    def search(self, oracle: Oracle, objective: Objective) -> Solution:
+    def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
         """Return the rule at the best threshold of every group."""
         walk, values, everywhere = self._walk(oracle, objective)
         ratio = objective.ratio
         bounding = partial(bounding_losses, objective, ratio) if oracle.certified and ratio is not None else nothing
-        solution, threshold, others = finish_walk(
+        result, threshold, others = finish_walk(
             oracle,
             objective,
             walk,
@@ -117,20 +119,20 @@ class Sweep(BaseSolver):
             outcome=Outcome.OPTIMAL if everywhere else Outcome.LOCAL,
             beside=bounding,
         )
-        solution = replace(solution, threshold=threshold)
+        result = replace(result, threshold=threshold)
         if ratio is not None and oracle.certified:
-            return certify_walk(solution, oracle, objective, ratio, values[walk.best(values)], others)
-        return self._bounded(oracle, objective, solution) if everywhere else solution
+            return certify_walk(result, oracle, objective, ratio, values[walk.best(values)], others)
+        return self._bounded(oracle, objective, result) if everywhere else result
 
-    def _bounded(self, oracle: Oracle, objective: Objective, solution: Solution) -> Solution:
+    def _bounded(self, oracle: Oracle, objective: Objective, result: SolverResult) -> SolverResult:
         """Attach the optimum of the family, or with probabilities what holds for all rules, randomised ones as well."""
         if not oracle.certified:
-            return replace(solution, upper_bound=solution.value)
+            return replace(result, upper_bound=result.value)
         if objective.concave:
-            bound = max(solution.value, concave_bound(oracle, objective, solution.confusion))
-            words = f"{solution.status} A mixture could add at most {bound - solution.value:.2g}."
-            return replace(solution, upper_bound=bound, status=words)
-        return solution
+            bound = max(result.value, concave_bound(oracle, objective, result.confusion))
+            words = f"A mixture could add at most {bound - result.value:.2g}."
+            return replace(result, upper_bound=bound, notes=(*result.notes, *note_list(NoteKind.ALTERNATIVE, words)))
+        return result
 
     def _walk(self, oracle: Oracle, objective: Objective) -> tuple[Walk, FloatArray, bool]:
         """Follow all thresholds; return the intervals between them, the values there, and whether none is better.
@@ -225,7 +227,7 @@ class _Within:
         return nobody + least @ rise, nobody + most @ rise
 
 
-def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candidates: int = 16) -> Solution | None:
+def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candidates: int = 16) -> SolverResult | None:
     """Return the best of all thresholds that keep constraints, None where none does.
 
     Parameters
@@ -255,7 +257,7 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
         values[own] = _looked_at(score.value, walk.values[own])
     if values.max(initial=-np.inf) == -np.inf:
         return None
-    solution, threshold, _ = finish_walk(
+    result, threshold, _ = finish_walk(
         oracle,
         objective,
         walk,
@@ -269,7 +271,7 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
         else f"{_SOME} Those that were tried satisfy {limits.called}.",
         outcome=Outcome.OPTIMAL if everywhere else Outcome.LOCAL,
     )
-    return replace(solution, threshold=threshold, upper_bound=solution.value if everywhere else None)
+    return replace(result, threshold=threshold, upper_bound=result.value if everywhere else None)
 
 
 def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> list[Loss]:

@@ -12,8 +12,8 @@ from ..core.errors import InvalidParameter, InvalidType, entry_point
 from ..data import kept_order, make_rows, read_output_weight, read_sample_weight
 from ..data.sources import MemorySource
 from ..fitting.solving import Settings, fit
-from ..goals.aim import Aim
 from ..goals.for_outputs import resolve_for
+from ..metrics.aim import Aim
 from ..metrics.resolution import to_maximise
 from ..oracles.problem import Problem, Recipe, mixed
 from ..rules import Rule, RuleRows
@@ -162,8 +162,8 @@ def regret(
     )
     # Only for concave metrics can a mixture be found that is sure to be best.
     recipe = Recipe(confusion="expected", recalibrate=False)
-    solution = fit(problem, recipe, Settings(randomized=objective.concave))
-    if solution.value < value:  # by rounding, or because the solver is no exact one
-        bound = None if solution.upper_bound is None else max(solution.upper_bound, value)
-        return Regret(value, value, bound, rule)
-    return Regret(value, solution.value, solution.upper_bound, solution.rule)
+    fitted = fit(problem, recipe, Settings(randomized=objective.concave))
+    bound = fitted.certificate.upper_bound
+    if fitted.value < value:  # by rounding, or because the solver is no exact one
+        return Regret(value, value, None if bound is None else max(bound, value), rule)
+    return Regret(value, fitted.value, bound, fitted.rule)

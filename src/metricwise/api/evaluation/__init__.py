@@ -25,7 +25,6 @@ from ...core.losses import Loss
 from ...core.progress import Progress
 from ...data import InTime, SensitiveFeatures, warn_of_order
 from ...data.sources import MemorySource
-from ...goals.aim import Aim
 from ...goals.for_outputs import MetricSpec
 from ...goals.worst import opened
 from ...inference.costs import compare_costs
@@ -33,6 +32,7 @@ from ...inference.extremes import GroupRows, compare_gap, compare_worst, rows_of
 from ...inference.judging import Decisions, compare
 from ...inference.results import Comparison, Evaluation
 from ...metrics.abstention import Abstention
+from ...metrics.aim import Aim
 from ...oracles.problem import InMemory
 from ...rules import CostRule, RuleRows, anonymous_rule
 from .arguments import (
@@ -158,7 +158,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        A mapping of metric names to :class:`~metricwise.api.evaluation.Comparison` objects.
+        A mapping of metric names to :class:`~metricwise.inference.Comparison` objects.
 
     See Also
     --------

@@ -41,11 +41,11 @@ from ...data import (
 )
 from ...data.open import read_source
 from ...data.sources import MemorySource
-from ...goals.aim import Aim
 from ...goals.for_outputs import are_for_outputs, resolve_outputs, settle
 from ...goals.worst import opened
 from ...inference.dependence import in_stretches
 from ...metrics.abstention import Abstention, check_pooled, read_abstain
+from ...metrics.aim import Aim
 from ...metrics.averages import check_average
 from ...metrics.base import Metric
 from ...metrics.functions import check_whole_rows
@@ -56,7 +56,6 @@ from ...oracles.problem import InMemory
 from ...rules import Rule, as_rule
 from ...rules.bare_columns import says_single
 from ...rules.base import same_classes
-from ...solvers import Solution
 
 __all__ = [
     "Rule",
@@ -261,7 +260,7 @@ def own_average(rule: Any) -> str | None:
 
 def read_rule(rule: Any, parameter: str = "rule") -> Rule:
     """Return the rule that is meant: of a Solution, a file, a text, a document, or itself."""
-    if isinstance(rule, Solution):
+    if isinstance(getattr(rule, "rule", None), Rule):  # a Solution, or a point of a trade-off
         rule = rule.rule
     if not isinstance(rule, (Rule, str, os.PathLike, Mapping)):
         raise InvalidType(parameter, "be a rule, a Solution, a JSON file or text, or a dict from to_dict", shown(rule))

@@ -23,7 +23,6 @@ from ...data.sources import MemorySource
 from ...inference.judging import Decisions
 from ...rules import Rule, RuleRows, WeightedRule, load_rule
 from ...rules.load import rule_from_dict
-from ...solvers import Solution
 from .arguments import check_alike, is_in_table, read_proba_for
 
 __all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_for"]
@@ -188,7 +187,8 @@ class _Labels:
 
 def _read(rule: Any, parameter: str) -> Rule | float | _Labels:
     """Return what stands for a rule: the rule itself, a threshold, or decisions."""
-    rule = rule.rule if isinstance(rule, Solution) else rule
+    if isinstance(getattr(rule, "rule", None), Rule):  # a Solution, or a point of a trade-off
+        rule = rule.rule
     if isinstance(rule, Rule):
         return rule
     if isinstance(rule, (str, os.PathLike)):

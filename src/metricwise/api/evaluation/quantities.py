@@ -13,10 +13,10 @@ import numpy as np
 from ...core.errors import InvalidParameter, mention
 from ...data import Schema
 from ...fitting.constraints.resolve import read_limits
-from ...goals.aim import Aim
 from ...goals.constraint_text import GAP, Gap, Wanted, read_constraints
 from ...goals.parity import PARITIES
 from ...metrics.abstention import Abstention
+from ...metrics.aim import Aim
 
 __all__ = ["COST", "GroupGap", "Quantity", "aims_of", "as_gap", "read_gap"]
 

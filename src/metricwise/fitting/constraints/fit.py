@@ -15,20 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import argument, warn
+from ...core.notes import Note, NoteKind, note_list
 from ...goals.constraint import Constraint, Difference, Limit, can_be_empty
+from ...inference import Candidate, ConstraintResult, Estimate, Gain
 from ...inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
 from ...inference.uncertainty import count_independent
 from ...oracles.problem import Problem, Recipe
 from ...rules import RuleMetadata
-from ...solvers import Candidate, Estimate, Promise, Solution
 from ...solvers.constrained import InfeasibleError
 from ..selection import judging_rows, noticing_copies
-from ..solving import Settings, present
+from ..solving import FittedRule, Settings, present
 from .resolve import InfeasibleConstraintsError, explain_infeasible
 from .search import Found, NoSingleRuleError, Search
 from .validate import Refits, Unseen
 
-__all__ = ["Pledge", "fit_within"]
+__all__ = ["ConstrainedFit", "Pledge", "fit_within"]
 
 FloatArray = NDArray[np.float64]
 
@@ -75,6 +76,33 @@ class Pledge:
         return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
 
 
+@dataclass(frozen=True, eq=False)
+class ConstrainedFit:
+    """The best rule that keeps constraints.
+
+    Parameters
+    ----------
+    fitted : FittedRule
+        Its notes say how constraints are met.
+    recipe : Recipe
+        By which it was fitted.
+    constraints : tuple of ConstraintResult
+        How each one is met.
+    candidates : tuple of Candidate
+        The recipes that were compared.
+    gain : Gain or None
+        Estimated gain over argmax on new rows.
+    value_on_new_rows : Estimate or None
+    """
+
+    fitted: FittedRule
+    recipe: Recipe
+    constraints: tuple[ConstraintResult, ...]
+    candidates: tuple[Candidate, ...]
+    gain: Gain | None
+    value_on_new_rows: Estimate | None
+
+
 def fit_within(
     problem: Problem,
     recipes: Sequence[Recipe],
@@ -85,7 +113,7 @@ def fit_within(
     metadata: RuleMetadata | None = None,
     stage: Callable[[str], None] = lambda _: None,
     challenger: Callable[[Recipe], Recipe | None] = lambda _: None,
-) -> Solution:
+) -> ConstrainedFit:
     """Fit the best rule that keeps constraints.
 
     Parameters
@@ -106,7 +134,7 @@ def fit_within(
 
     Returns
     -------
-    Solution
+    ConstrainedFit
 
     Raises
     ------
@@ -301,47 +329,41 @@ class _Task:
         seen: Unseen | None,
         metadata: RuleMetadata | None,
         read_before: int,
-    ) -> Solution:
-        """Say what was found, what it keeps, and what it is worth on new rows."""
+    ) -> ConstrainedFit:
+        """Return what was found, what it keeps, and what it is worth on new rows."""
         problem, pledge = self.problem, self.pledge
         names = list({one.promise: one.name for one in pledge.constraints}.values())
         metadata = (metadata or RuleMetadata()).updated(
             recipe=str(search.recipe), subject_to=names or None, confidence=promised
         )
-        alternative, words = found.solution.alternative, [found.solution.status]
+        result = found.result
+        alternative, notes = result.alternative, [*result.notes]
         if search.sweeps:
             alternative = search.mixture_value(margins)
-            if alternative is not None and alternative > found.solution.optimized_value + _TOL:
-                more = alternative - found.solution.optimized_value
-                words.append(f"A mixture of rules would add {more:.2g} (set randomized=True to get it).")
-        elif found.solution.rule.is_randomized and problem.schema.n_groups == 1:
+            if alternative is not None and alternative > result.value + _TOL:
+                more = alternative - result.value
+                text = f"A mixture of rules would add {more:.2g} (set randomized=True to get it)."
+                notes.append(Note(NoteKind.ALTERNATIVE, text))
+        elif len(result.losses) > 1 and problem.schema.n_groups == 1:
             # Of rules by group the search for the best single ones takes longer than all the rest: who wants it asks.
             alternative = self._single_value(search, margins)
-        solution = present(problem, search.recipe, search.oracle, search.objective, found.solution, metadata)
-        promises = self._promises(search, found, margins, promised, seen)
-        words += [*self._words(promises, promised), *_tightening(promises), *_idle(search)]
-        solution = replace(
-            solution,
-            alternative=alternative,
-            constraints=promises,
-            status=" ".join(words),
-            candidates=self.tried,
-            n_passes=problem.passes_since(read_before),
-        )
-        if seen is None:
-            return solution
-        gain, value = seen.worth(solution, self.n_independent)
-        return replace(solution, gain=gain, value_on_new_rows=value)
+        constraints = self._constraint_results(search, found, margins, promised, seen)
+        texts = [*self._texts(constraints, promised), *_tightening(constraints), *_idle(search)]
+        notes += note_list(NoteKind.CONSTRAINT, *texts)
+        result = replace(result, alternative=alternative, notes=tuple(notes))
+        fitted = present(problem, search.recipe, search.oracle, search.objective, result, metadata, read_before)
+        gain, value = (None, None) if seen is None else seen.worth(fitted, self.n_independent)
+        return ConstrainedFit(fitted, search.recipe, constraints, self.tried, gain, value)
 
     def _single_value(self, search: Search, margins: FloatArray) -> float | None:
         try:
-            return search.best(margins, single=True).solution.optimized_value
+            return search.best(margins, single=True).result.value
         except (InfeasibleError, NoSingleRuleError):
             return None
 
-    def _promises(
+    def _constraint_results(
         self, search: Search, found: Found, margins: FloatArray, promised: float | None, seen: Unseen | None
-    ) -> tuple[Promise, ...]:
+    ) -> tuple[ConstraintResult, ...]:
         limits = search.limits.constraints
         counted = search.counted(found) if self.problem.labelled else [None] * len(limits)
         kept = [
@@ -368,7 +390,7 @@ class _Task:
         margins: FloatArray,
         own: Counted | Apart | None,
         shift: float | None,
-    ) -> Promise:
+    ) -> ConstraintResult:
         """How a rule keeps one constraint, whose bounds were tightened by margins (2,), and will on new rows."""
         value, given, estimate = float(one.value(found.judged)), one.constraint, None
         if own is not None and shift is not None:
@@ -377,9 +399,9 @@ class _Task:
             high = upper_limit(own, _QUANTILE) - shift * (1.0 if shift < 0 else _TRUSTED_OPTIMISM)
             estimate = Estimate(value - shift, max(low, least), min(high, most))
         margin = float(margins[0 if value - given.low < given.high - value else 1])  # of the bound that is nearer
-        return Promise(given.name, given.low, given.high, value, margin, on_new_rows=estimate)
+        return ConstraintResult(given.name, given.low, given.high, value, margin, on_new_rows=estimate)
 
-    def _words(self, promises: Sequence[Promise], promised: float | None) -> list[str]:
+    def _texts(self, promises: Sequence[ConstraintResult], promised: float | None) -> list[str]:
         wanted = self.pledge.confidence
         if not promises:
             return []
@@ -406,7 +428,7 @@ def _if_any(recipe: Recipe | None, search_by: Callable[[Recipe], Search]) -> Sea
     return None if recipe is None else search_by(recipe)
 
 
-def _tightening(promises: Sequence[Promise]) -> list[str]:
+def _tightening(promises: Sequence[ConstraintResult]) -> list[str]:
     """Say by how much bounds were tightened, where a rule may do better that keeps them on the given rows only."""
     narrower = [f"{one.name} by {one.margin:.2g}" for one in promises if one.margin > 0]
     if not narrower:
@@ -429,7 +451,7 @@ def _idle(search: Search) -> list[str]:
     return sentences
 
 
-def _worst(kept: Sequence[Promise]) -> Promise:
+def _worst(kept: Sequence[ConstraintResult]) -> ConstraintResult:
     """What several constraints of one promise come to: the value nearest to its bound, and the limits of the worst."""
     worst = min(kept, key=lambda one: min(one.value - one.low, one.high - one.value))
     known = [one.on_new_rows for one in kept if one.on_new_rows is not None]

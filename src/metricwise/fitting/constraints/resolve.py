@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, argument, mention
 from ...data import Schema, python_labels, shown
-from ...goals.aim import Aim
 from ...goals.constraint import BoundConstraint, Constraint, Difference, Limit, Limits
 from ...goals.constraint_text import EVERY, GAP, Wanted
 from ...goals.for_outputs import resolve_for
 from ...goals.parity import PARITIES
 from ...metrics import Precision
 from ...metrics.abstention import Abstained, Abstaining, Abstention
+from ...metrics.aim import Aim
 from ...metrics.base import FractionalLinear, Linear, Metric
 from ...metrics.naming import same_classes
 from ...metrics.resolution import metric_meant, target_kind

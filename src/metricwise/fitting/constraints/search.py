@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.losses import Loss
+from ...core.notes import Note, NoteKind
 from ...goals.constraint import Constraint, Limit, Limits
 from ...inference.confidence_limits import Apart, Counted, counted_by
 from ...oracles.problem import Problem, Recipe
-from ...rules import Link, MixtureRule, WeightedRule, anonymous_rule
-from ...solvers import Outcome, Solution
+from ...rules import Link
+from ...solvers import Outcome, SolverResult
 from ...solvers.constrained import Feasible, InfeasibleError, Point, maximise
 from ...solvers.constrained_single import best_by_labels, best_single
 from ...solvers.joined import Part, join
@@ -42,14 +43,14 @@ class Found:
 
     Parameters
     ----------
-    solution : Solution
+    result : SolverResult
         As the aim is counted; its rule is over codes, without link.
     judged : ndarray of shape (M, K, K)
         Its confusion as constraints are counted.
     prices : ndarray of shape (Q,), or None
     """
 
-    solution: Solution
+    result: SolverResult
     judged: FloatArray
     prices: FloatArray | None
 
@@ -167,7 +168,7 @@ class _Piece:
         if self.sweeps:  # what the programme asks for is best by probabilities, a threshold may do better by labels
             found = sweep_within(self.oracle, self.objective, limits)
             if found is not None:
-                self.feasible.add(found.rule.flatten().losses, found.confusion[None], found.confusion[None])
+                self.feasible.add(found.losses, found.confusion[None], found.confusion[None])
         point = maximise(self.feasible) if self.sweeps else best_by_labels(self.feasible)
         if not limits.kept(point.judged, _kept_to(limits)).all():
             raise InfeasibleError(point)
@@ -181,8 +182,8 @@ class _Piece:
             return None
 
     def _packed(self, point: Point, mixture: Point | None, constraints: str) -> Found:
-        """Turn a point into a solution: of one rule, beside the mixture; or of a mixture; with a name for limits."""
-        rule = self._rule(point)
+        """Turn a point into a result: of one rule, beside the mixture; or of a mixture; with a name for limits."""
+        losses, shares = self._mixed(point)
         certified = self.feasible.certified
         exact = self.objective.ratio is not None or self.objective.concave
         kind = "of all rules" if certified else "of the rules that were tried"
@@ -193,41 +194,43 @@ class _Piece:
         )
         optimal = mixture is None and exact and certified
         bound = mixture.bound if mixture is not None else point.bound
-        words = f"{best}{'' if exact else ' is better'}."
+        note = Note(NoteKind.OUTCOME, f"{best}{'' if exact else ' is better'}.")
         if mixture is not None:
             more = mixture.value - point.value
-            words = (
+            note = Note(
+                NoteKind.ALTERNATIVE,
                 f"The best single rule found that satisfies {constraints}; a mixture of rules would add "
-                f"{more:.2g} (set randomized=True to get it)."
+                f"{more:.2g} (set randomized=True to get it).",
             )
-        solution = Solution(
-            rule=rule,
+        result = SolverResult(
+            losses=losses,
+            shares=shares,
+            n_classes=self.oracle.n_classes,
             value=point.value,
             baseline=self.objective.value(self.feasible.aim[0]),
             confusion=point.aim,
-            optimized_value=point.value,
-            status=words,
+            notes=(note,),
             outcome=Outcome.OPTIMAL if optimal else Outcome.LOCAL,
             history=(point.value,),
             upper_bound=max(bound, point.value) if certified and np.isfinite(bound) else None,
             alternative=None if mixture is None else mixture.value,
+            seed=self.settings.seed,
         )
-        return Found(solution, point.judged, point.prices if mixture is None else mixture.prices)
+        return Found(result, point.judged, point.prices if mixture is None else mixture.prices)
 
-    def _rule(self, point: Point) -> WeightedRule | MixtureRule:
-        """The rule of a point, over codes."""
+    def _mixed(self, point: Point) -> tuple[tuple[Loss, ...], FloatArray]:
+        """The losses of outputs that a point mixes, and their shares (R,) or (M, R)."""
         used = np.flatnonzero(point.weights.max(axis=1) > _LIGHT)
         losses, block = [self.feasible.spread(point.losses[t]) for t in used], self.feasible.blocks.block
         if len(losses) > 1 and (point.weights[used].max(axis=0) == 1.0).all():  # one rule each, not the same one
             tensors = np.stack([loss.tensor() for loss in losses])
             losses = [Loss(full=tensors[point.weights[used].argmax(axis=0)[block], np.arange(len(block))])]
-        rules = tuple(anonymous_rule(loss, self.oracle.n_classes) for loss in losses)
-        if len(rules) == 1:
-            return rules[0]
+        if len(losses) == 1:
+            return tuple(losses), np.ones(1)
         shares = point.weights[used][:, block].T  # (M, R)
         shares = shares / shares.sum(axis=1, keepdims=True)
         same = bool((shares == shares[0]).all())
-        return MixtureRule(rules, shares[0] if same else shares, seed=self.settings.seed)
+        return tuple(losses), shares[0] if same else shares
 
 
 def _kept_to(limits: Limits) -> float:
@@ -292,15 +295,15 @@ class Search:
 
     @cached_property
     def _others(self) -> list[Part]:
-        """The solution of outputs that no constraint is about."""
+        """The result of outputs that no constraint is about."""
         learns = ~self.problem.keeps_argmax & (self.objective.grouping.group >= 0)
         learns[np.concatenate([outputs for outputs, _, _ in self.pieces])] = False
         rest = np.flatnonzero(learns)
         if len(rest) == 0:
             return []
         link = None if self.link is None else self.link.of_outputs(rest)
-        solution = solve(self.problem.of_outputs(rest), self.recipe, self.settings, link)
-        return [Part(rest, "other outputs", solution)]
+        result = solve(self.problem.of_outputs(rest), self.recipe, self.settings, link)
+        return [Part(rest, "other outputs", result)]
 
     def best(self, margins: FloatArray, *, single: bool, thorough: bool = False) -> Found:
         """Return the best rule within limits that are narrower by margins (Q, 2); see :meth:`_Piece.best`."""
@@ -315,14 +318,14 @@ class Search:
             return replace(found[0], prices=known)
         names = self.problem.schema.output_names
         parts = [
-            Part(outputs, f"output {names[outputs[0]] if names else outputs[0]}", one.solution)
+            Part(outputs, f"output {names[outputs[0]] if names else outputs[0]}", one.result)
             for (outputs, _, _), one in zip(self.pieces, found, strict=True)
         ]
-        solution = join(self.oracle, self.objective, [*parts, *self._others])
-        judged = solution.confusion
+        result = join(self.oracle, self.objective, [*parts, *self._others])
+        judged = result.confusion
         if self.judge is not self.oracle:
-            judged = self.problem.confusion_of_rule(solution.rule, self.judge)
-        return Found(solution, judged, known)
+            judged = self.problem.confusion_of_rule(result.rule, self.judge)
+        return Found(result, judged, known)
 
     def mixture_value(self, margins: FloatArray) -> float | None:
         """Return what the best mixture of a problem of one piece reaches; None where it is not known."""
@@ -333,4 +336,4 @@ class Search:
 
     def counted(self, found: Found) -> list[Counted | Apart]:
         """Return the constraints as labels count them for a rule."""
-        return counted_by(self.problem, self.limits, found.judged, found.solution.rule, self.link)
+        return counted_by(self.problem, self.limits, found.judged, found.result.rule, self.link)

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...goals.constraint import Constraint
+from ...inference import Candidate, Estimate, Gain
 from ...inference.uncertainty import Spread, influence, within
 from ...kernels import code_type
 from ...oracles.problem import InMemory, Recipe, argmax_rule
-from ...solvers import Candidate, Estimate, Gain, Solution
 from ...solvers.constrained import InfeasibleError
 from ..bagging import draw
-from ..solving import Settings
+from ..solving import FittedRule, Settings
 from .resolve import bind_limits
 from .search import Found, NoSingleRuleError, Search
 
@@ -79,15 +79,15 @@ class Unseen:
         drawn = rows.n_rows if rows.repeats is None else float(rows.repeats.sum())
         return min(drawn / float(rows.frequency.sum()), 1.0)
 
-    def worth(self, solution: Solution, n_independent: float) -> tuple[Gain, Estimate]:
+    def worth(self, fitted: FittedRule, n_independent: float) -> tuple[Gain, Estimate]:
         """Return what a rule fitted to so many independent rows adds to argmax on new ones, and what it is worth."""
         spread, (own, more) = Spread.of(self.problem), self._influence
         low, high = self.problem.aim.metric.range
         # What judges are a sample of more rows, they vary more than those do.
         share = self._share(spread, n_independent)
-        value = solution.value - self.flattery
+        value = fitted.value - self.flattery
         half = spread.quantile * spread.error(more, share)
-        gain = within(value - solution.baseline, half, low - high, high - low)
+        gain = within(value - fitted.baseline, half, low - high, high - low)
         return Gain(*gain), Estimate(*spread.limits(value, spread.error(own, share), low, high))
 
 
@@ -131,7 +131,7 @@ class Refits:
             found = self._fit(search, margins)
             if found is None:
                 continue
-            rule, left = found.solution.rule, np.flatnonzero(~kept)
+            rule, left = found.result.rule, np.flatnonzero(~kept)
             fitted.append(search.limits.values(found.judged))
             flattered.append(part.value_of(part.decide(rule, search.link)))
             decisions[r // per_round, left] = rows.take(left).decide(rule, search.link)

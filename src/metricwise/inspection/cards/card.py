@@ -10,8 +10,8 @@ import numpy as np
 
 from ...data.sources import MemorySource
 from ...rules import MixtureRule, WeightedRule
-from ...solvers import Solution
-from ..details import Curve
+from ..details import Curve, Missing, attempt
+from ..view import View
 from .markup import Html, join, table, tag
 from .numbers import advice, as_read, interval, is_loss, losses_known, metric_name, number, promise_words
 from .rule_table import rule_table
@@ -22,7 +22,7 @@ __all__ = ["estimator_card", "rule_card", "solution_card"]
 _MANY = 12  # lines of words that are shown at once
 
 
-def solution_card(solution: Solution) -> Html:
+def solution_card(solution: View) -> Html:
     """Return what a notebook shows of a solution.
 
     Parameters
@@ -51,8 +51,7 @@ def solution_card(solution: Solution) -> Html:
     if solution.gain is not None:
         gained = "saved" if is_loss(solution) else "gain"
         head.append(_figure(f"{gained} on new rows", interval(solution.gain, signed=True)))
-    curve = known_curve(solution)
-    left = [None if curve is None else curve_chart(curve, solution), _promises(solution), _groups(solution)]
+    left = [_chart(solution), _promises(solution), _groups(solution)]
     return _card(
         tag("div", *head, class_="mw-head"),
         tag("p", sentence, class_=f"mw-advice mw-{kind}"),
@@ -85,13 +84,21 @@ def rule_card(rule: WeightedRule | MixtureRule) -> Html:
 def estimator_card(estimator: Any) -> Html | None:
     """Return the card of a fitted estimator's solution, or of its rule; None where it has none."""
     solution, rule = (getattr(estimator, name, None) for name in ("solution_", "rule_"))
-    if isinstance(solution, Solution):
+    if isinstance(solution, View):
         return solution_card(solution)
     return None if rule is None else rule_card(rule)
 
 
-def known_curve(solution: Solution) -> Curve | None:
-    """Return the curve of a solution; None where its rows are not known, not what they were, or not in memory.
+def _chart(solution: View) -> Html | None:
+    """The curve of a solution, or why it could not be made; None where it does not apply."""
+    curve = known_curve(solution)
+    if isinstance(curve, Missing):
+        return tag("p", f"There is no curve: {curve.reason}", class_="mw-missing") if curve.failed else None
+    return None if curve is None else curve_chart(curve, solution)
+
+
+def known_curve(solution: View) -> Curve | Missing | None:
+    """Return the curve of a solution, or why it is missing; None where its rows are not in memory.
 
     Who only looks at a notebook does not want a pass over a cluster.
     """
@@ -100,13 +107,10 @@ def known_curve(solution: Solution) -> Curve | None:
     )
     if not held:
         return None
-    try:
-        return solution.details.curve  # type: ignore[no-any-return]  # details are typed above this layer
-    except ValueError:
-        return None
+    return attempt(lambda: solution.details.curve)
 
 
-def curve_chart(curve: Curve, solution: Solution | None = None, width: int = 410, height: int = 170) -> Html:
+def curve_chart(curve: Curve, solution: View | None = None, width: int = 410, height: int = 170) -> Html:
     """Return a curve as inline SVG."""
     name, along = as_read(*next(iter(curve.values.items())), curve.losses)
     x = np.maximum(curve.position, 0.0)
@@ -160,7 +164,7 @@ def _rule(rule: Any) -> list[Any]:
     return parts
 
 
-def _promises(solution: Solution) -> Html | None:
+def _promises(solution: View) -> Html | None:
     if not solution.constraints:
         return None
     rows = []
@@ -170,7 +174,7 @@ def _promises(solution: Solution) -> Html | None:
     return table(("constraint", "value", "here", "on new rows"), rows)
 
 
-def _groups(solution: Solution) -> Html | None:
+def _groups(solution: View) -> Html | None:
     """How every sensitive group fares."""
     names = [", ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in solution.by_group]
     losses = losses_known(solution.rule)

@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ...solvers import Estimate, Outcome, Promise, Solution
+from ...inference import ConstraintResult, Estimate
+from ...solvers import Outcome
+from ..view import View
 
 __all__ = [
     "advice",
@@ -68,7 +70,7 @@ def losses_known(rule: Any) -> Mapping[str, str]:
     return losses if isinstance(losses, Mapping) else {}
 
 
-def is_loss(solution: Solution) -> bool:
+def is_loss(solution: View) -> bool:
     """Whether the metric of a solution is minus a loss or a cost, which the rule lowers."""
     return solution.rule.metadata.metric in losses_known(solution.rule)
 
@@ -119,7 +121,7 @@ def improvement(name: str, gain: float, value: float | None = None, about: str =
     return f"lowers the {name} from {about}{number(gain - value)} to {about}{number(0.0 - value)}"
 
 
-def promise_words(promise: Promise) -> tuple[bool, str]:
+def promise_words(promise: ConstraintResult) -> tuple[bool, str]:
     """Return whether a constraint is kept on the given rows, and what may be said of new rows."""
     kept = promise.low - 1e-9 <= promise.value <= promise.high + 1e-9
     if promise.confidence is not None:
@@ -127,7 +129,7 @@ def promise_words(promise: Promise) -> tuple[bool, str]:
     return kept, "no promise for new rows"
 
 
-def advice(solution: Solution) -> tuple[str, str]:
+def advice(solution: View) -> tuple[str, str]:
     """Say in a sentence whether the rule is worth using.
 
     Parameters
@@ -179,7 +181,7 @@ def advice(solution: Solution) -> tuple[str, str]:
     return "maybe", f"{said}; on new rows it will gain less, by an amount that has not been estimated."
 
 
-def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
+def _advice_within(solution: View, name: str) -> tuple[str, str]:
     broken = [one.name for one in solution.constraints if not promise_words(one)[0]]
     if broken:
         return "no", f"Do not rely on the rule: it violates {', '.join(broken)} on the given rows."
@@ -198,7 +200,7 @@ def _advice_within(solution: Solution, name: str) -> tuple[str, str]:
     return "maybe", f"The rule satisfies {what} on the given rows, but not necessarily on others; {value}."
 
 
-def metric_name(solution: Solution) -> str:
+def metric_name(solution: View) -> str:
     """Return what the metric is called, or the loss that it is minus of."""
     name = solution.rule.metadata.metric
     return as_read(name, None, losses_known(solution.rule))[0] if isinstance(name, str) and name else "the metric"

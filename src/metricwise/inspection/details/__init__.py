@@ -8,7 +8,19 @@ drawn, nor fit anything.
 from .curve import Curve
 from .facts import Details
 from .gains import Gains
+from .missing import Missing, NotApplicable, attempt
 from .moves import Moves
 from .reliability import Bins, Reliability, calibration_bins
 
-__all__ = ["Bins", "Curve", "Details", "Gains", "Moves", "Reliability", "calibration_bins"]
+__all__ = [
+    "Bins",
+    "Curve",
+    "Details",
+    "Gains",
+    "Missing",
+    "Moves",
+    "NotApplicable",
+    "Reliability",
+    "attempt",
+    "calibration_bins",
+]

@@ -14,13 +14,14 @@ from ...api.evaluation import allowed_for, own_average, own_metric, read_aims, r
 from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...fitting.selection import judging_rows
-from ...goals.aim import Aim
+from ...metrics.aim import Aim
 from ...oracles import Counts
 from ...oracles.problem import InMemory, Problem
 from ...rules import Link, MixtureRule, WeightedRule
 from .curve import Curve, count_curve, judge_of
 from .gains import Gains, count_class_gains, count_output_gains
 from .groups import by_group, pool_groups
+from .missing import NotApplicable
 from .moves import Moves, count_moves
 from .reliability import Reliability, count_reliability
 
@@ -30,6 +31,7 @@ FloatArray = NDArray[np.float64]
 T = TypeVar("T", Gains, Reliability)
 
 _ROUNDING = 1e-9
+_PASS_ROWS = "pass them to from_predictions of a display such as displays.MetricCurveDisplay, or call optimize again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,42 +65,35 @@ class Details:
     problem: Problem | None
 
     @classmethod
-    @entry_point("{class}")
-    def of_solution(cls, solution: Any) -> Details:
-        """Return the details of a solution whose rows are known."""
-        if "cost" in solution.rule.needs:
-            raise InvalidParameter(
-                "confusion",
-                problem=(
-                    "details based on confusion matrices are not available for a "
-                    f"{type(solution.rule).__name__}, which decides every row by its own costs"
-                ),
+    def of_fit(cls, rule: Any, problem: Problem | None, confusion: FloatArray) -> Details:
+        """Return the details of a rule on the rows that it was fitted to, whose confusion was counted then."""
+        if "cost" in rule.needs:
+            raise NotApplicable(
+                "",
+                problem="details based on confusion matrices are not available for a "
+                f"{type(rule).__name__}, which decides every row by its own costs",
                 remedy="use solution.report instead",
+                owner="Solution",
             )
-        if solution.problem is None:
-            raise InvalidParameter(
+        if problem is None:
+            raise NotApplicable(
                 "",
                 problem="its rows are not available, because files do not contain them",
-                remedy=(
-                    "pass them to from_predictions of a display such as displays.MetricCurveDisplay, or "
-                    "call optimize again"
-                ),
+                remedy=_PASS_ROWS,
+                owner="Solution",
             )
-        rule, problem = solution.rule, solution.problem
         if "sensitive_features" in rule.needs:
             rule, problem = by_group(rule, problem)
         details = cls(rule, problem)
         found = details.after
-        if len(found) > len(solution.confusion):
-            found = pool_groups(found, details.weight, len(found) // len(solution.confusion))
-        if not np.allclose(found, solution.confusion, rtol=0, atol=_ROUNDING):
+        if len(found) > len(confusion):
+            found = pool_groups(found, details.weight, len(found) // len(confusion))
+        if not np.allclose(found, confusion, rtol=0, atol=_ROUNDING):
             raise InvalidParameter(
                 "",
-                problem=(
-                    "the rows have changed since optimize was called: the rule now decides them "
-                    "differently. Do not modify arrays in place before drawing the solution, or call "
-                    "optimize again"
-                ),
+                problem="the rows have changed since optimize was called: the rule now decides them differently. Do "
+                "not modify arrays in place before drawing the solution, or call optimize again",
+                owner="Solution",
             )
         return details
 
@@ -251,13 +246,11 @@ class Details:
     @entry_point("{class}")
     def _rows(self) -> Problem:
         if self.problem is None:
-            raise InvalidParameter(
+            raise NotApplicable(
                 "",
                 problem="this part was not computed before the solution was saved, and files do not contain rows",
-                remedy=(
-                    "pass them to from_predictions of a display such as displays.MetricCurveDisplay, or "
-                    "call optimize again"
-                ),
+                remedy=_PASS_ROWS,
+                owner="Details",
             )
         return self.problem
 

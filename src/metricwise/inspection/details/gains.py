@@ -13,10 +13,10 @@ from ...core.losses import Loss
 from ...data import Schema, python_labels, read_proba
 from ...data.sources import MemorySource
 from ...fitting.metadata import losses_of
-from ...goals.aim import Aim
 from ...inference.judging import Decisions, compare
 from ...inference.results import Comparison
 from ...metrics import FBeta
+from ...metrics.aim import Aim
 from ...metrics.base import Metric
 from ...oracles.problem import InMemory
 from ...rules import MixtureRule, RuleRows, WeightedRule, anonymous_rule

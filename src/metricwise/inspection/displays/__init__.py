@@ -8,8 +8,8 @@ imported when something is drawn (``pip install 'metricwise[plot]'``). What is d
 
 from typing import Any
 
-from ...solvers import Solution
 from ..details import Details
+from ..view import View
 from ._base import RowsDisplay
 from .confusion_change import ConfusionChangeDisplay
 from .convergence import ConvergenceDisplay
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-def display_of(solution: Solution) -> Any:
+def display_of(solution: View) -> Any:
     """Return the most informative display of a solution, without drawing it.
 
     This is the gain of every output if several outputs have their own confusions, otherwise the metrics along the path

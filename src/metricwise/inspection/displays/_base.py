@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 from ...core.errors import InvalidType, entry_point
-from ...solvers import Solution
 from ..details import Details
+from ..view import View
 
 __all__ = ["RowsDisplay"]
 
@@ -34,7 +34,7 @@ class RowsDisplay(ABC):
 
     @classmethod
     @abstractmethod
-    def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
+    def from_details(cls, details: Details, solution: View | None = None) -> Self:
         """Return the display without drawing it; a solution adds estimates for new rows."""
 
     @abstractmethod
@@ -43,7 +43,7 @@ class RowsDisplay(ABC):
 
     @classmethod
     @entry_point()
-    def from_solution(cls, solution: Solution, *, metrics: Any = None, ax: Any = None, **kwargs: Any) -> Self:
+    def from_solution(cls, solution: View, *, metrics: Any = None, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the display of a solution, on the rows that it was fitted to.
 
         Parameters
@@ -163,7 +163,7 @@ class RowsDisplay(ABC):
 
 def details_of(solution: Any) -> Details:
     """Return the details of a solution, and nothing else."""
-    if not isinstance(solution, Solution):
+    if not isinstance(solution, View):
         raise InvalidType("solution", "be a Solution returned by optimize", type(solution).__name__)
     details: Details = solution.details
     return details

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ...core.errors import InvalidParameter, entry_point
 from ...data import python_labels
 from ...metrics.naming import same_classes
-from ...solvers import Solution
 from ..details import Details
+from ..view import View
 from ._base import RowsDisplay
 from ._style import GREY, font_for, number, pyplot, short
 
@@ -71,7 +71,7 @@ class ConfusionChangeDisplay(RowsDisplay):
     normalize: str = "true"
 
     @classmethod
-    def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
+    def from_details(cls, details: Details, solution: View | None = None) -> Self:
         """Return the display without drawing it."""
         return cls(*pooled(details))
 

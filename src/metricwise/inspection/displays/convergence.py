@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InvalidType, entry_point
-from ...solvers import Solution
+from ..view import View
 from ._style import BAND, GREY, RULE, bare, legend, new_axes, number, plain_text
 
 __all__ = ["ConvergenceDisplay"]
@@ -60,7 +60,7 @@ class ConvergenceDisplay:
     status: str = ""
 
     @classmethod
-    def from_solution(cls, solution: Solution, *, ax: Any = None, **kwargs: Any) -> Self:
+    def from_solution(cls, solution: View, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the history of a solution.
 
         Parameters
@@ -72,7 +72,7 @@ class ConvergenceDisplay:
         **kwargs
             Passed to the line.
         """
-        if not isinstance(solution, Solution):
+        if not isinstance(solution, View):
             raise InvalidType(
                 "",
                 problem=(

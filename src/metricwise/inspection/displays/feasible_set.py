@@ -17,8 +17,8 @@ from ...metrics.base import Metric
 from ...oracles import Counts
 from ...oracles.problem import mixed
 from ...rules import WeightedRule
-from ...solvers import Solution
 from ...theory.geometry import FeasibleSet
+from ..view import View
 from ._base import details_of
 from ._style import INK, RULE, bare, legend, mark_argmax, mark_rule, new_axes, number, short
 
@@ -78,7 +78,7 @@ class FeasibleSetDisplay:
     @classmethod
     @entry_point()
     def from_solution(
-        cls, solution: Solution, *, x: Any = None, y: Any = None, n: int = 360, ax: Any = None, **kwargs: Any
+        cls, solution: View, *, x: Any = None, y: Any = None, n: int = 360, ax: Any = None, **kwargs: Any
     ) -> Self:
         """Draw the set for the rows that a solution was fitted to, under their recalibrated probabilities.
 
@@ -97,7 +97,7 @@ class FeasibleSetDisplay:
             Passed to `plot`.
         """
         details = details_of(solution)
-        if details.problem is None or solution.rule.n_outputs != 1:
+        if details.problem is None or details.rule.n_outputs != 1:
             raise InvalidParameter(
                 "solution",
                 "have one output and its rows, which a pickle does not contain",

@@ -5,19 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...api.frontier import TradeOff, trade_off
 from ...core.errors import InvalidParameter, entry_point
-from ...data import read_sensitive_features
 from ._style import ARGMAX, GREY, LINES, bare, legend, mark_argmax, mark_rule, new_axes, number, plain_text, short
 
 __all__ = ["FrontierDisplay"]
 
 FloatArray = NDArray[np.float64]
+
+
+class Frontier(Protocol):
+    """What is drawn of a frontier; :class:`metricwise.api.frontier.TradeOff` has it."""
+
+    @property
+    def metric(self) -> str: ...
+
+    @property
+    def against(self) -> str: ...
+
+    @property
+    def ceiling(self) -> bool: ...
+
+    @property
+    def values(self) -> FloatArray: ...
+
+    @property
+    def others(self) -> FloatArray: ...
+
+    @property
+    def baseline(self) -> tuple[float, float]: ...
+
+    def choose(self, bound: float) -> Any:
+        """Return the best point within a bound."""
+        ...
 
 
 @dataclass(eq=False)
@@ -55,7 +79,7 @@ class FrontierDisplay:
     ('precision', 'recall')
     """
 
-    frontiers: Mapping[str, TradeOff]
+    frontiers: Mapping[str, Frontier]
     bound: float | None = None
     names: tuple[str, str] = field(init=False)
 
@@ -71,7 +95,7 @@ class FrontierDisplay:
 
     @classmethod
     def from_trade_off(
-        cls, frontier: TradeOff | Mapping[str, TradeOff], *, bound: float | None = None, ax: Any = None, **kwargs: Any
+        cls, frontier: Frontier | Mapping[str, Frontier], *, bound: float | None = None, ax: Any = None, **kwargs: Any
     ) -> Self:
         """Draw the result of :func:`metricwise.trade_off`.
 
@@ -85,52 +109,7 @@ class FrontierDisplay:
         **kwargs
             Passed to the lines.
         """
-        named = {"": frontier} if isinstance(frontier, TradeOff) else dict(frontier)
-        return cls(named, bound).plot(ax=ax, **kwargs)
-
-    @classmethod
-    @entry_point()
-    def from_predictions(
-        cls,
-        y_true: Any,
-        proba: Any,
-        metric: Any,
-        against: Any,
-        *,
-        sensitive_features: Any = None,
-        bound: float | None = None,
-        ax: Any = None,
-        plot_kwargs: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> Self:
-        """Compute and draw the frontier, for all rows or for each group of rows.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (N,) or (N, M), or None
-        proba, metric, against
-            As in :func:`metricwise.trade_off`.
-        sensitive_features : array-like of shape (N,) or (N, F), optional
-            The group of every row: a frontier is computed for the rows of each group. `proba` and `y_true` must then be
-            arrays.
-        bound, ax
-            As in :meth:`from_trade_off`.
-        plot_kwargs : dict, optional
-            Passed to the lines.
-        **options
-            Passed to :func:`metricwise.trade_off`.
-        """
-        if sensitive_features is None:
-            found = {"": trade_off(proba, y_true, metric, against, **options)}
-        else:
-            y, proba = np.asarray(y_true), np.asarray(proba)
-            read = read_sensitive_features(sensitive_features, len(y))
-            found = {}
-            for g, name in enumerate(read.groups.names):
-                own = read.codes == g
-                title = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-                found[title] = trade_off(proba[own], y[own], metric, against, **options)
-        return cls(found, bound).plot(ax=ax, **(plot_kwargs or {}))
+        return cls(frontier if isinstance(frontier, Mapping) else {"": frontier}, bound).plot(ax=ax, **kwargs)
 
     @entry_point("{class}")
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
@@ -172,7 +151,7 @@ class FrontierDisplay:
         for one, (color, _) in zip(frontiers, cycle(LINES), strict=False):
             try:
                 point = one.choose(bound)
-            except ValueError:  # no point keeps it
+            except InvalidParameter:  # no point keeps it
                 continue
             said = f"best within the bound ({number(point.against)}, {number(point.value)})"
             mark_rule(self.ax_, point.against, point.value, said if len(frontiers) == 1 else None, color)

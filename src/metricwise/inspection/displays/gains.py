@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from ...core.errors import InvalidParameter, entry_point
-from ...solvers import Solution
 from ..details import Details, Gains
+from ..view import View
 from ._base import RowsDisplay
 from ._style import GREY, INK, RULE, WORSE, bare, font_for, legend, new_axes, number, short
 
@@ -53,7 +53,7 @@ class GainsDisplay(RowsDisplay):
     gains: Gains
 
     @classmethod
-    def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
+    def from_details(cls, details: Details, solution: View | None = None) -> Self:
         """Return the display without drawing it."""
         gains = details.gains
         if gains is None:

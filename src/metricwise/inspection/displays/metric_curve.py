@@ -10,8 +10,9 @@ import numpy as np
 
 from ...core.errors import InvalidParameter, entry_point
 from ...data import python_labels
-from ...solvers import Estimate, Solution
+from ...inference import Estimate
 from ..details import Curve, Details
+from ..view import View
 from ._base import RowsDisplay
 from ._style import (
     BAND,
@@ -88,7 +89,7 @@ class MetricCurveDisplay(RowsDisplay):
     expected: bool = False
 
     @classmethod
-    def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
+    def from_details(cls, details: Details, solution: View | None = None) -> Self:
         """Return the display without drawing it; a solution adds estimates for new rows."""
         curve = details.curve
         if curve is None:

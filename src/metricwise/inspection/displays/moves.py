@@ -9,8 +9,8 @@ import numpy as np
 
 from ...core.errors import entry_point
 from ...data import python_labels
-from ...solvers import Solution
 from ..details import Details, Moves
+from ..view import View
 from ._base import RowsDisplay
 from ._style import BETTER, INK, WORSE, bare, font_for, legend, new_axes, short
 
@@ -59,7 +59,7 @@ class MovesDisplay(RowsDisplay):
     outputs: tuple[str, ...]
 
     @classmethod
-    def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
+    def from_details(cls, details: Details, solution: View | None = None) -> Self:
         """Return the display without drawing it."""
         rule = details.rule
         labels = tuple(tuple(map(str, python_labels(own))) for own in rule.schema.decisions)

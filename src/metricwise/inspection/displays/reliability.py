@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from ...core.errors import InvalidParameter, entry_point
 from ...data import python_labels
-from ...solvers import Solution
 from ..details import Bins, Details, Reliability
+from ..view import View
 from ._base import RowsDisplay
 from ._style import GREY, RULE, bare, legend, new_axes, short
 
@@ -52,7 +52,7 @@ class ReliabilityDisplay(RowsDisplay):
     of: str = "any class"
 
     @classmethod
-    def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
+    def from_details(cls, details: Details, solution: View | None = None) -> Self:
         """Return the display without drawing it."""
         if details.reliability is None:
             raise InvalidParameter(

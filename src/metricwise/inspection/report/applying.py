@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ...core.errors import Refusal
 from ...export import to_python, to_sql
 
 __all__ = ["ways_to_apply"]
@@ -61,6 +62,6 @@ def _made(export: Any, rule: Any) -> str | None:
     """Return an export; None where the rule, or what is installed, does not allow for it, or it is too long."""
     try:
         text = str(export(rule))
-    except (ImportError, NotImplementedError, TypeError, ValueError):
+    except Refusal:  # any other error is one of the programme
         return None
     return text if len(text) <= _LONGEST else None

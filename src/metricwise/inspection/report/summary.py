@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,9 +18,9 @@ from ...core.errors import InvalidParameter, entry_point, mention
 from ...data import python_labels
 from ...fitting.metadata import losses_of
 from ...goals.for_outputs import are_for_outputs
+from ...inference import Estimate
 from ...metrics.naming import same_classes
 from ...metrics.resolution import metric_meant, target_kind
-from ...solvers import Estimate, Solution
 from ..cards.numbers import (
     advice,
     as_read,
@@ -32,7 +33,8 @@ from ..cards.numbers import (
     turned,
 )
 from ..cards.rule_table import rule_table
-from ..details import Curve, Details
+from ..details import Curve, Details, Missing, NotApplicable, attempt
+from ..view import View
 from .applying import ways_to_apply
 
 __all__ = ["Subject", "summarize"]
@@ -46,6 +48,9 @@ _UNCLEAR = ("show no clear difference", "shows no clear difference")
 _MOST_PARTS = 400
 _LEVEL = 1e-9  # below this, a difference in height is rounding
 _DIGITS = 9  # of numbers along the path: rounding them again shows what the figures show
+
+_OF_ROWS = ("path", "moves", "gains", "reliability")  # sections that need details
+_NO_LABELS = "there are no labels."
 
 # What is shown beside the metric, where it means something for the target.
 _COMPANIONS = {
@@ -68,20 +73,45 @@ class Subject:
         None where no rows are known.
     comparison : Comparison or None
         Of a rule alone, its first metric on the rows, with intervals.
+    missing : dict of str to Missing
+        Sections that are missing, and why; those that need details are added as they are made.
     """
 
     rule: Any
-    solution: Solution | None
+    solution: View | None
     details: Details | None
     comparison: Comparison | None = None
+    missing: dict[str, Missing] = field(default_factory=dict)
+
+    def part(self, section: str, make: Callable[[Details], T | None], without: str) -> T | None:
+        """Return a part of the details for a section; None if it is missing, which is noted.
+
+        Parameters
+        ----------
+        without : str
+            Why there is no such part of some details.
+        """
+        if self.details is None:
+            return None
+        details = self.details
+        made = attempt(lambda: make(details))
+        if made is None:
+            made = Missing(without, failed=False)
+        if isinstance(made, Missing):
+            self.missing[section] = made
+            return None
+        return made
 
     @classmethod
     @entry_point("report")
     def of(cls, found: Any, proba: Any = None, y: Any = None, metrics: Any = None, **options: Any) -> Subject:
         """Return the subject that is meant; see :func:`summarize`."""
         if proba is None:
-            if isinstance(found, Solution):
-                return cls(found.rule, found, _known(lambda: found.details))
+            if isinstance(found, View):
+                details = attempt(lambda: found.details)
+                if isinstance(details, Missing):
+                    return cls(found.rule, found, None, missing=dict.fromkeys(_OF_ROWS, details))
+                return cls(found.rule, found, details)
             raise InvalidParameter(
                 "proba",
                 problem=f"{mention('proba')} and y must be given for a rule, which does not contain rows, got None",
@@ -122,7 +152,7 @@ def summarize(found: Any, proba: Any = None, y: Any = None, metrics: Any = None,
 
     Parameters
     ----------
-    found : Solution, WeightedRule, MixtureRule, path, str or dict
+    found : View, WeightedRule, MixtureRule, path, str or dict
         A solution alone is reported on the rows that it was fitted to. A rule, or a solution with other rows, is
         evaluated on those rows.
     proba, y : array-like, optional
@@ -155,7 +185,7 @@ def summarize(found: Any, proba: Any = None, y: Any = None, metrics: Any = None,
     ('yes', 'threshold', True)
     """
     subject = Subject.of(found, proba, y, metrics, **options)
-    return {
+    summary = {
         "metricwise": __version__,
         "metric": _metric(subject),
         "advice": _advice(subject),
@@ -173,6 +203,7 @@ def summarize(found: Any, proba: Any = None, y: Any = None, metrics: Any = None,
         "status": "" if subject.solution is None else subject.solution.status,
         "apply": ways_to_apply(subject.rule),
     }
+    return {**summary, "missing": {name: vars(missing) for name, missing in subject.missing.items()}}
 
 
 def _first(metrics: Any, rule: Any) -> Any:
@@ -182,14 +213,6 @@ def _first(metrics: Any, rule: Any) -> Any:
     if isinstance(metrics, Mapping):
         return next(iter(metrics.values()))
     return metrics[0] if isinstance(metrics, (list, tuple)) else metrics
-
-
-def _known(part: Callable[[], T]) -> T | None:
-    """Return a part of the details; None where rows would be needed that are not known."""
-    try:
-        return part()
-    except ValueError:
-        return None
 
 
 def _number(value: Any) -> float | None:
@@ -323,8 +346,7 @@ def _path(subject: Subject) -> dict[str, Any] | None:
     details = subject.details
     if details is None:
         return None
-    curve = _known(lambda: _beside(details).curve)
-    curve = _known(lambda: details.curve) if curve is None else curve
+    curve = subject.part("path", lambda details: _beside(details).curve, "the confusions along it are too large.")
     if curve is None:
         return None
     assert details.problem is not None
@@ -378,13 +400,14 @@ def _beside(details: Details) -> Details:
     """The details with the usual metrics along the curve as well, as far as they mean something."""
     rule = details.rule
     kind = "several" if rule.schema.multioutput else "binary" if rule.width == 2 else "multiclass"
-    assert details.problem is not None
+    if details.problem is None:
+        raise NotApplicable("", problem="the rows are not available, because files do not contain them")
     own = dict(details.problem.record)
     aims = dict(own)
     for name in _COMPANIONS[kind]:
-        one = _known(lambda name=name: details.with_metrics([name]))  # type: ignore[misc]
-        if one is not None and one.problem is not None:
-            aims |= {key: aim for key, aim in one.problem.record.items() if key not in aims}
+        beside = attempt(partial(details.with_metrics, [name]))
+        if not isinstance(beside, Missing) and beside.problem is not None:  # else it means nothing for such classes
+            aims |= {key: aim for key, aim in beside.problem.record.items() if key not in aims}
     return details.recording(aims)
 
 
@@ -408,10 +431,7 @@ def _confusions(subject: Subject, curve: Curve) -> dict[str, Any] | None:
     details = subject.details
     if details is None or details.rule.width > _MANY_CLASSES or not same_classes(details.rule.classes):
         return None
-    rule = details.rule
-    weight = _known(lambda: details.weight)
-    if weight is None:
-        return None
+    rule, weight = details.rule, details.weight
     k, d = (len(own[0]) for own in (rule.classes, rule.schema.decisions))
     pooled = np.einsum("m,tmij->tij", weight, curve.confusion)[:, :k, :d]
     whole = bool(np.abs(weight - np.round(weight)).max() < 1e-6 and details.labelled)
@@ -429,7 +449,7 @@ def _confusions(subject: Subject, curve: Curve) -> dict[str, Any] | None:
 
 def _moves(subject: Subject) -> dict[str, Any] | None:
     details = subject.details
-    moves = None if details is None else _known(lambda: details.moves)
+    moves = subject.part("moves", lambda details: details.moves, "")
     if details is None or moves is None:
         return None
     rule = details.rule
@@ -480,8 +500,7 @@ def _groups(subject: Subject) -> list[dict[str, Any]]:
 
 
 def _gains(subject: Subject) -> dict[str, Any] | None:
-    details = subject.details
-    gains = None if details is None else _known(lambda: details.gains)
+    gains = subject.part("gains", lambda details: details.gains, _NO_LABELS)
     if gains is None:
         return None
     order = np.argsort(-gains.difference[:, 0], kind="stable")
@@ -521,8 +540,7 @@ def _gains_words(n: int, better: int, worse: int) -> str:
 
 
 def _reliability(subject: Subject) -> dict[str, Any] | None:
-    details = subject.details
-    found = None if details is None else _known(lambda: details.reliability)
+    found = subject.part("reliability", lambda details: details.reliability, _NO_LABELS)
     if found is None:
         return None
     both = {"before": found.before, "after": found.after}
@@ -566,7 +584,7 @@ def _technical(subject: Subject) -> list[list[str]]:
     return [[name, str(value)] for name, value in pairs if value is not None]
 
 
-def _solver_facts(solution: Solution) -> list[tuple[str, Any]]:
+def _solver_facts(solution: View) -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Any]] = [
         ("Outcome", solution.outcome.value),
         ("Counted with", "labels" if solution.counted == "labels" else "probabilities"),

@@ -18,7 +18,7 @@ from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...data import Schema, make_rows, read_output_weight, read_proba, read_sample_weight
 from ...data.sources import MemorySource
-from ...goals.aim import Aim
+from ...metrics.aim import Aim
 from ...metrics.base import Metric
 from ...metrics.naming import check_same_classes
 from ...metrics.objective import Objective

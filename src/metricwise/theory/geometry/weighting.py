@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...fitting.solving import Settings
 from ...metrics.base import Metric
-from ...solvers import Solution
+from ...solvers import SolverResult
 from .feasible import FeasibleSet, MetricLike, join
 from .results import Decomposition, Part
 from .search import Frame, Pool, Search, decompose, fewest, shoot, start_pool
@@ -28,6 +28,17 @@ FloatArray = NDArray[np.float64]
 Verdict = Literal["weighted", "face", "interior"]
 
 _STARTS = 4  # vertices from which two rules are looked for
+
+
+@runtime_checkable
+class HasConfusion(Protocol):
+    """A rule with its confusion tensor, such as a Solution."""
+
+    @property
+    def rule(self) -> Any: ...
+
+    @property
+    def confusion(self) -> FloatArray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +67,7 @@ class Weighting:
         point itself, towards the nearest vertex found); 0 unless "interior".
     error : float
         Distance between the confusion of the decomposition and the tensor.
-    solution : Solution or None
+    solution : SolverResult or None
         The optimum that was found, if a metric was given.
 
     See Also
@@ -79,7 +90,7 @@ class Weighting:
     slack: float
     room: float
     error: float
-    solution: Solution | None = None
+    solution: SolverResult | None = None
 
     def __bool__(self) -> bool:
         return self.verdict == "weighted"
@@ -102,7 +113,7 @@ class Weighting:
 
 
 def does_weighting_suffice(
-    target: MetricLike | Solution | ArrayLike,
+    target: MetricLike | HasConfusion | ArrayLike,
     feasible: FeasibleSet,
     *,
     losses: Sequence[Loss | ArrayLike] = (),
@@ -163,7 +174,7 @@ def does_weighting_suffice(
     return _answer(feasible, C, feasible.run(searches), solution)
 
 
-def _answer(feasible: FeasibleSet, C: FloatArray, found: Sequence[_Found], solution: Solution | None) -> Weighting:
+def _answer(feasible: FeasibleSet, C: FloatArray, found: Sequence[_Found], solution: SolverResult | None) -> Weighting:
     """Put the outputs together: the minimal face of a product is the product of minimal faces."""
     verdicts = tuple(one.verdict for one in found)
     counted = {one.verdict for one, n in zip(found, feasible.dimensions, strict=True) if n} or {verdicts[0]}
@@ -186,22 +197,21 @@ def _answer(feasible: FeasibleSet, C: FloatArray, found: Sequence[_Found], solut
 @entry_point("contains")
 def _read_target(
     target: Any, feasible: FeasibleSet, options: tuple[Any, ...]
-) -> tuple[FloatArray, list[Loss], Solution | None]:
+) -> tuple[FloatArray, list[Loss], SolverResult | None]:
     """Return the tensor, losses that may support the set there, and the optimum if there was one to find."""
-    if isinstance(target, Solution):
-        return feasible.read(target.confusion, "the Solution's confusion"), _losses(target), None
+    if isinstance(target, HasConfusion):
+        return feasible.read(target.confusion, "the Solution's confusion"), _losses(target.rule), None
     if not (isinstance(target, (str, Metric)) or callable(target)):
         return feasible.read(target, "C"), [], None
     objective = feasible.objective(target, *options)
     solution = Settings(randomized=True).make(feasible.oracle, objective).solve(feasible.oracle, objective)
     slope = objective.gradient(objective.grouping.pool(solution.confusion))
     downhill = [objective.spread(Loss(full=-slope))] if np.isfinite(slope).all() else []
-    return solution.confusion, [*_losses(solution), *downhill], solution
+    return solution.confusion, [*solution.losses, *downhill], solution
 
 
-def _losses(solution: Solution) -> list[Loss]:
-    losses: list[Loss] = solution.rule.flatten().losses
-    return losses
+def _losses(result: SolverResult) -> list[Loss]:
+    return list(result.losses)
 
 
 # ------------------------------------------------------------------------------------------------------ one output

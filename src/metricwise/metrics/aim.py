@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.averages import Grouping, group_outputs
-from ..metrics.base import Metric
-from ..metrics.naming import positive_places
-from ..metrics.objective import Objective, make_objective
+from .averages import Grouping, group_outputs
+from .base import Metric
+from .naming import positive_places
+from .objective import Objective, make_objective
 
 __all__ = ["Aim"]
 
@@ -60,7 +60,7 @@ class Aim:
     --------
     >>> import numpy as np
     >>> from metricwise.metrics import FBeta
-    >>> from metricwise.goals.aim import Aim
+    >>> from metricwise.metrics.aim import Aim
     >>> C = np.array([[[0.5, 0.1], [0.1, 0.3]], [[0.6, 0.0], [0.2, 0.2]]])
     >>> aim = Aim(FBeta(), "macro", np.ones(2))
     >>> round(aim.bind(C.sum(axis=2), np.array([10.0, 10.0]), np.array([2, 2])).value(C), 4)

@@ -21,14 +21,14 @@ from ..data import (
     warn_of_order,
 )
 from ..data.encoding import label_array
-from ..metrics.abstention import check_pooled, read_abstain
-from ..metrics.averages import check_average
-from ..metrics.base import Metric
-from ..metrics.functions import check_whole_rows
-from ..metrics.instance import row_values
-from ..metrics.naming import PerOutput, check_classes, check_same_classes, pooled, same_classes, with_positive
-from ..metrics.scales import in_order
+from .abstention import check_pooled, read_abstain
 from .aim import Aim
+from .averages import check_average
+from .base import Metric
+from .functions import check_whole_rows
+from .instance import row_values
+from .naming import PerOutput, check_classes, check_same_classes, pooled, same_classes, with_positive
+from .scales import in_order
 
 __all__ = ["score"]
 
@@ -155,3 +155,6 @@ def _on_common_classes(
         for codes in (true, predicted)
     ]
     return recoded[0], recoded[1], (every,) * len(names)
+
+
+Metric._score = staticmethod(score)

@@ -13,7 +13,7 @@ from engines import source
 from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
 from metricwise.data import Schema, read_proba
-from metricwise.goals.aim import Aim
+from metricwise.metrics.aim import Aim
 from metricwise.metrics.averages import group_outputs
 from metricwise.oracles import Counts
 from metricwise.solvers import SOLVERS, make_solver
@@ -83,7 +83,7 @@ def test_solvers_find_for_parts_what_they_find_for_the_whole(solver, metric, k, 
     aim = Aim(metric, average, np.ones(6), parts=parts, loss=np.arange(6))
     divided = make_solver(solver, **settings).solve(other, bound(aim, other))
     close = 1e-6 if solver in ("frank_wolfe", "column_generation", "ascent") else 1e-9
-    assert divided.optimized_value == pytest.approx(found.optimized_value, abs=close)
+    assert divided.value == pytest.approx(found.value, abs=close)
     if found.upper_bound is not None and divided.upper_bound is not None:
         assert divided.upper_bound == pytest.approx(found.upper_bound, abs=10 * close)
 

@@ -9,8 +9,10 @@ import pytest
 
 import metricwise as mw
 import worlds
-from metricwise.solvers import solution_file
-from metricwise.solvers.base import Candidate, Estimate, Gain, Outcome, Promise, Recorded
+from metricwise.api import solution_file
+from metricwise.core.notes import Note, NoteKind
+from metricwise.inference import Candidate, ConstraintResult, Estimate, Gain, Recorded
+from metricwise.solvers import Certificate, Outcome
 
 rng = np.random.default_rng(0)
 P, Y = worlds.binary(150, b=2, seed=rng)
@@ -99,15 +101,17 @@ def test_every_kind_comes_back_exactly(name, tmp_path):
 
 def test_all_of_it_is_written():
     """A field that is added to a record is a field that its file must have."""
-    assert [*solution_file._FIELDS, "problem"] == [field.name for field in fields(mw.Solution)]
+    written = {*solution_file._FIELDS, "certificate", "problem"}
+    assert written == {field.name for field in fields(mw.Solution)}
+    assert list(solution_file._CERTIFICATE) == [field.name for field in fields(Certificate)]
     number = 1.0
     made = {
         Candidate: Candidate("r", number, number, number, {"f1": number}),
-        Promise: Promise("p", number, number, number, number, number, Estimate(number, number, number), number),
+        ConstraintResult: ConstraintResult("p", *[number] * 5, Estimate(number, number, number), number),
         Recorded: Recorded(number, number),
         Gain: Gain(number, number, number),
     }
-    kinds = {Candidate: solution_file._CANDIDATE, Promise: solution_file._PROMISE}
+    kinds = {Candidate: solution_file._CANDIDATE, ConstraintResult: solution_file._CONSTRAINT}
     for kind, codec in kinds.items():
         assert list(codec.write(made[kind])) == [field.name for field in fields(kind)]
     assert list(solution_file._ESTIMATE.write(made[Gain])) == [field.name for field in fields(Gain)]
@@ -115,7 +119,7 @@ def test_all_of_it_is_written():
 
 @pytest.fixture(scope="module")
 def document():
-    return solution_file.to_dict(CASES["constraints"]())
+    return solution_file.to_document(CASES["constraints"]())
 
 
 BROKEN = [
@@ -123,10 +127,10 @@ BROKEN = [
     ("format", "rule", "load_solution: format must be 'metricwise-solution', got 'rule'"),
     (
         "version",
-        2,
-        "version must be at most 1, got 2; the solution was written by a newer version of metricwise; upgrade",
+        3,
+        "version must be at most 2, got 3; the solution was written by a newer version of metricwise; upgrade",
     ),
-    ("version", True, "version must be an integer from 1 to 1, got True"),
+    ("version", True, "version must be an integer from 1 to 2, got True"),
     ("value", "high", "value must be a number, 'NaN', 'Infinity' or '-Infinity', got 'high'"),
     ("value", True, "value must be a number"),
     ("value", None, "value must be a number"),
@@ -138,7 +142,9 @@ BROKEN = [
     ("history", [10**400], r"history\[0\] must be a number, .*, got 1000"),
     ("confusion", [[[10**400]]], "confusion must be a number, .*, got 1000"),
     ("gain", {"estimate": -(10**400), "low": 1, "high": 2}, "gain.estimate must be a number, .*, got -1000"),
-    ("status", 3, "status must be text, got 3"),
+    ("notes", "fine", "notes must be a list, got 'fine'"),
+    ("notes", [{"kind": "gossip", "text": "a"}], r"notes\[0\].kind must be one of \['outcome', .*got 'gossip'"),
+    ("notes", [{"kind": "outcome", "text": 3}], r"notes\[0\].text must be text, got 3"),
     ("outcome", "great", r"outcome must be one of \['optimal', .*got 'great'"),
     ("outcome", [], "outcome must be one of"),
     ("counted", "fingers", "counted must be 'labels' or 'expected', got 'fingers'"),
@@ -172,6 +178,19 @@ def test_fields_are_those_that_are_known(document):
         less = {key: value for key, value in document.items() if key != name}
         with pytest.raises(ValueError, match=r"load_solution: .*(must have the field|must be)"):
             mw.load_solution(json.dumps(less))
+
+
+def test_files_of_the_first_version_have_a_status(document):
+    notes = document["notes"]
+    first = {name: value for name, value in document.items() if name != "notes"} | {"version": 1, "status": "Fine."}
+    assert len(notes) > 1
+    solution = mw.load_solution(json.dumps(first))
+    assert solution.notes == (Note(NoteKind.OUTCOME, "Fine."),)
+    assert solution.value == document["value"]
+    with pytest.raises(ValueError, match="status must be text, got 3"):
+        mw.load_solution(json.dumps({**first, "status": 3}))
+    with pytest.raises(ValueError, match="must have the field 'status'"):
+        mw.load_solution(json.dumps({**document, "version": 1}))
 
 
 @pytest.mark.parametrize("text", ["{", '{"a": NaN}', '{"a": 1, "a": 2}', "[" * 5000])

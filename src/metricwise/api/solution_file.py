@@ -1,6 +1,6 @@
-"""Solutions as JSON: all that a solver found, for another process or another day.
+"""Solutions as JSON: all that was found, for another process or another day.
 
-Owns how each field of a Solution is written and read. Rules write themselves; the rows that were solved for are left
+Owns how each field of a solution is written and read. Rules write themselves; the rows that were solved for are left
 out. Nothing that is read is ever run. JSON has no NaN and no infinity: they are the texts "NaN", "Infinity" and
 "-Infinity" here.
 """
@@ -10,96 +10,63 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, entry_point
-from ..core.views import above
+from ..core.errors import InvalidParameter
+from ..core.notes import Note, NoteKind, note_list
+from ..inference import Candidate, ConstraintResult, Estimate, Gain, Recorded
+from ..inspection.view import View
 from ..rules import serialize
 from ..rules.load import rule_from_dict
-from .base import Candidate, Estimate, Gain, Outcome, Promise, Recorded, Solution
+from ..solvers import Certificate, Outcome
 
-__all__ = ["from_dict", "load_solution", "to_dict"]
+__all__ = ["fields_of", "read_fields", "to_document"]
 
 FORMAT = "metricwise-solution"
-VERSION = 1
+VERSION = 2
 _WHAT = "the solution"
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DEEPEST = 4  # dimensions of an array
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
 
 
-@entry_point("load_solution")
-def load_solution(path: str | os.PathLike[str]) -> Solution:
-    """Load a solution that was saved with :meth:`Solution.save`.
+def to_document(view: View) -> dict[str, Any]:
+    """Return a solution as JSON types; :func:`read_fields` gives its fields back exactly."""
+    written = {name: kind.write(getattr(view, name)) for name, kind in _FIELDS.items()}
+    proved = {name: kind.write(getattr(view.certificate, name)) for name, kind in _CERTIFICATE.items()}
+    return {"format": FORMAT, "version": VERSION, **written, **proved}
 
-    Every field is checked, and no code from the file is executed.
 
-    Parameters
-    ----------
-    path : path, or JSON text
-        The file, or its content.
-
-    Returns
-    -------
-    Solution
-        A CostSolution if the rule is for costs per row. Its `problem` is None, because the file does not contain the
-        rows.
-
-    See Also
-    --------
-    metricwise.load_rule : Load a rule.
-    Solution.save : Save a solution.
-
-    Examples
-    --------
-    >>> import metricwise as mw
-    >>> from metricwise.solvers.solution_file import to_dict
-    >>> import json
-    >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1", recalibrate=False, confusion="labels")
-    >>> again = mw.load_solution(json.dumps(to_dict(solution)))
-    >>> again.value == solution.value, again.status == solution.status
-    (True, True)
-    """
+def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the fields of the solution in a file, or in JSON text, every one of which is checked."""
     text = serialize.read_text(path, _WHAT)
-    return from_dict(serialize.read_object(serialize.parse(text, _WHAT), _WHAT))
+    return fields_of(serialize.read_object(serialize.parse(text, _WHAT), _WHAT))
 
 
-def to_dict(solution: Solution) -> dict[str, Any]:
-    """Return a solution as JSON types; :func:`from_dict` gives it back exactly.
-
-    Parameters
-    ----------
-    solution : Solution
-
-    Returns
-    -------
-    dict
-    """
-    written = {name: kind.write(getattr(solution, name)) for name, kind in _FIELDS.items()}
-    return {"format": FORMAT, "version": VERSION, **written}
-
-
-def from_dict(document: Mapping[str, Any]) -> Solution:
-    """Return the solution of a document, every field of which is checked.
-
-    Parameters
-    ----------
-    document : mapping
-
-    Returns
-    -------
-    Solution
-    """
+def fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the solution in a document, every one of which is checked."""
     read = serialize.read_object(document, _WHAT)
     serialize.check_envelope(read, FORMAT, VERSION, _WHAT)
-    serialize.check_keys(read, ("format", "version", *_FIELDS), _WHAT)
+    if read["version"] == 1:
+        read = _from_first_version(read)
+    serialize.check_keys(read, ("format", "version", *_FIELDS, *_CERTIFICATE), _WHAT)
     fields = {name: kind.read(read[name], name) for name, kind in _FIELDS.items()}
-    made = above("fitting.example_costs").CostSolution if "cost" in fields["rule"].needs else Solution
-    return made(**fields)
+    proved = {name: kind.read(read[name], name) for name, kind in _CERTIFICATE.items()}
+    return {**fields, "certificate": Certificate(**proved)}
+
+
+def _from_first_version(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document of version 1, which had one text instead of notes, as one of version 2."""
+    serialize.check_keys(document, ("format", "version", "status", *(_FIELDS.keys() - {"notes"}), *_CERTIFICATE), _WHAT)
+    status = _read_text(document["status"], "status")
+    notes = _NOTES.write(note_list(NoteKind.OUTCOME, status))
+    return {name: value for name, value in document.items() if name != "status"} | {"notes": notes}
 
 
 # ---------------------------------------------------------------------------------------------------- kinds of fields
@@ -160,11 +127,16 @@ def _read_text(value: Any, name: str) -> str:
     return value
 
 
-def _read_outcome(value: Any, name: str) -> Outcome:
-    values = [one.value for one in Outcome]
-    if value not in values:
-        raise _refuse(name, f"one of {values}", value)
-    return Outcome(value)
+def _member(enum: type[E]) -> _Kind:
+    """A member of an enumeration, by its value."""
+    values = [member.value for member in enum]
+
+    def read(value: Any, name: str) -> E:
+        if value not in values:
+            raise _refuse(name, f"one of {values}", value)
+        return enum(value)
+
+    return _Kind(lambda member: member.value, read)
 
 
 def _read_counted(value: Any, name: str) -> str:
@@ -181,7 +153,6 @@ def _read_rule(value: Any, name: str) -> Any:
     return rule_from_dict(serialize.read_object(value, name))
 
 
-@entry_point("Solution.save")
 def _write_group(name: Any) -> list[Any]:
     labels = np.empty(len(name) if isinstance(name, tuple) else 1, dtype=object)
     labels[:] = name if isinstance(name, tuple) else (name,)
@@ -256,8 +227,8 @@ _CANDIDATE = _record(
     Candidate, recipe=_TEXT, value=_NUMBER, gain=_NUMBER, std_error=_NUMBER, recorded=_by_name(_NUMBER)
 )
 _RECORDED = _by_name(_record(Recorded, value=_NUMBER, baseline=_NUMBER))
-_PROMISE = _record(
-    Promise,
+_CONSTRAINT = _record(
+    ConstraintResult,
     name=_TEXT,
     low=_NUMBER,
     high=_NUMBER,
@@ -268,26 +239,32 @@ _PROMISE = _record(
     price=_optional(_NUMBER),
 )
 
+_NOTES = _several(_record(Note, kind=_member(NoteKind), text=_TEXT))
+
 _FIELDS: dict[str, _Kind] = {
     "rule": _Kind(lambda rule: rule.to_dict(), _read_rule),
     "value": _NUMBER,
     "baseline": _NUMBER,
     "confusion": _ARRAY,
-    "optimized_value": _NUMBER,
-    "status": _TEXT,
-    "n_passes": _Kind(int, _read_whole),
-    "outcome": _Kind(lambda outcome: outcome.value, _read_outcome),
+    "outcome": _member(Outcome),
+    "notes": _NOTES,
     "counted": _Kind(str, _read_counted),
+    "n_passes": _Kind(int, _read_whole),
     "history": _several(_NUMBER),
-    "upper_bound": _optional(_NUMBER),
     "gain": _optional(_record(Gain, **_INTERVAL)),
     "value_on_new_rows": _optional(_ESTIMATE),
     "threshold_range": _optional(_ARRAY),
+    "candidates": _several(_CANDIDATE),
+    "recorded": _RECORDED,
+    "constraints": _several(_CONSTRAINT),
+    "by_group": _by_group(_RECORDED),
+}
+
+# Fields of the certificate, which stand beside the others in a file.
+_CERTIFICATE: dict[str, _Kind] = {
+    "optimized_value": _NUMBER,
+    "upper_bound": _optional(_NUMBER),
     "alternative": _optional(_NUMBER),
     "level": _optional(_ARRAY),
     "threshold": _optional(_ARRAY),
-    "candidates": _several(_CANDIDATE),
-    "recorded": _RECORDED,
-    "constraints": _several(_PROMISE),
-    "by_group": _by_group(_RECORDED),
 }

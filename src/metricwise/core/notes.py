@@ -1,0 +1,81 @@
+"""Notes: what the user should know of a result, as sentences with a kind each.
+
+Whoever must act on a note asks for its kind; the text is for people. Must not know who writes notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["Note", "NoteKind", "joined_text", "note_list"]
+
+
+class NoteKind(Enum):
+    """What a note is about.
+
+    See Also
+    --------
+    metricwise.Solution : Has notes.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1")
+    >>> [note.kind.value for note in solution.notes]
+    ['selection']
+    """
+
+    OUTCOME = "outcome"
+    """How the search for the rule ended."""
+    ALTERNATIVE = "alternative"
+    """What the other kind of rule, a mixture or a single rule, would reach."""
+    SELECTION = "selection"
+    """Which way of fitting was chosen, and what it is expected to gain on new rows."""
+    CONSTRAINT = "constraint"
+    """How the constraints are met."""
+    GROUPS = "groups"
+    """How sensitive groups are treated."""
+    METRIC = "metric"
+    """How the metric was read or replaced."""
+    DATA = "data"
+    """What the rows say about the result: outputs without labels, dependence in time."""
+    WARNING = "warning"
+    """A reason to doubt the result, with a remedy."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """One or a few sentences about a result.
+
+    Parameters
+    ----------
+    kind : NoteKind
+        What the note is about.
+    text : str
+        The sentences.
+
+    See Also
+    --------
+    metricwise.Solution : Has notes; its `status` joins their texts.
+
+    Examples
+    --------
+    >>> from metricwise.core.notes import Note, NoteKind
+    >>> Note(NoteKind.OUTCOME, "Optimal over all thresholds.").kind is NoteKind.OUTCOME
+    True
+    """
+
+    kind: NoteKind
+    text: str
+
+
+def note_list(kind: NoteKind, *texts: str) -> tuple[Note, ...]:
+    """Return a note of one kind for each text that is not empty."""
+    return tuple(Note(kind, text) for text in texts if text)
+
+
+def joined_text(notes: Iterable[Note]) -> str:
+    """Return the texts of notes as one paragraph."""
+    return " ".join(note.text for note in notes)

@@ -1,0 +1,107 @@
+"""What inspection shows: a rule, the numbers that belong to it, and the problem that it was fitted to.
+
+Owns the fields that cards, displays and reports read. :class:`metricwise.Solution`, which adds what users do with them,
+lies above. Must not know how anything is shown, nor fit rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.notes import Note, joined_text
+from ..inference import Candidate, ConstraintResult, Estimate, Gain, Recorded
+from ..oracles.problem import Problem
+from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule
+from ..solvers import Certificate, Outcome
+
+if TYPE_CHECKING:
+    from .details import Details
+
+__all__ = ["Rule", "View"]
+
+FloatArray = NDArray[np.float64]
+Rule = WeightedRule | MixtureRule | GroupedRule | CostRule
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A rule with its numbers and its problem; the fields are described in :class:`metricwise.Solution`."""
+
+    rule: Rule
+    value: float
+    baseline: float
+    confusion: FloatArray
+    certificate: Certificate
+    outcome: Outcome
+    notes: tuple[Note, ...] = ()
+    counted: Literal["labels", "expected"] = "labels"
+    n_passes: int = 0
+    history: tuple[float, ...] = ()
+    gain: Gain | None = None
+    value_on_new_rows: Estimate | None = None
+    threshold_range: FloatArray | None = None
+    candidates: tuple[Candidate, ...] = ()
+    recorded: dict[str, Recorded] = field(default_factory=dict)
+    constraints: tuple[ConstraintResult, ...] = ()
+    by_group: dict[Any, dict[str, Recorded]] = field(default_factory=dict)
+    problem: Problem | None = field(default=None, repr=False)
+
+    @property
+    def status(self) -> str:
+        """The notes as one paragraph: what happened, in plain sentences, with a remedy if there is one."""
+        return joined_text(self.notes)
+
+    @property
+    def threshold(self) -> float | FloatArray | None:
+        """The threshold on the raw probability of class 1, which the rule predicts strictly above it.
+
+        A float for a single binary output, an array of shape (M,) for several, NaN for those without one; None if the
+        rule has none, as a mixture, a rule by group, and a rule by costs per row.
+        """
+        return getattr(self.rule, "threshold", None)
+
+    @property
+    def optimized_value(self) -> float:
+        """What the solver maximised, as it counted it; see :class:`metricwise.solvers.Certificate`."""
+        return self.certificate.optimized_value
+
+    @property
+    def upper_bound(self) -> float | None:
+        """Upper bound on `optimized_value`; None if nothing is proved."""
+        return self.certificate.upper_bound
+
+    @property
+    def gap(self) -> float | None:
+        """Bound on the distance between the optimised value and the optimum; None if no bound is known."""
+        return self.certificate.gap
+
+    @property
+    def alternative(self) -> float | None:
+        """The optimised value of the other kind of rule, a mixture or a single rule; None if it was not computed."""
+        return self.certificate.alternative
+
+    @property
+    def level(self) -> FloatArray | None:
+        """For ratios, the g of the loss ``g B - A`` of each block of outputs that share a confusion."""
+        return self.certificate.level
+
+    @cached_property
+    def details(self) -> Details:
+        """Details of the rule on the given rows, computed on first access.
+
+        They are a :class:`~metricwise.inspection.details.Details`.
+
+        The rows must be unchanged: if an array was modified in place since, an error says so. A pickle contains the
+        details only if they were computed before.
+        """
+        from .details import Details  # which optimize does not need
+
+        return Details.of_fit(self.rule, self.problem, self.confusion)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "problem": None}
