@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import cast
+
+from .errors import Sentence
 
 __all__ = ["Note", "NoteKind", "joined_text", "note_list"]
 
@@ -54,7 +57,8 @@ class Note:
     kind : NoteKind
         What the note is about.
     text : str
-        The sentences.
+        The sentences, which may name parameters by :func:`metricwise.core.errors.argument`; it is kept as a
+        :class:`metricwise.core.errors.Sentence`, so that the command line can name options instead.
 
     See Also
     --------
@@ -70,12 +74,21 @@ class Note:
     kind: NoteKind
     text: str
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, Sentence):
+            object.__setattr__(self, "text", Sentence(self.text))
+
+    @property
+    def sentence(self) -> Sentence:
+        """The text, which knows the parameters that it names."""
+        return cast(Sentence, self.text)
+
 
 def note_list(kind: NoteKind, *texts: str) -> tuple[Note, ...]:
     """Return a note of one kind for each text that is not empty."""
     return tuple(Note(kind, text) for text in texts if text)
 
 
-def joined_text(notes: Iterable[Note]) -> str:
-    """Return the texts of notes as one paragraph."""
-    return " ".join(note.text for note in notes)
+def joined_text(notes: Iterable[Note]) -> Sentence:
+    """Return the texts of notes as one paragraph, which names the parameters that they name."""
+    return Sentence(" ".join(note.sentence.marked for note in notes))

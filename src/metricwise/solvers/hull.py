@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import argument
 from ..core.losses import Loss
 from ..core.notes import Note, NoteKind
 from ..metrics.objective import Objective
@@ -221,7 +222,8 @@ def conclude(
         return replace(result, notes=notes, alternative=max(mixed, result.value))
     if not randomized:
         words = (
-            f"The best single rule found; a mixture of rules would add {advantage:.3g} (set randomized=True to get it)."
+            f"The best single rule found; a mixture of rules would add {advantage:.3g} (set "
+            f"{argument('randomized', True)} to get it)."
         )
         return replace(
             result,

@@ -144,4 +144,6 @@ def _notes(parts: Sequence[Part]) -> tuple[Note, ...]:
         titles.setdefault(part.result.notes, []).append(part.title)
     if len(titles) <= 1:
         return next(iter(titles), ())
-    return tuple(Note(NoteKind.OUTCOME, f"{', '.join(names)}: {joined_text(notes)}") for notes, names in titles.items())
+    return tuple(
+        Note(NoteKind.OUTCOME, f"{', '.join(names)}: {joined_text(notes).marked}") for notes, names in titles.items()
+    )

@@ -342,7 +342,7 @@ class _Task:
             alternative = search.mixture_value(margins)
             if alternative is not None and alternative > result.value + _TOL:
                 more = alternative - result.value
-                text = f"A mixture of rules would add {more:.2g} (set randomized=True to get it)."
+                text = f"A mixture of rules would add {more:.2g} (set {argument('randomized', True)} to get it)."
                 notes.append(Note(NoteKind.ALTERNATIVE, text))
         elif len(result.losses) > 1 and problem.schema.n_groups == 1:
             # Of rules by group the search for the best single ones takes longer than all the rest: who wants it asks.
@@ -434,8 +434,8 @@ def _tightening(promises: Sequence[ConstraintResult]) -> list[str]:
     if not narrower:
         return []
     return [
-        f"For that confidence, bounds were tightened on the given rows: {'; '.join(narrower)}; confidence=None keeps "
-        "them as they are, for the given rows only."
+        f"For that confidence, bounds were tightened on the given rows: {'; '.join(narrower)}; "
+        f"{argument('confidence', None)} keeps them as they are, for the given rows only."
     ]
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import argument
 from ...core.losses import Loss
 from ...core.notes import Note, NoteKind
 from ...goals.constraint import Constraint, Limit, Limits
@@ -200,7 +201,7 @@ class _Piece:
             note = Note(
                 NoteKind.ALTERNATIVE,
                 f"The best single rule found that satisfies {constraints}; a mixture of rules would add "
-                f"{more:.2g} (set randomized=True to get it).",
+                f"{more:.2g} (set {argument('randomized', True)} to get it).",
             )
         result = SolverResult(
             losses=losses,
