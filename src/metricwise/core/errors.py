@@ -13,6 +13,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from .messages import shown
+from .successors import HOMES
 
 __all__ = ["InvalidParameter", "InvalidType", "Sentence", "argument", "entry_point", "parameter"]
 
@@ -68,7 +69,9 @@ class Sentence(str):
 
 
 def _in_python(name: str, value: str | None) -> str:
-    return name if value is None else f"{name}={value}"
+    if value is None:
+        return name
+    return HOMES[name].format(value or "...") if name in HOMES else f"{name}={value}"
 
 
 class InvalidParameter(ValueError):  # noqa: N818  the name says that it is an error

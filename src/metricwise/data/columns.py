@@ -334,7 +334,7 @@ class _Search:
         there = f"the columns are {few(self.names)}"
         if found and self._lacking(found):
             alone = ", or set pos_label= if the other class is the positive one" if len(self.labels) == 2 else ""
-            doubt = f" If it is not a class but marks missing labels, pass missing={alone}."
+            doubt = f" If it is not a class but marks missing labels, leave those empty{alone}."
             return NoColumnsError(
                 f"{self.who}: there is no column for the class {shown(self._lacking(found)[0])}{self.title}, "
                 f"although there is {few(list(found.values()))}; {there}.{'' if self.of_rule else doubt}"

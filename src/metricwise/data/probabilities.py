@@ -65,7 +65,6 @@ def read_proba(
     normalize: bool = False,
     first_row: int = 0,
     check: bool = True,
-    can_normalize: bool = True,
     who: str = "optimize",
 ) -> Probabilities:
     """Read probabilities in any of the accepted shapes.
@@ -87,8 +86,6 @@ def read_proba(
         Number of rows before these, for error messages.
     check : bool, default=True
         Whether to check the numbers.
-    can_normalize : bool, default=True
-        Whether the caller takes `normalize`, so that an error may advise it.
     who : str
         Name of the caller, for error messages.
 
@@ -122,7 +119,7 @@ def read_proba(
         )
     result = Probabilities(tuple(blocks), _class_counts(blocks, classes, who))
     if check:
-        _check_values(result, first_row, can_normalize, who)
+        _check_values(result, first_row, who)
     return result
 
 
@@ -245,7 +242,7 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> Int
     return given
 
 
-def _check_values(proba: Probabilities, first_row: int, can_normalize: bool, who: str) -> None:
+def _check_values(proba: Probabilities, first_row: int, who: str) -> None:
     for block, span in proba.spans():
         counts = proba.n_classes[span]
         least = int(counts[0] if len(counts) == 1 else counts.min())
@@ -254,10 +251,10 @@ def _check_values(proba: Probabilities, first_row: int, can_normalize: bool, who
         if kernels.check_rows(block, counts, sum_tolerance(block.shape[-1])):
             continue
         for start in range(0, len(block), _CHECK_ROWS):  # to say which row it is
-            _check_rows(block[start : start + _CHECK_ROWS], counts, first_row + start, can_normalize, who)
+            _check_rows(block[start : start + _CHECK_ROWS], counts, first_row + start, who)
 
 
-def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, can_normalize: bool, who: str) -> None:
+def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, who: str) -> None:
     low, high = rows.min(), rows.max()
     if not (np.isfinite(low) and np.isfinite(high)):
         at = start + int(np.argwhere(~np.isfinite(rows))[0][0])
@@ -279,10 +276,9 @@ def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, can_normalize:
     off = np.abs(total - 1) > tolerance
     if off.any():
         where = tuple(int(i) for i in np.argwhere(off)[0])
-        remedy = "pass normalize=True to divide scores by their sum" if can_normalize else "divide scores by their sum"
         raise ValueError(
             f"{who}: proba must sum to 1 over the classes (within {tolerance:.3g}), got {total[where]:.6g} in row "
-            f"{start + where[0]}; {remedy}."
+            f"{start + where[0]}; divide scores by their sum."
         )
     for m in np.flatnonzero(counts < rows.shape[2]):
         if (rows[:, m, counts[m] :] != 0).any():

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter
 from ..core.messages import shown
 from ..core.rows import Rows
+from .by_row import RowValues
 from .encoding import has_masked, is_masked, split_missing
 
 __all__ = [
+    "Frequencies",
+    "check_frequencies",
     "check_sum",
     "count_by_weight",
     "read_column",
@@ -23,8 +27,6 @@ __all__ = [
     "read_piece_weight",
     "read_prior",
     "read_sample_weight",
-    "read_weight_kind",
-    "refuse_both",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -32,6 +34,43 @@ IntArray = NDArray[np.intp]
 
 # Weights of rows and of outputs are multiplied, and squared for errors: within these bounds none of it overflows.
 _LEAST_SUM, _LARGEST_SUM = 1e-140, 1e140
+
+
+@dataclass(frozen=True, eq=False)
+class Frequencies(RowValues):
+    """Sample weights that count rows: how many rows each row stands for.
+
+    Can be passed as `sample_weight`. The rule is the one that the same weights give without it, which say how much a
+    row matters; the standard errors of estimates for new rows differ.
+
+    Parameters
+    ----------
+    weight : array-like of shape (N,)
+        Whole numbers; for a :class:`metricwise.Table`, the name of a column.
+
+    See Also
+    --------
+    metricwise.optimize : Find a rule.
+    metricwise.evaluate : Evaluate a rule, with intervals that allow for the number of rows.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> proba, y, counts = [0.2, 0.4, 0.7, 0.8], [0, 0, 1, 1], [30, 10, 10, 40]
+    >>> rule = mw.WeightedRule.from_thresholds(0.75)
+    >>> as_rows = mw.evaluate(rule, proba, y, "accuracy", sample_weight=mw.Frequencies(counts))["accuracy"]
+    >>> as_weights = mw.evaluate(rule, proba, y, "accuracy", sample_weight=counts)["accuracy"]
+    >>> as_rows.value.estimate == as_weights.value.estimate, as_rows.value.low > as_weights.value.low
+    (True, True)
+    """
+
+    weight: Any
+
+    by_row: ClassVar[str] = "weight"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.weight, Frequencies):
+            raise TypeError("Frequencies: weight must be the weights of rows, got a Frequencies.")
 
 
 def _real_numbers(values: Any) -> FloatArray:
@@ -93,21 +132,16 @@ def count_by_weight(rows: Rows, weight: FloatArray) -> Rows:
     return replace(rows, frequency=np.where(weight > 0, weight, 1.0), repeats=weight)
 
 
-def read_weight_kind(kind: Any, weight: FloatArray | None, who: str = "optimize") -> str:
-    """Check what weights of rows mean: "importance", or "frequency" of whole rows."""
-    if not isinstance(kind, str) or kind not in ("importance", "frequency"):
-        raise ValueError(f"{who}: weight_kind must be 'importance' or 'frequency', got {shown(kind)}.")
-    if kind == "importance":
-        return kind
-    if weight is None:
-        raise ValueError(f"{who}: weight_kind='frequency' is for sample_weight, which is not given; leave it out.")
-    if (weight != np.floor(weight)).any():
-        odd = weight[weight != np.floor(weight)][0]
-        raise ValueError(
-            f"{who}: sample_weight must hold whole numbers if weight_kind is 'frequency', because they count "
-            f"rows, got {odd:.6g}; use 'importance' for other weights."
+def check_frequencies(weight: FloatArray) -> None:
+    """Refuse weights that do not count rows."""
+    odd = weight[weight != np.floor(weight)]
+    if len(odd):
+        raise InvalidParameter(
+            "sample_weight",
+            "hold whole numbers as Frequencies, because they count rows",
+            f"{odd[0]:.6g}",
+            "pass other weights without Frequencies",
         )
-    return kind
 
 
 def read_output_weight(output_weight: Any, n_outputs: int, who: str = "optimize") -> FloatArray:
@@ -199,15 +233,6 @@ def _named(value: Any, who: str) -> Any:
     return value
 
 
-def refuse_both(groups: Any, time: Any, who: str = "optimize") -> None:
-    """Refuse groups and time together."""
-    if groups is not None and time is not None:
-        raise ValueError(
-            f"{who}: groups and time cannot both be given, because rows belong together by one or the other; "
-            "leave out time if groups are independent of one another, otherwise groups."
-        )
-
-
 def read_column(values: Any, n_rows: int, who: str, parameter: str) -> NDArray[Any]:
     """Return one value per row, none of them missing."""
     try:
@@ -216,7 +241,7 @@ def read_column(values: Any, n_rows: int, who: str, parameter: str) -> NDArray[A
         raise ValueError(f"{who}: {parameter} must hold one value per row, got {shown(values)}.") from None
     if array.shape != (n_rows,):
         raise ValueError(f"{who}: {parameter} must have shape ({n_rows},), one per row, got {array.shape}.")
-    missing = split_missing(values if is_masked(values) else array, None)[1]
+    missing = split_missing(values if is_masked(values) else array)[1]
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(

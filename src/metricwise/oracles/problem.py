@@ -19,7 +19,7 @@ from ..data import Dependence, Schema
 from ..data.sources import MemorySource, Source, in_passes
 from ..goals.aim import Aim
 from ..goals.constraint import Constraint
-from ..metrics.abstention import Abstention
+from ..metrics.abstention import AbstentionCost
 from ..metrics.averages import Grouping
 from ..metrics.instance import RowMean, RowValues, row_values
 from ..metrics.naming import PerOutput
@@ -80,7 +80,7 @@ class Problem:
         Class priors of the rows that the rule is for.
     record : mapping of str to Aim
         What is recorded beside it.
-    allowed : Abstention, optional
+    allowed : AbstentionCost, optional
         What an abstention counts for, where the rule may abstain; the aims know already.
     constraints : tuple of Constraint
         What the rule is to keep besides, for whoever looks at it afterwards.
@@ -90,7 +90,7 @@ class Problem:
     aim: Aim
     prior: FloatArray | None = None
     record: Mapping[str, Aim] = field(default_factory=dict)
-    allowed: Abstention | None = None
+    allowed: AbstentionCost | None = None
     constraints: tuple[Constraint, ...] = ()
 
     @property

@@ -375,7 +375,6 @@ class WeightedRule(StoredRule):
             classes=self.classes if self.multioutput else self.classes[0],
             columns=self.output_names,
             normalize=self.normalize,
-            can_normalize=False,
             who=who,
         )
         if result.n_classes.tobytes() != self.n_classes.tobytes():

@@ -134,7 +134,7 @@ class FeasibleSetDisplay:
         who = f"{cls.__name__}.from_predictions"
         link = None if rule is None else _first(rule).link
         if rule is None:
-            read = read_proba(proba, can_normalize=False, who=who)
+            read = read_proba(proba, who=who)
         else:
             read = _first(rule).read(proba, who, rule.facts)
         weight = read_sample_weight(sample_weight, read.n_rows, who)
