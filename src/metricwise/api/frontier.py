@@ -12,24 +12,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.errors import InvalidParameter
 from ..core.losses import Loss
 from ..core.progress import Progress, read_verbose
+from ..core.successors import refuses_removed
 from ..core.views import above
-from ..data import Labels, shown
-from ..fitting.constraints.resolve import InfeasibleConstraintsError, explain_infeasible, read_limits
+from ..data import Frequencies, Labels, RowSpec, shown
+from ..fitting.constraints.resolve import InfeasibleConstraintsError, explain_infeasible
 from ..fitting.constraints.search import Found, NoSingleRuleError, Search
 from ..fitting.metadata import facts_of
 from ..fitting.secondary_metrics import record_rule
 from ..fitting.solving import Settings, present
+from ..fitting.strategy import Strategy
+from ..goals.abstention import Abstention
 from ..goals.constraint import Constraint
 from ..goals.constraint_text import Wanted, read_constraints
 from ..goals.for_outputs import MetricSpec
 from ..goals.recording import RecordSpec
+from ..goals.spec import GoalSpec
 from ..metrics.abstention import Abstained
-from ..oracles.problem import Problem, Recipe
+from ..oracles.problem import Problem
 from ..rules import MixtureRule, WeightedRule
 from ..solvers.constrained import InfeasibleError
-from .reading import read_problem
+from .problems import open_problem, read_seed
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 
@@ -197,6 +202,7 @@ class TradeOff:
         return {"bound": self.bounds, self.metric: self.values, self.against: self.others, **self.recorded}
 
 
+@refuses_removed("trade_off")
 def trade_off(
     proba: Any,
     y: ArrayLike | Labels | None,
@@ -208,20 +214,14 @@ def trade_off(
     record: RecordSpec = None,
     subject_to: Any = None,
     average: str | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ArrayLike | Frequencies | None = None,
     output_weight: ArrayLike | None = None,
     classes: Any = None,
     order: Any = None,
     pos_label: Any = None,
-    missing: Any = None,
-    confusion: str = "auto",
-    recalibrate: bool | str = "auto",
-    randomized: bool = False,
+    abstain: bool | float | Abstention | None = None,
+    strategy: Strategy | None = None,
     random_state: int | None = None,
-    normalize: bool = False,
-    zero_division: float = 0.0,
-    abstain: bool | float | None = None,
-    abstain_label: Any = None,
     verbose: bool | None = None,
 ) -> TradeOff:
     """Compute the frontier of two metrics: the best value of one at every bound on the other.
@@ -244,21 +244,18 @@ def trade_off(
         Metrics to record along the frontier.
     subject_to : str, constraint, or list of these, optional
         Further constraints that every point satisfies on the given rows.
-    average, sample_weight, output_weight, classes, order, pos_label, missing, normalize, zero_division
+    average, sample_weight, output_weight, classes, order, pos_label
         As in :func:`metricwise.optimize`.
-    confusion : {"auto", "labels", "expected", "blended"}, default="auto"
-        How the metric that is maximised is counted; "auto" means "labels" if there are any, else "expected".
-    recalibrate : {"auto", True, False}, default="auto"
-        Whether to first recalibrate the probabilities with a temperature and a bias per class, fitted to the labels;
-        "auto" does.
-    randomized : bool, default=False
-        Whether to allow mixtures of rules: the frontier is then that over all mixtures.
-    random_state : int, optional
-        Seed for the draws of mixtures.
-    abstain, abstain_label
+    abstain : bool, float or Abstention, optional
         As in :func:`metricwise.optimize`. With ``abstain=True, against="abstained"`` the frontier is the risk-coverage
         curve: the share of abstentions is bounded from above, whatever `ceiling` is, from no row decided to all rows
         decided.
+    strategy : Strategy, optional
+        How the metric that is maximised is counted, by default with labels if there are any, whether probabilities are
+        recalibrated, by default if there are labels, and whether to allow mixtures of rules: the frontier is then that
+        over all mixtures. Solvers cannot be chosen.
+    random_state : int, optional
+        Seed for the draws of mixtures.
     verbose : bool, optional
         Whether to report progress, as in :func:`metricwise.optimize`.
 
@@ -283,71 +280,43 @@ def trade_off(
     >>> bool(np.all(np.diff(frontier.others) > 0)), bool(frontier.values[0] > frontier.values[-1])
     (True, True)
     """
-    settings = _settings(n_points, ceiling, randomized, random_state)
-    recipe, show_progress = _recipe(confusion, recalibrate, y), read_verbose(verbose, _WHO)
-    problem = read_problem(
-        proba,
-        y,
+    chosen = Strategy.of(strategy)
+    settings, show_progress = _settings(n_points, ceiling, chosen, random_state), read_verbose(verbose, _WHO)
+    rows = RowSpec(proba, y, sample_weight, classes=classes, order=order, pos_label=pos_label)
+    bounded = _bounded(against)
+    spec = GoalSpec(
         metric,
-        average=average,
-        sample_weight=sample_weight,
-        output_weight=output_weight,
-        classes=classes,
-        order=order,
-        pos_label=pos_label,
-        missing=missing,
-        normalize=normalize,
-        zero_division=zero_division,
-        record=record,
-        constrained=True,
+        average,
+        pos_label,
+        output_weight,
+        record,
+        subject_to,
         abstain=abstain,
-        abstain_label=abstain_label,
-        who=_WHO,
+        order=order,
+        against=bounded,
     )
-    given = [_bounded(against), *read_constraints(subject_to)]
-    first, *rest = read_limits(
-        given,
-        problem.schema,
-        ordered=order is not None,
-        pos_label=pos_label,
-        zero_division=zero_division,
-        allowed=problem.allowed,
-        aim=problem.aim.metric,
-    )
+    problem, _, goal = open_problem(rows, spec)
+    recipe, problem = chosen.single_recipe(problem.labelled), replace(problem, constraints=())
+    first, *rest = goal.constraints
     # Of fewer and fewer rows more and more is right: what is bounded is how many are left out.
     ceiling = ceiling or getattr(first.metric, "base", None) == Abstained()
     search = Search(problem, recipe, problem.link(recipe.recalibrate), [_from_zero(first, ceiling), *rest], settings)
-    name = str(replace(given[0], low=0.0, text="")).removesuffix(" >= 0")
+    name = str(replace(bounded, low=0.0, text="")).removesuffix(" >= 0")
     with Progress(_WHO, n_points, show_progress) as progress:
         return _Frontier(problem, search, ceiling, settings).trace(name, n_points, progress)
 
 
-def _settings(n_points: Any, ceiling: Any, randomized: Any, random_state: Any) -> Settings:
+def _settings(n_points: Any, ceiling: Any, strategy: Strategy, random_state: Any) -> Settings:
     """Check what is not about rows or metrics."""
     if isinstance(n_points, bool) or not isinstance(n_points, (int, np.integer)) or n_points < 2:
         raise ValueError(f"{_WHO}: n_points must be a whole number of at least 2, got {shown(n_points)}.")
-    for name, value in (("ceiling", ceiling), ("randomized", randomized)):
-        if not isinstance(value, (bool, np.bool_)):
-            raise ValueError(f"{_WHO}: {name} must be True or False, got {shown(value)}.")
-    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0
-    if random_state is not None and not whole:
-        raise ValueError(f"{_WHO}: random_state must be None or a non-negative integer, got {shown(random_state)}.")
-    return Settings(bool(randomized), int(random_state or 0))
-
-
-def _recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe:
-    """Return what the metric is counted with."""
-    if not isinstance(confusion, str) or confusion not in ("auto", "labels", "expected", "blended"):
-        raise ValueError(
-            f"{_WHO}: confusion must be 'auto', 'labels', 'expected' or 'blended', got {shown(confusion)}."
+    if not isinstance(ceiling, (bool, np.bool_)):
+        raise ValueError(f"{_WHO}: ceiling must be True or False, got {shown(ceiling)}.")
+    if strategy.solver != "auto" or strategy.tol is not None:
+        raise InvalidParameter(
+            "strategy", "leave solver and tol at their defaults, because constraints have their own solver"
         )
-    if not (isinstance(recalibrate, (bool, np.bool_)) or (isinstance(recalibrate, str) and recalibrate == "auto")):
-        raise ValueError(f"{_WHO}: recalibrate must be 'auto', True or False, got {shown(recalibrate)}.")
-    if y is None and (confusion in ("labels", "blended") or recalibrate is True):
-        raise ValueError(f"{_WHO}: confusion={confusion!r} and recalibrate={recalibrate!r} need y; leave them out.")
-    if confusion == "auto":
-        confusion = "expected" if y is None else "labels"
-    return Recipe(confusion, y is not None if isinstance(recalibrate, str) else bool(recalibrate))
+    return Settings(bool(strategy.randomized), read_seed(random_state))
 
 
 def _bounded(against: Any) -> Wanted:

@@ -50,9 +50,7 @@ def open_problem(rows: RowSpec, spec: GoalSpec, level: int = 3) -> tuple[Problem
     return *make_problem(rows, schema, source, goal), goal
 
 
-def make_problem(
-    rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal
-) -> tuple[Problem, GroupTask | None]:
+def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) -> tuple[Problem, GroupTask | None]:
     """Return the problem of rows and a goal, and what is asked of sensitive groups; refuse what rows do not allow."""
     goal.check_rows(source.rows.weight if isinstance(source, MemorySource) else None, source.labelled)
     described = source.described(replace(schema, abstain_label=goal.schema.abstain_label))
@@ -113,9 +111,7 @@ def _check_observed(problem: Problem) -> None:
             remedy="check sample_weight and output_weight",
         )
     if problem.schema.n_outputs == 1 and seen.sum() < 2:
-        raise InvalidParameter(
-            "sample_weight", "be positive for rows of at least two classes", "only one such class"
-        )
+        raise InvalidParameter("sample_weight", "be positive for rows of at least two classes", "only one such class")
 
 
 def read_seed(random_state: Any) -> int:

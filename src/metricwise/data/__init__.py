@@ -37,6 +37,7 @@ from .tensors import host_array, is_tensor, shared_array
 from .time_order import InTime, read_time, stretches
 from .weights import (
     Frequencies,
+    check_frequencies,
     check_sum,
     read_groups,
     read_output_weight,
@@ -62,6 +63,7 @@ __all__ = [
     "Sensitive",
     "SensitiveFeatures",
     "check_abstain_label",
+    "check_frequencies",
     "check_one_column",
     "check_rows",
     "check_sum",

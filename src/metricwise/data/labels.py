@@ -72,9 +72,7 @@ def make_rows(proba: Probabilities, labels: Labels | None = None, weight: NDArra
     return Rows(proba, None if labels is None else labels.codes, weight)
 
 
-def read_labels(
-    y: Any, proba: Probabilities, classes: Any, who: str = "optimize", *, whole: bool = True
-) -> Labels:
+def read_labels(y: Any, proba: Probabilities, classes: Any, who: str = "optimize", *, whole: bool = True) -> Labels:
     """Read labels and encode them by the classes of each output.
 
     Parameters
@@ -189,9 +187,7 @@ def _per_pattern(rows: BoolArray, keys: list[Any], make: Callable[[Any, Any], ND
     return None if any(labels is None for labels in made.values()) else shared(found)  # type: ignore[arg-type]  # no None in it
 
 
-def _read_columns(
-    table: Any, proba: Probabilities, given: Any, declared: Any, multioutput: bool, who: str
-) -> Read:
+def _read_columns(table: Any, proba: Probabilities, given: Any, declared: Any, multioutput: bool, who: str) -> Read:
     """Labels of any kind."""
     codes = np.empty((proba.n_rows, proba.n_outputs), dtype=code_type(proba.width))
     found = []
@@ -270,9 +266,7 @@ def read_pair(
     given = None if classes is None else checked_classes(per_output(classes, n_outputs, who), who)
     if n_rows == 0:
         raise ValueError(f"{who}: y_true must have at least one row, got none.")
-    codes, guesses, names = _pair_of_numbers(first, second, given) or _pair_of_columns(
-        first, second, given, who
-    )
+    codes, guesses, names = _pair_of_numbers(first, second, given) or _pair_of_columns(first, second, given, who)
     return codes, _fill_predicted(codes, guesses, several, who), names
 
 

@@ -25,14 +25,14 @@ __all__ = ["Engine", "open_rows"]
 Engine = Callable[[Rows, Schema], SourceBase]
 
 
-def open_rows(spec: RowSpec, who: str = "optimize", engine: Engine = MemorySource) -> tuple[Schema, SourceBase]:
+def open_rows(spec: RowSpec, who: str = "optimize", engine: Engine | None = None) -> tuple[Schema, SourceBase]:
     """Open the source of rows, and return it with what is known of all of them.
 
     Parameters
     ----------
     spec : RowSpec
-    engine : callable, default=MemorySource
-        What serves arrays, from rows and schema to a source. Tables, Dask collections and tensors of a device have
+    engine : callable, optional
+        What serves arrays, from rows and schema to a source; by default, they stay in memory. Tables, Dask collections and tensors of a device have
         engines of their own.
 
     Returns
@@ -73,10 +73,10 @@ def open_rows(spec: RowSpec, who: str = "optimize", engine: Engine = MemorySourc
         data, batches = read_tensor(spec, who)
         return data.schema, _checked(batches, who)
     data = read_data(spec, who)
-    source = engine(data.rows, data.schema)
+    row_source = (engine or MemorySource)(data.rows, data.schema)
     if data.counts is not None:
-        vars(source)["class_weights"] = data.counts  # counted already
-    return data.schema, source
+        vars(row_source)["class_weights"] = data.counts  # counted already
+    return data.schema, row_source
 
 
 def _mapped(values: Any) -> Any:

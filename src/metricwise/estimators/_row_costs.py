@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..data import read_row_costs
-from ..metrics.abstention import read_abstain
+from ..goals.abstention import read_abstain
 from ..rules import CostRule
 from ._decisions import RuleClassifier
 from ._probabilities import pack
@@ -80,7 +80,7 @@ class RowCostClassifier(RuleClassifier):
 
     def _read_cost(self, cost: Any, target: Target, abstain: Any) -> NDArray[Any]:
         """Return costs per row; what is wrong with them must not cost any fits."""
-        who, allowed = type(self).__name__, read_abstain(abstain, type(self).__name__)
-        price = None if allowed is None else allowed.cost
+        who, abstention = type(self).__name__, read_abstain(abstain)
+        price = None if abstention is None else abstention.terms.cost
         n_rows, k = target.codes.shape[0], max(map(len, target.classes))
-        return read_row_costs(cost, n_rows, k, who, abstain=allowed is not None, abstain_cost=price)
+        return read_row_costs(cost, n_rows, k, who, abstain=abstention is not None, abstain_cost=price)

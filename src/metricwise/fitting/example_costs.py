@@ -18,9 +18,9 @@ from .._version import __version__
 from ..core.confusion import distributions
 from ..data import Probabilities, read_abstain_label, read_row_costs, shown, table_of
 from ..data.sources import MemorySource
+from ..goals.abstention import Abstention
 from ..inference.uncertainty import Spread, heaviest_share, mean_interval
 from ..metrics import Cost
-from ..metrics.abstention import read_abstain
 from ..oracles.problem import InMemory, Problem, argmax_rule
 from ..rules import CostRule
 from ..solvers import Estimate, Gain, Outcome, Solution
@@ -81,17 +81,18 @@ def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
         )
 
 
-def with_costs(problem: Problem, cost: Any, abstain: Any, abstain_label: Any) -> tuple[Problem, CostRule]:
+def with_costs(problem: Problem, cost: Any, abstention: Abstention | None) -> tuple[Problem, CostRule]:
     """Return a problem whose rows have costs, and the rule that goes by them, still without a link.
 
     Parameters
     ----------
     problem : Problem
         Of one output, in memory.
-    cost, abstain, abstain_label
-        As :func:`metricwise.optimize` takes them.
+    cost
+        As :func:`metricwise.optimize` takes it.
+    abstention : Abstention or None
     """
-    schema, source, allowed = problem.schema, problem.source, read_abstain(abstain, _WHO)
+    schema, source = problem.schema, problem.source
     if not isinstance(source, MemorySource):
         raise TypeError(
             f"{_WHO}: cost= gives costs per row, which need probabilities and labels in memory; pass a sample of "
@@ -101,12 +102,10 @@ def with_costs(problem: Problem, cost: Any, abstain: Any, abstain_label: Any) ->
         raise ValueError(
             f"{_WHO}: cost= gives costs per row for a single output, but y is 2-D; optimise the outputs one by one."
         )
-    if allowed is None and abstain_label is not None:
-        raise ValueError(f"{_WHO}: abstain_label is only for rules that may abstain; pass abstain=True as well.")
-    price = None if allowed is None else allowed.cost
-    if allowed is not None:
-        schema = replace(schema, abstain_label=read_abstain_label(abstain_label, schema.classes, _WHO))
-    costs = read_row_costs(cost, problem.n_rows, schema.width, _WHO, abstain=allowed is not None, abstain_cost=price)
+    price = None if abstention is None else abstention.terms.cost
+    if abstention is not None:
+        schema = replace(schema, abstain_label=read_abstain_label(abstention.label, schema.classes, _WHO))
+    costs = read_row_costs(cost, problem.n_rows, schema.width, _WHO, abstain=abstention is not None, abstain_cost=price)
     source = MemorySource(replace(source.rows, cost=costs), schema, source.passes)
     rule = CostRule(schema.classes[0], None, schema.normalize, schema.abstain_label, price)
     return replace(problem, source=source), rule

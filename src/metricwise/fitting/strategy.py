@@ -72,8 +72,9 @@ class Strategy(Parameters):
     randomized: bool = False
 
     def __post_init__(self) -> None:
+        confusion: Any = self.confusion
         tol: Any = self.tol
-        if not isinstance(self.confusion, str) or self.confusion not in _CONFUSIONS:
+        if not isinstance(confusion, str) or confusion not in _CONFUSIONS:
             raise self._invalid("confusion", "be 'auto', 'labels', 'expected' or 'blended'")
         if not _is_bool(self.recalibrate) and not (isinstance(self.recalibrate, str) and self.recalibrate == "auto"):
             raise self._invalid("recalibrate", "be 'auto', True or False")

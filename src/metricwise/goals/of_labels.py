@@ -12,6 +12,7 @@ from ..data import (
     is_two_dimensional,
     observed_labels,
     python_labels,
+    read_abstain_label,
     read_output_weight,
     read_pair,
     read_sample_weight,
@@ -20,16 +21,17 @@ from ..data import (
     warn_of_order,
 )
 from ..data.encoding import label_array
-from ..metrics.abstention import check_pooled, read_abstain
+from ..metrics.abstention import check_pooled
 from ..metrics.averages import check_average
 from ..metrics.base import Metric
 from ..metrics.functions import check_whole_rows
 from ..metrics.instance import row_values
 from ..metrics.naming import PerOutput, check_classes, check_same_classes, pooled, same_classes, with_positive
 from ..metrics.scales import in_order
+from .abstention import Abstention
 from .aim import Aim
 
-__all__ = ["score"]
+__all__ = ["label_of_abstentions", "score"]
 
 Classes = tuple[NDArray[Any], ...]
 
@@ -44,9 +46,7 @@ def score(
     output_weight: ArrayLike | None = None,
     classes: Any = None,
     pos_label: Any = None,
-    missing: Any = None,
-    abstain_label: Any = None,
-    abstain: bool | float = True,
+    abstain: Abstention | None = None,
 ) -> float:
     """Return a metric of labels and predictions; :meth:`Metric.score` is this.
 
@@ -66,13 +66,9 @@ def score(
         metrics use their `order`, or else that of an ordered categorical `y_true`.
     pos_label : object, or list of M objects, optional
         The positive class of a metric of one class that does not name it, for all outputs or for each.
-    missing : scalar, optional
-        A code that marks missing labels, in addition to NaN, None, NA and masked entries.
-    abstain_label : text, number or boolean, optional
-        Label in `y_pred` that marks abstentions. None: every prediction is a class.
-    abstain : True or float, default=True
-        How an abstention counts, as in :func:`metricwise.optimize`: a number is its cost, for linear metrics; True
-        leaves abstentions out, or counts them as misses if the metric is not a ratio of counts.
+    abstain : Abstention, optional
+        The label in `y_pred` that marks abstentions, and what they cost, for linear metrics; without a cost, they are
+        left out, or counted as misses if the metric is not a ratio of counts. None: every prediction is a class.
 
     Returns
     -------
@@ -81,10 +77,10 @@ def score(
     who = f"{type(metric).__name__}.score"
     if average is not None:
         check_average(average, who)
-    allowed, gone = None if abstain_label is None else read_abstain(abstain, who), None
-    if allowed is not None:
-        y_pred, gone = split_abstained(y_true, y_pred, abstain_label, who)
-    true, predicted, names = read_pair(y_true, y_pred, classes, missing, who)
+    allowed, gone = None if abstain is None else abstain.terms, None
+    if abstain is not None:
+        y_pred, gone = split_abstained(y_true, y_pred, label_of_abstentions(abstain, y_true), who)
+    true, predicted, names = read_pair(y_true, y_pred, classes, who)
     warn_of_order(who, 3, y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     if pos_label is not None:
         metric = with_positive(metric, pos_label, is_two_dimensional(y_true, who))
@@ -113,6 +109,13 @@ def score(
     if average == "instance":
         return row_values(metric, true, predicted, width, alpha, weight, names).mean.value
     return Aim(metric, average, alpha).bind(C.sum(axis=-1), mass, n_classes, names).value(C)
+
+
+def label_of_abstentions(abstain: Abstention, y_true: Any) -> Any:
+    """Return the label that marks abstentions among predictions: the one given, or the default beside these labels."""
+    if abstain.label is not None:
+        return abstain.label
+    return read_abstain_label(None, observed_labels(y_true).classes, "score")
 
 
 def _with_named(metric: Metric, names: Classes) -> Classes:

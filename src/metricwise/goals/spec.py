@@ -249,7 +249,7 @@ class GoalSpec:
                     remedy="add a parameter sample_weight to the function",
                 )
         else:
-            wanted = [self.against, *wanted]
+            wanted = (self.against, *wanted)
         return read_limits(
             wanted,
             schema,
@@ -261,11 +261,12 @@ class GoalSpec:
         )
 
     def _read_confidence(self) -> float | None:
-        if self.confidence is None:
+        confidence: Any = self.confidence
+        if confidence is None:
             return None
-        if not isinstance(self.confidence, (int, float, np.number)) or not 0.5 <= self.confidence < 1:
-            raise InvalidParameter("confidence", "be a number in [0.5, 1) or None", shown(self.confidence))
-        return float(self.confidence)
+        if not isinstance(confidence, (int, float, np.number)) or not 0.5 <= confidence < 1:
+            raise InvalidParameter("confidence", "be a number in [0.5, 1) or None", shown(confidence))
+        return float(confidence)
 
 
 @dataclass(frozen=True, eq=False)

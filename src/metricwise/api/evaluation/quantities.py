@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...data import Schema
-from ...fitting.constraints.resolve import read_limits
 from ...goals.aim import Aim
 from ...goals.constraint_text import GAP, Gap, Wanted, read_constraints
 from ...goals.parity import PARITIES
-from ...metrics.abstention import Abstention
+from ...goals.resolve import read_limits
+from ...metrics.abstention import AbstentionCost
 from .arguments import WHO
 
 __all__ = ["COST", "GroupGap", "Quantity", "aims_of", "as_gap", "read_gap"]
@@ -61,8 +61,7 @@ def read_gap(
     schema: Schema,
     *,
     pos_label: Any,
-    zero_division: float,
-    allowed: Abstention | None,
+    allowed: AbstentionCost | None,
     groups: tuple[Any, ...] | None,
 ) -> GroupGap:
     """Find the metrics whose gaps are meant, each as an aim of the outputs that it is about, pooled."""
@@ -73,7 +72,7 @@ def read_gap(
             "got None."
         )
     try:
-        found = read_limits([wanted], schema, pos_label=pos_label, zero_division=zero_division, groups=groups)
+        found = read_limits([wanted], schema, pos_label=pos_label, groups=groups)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{WHO}: metrics: {str(error).removeprefix('subject_to: ')}") from None
     aims = []
