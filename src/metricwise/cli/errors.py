@@ -38,8 +38,6 @@ _WORDS = (
     "confidence",
     "force",
     "groups",
-    "missing",
-    "normalize",
     "order",
     "proba",
     "randomized",
@@ -55,7 +53,6 @@ _NAMES = (
     "sensitive_features",
     "subject_to",
     "weight_kind",
-    "zero_division",
 )
 _LEADING = re.compile(rf"^(y|{'|'.join(_WORDS)})\b(?= (?:must|has|is|are|and)\b)")
 _LED_BY = {"y": "the column of labels", "proba": "the probabilities"}
@@ -63,6 +60,7 @@ _VALUE = r"""\.\.\.|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|range\([\d, ]+\)|[+-]?\w
 _PARAMETER = re.compile(rf"\b(?:({'|'.join(_NAMES)})\b(?:=({_VALUE})?)?|({'|'.join(_WORDS)})=({_VALUE})?)")
 _ORDER = "order=[lowest, ..., highest], to the call or to the metric"
 _UNKNOWN = re.compile(r"mw\.Sensitive\(values, unknown='(\w+)'\)|\bunknown='(\w+)'")
+_SETTING = re.compile(r"(?:strategy|sensitive_features|abstain)=mw\.\w+\((?:\w+, )?(\w+=[^()]*)\)")  # of an object
 _IN_TABLE = re.compile(r"mw\.Table\(path, (\w+=)\.\.\.\)")  # options of a table are options here
 _WHO = re.compile(r"^(?:optimize|evaluate|trade_off|load_rule|to_\w+|[A-Z]\w+(?:\.\w+)?): ")
 
@@ -183,6 +181,7 @@ def with_options(text: str) -> str:
     >>> with_options("Local: a mixture would add 0.01 (set randomized=True to get it).")
     'Local: a mixture would add 0.01 (set --randomized to get it).'
     """
+    text = _SETTING.sub(lambda found: found[1].replace("label=", "abstain_label="), text)
     return _PARAMETER.sub(_as_option, text)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-__all__ = ["HOMES", "check_removed", "refuses_removed"]
+__all__ = ["HOMES", "check_removed", "refuses_removed", "setting"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,6 +35,18 @@ _INSTEAD = {
     "missing": "pass y with NaN or None for missing labels, or a masked array: np.ma.masked_equal(y, code)",
     "normalize": "divide the scores by their sums: proba / proba.sum(axis=-1, keepdims=True)",
 }
+
+
+def setting(name: str, value: object) -> str:
+    """Return a setting with its value as users write it, for sentences of advice.
+
+    Examples
+    --------
+    >>> from metricwise.core.successors import setting
+    >>> setting("randomized", True)
+    'strategy=mw.Strategy(randomized=True)'
+    """
+    return HOMES[name].format(repr(value))
 
 
 def check_removed(owner: str, names: Iterable[str], taken: Iterable[str]) -> None:

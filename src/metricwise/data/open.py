@@ -32,8 +32,8 @@ def open_rows(spec: RowSpec, who: str = "optimize", engine: Engine | None = None
     ----------
     spec : RowSpec
     engine : callable, optional
-        What serves arrays, from rows and schema to a source; by default, they stay in memory. Tables, Dask collections and tensors of a device have
-        engines of their own.
+        What serves arrays, from rows and schema to a source; by default, they stay in memory. Tables, Dask
+        collections and tensors of a device have engines of their own.
 
     Returns
     -------

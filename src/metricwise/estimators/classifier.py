@@ -158,8 +158,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     cv_results_ : dict or None
         The candidates that were compared: "recipe", its "score" on the rows that resamples left out, its "gain" over
         argmax there, the "std_error" of the gain, and the value of every recorded metric on the same rows, under its
-        name. None if `strategy` fixes `confusion` and `recalibrate`; ``solution_.recorded`` always has the recorded metrics of
-        the rule.
+        name. None if `strategy` fixes `confusion` and `recalibrate`; ``solution_.recorded`` always has the recorded
+        metrics of the rule.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -176,8 +176,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     Rows that belong together (`groups`) are kept together by a splitter that supports groups, by `calibration` within
     its folds, and when the rule is judged: candidates are compared on groups that they were not fitted to, and the
     interval of `gain_` treats groups as units. Any other `cv` raises an error if `groups` are passed, unless the
-    estimator is prefitted. With a :class:`metricwise.InTime`, rules are judged on periods that they were not fitted to; a model that must not
-    look ahead also needs a `cv` such as :class:`~sklearn.model_selection.TimeSeriesSplit`.
+    estimator is prefitted. With a :class:`metricwise.InTime`, rules are judged on periods that they were not fitted to;
+    a model that must not look ahead also needs a `cv` such as :class:`~sklearn.model_selection.TimeSeriesSplit`.
 
     Examples
     --------
@@ -538,8 +538,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata routing: the rule takes what its methods name, the estimator and the splitter the rest.
 
-        `groups` is requested by the rule, unless ``set_fit_request(groups=False)`` says otherwise, and by splitters that
-        support groups.
+        `groups` is requested by the rule, unless ``set_fit_request(groups=False)`` says otherwise, and by splitters
+        that support groups.
 
         Returns
         -------

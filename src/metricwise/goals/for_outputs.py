@@ -111,7 +111,7 @@ def resolve_outputs(
     """
     kind = target_kind(max(map(len, classes)), several)
     if not are_for_outputs(metric):
-        return resolve(metric, kind, average, pos_label, wanted_only=wanted_only)
+        return resolve(metric, kind, average, pos_label=pos_label, wanted_only=wanted_only)
     metric, average, pos_label = _opened(metric, average, pos_label)
     check_macro(average, who)
     wanted = by_output(metric, len(classes), outputs, several=several, who=who)
