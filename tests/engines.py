@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from metricwise.core.rows import Rows
 from metricwise.data import PieceReader, ProbabilityColumns, Schema
-from metricwise.data.open import serving_rows_by
 from metricwise.data.sources import ChunkedSource, MemorySource, tables
 from metricwise.data.sources.dask import DaskSource, call
 from metricwise.data.tables import Table, open_stream
@@ -90,4 +89,9 @@ def counts(proba, codes=None, weight=None, confusion="labels", prior=None, *, li
 
 def served_by(engine):
     """Let `optimize` put the rows that it reads behind an engine, by its name."""
-    return serving_rows_by(partial(source, engine=engine))
+    return rows_served_by(partial(source, engine=engine))
+
+
+def rows_served_by(engine):
+    """Let `optimize` put the rows that it reads behind an engine, from rows and schema to a source."""
+    return mock.patch("metricwise.data.open.MemorySource", engine)

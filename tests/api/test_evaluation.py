@@ -209,7 +209,7 @@ def test_frequencies_are_rows(name):
     proba = np.round(proba * 20) / 20
     rows, count = np.unique(np.column_stack([proba, y]), axis=0, return_counts=True)
     plain = mw.evaluate(RULE, proba, y, name)[name]
-    counted = mw.evaluate(RULE, rows[:, 0], rows[:, 1], name, sample_weight=count, weight_kind="frequency")[name]
+    counted = mw.evaluate(RULE, rows[:, 0], rows[:, 1], name, sample_weight=mw.Frequencies(count))[name]
     assert counted.value.estimate == pytest.approx(plain.value.estimate)
     assert half(counted.value) == pytest.approx(half(plain.value), rel=0.2)  # the quantile is of fewer rows
     assert half(counted.difference) == pytest.approx(half(plain.difference), rel=0.2)
@@ -330,7 +330,7 @@ def test_whatever_stands_for_a_rule(tmp_path):
     proba, y = worlds.binary()
     rule = WeightedRule.from_thresholds(0.4)
     rule.to_json(tmp_path / "rule.json")
-    solution = mw.optimize(proba, y, "f1", confusion="labels", recalibrate=False)
+    solution = mw.optimize(proba, y, "f1", strategy=mw.Strategy(confusion="labels", recalibrate=False))
     expected = mw.evaluate(rule, proba, y, "f1").to_dict()
     for given_as in (tmp_path / "rule.json", str(tmp_path / "rule.json"), rule.to_json(), rule.to_dict()):
         assert mw.evaluate(given_as, proba, y, "f1").to_dict() == expected

@@ -25,9 +25,9 @@ def cases():
     return {
         "binary": (binary, y, "f1", {}),
         "weighted": (binary, y, "mcc", {"sample_weight": weight}),
-        "counted": (binary, y, "f1", {"sample_weight": weight, "weight_kind": "frequency"}),
+        "counted": (binary, y, "f1", {"sample_weight": mw.Frequencies(weight)}),
         "grouped": (binary, y, "f1", {"groups": np.arange(600) % 50}),
-        "in time": (binary, y, "f1", {"time": np.arange(600)[::-1]}),
+        "in time": (binary, y, "f1", {"groups": mw.InTime(np.arange(600)[::-1])}),
         "copied": (binary[repeated], y[repeated], "f1", {}),
         "ordinal": (several, labels, "quadratic_kappa", {}),
         "concave": (several, labels, "g_mean", {}),

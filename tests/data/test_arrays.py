@@ -21,7 +21,7 @@ NAMES = np.array(["a", "b", "c"])
 
 
 def solve(proba, y, metric="kappa", **options):
-    return mw.optimize(proba, y, metric, **LABELS, **options)
+    return mw.optimize(proba, y, metric, strategy=mw.Strategy(**LABELS), **options)
 
 
 REFERENCE = solve(PROBA, Y)
@@ -291,7 +291,7 @@ def test_integer_labels_of_any_type_are_told_apart(dtype):
     low, high = (-128, 127) if np.issubdtype(dtype, np.signedinteger) else (0, 255)
     y = np.array([low, high, 5, high, low, 5], dtype=dtype)
     proba = np.full((6, 3), 1 / 3)
-    solution = mw.optimize(proba, y, "accuracy", confusion="labels", recalibrate=False)
+    solution = mw.optimize(proba, y, "accuracy", strategy=mw.Strategy(confusion="labels", recalibrate=False))
     assert solution.rule.classes[0].tolist() == sorted({low, 5, high})
     assert solution.value == pytest.approx(np.mean(y == low))
 
@@ -421,7 +421,10 @@ def test_what_does_not_fit_is_said_before_what_it_sums_to():
 def test_argmax_that_is_always_right_is_doubted():
     proba, _ = three_classes()
     likeliest = np.array(["a", "b", "c"])[proba.argmax(axis=1)]
-    words, fixed = "The most probable class is right in every row", {"confusion": "labels", "recalibrate": False}
+    words, fixed = (
+        "The most probable class is right in every row",
+        {"strategy": mw.Strategy(confusion="labels", recalibrate=False)},
+    )
     assert words in mw.optimize(proba, likeliest, "accuracy", **fixed).status
     positive = proba[:, 0]
     assert words in mw.optimize(positive, (positive > 0.5).astype(int), "f1", **fixed).status
@@ -439,7 +442,7 @@ def test_a_table_of_costs_is_no_metric_by_itself():
 
 def test_a_missing_folder_is_named_with_the_path_given(tmp_path):
     proba, y = three_classes()
-    solution = mw.optimize(proba, y, "accuracy", confusion="labels", recalibrate=False)
+    solution = mw.optimize(proba, y, "accuracy", strategy=mw.Strategy(confusion="labels", recalibrate=False))
     path = tmp_path / "nowhere" / "report.html"
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere: '.*report.html'"):
         solution.report(path)
@@ -447,7 +450,7 @@ def test_a_missing_folder_is_named_with_the_path_given(tmp_path):
 
 def test_probabilities_that_are_missing_when_predicting():
     proba, y = three_classes()
-    rule = mw.optimize(proba, y, "accuracy", confusion="labels", recalibrate=False).rule
+    rule = mw.optimize(proba, y, "accuracy", strategy=mw.Strategy(confusion="labels", recalibrate=False)).rule
     proba[3, 0] = np.nan
     with pytest.raises(ValueError, match=r"in row 3; .* drop such rows, and their labels if there are any"):
         rule.predict(proba)

@@ -148,20 +148,20 @@ def test_time_reaches_whatever_judges_the_rule(drifting, kind):
     given = time[at]
     if kind != "numbers":
         given = pd.Series(pd.to_datetime("2024-01-01", utc=kind == "zoned" or None) + pd.to_timedelta(given, "h"))
-    model = OURS(GaussianNB(), metric="f1").fit(X[at], y[at], time=given)
+    model = OURS(GaussianNB(), metric="f1").fit(X[at], y[at], groups=mw.InTime(given))
     proba = out_of_fold(GaussianNB(), X[at], y[at], cv=5)
-    same(model.solution_, mw.optimize(proba, y[at], "f1", time=time[at]))
+    same(model.solution_, mw.optimize(proba, y[at], "f1", groups=mw.InTime(time[at])))
     assert model.solution_.value_on_new_rows != mw.optimize(proba, y[at], "f1").value_on_new_rows
 
 
 def test_rows_that_a_time_series_split_never_tests_take_no_part(drifting):
     X, y, time = drifting
     cv = TimeSeriesSplit(4)
-    model = OURS(GaussianNB(), metric="f1", cv=cv).fit(X, y, time=time)
+    model = OURS(GaussianNB(), metric="f1", cv=cv).fit(X, y, groups=mw.InTime(time))
     parts = [(test, GaussianNB().fit(X[train], y[train]).predict_proba(X[test])) for train, test in cv.split(X)]
     rows = np.concatenate([test for test, _ in parts])
     assert 0 < len(rows) < 400
-    expected = mw.optimize(np.concatenate([proba for _, proba in parts]), y[rows], "f1", time=time[rows])
+    expected = mw.optimize(np.concatenate([proba for _, proba in parts]), y[rows], "f1", groups=mw.InTime(time[rows]))
     same(model.solution_, expected)
 
 
@@ -177,16 +177,18 @@ def test_time_is_routed(drifting):
     X, y, time = drifting
     with sklearn.config_context(enable_metadata_routing=True):
         asks = WantsTime().set_fit_request(time=True)
-        assert OURS(asks).fit(X, y, time=time).estimator_.seen_ == 400
+        assert OURS(asks).fit(X, y, groups=mw.InTime(time)).estimator_.seen_ == 400
         refuses = WantsTime().set_fit_request(time=False)
-        assert OURS(refuses).fit(X, y, time=time).estimator_.seen_ is None
+        assert OURS(refuses).fit(X, y, groups=mw.InTime(time)).estimator_.seen_ is None
         with pytest.raises(ValueError, match="are passed but are not explicitly set as requested"):
-            OURS(WantsTime()).fit(X, y, time=time)
+            OURS(WantsTime()).fit(X, y, groups=mw.InTime(time))
         # Whoever holds the estimator hands time on if it is asked for.
         model = OURS(GaussianNB(), metric="f1").set_fit_request(time=True)
-        found = cross_validate(model, X, y, cv=TimeSeriesSplit(2), params={"time": time}, return_estimator=True)
+        found = cross_validate(
+            model, X, y, cv=TimeSeriesSplit(2), params={"groups": mw.InTime(time)}, return_estimator=True
+        )
         train = next(iter(TimeSeriesSplit(2).split(X)))[0]
-        by_hand = OURS(GaussianNB(), metric="f1").fit(X[train], y[train], time=time[train])
+        by_hand = OURS(GaussianNB(), metric="f1").fit(X[train], y[train], groups=mw.InTime(time[train]))
         same(found["estimator"][0].solution_, by_hand.solution_)
 
 
@@ -202,7 +204,7 @@ def test_time_is_routed(drifting):
 def test_time_is_checked_before_anything_is_fitted(drifting, time, words):
     X, y, _ = drifting
     with pytest.raises(ValueError, match=f"^MetricOptimalClassifierCV: {words}"):
-        OURS(NeverFitted()).fit(X, y, time=time)
+        OURS(NeverFitted()).fit(X, y, groups=mw.InTime(time))
 
 
 def test_groups_and_time_are_one_too_many(drifting):
@@ -222,7 +224,7 @@ def test_weights_that_count_rows(clustered):
     model = OURS(frozen, metric="f1", weight_kind="frequency").fit(X, y, sample_weight=weight)
     same(
         model.solution_,
-        mw.optimize(fitted.predict_proba(X), y, "f1", sample_weight=weight, weight_kind="frequency"),
+        mw.optimize(fitted.predict_proba(X), y, "f1", sample_weight=mw.Frequencies(weight)),
     )
     other = OURS(frozen, metric="f1").fit(X, y, sample_weight=weight).solution_.value_on_new_rows
     own = model.solution_.value_on_new_rows

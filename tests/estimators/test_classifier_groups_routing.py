@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import metricwise as mw
 
-QUICK = {"confusion": "labels", "recalibrate": False, "confidence": None, "cv": 3}
+QUICK = {"confidence": None, "cv": 3, "strategy": mw.Strategy(confusion="labels", recalibrate=False)}
 
 
 @pytest.fixture(scope="module")

@@ -234,7 +234,9 @@ def test_a_calibrator_keeps_groups_together(data, groups, several):
         target = np.column_stack([y, y == 1]).astype(float)
         target[::7, 1] = np.nan
     Spy.fits.clear()
-    model = mw.MetricOptimalClassifierCV(Spy(), average="macro", cv=GroupKFold(2), calibration="sigmoid", **LABELS)
+    model = mw.MetricOptimalClassifierCV(
+        Spy(), average="macro", cv=GroupKFold(2), calibration="sigmoid", strategy=mw.Strategy(**LABELS)
+    )
     model.fit(numbered, target, groups=groups)
     assert len(Spy.fits) > 9
     for rows in Spy.fits:
@@ -247,7 +249,9 @@ def test_a_calibrator_keeps_groups_together(data, groups, several):
 
 def test_a_calibrator_needs_two_groups(data):
     X, y = data
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), cv=GroupKFold(2), calibration="sigmoid", **LABELS)
+    model = mw.MetricOptimalClassifierCV(
+        GaussianNB(), cv=GroupKFold(2), calibration="sigmoid", strategy=mw.Strategy(**LABELS)
+    )
     with pytest.raises(ValueError, match="calibration needs training rows of at least two groups"):
         model.fit(X, y, groups=np.arange(len(y)) % 2)
 
@@ -306,9 +310,9 @@ def overlapping(X, y):
 def test_rows_that_are_tested_several_times_count_once_with_their_mean(data, model, splits):
     X, y = data
     splits = list(splits(X, y))
-    found = mw.MetricOptimalClassifierCV(model, metric="g_mean", cv=splits, **LABELS).fit(X, y)
+    found = mw.MetricOptimalClassifierCV(model, metric="g_mean", cv=splits, strategy=mw.Strategy(**LABELS)).fit(X, y)
     rows, proba = mean_by_hand(model, X, y, splits)
-    wanted = mw.optimize(proba, y[rows], "g_mean", classes=[0, 1, 2], **LABELS)
+    wanted = mw.optimize(proba, y[rows], "g_mean", classes=[0, 1, 2], strategy=mw.Strategy(**LABELS))
     assert found.best_score_ == pytest.approx(wanted.value, abs=1e-12 if type(model) is not Single else 0.02)
 
 

@@ -33,7 +33,7 @@ def several(**options):
 @examples(40)
 @given(problem=several(), metric=st.sampled_from(RATIOS), solver=st.sampled_from(["path", "dinkelbach", "bisection"]))
 def test_micro_has_one_shared_loss(problem, metric, solver):
-    rule = solve(problem, metric, average="micro", solver=solver).rule
+    rule = solve(problem, metric, average="micro", strategy=mw.Strategy(solver=solver)).rule
     assert rule.loss.n_outputs == 1
     assert rule.n_outputs == problem.n_outputs
 
@@ -49,12 +49,14 @@ def test_macro_decomposes(problem, metric, solver):
     families = list(worlds.families(problem, partial(exact_ratio, metric), "macro"))
     assume(not any(ties for _, _, ties in families))
     counted = {"confusion": "expected" if solver == "bisection" else "labels"}
-    together = solve(problem, metric, average="macro", solver=solver, **counted)
+    together = solve(problem, metric, average="macro", strategy=mw.Strategy(solver=solver, **counted))
     assume("Did not converge" not in together.status)
     for g, (_, (rows,), _) in zip(together.level, families, strict=True):
         # Dinkelbach may settle where rows tie, and rounding decides them.
         assume(solver != "dinkelbach" or not any(abs(g - point) < 1e-9 for point in worlds.crossings(rows)))
-    parts = [solve(part, metric, solver=solver, **counted).optimized_value for part, _, _ in families]
+    parts = [
+        solve(part, metric, strategy=mw.Strategy(solver=solver, **counted)).optimized_value for part, _, _ in families
+    ]
     assert together.optimized_value == pytest.approx(np.mean(parts), abs=1e-9 if solver == "path" else 1e-5)
 
 
@@ -63,8 +65,8 @@ def test_macro_of_binary_outputs_decomposes_for_any_metric():
     proba, y = rng.random((60, 4)).round(2), rng.integers(0, 2, size=(60, 4))
     weight = np.array([1.0, 2.0, 0.5, 3.0])
     for metric in ("g_mean", "mcc", "f1"):
-        parts = [mw.optimize(proba[:, m], y[:, m], metric, **LABELS) for m in range(4)]
-        together = mw.optimize(proba, y, metric, average="macro", output_weight=weight, **LABELS)
+        parts = [mw.optimize(proba[:, m], y[:, m], metric, strategy=mw.Strategy(**LABELS)) for m in range(4)]
+        together = mw.optimize(proba, y, metric, average="macro", output_weight=weight, strategy=mw.Strategy(**LABELS))
         assert together.value == pytest.approx(np.average([part.value for part in parts], weights=weight))
         np.testing.assert_array_equal(together.rule.threshold, [part.rule.threshold for part in parts])
 
@@ -81,7 +83,8 @@ def test_micro_is_macro_is_instance_for_linear_metrics(problem, metric):
     """Complete labels, equal output weights, a metric that is linear before it knows any priors."""
     metric = "hamming_accuracy" if metric == "accuracy" else metric
     micro, macro, instance = (
-        solve(problem, metric, average=average, solver="closed_form") for average in ("micro", "macro", "instance")
+        solve(problem, metric, average=average, strategy=mw.Strategy(solver="closed_form"))
+        for average in ("micro", "macro", "instance")
     )
     assert micro.value == pytest.approx(macro.value, abs=1e-12)
     assert micro.value == pytest.approx(instance.value, abs=1e-12)
@@ -108,8 +111,8 @@ def test_instance_is_valued_row_by_row_and_called_a_surrogate():
     proba = rng.random((80, 5)).round(2)
     y = (rng.random((80, 5)) < proba).astype(int)
     y[:, 0] = 1
-    solution = mw.optimize(proba, y, "f1", average="instance", **LABELS)
-    micro = mw.optimize(proba, y, "f1", average="micro", **LABELS)
+    solution = mw.optimize(proba, y, "f1", average="instance", strategy=mw.Strategy(**LABELS))
+    micro = mw.optimize(proba, y, "f1", average="micro", strategy=mw.Strategy(**LABELS))
     assert solution.rule == micro.rule
     by_row = f1_score(y, solution.rule.predict(proba), average="samples", zero_division=0)
     assert solution.value == pytest.approx(by_row)
@@ -122,16 +125,15 @@ def test_instance_is_valued_row_by_row_and_called_a_surrogate():
 @given(problem=worlds.tiny(max_outputs=1), metric=st.sampled_from(RATIOS), average=st.sampled_from(["micro", "macro"]))
 def test_one_output_is_multiclass(problem, metric, average):
     """y (N, 1) with proba [(N, K)] is y (N,) with proba (N, K)."""
-    flat = solve(problem, metric, solver="path")
+    flat = solve(problem, metric, strategy=mw.Strategy(solver="path"))
     wide = mw.optimize(
         [problem.eta[0]],
         problem.labels[:, None],
         metric,
         average=average,
-        solver="path",
-        **LABELS,
         sample_weight=problem.weight,
         classes=[problem.classes],
+        strategy=mw.Strategy(solver="path", **LABELS),
     )
     assert wide.value == flat.value
     predicted = wide.rule.predict([problem.eta[0]])
@@ -149,9 +151,11 @@ def test_two_classes_are_multilabel(problem, metric, average):
     """A list of (N, 2) arrays is the (N, M) array of probabilities of class 1."""
     y = problem.labels.reshape(problem.n_rows, -1)
     options = {"average": average, "sample_weight": problem.weight, **LABELS}
-    pairs = mw.optimize(list(problem.eta), y, metric, classes=[[0, 1]] * problem.n_outputs, **options)
+    pairs = mw.optimize(
+        list(problem.eta), y, metric, classes=[[0, 1]] * problem.n_outputs, strategy=mw.Strategy(**options)
+    )
     positive = np.column_stack([eta[:, 1] for eta in problem.eta])
-    labels = mw.optimize(positive, y, metric, classes=[0, 1], **options)
+    labels = mw.optimize(positive, y, metric, classes=[0, 1], strategy=mw.Strategy(**options))
     assert pairs.value == labels.value
     assert np.array_equal(pairs.rule.predict(list(problem.eta)), labels.rule.predict(positive))
 
@@ -163,8 +167,8 @@ def test_two_classes_are_multilabel(problem, metric, average):
 @given(problem=worlds.tiny(max_outputs=1, weights=False), metric=st.sampled_from(RATIOS))
 def test_masking_a_label_is_dropping_its_row(problem, metric):
     seen = problem.y[:, 0] >= 0
-    masked = solve(problem, metric, solver="path")
-    dropped = solve(worlds.Tiny([problem.eta[0][seen]], problem.y[seen]), metric, solver="path")
+    masked = solve(problem, metric, strategy=mw.Strategy(solver="path"))
+    dropped = solve(worlds.Tiny([problem.eta[0][seen]], problem.y[seen]), metric, strategy=mw.Strategy(solver="path"))
     assert masked.value == pytest.approx(dropped.value, abs=1e-12)
     assert np.array_equal(masked.rule.predict(problem.proba), dropped.rule.predict(problem.proba))
 
@@ -176,8 +180,8 @@ def test_a_missing_row_of_everything_weighs_nothing(problem, metric, average):
         [np.vstack([eta, np.eye(eta.shape[1])[[0]]]) for eta in problem.eta],
         np.vstack([problem.y, -np.ones((1, problem.n_outputs), dtype=int)]),
     )
-    assert solve(more, metric, average=average, solver="path").value == pytest.approx(
-        solve(problem, metric, average=average, solver="path").value, abs=1e-12
+    assert solve(more, metric, average=average, strategy=mw.Strategy(solver="path")).value == pytest.approx(
+        solve(problem, metric, average=average, strategy=mw.Strategy(solver="path")).value, abs=1e-12
     )
 
 
@@ -194,9 +198,11 @@ def test_a_weight_is_a_number_of_copies(problem, counts, metric, average):
     repeated = worlds.Tiny(problem.eta, problem.y, times.astype(float))
     assume(not worlds.undecidable(repeated, partial(exact_ratio, metric), average))
     options = {"average": average, "solver": "path"}
-    weighted = solve(problem, metric, sample_weight=times.astype(float), **options)
+    weighted = solve(problem, metric, sample_weight=times.astype(float), strategy=mw.Strategy(**options))
     copies = np.repeat(np.arange(problem.n_rows), times)
-    repeated = solve(worlds.Tiny([eta[copies] for eta in problem.eta], problem.y[copies]), metric, **options)
+    repeated = solve(
+        worlds.Tiny([eta[copies] for eta in problem.eta], problem.y[copies]), metric, strategy=mw.Strategy(**options)
+    )
     assert weighted.value == pytest.approx(repeated.value, abs=1e-9)
 
 
@@ -206,10 +212,14 @@ def test_a_weight_is_a_number_of_copies_in_expectation_and_for_the_link():
     y, times = rng.integers(0, 3, size=40), rng.integers(1, 4, size=40)
     copies = np.repeat(np.arange(40), times)
     expected = {"confusion": "expected", "recalibrate": False}
-    weighted = mw.optimize(proba, y, "micro_f1", sample_weight=times, **expected)
-    assert weighted.value == pytest.approx(mw.optimize(proba[copies], y[copies], "micro_f1", **expected).value)
-    doubled = mw.optimize(proba, y, "kappa", sample_weight=np.full(40, 7.0), confusion="expected", recalibrate=True)
-    plain = mw.optimize(proba, y, "kappa", confusion="expected", recalibrate=True)
+    weighted = mw.optimize(proba, y, "micro_f1", sample_weight=times, strategy=mw.Strategy(**expected))
+    assert weighted.value == pytest.approx(
+        mw.optimize(proba[copies], y[copies], "micro_f1", strategy=mw.Strategy(**expected)).value
+    )
+    doubled = mw.optimize(
+        proba, y, "kappa", sample_weight=np.full(40, 7.0), strategy=mw.Strategy(confusion="expected", recalibrate=True)
+    )
+    plain = mw.optimize(proba, y, "kappa", strategy=mw.Strategy(confusion="expected", recalibrate=True))
     np.testing.assert_allclose(doubled.rule.link.bias, plain.rule.link.bias, atol=1e-6)  # in effective rows
     assert doubled.value == pytest.approx(plain.value, abs=1e-6)
 
@@ -218,13 +228,13 @@ def test_output_weights():
     """Macro: weighted mean. Micro: an output of weight 2 is an output given twice. Weight 0: an output left out."""
     rng = np.random.default_rng(2)
     proba, y = rng.random((40, 3)).round(2), rng.integers(0, 2, size=(40, 3))
-    twice = mw.optimize(proba[:, [0, 1, 1, 2]], y[:, [0, 1, 1, 2]], "f1", **LABELS)
-    weighted = mw.optimize(proba, y, "f1", output_weight=[1, 2, 1], **LABELS)
+    twice = mw.optimize(proba[:, [0, 1, 1, 2]], y[:, [0, 1, 1, 2]], "f1", strategy=mw.Strategy(**LABELS))
+    weighted = mw.optimize(proba, y, "f1", output_weight=[1, 2, 1], strategy=mw.Strategy(**LABELS))
     assert weighted.value == pytest.approx(twice.value)
     assert weighted.rule.loss == twice.rule.loss
     for average in ("micro", "macro"):
-        without = mw.optimize(proba[:, :2], y[:, :2], "f1", average=average, **LABELS)
-        zero = mw.optimize(proba, y, "f1", average=average, output_weight=[1, 1, 0], **LABELS)
+        without = mw.optimize(proba[:, :2], y[:, :2], "f1", average=average, strategy=mw.Strategy(**LABELS))
+        zero = mw.optimize(proba, y, "f1", average=average, output_weight=[1, 1, 0], strategy=mw.Strategy(**LABELS))
         assert zero.value == pytest.approx(without.value)
         assert np.array_equal(zero.rule.predict(proba)[:, :2], without.rule.predict(proba[:, :2]))
     assert np.array_equal(zero.rule.predict(proba)[:, 2], proba[:, 2] > 0.5)
@@ -239,11 +249,11 @@ def test_outputs_that_say_nothing_keep_argmax_under_macro(metric, count):
     y = (rng.random((50, 4)) < proba**2).astype(float)
     y[:, 1], y[:, 2] = np.nan, 0
     options = {"average": "macro", "confusion": count, "recalibrate": False}
-    solution = mw.optimize(proba, y, metric, **options)
+    solution = mw.optimize(proba, y, metric, strategy=mw.Strategy(**options))
     predicted = solution.rule.predict(proba)
     assert np.array_equal(predicted[:, 1:3], proba[:, 1:3] > 0.5)
     assert "Outputs without labels or with only one class keep plain argmax: 1, 2." in solution.status
-    rest = mw.optimize(proba[:, [0, 3]], y[:, [0, 3]], metric, **options)
+    rest = mw.optimize(proba[:, [0, 3]], y[:, [0, 3]], metric, strategy=mw.Strategy(**options))
     assert np.array_equal(predicted[:, [0, 3]], rest.rule.predict(proba[:, [0, 3]]))
     assert np.isfinite(solution.value)
     if count == "labels":
@@ -256,7 +266,7 @@ def test_zero_weights_can_make_an_output_say_nothing():
     proba, y = rng.random((30, 2)), rng.integers(0, 2, size=(30, 2))
     weight = (y[:, 0] == 1).astype(float)
     y[:, 1] = np.arange(30) // 2 % 2
-    solution = mw.optimize(proba, y, "f1", average="macro", sample_weight=weight, **LABELS)
+    solution = mw.optimize(proba, y, "f1", average="macro", sample_weight=weight, strategy=mw.Strategy(**LABELS))
     assert "keep plain argmax: 0." in solution.status
     assert np.array_equal(solution.rule.predict(proba)[:, 0], proba[:, 0] > 0.5)
 
@@ -265,10 +275,13 @@ def test_micro_gives_the_shared_loss_to_an_output_without_labels():
     rng = np.random.default_rng(5)
     proba, y = rng.random((50, 3)), (rng.random((50, 3)) < 0.2).astype(float)
     y[:, 2] = np.nan
-    solution = mw.optimize(proba, y, "f1", average="micro", **LABELS)
+    solution = mw.optimize(proba, y, "f1", average="micro", strategy=mw.Strategy(**LABELS))
     thresholds = solution.rule.threshold
     assert thresholds[0] == thresholds[1] == thresholds[2]
-    assert solution.value == mw.optimize(proba[:, :2], y[:, :2], "f1", average="micro", **LABELS).value
+    assert (
+        solution.value
+        == mw.optimize(proba[:, :2], y[:, :2], "f1", average="micro", strategy=mw.Strategy(**LABELS)).value
+    )
 
 
 def test_unequal_sizes_macro_binds_to_each_outputs_own_classes():
@@ -277,12 +290,12 @@ def test_unequal_sizes_macro_binds_to_each_outputs_own_classes():
     sizes = (2, 4)
     proba = [rng.dirichlet(np.ones(k), size=60) for k in sizes]
     y = np.column_stack([rng.integers(0, k, size=60) for k in sizes])
-    solution = mw.optimize(proba, y, "ordinal", average="macro", solver="closed_form", **LABELS)
+    solution = mw.optimize(proba, y, "ordinal", average="macro", strategy=mw.Strategy(solver="closed_form", **LABELS))
     predicted = solution.rule.predict(proba)
     assert predicted[:, 0].max() <= 1
     values = [1 - np.abs(predicted[:, m] - y[:, m]).mean() / (k - 1) for m, k in enumerate(sizes)]
     assert solution.value == pytest.approx(np.mean(values))
-    micro = mw.optimize(proba, y, "ordinal", average="micro", solver="closed_form", **LABELS)
+    micro = mw.optimize(proba, y, "ordinal", average="micro", strategy=mw.Strategy(solver="closed_form", **LABELS))
     predicted = micro.rule.predict(proba)
     assert micro.value == pytest.approx(1 - np.abs(predicted - y).mean() / 3)
 
@@ -293,9 +306,9 @@ def test_unequal_sizes_macro_binds_to_each_outputs_own_classes():
 def test_one_row_with_labels_cannot_be_judged_by_others(average, labels, options):
     y, p = np.array(labels, dtype=float), np.tile([0.3, 0.8], (len(labels), 1)) + np.arange(len(labels))[:, None] / 100
     with pytest.raises(ValueError, match=r"^optimize: proba and y must have at least two independent rows with labels"):
-        mw.optimize(p, y, "f1", average=average, **options)
+        mw.optimize(p, y, "f1", average=average, strategy=mw.Strategy(**options))
     if not options:  # the advice that is printed
-        fitted = mw.optimize(p, y, "f1", average=average, confusion="labels", recalibrate=False)
+        fitted = mw.optimize(p, y, "f1", average=average, strategy=mw.Strategy(confusion="labels", recalibrate=False))
         assert fitted.value == mw.metrics.FBeta().score(y, fitted.rule.predict(p), average=average)
 
 
@@ -315,8 +328,8 @@ def test_dinkelbach_goes_on_until_all_outputs_have_converged():
     proba = np.column_stack([np.repeat([0.001, 0.999], 200), rng.beta(0.5, 8, 400)])
     y = (rng.random(proba.shape) < proba).astype(int)
     options = {"solver": "dinkelbach", "confusion": "expected", "recalibrate": False}
-    both = mw.optimize(proba, y, "f1", average="macro", **options)
-    alone = [mw.optimize(proba[:, m], y[:, m], "f1", **options) for m in range(2)]
+    both = mw.optimize(proba, y, "f1", average="macro", strategy=mw.Strategy(**options))
+    alone = [mw.optimize(proba[:, m], y[:, m], "f1", strategy=mw.Strategy(**options)) for m in range(2)]
     assert len(alone[0].history) < len(alone[1].history)
     assert both.optimized_value == pytest.approx(np.mean([one.optimized_value for one in alone]), abs=1e-9)
     assert both.gap < 1e-8

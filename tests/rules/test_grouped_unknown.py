@@ -57,7 +57,7 @@ def test_by_default_the_blind_rule_is_judged_as_any_other():
 
 
 def test_the_blind_rule_is_the_one_fitted_without_groups(blind):
-    expected = mw.optimize(P, Y, "accuracy", **FAST).rule
+    expected = mw.optimize(P, Y, "accuracy", strategy=mw.Strategy(**FAST)).rule
     assert blind.unknown == "blind"
     assert (blind.predict(NEW, ["red"] * 99) == expected.predict(NEW)).all()
     assert (blind.predict(NEW, [None] * 99) == expected.predict(NEW)).all()
@@ -73,14 +73,21 @@ def test_the_blind_rule_is_the_one_fitted_without_groups(blind):
 
 def test_the_blind_rule_keeps_constraints_that_are_not_about_groups():
     rule = fitted("blind", subject_to=["demographic_parity <= 0.1", "recall >= 0.9"]).rule
-    expected = mw.optimize(P, Y, "accuracy", subject_to="recall >= 0.9", confidence=None, **FAST).rule
+    expected = mw.optimize(
+        P, Y, "accuracy", subject_to="recall >= 0.9", confidence=None, strategy=mw.Strategy(**FAST)
+    ).rule
     assert (rule.predict(NEW, ["red"] * 99) == expected.predict(NEW)).all()
 
 
 def test_the_blind_rule_of_the_worst_group_is_for_the_metric_itself():
     sensitive = mw.Sensitive(GROUP, unknown="blind")
-    rule = mw.optimize(P, Y, mw.worst_group("balanced_accuracy"), sensitive_features=sensitive, **FAST).rule
-    assert (rule.predict(NEW, ["red"] * 99) == mw.optimize(P, Y, "balanced_accuracy", **FAST).rule.predict(NEW)).all()
+    rule = mw.optimize(
+        P, Y, mw.worst_group("balanced_accuracy"), sensitive_features=sensitive, strategy=mw.Strategy(**FAST)
+    ).rule
+    assert (
+        rule.predict(NEW, ["red"] * 99)
+        == mw.optimize(P, Y, "balanced_accuracy", strategy=mw.Strategy(**FAST)).rule.predict(NEW)
+    ).all()
 
 
 def test_abstaining(abstaining):
@@ -167,7 +174,8 @@ def test_several_features(blind):
     rule = mw.optimize(P, Y, "accuracy", sensitive_features=mw.Sensitive(frame, "blind"), **PARITY).rule
     new = pd.DataFrame({"old": [True, None, False], "colour": ["red", "blue", None]})
     assert (
-        rule.predict([0.2, 0.6, 0.9], new) == mw.optimize(P, Y, "accuracy", **FAST).rule.predict([0.2, 0.6, 0.9])
+        rule.predict([0.2, 0.6, 0.9], new)
+        == mw.optimize(P, Y, "accuracy", strategy=mw.Strategy(**FAST)).rule.predict([0.2, 0.6, 0.9])
     ).all()
 
 
@@ -191,7 +199,9 @@ def test_where_there_is_nothing_to_choose():
         mw.Sensitive(mw.Sensitive(GROUP))
     with pytest.raises(ValueError, match="is only for rules that use the group, but group_aware is False"):
         fitted("blind", group_aware=False)
-    rule = mw.optimize(P, Y, "accuracy", sensitive_features=mw.Sensitive(GROUP, "blind"), **FAST).rule
+    rule = mw.optimize(
+        P, Y, "accuracy", sensitive_features=mw.Sensitive(GROUP, "blind"), strategy=mw.Strategy(**FAST)
+    ).rule
     assert not isinstance(rule, mw.GroupedRule)  # no constraint is about groups: it decides any
 
 

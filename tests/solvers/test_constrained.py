@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.problems import read_problem
 from scipy.optimize import linprog, minimize
 
 import worlds
 from metricwise import metrics
-from metricwise.api.reading import read_problem
 from metricwise.goals.constraint import Constraint, Limit, Limits
 from metricwise.solvers.constrained import Feasible, InfeasibleError, maximise
 from metricwise.solvers.constrained_single import best_single

@@ -53,7 +53,7 @@ class CostSolution(Solution):
     >>> import numpy as np
     >>> import metricwise as mw
     >>> cost = np.array([[1.0, 10.0], [5.0, 1.0]])
-    >>> solution = mw.optimize([0.3, 0.3], [0, 1], "cost", cost=cost, recalibrate=False)
+    >>> solution = mw.optimize([0.3, 0.3], [0, 1], "cost", cost=cost, strategy=mw.Strategy(recalibrate=False))
     >>> solution.rule.predict([0.3, 0.3], cost=cost).tolist()
     [1, 0]
     """

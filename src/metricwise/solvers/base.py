@@ -123,7 +123,7 @@ class Recorded:
     --------
     >>> import metricwise as mw
     >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", record=["recall"],
-    ...     confusion="labels", recalibrate=False)
+    ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
     >>> solution.recorded["recall"].value, solution.recorded["recall"].baseline
     (1.0, 0.5)
     """
@@ -230,8 +230,8 @@ class Outcome(Enum):
     Examples
     --------
     >>> import metricwise as mw
-    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
-    ...     recalibrate=False)
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1",
+    ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
     >>> solution.outcome is mw.solvers.Outcome.OPTIMAL
     True
     """
@@ -322,8 +322,8 @@ class Solution:
     Examples
     --------
     >>> import metricwise as mw
-    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
-    ...     recalibrate=False)
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1",
+    ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
     >>> solution.value, solution.baseline
     (1.0, 0.6666666666666666)
     >>> solution.status
@@ -380,7 +380,8 @@ class Solution:
         Examples
         --------
         >>> import metricwise as mw
-        >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1", recalibrate=False, confusion="labels")
+        >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1",
+        ...     strategy=mw.Strategy(recalibrate=False, confusion="labels"))
         >>> solution.predict([0.2, 0.7])
         array([0, 1])
         """
@@ -414,7 +415,8 @@ class Solution:
         >>> import tempfile
         >>> from pathlib import Path
         >>> import metricwise as mw
-        >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1", recalibrate=False, confusion="labels")
+        >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1",
+        ...     strategy=mw.Strategy(recalibrate=False, confusion="labels"))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     solution.save(Path(folder) / "solution.json")
         ...     again = mw.load_solution(Path(folder) / "solution.json")

@@ -58,7 +58,8 @@ def load_solution(path: str | os.PathLike[str]) -> Solution:
     >>> import metricwise as mw
     >>> from metricwise.solvers.solution_file import to_dict
     >>> import json
-    >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1", recalibrate=False, confusion="labels")
+    >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1",
+    ...     strategy=mw.Strategy(recalibrate=False, confusion="labels"))
     >>> again = mw.load_solution(json.dumps(to_dict(solution)))
     >>> again.value == solution.value, again.status == solution.status
     (True, True)

@@ -52,13 +52,13 @@ def named(codes, labels):
 
 def binary_text(rng):
     eta, codes = fitted(rng, 2, odds=4)
-    solution = mw.optimize(eta[:, 1], named(codes, ["no", "yes"]), "f1", pos_label="yes", **FIXED)
+    solution = mw.optimize(eta[:, 1], named(codes, ["no", "yes"]), "f1", pos_label="yes", strategy=mw.Strategy(**FIXED))
     return solution.rule, few(rng, 2)[:, 1]
 
 
 def binary_bool(rng):
     eta, codes = fitted(rng, 2)
-    return mw.optimize(eta, codes == 1, "mcc", **FIXED).rule, few(rng, 2)
+    return mw.optimize(eta, codes == 1, "mcc", strategy=mw.Strategy(**FIXED)).rule, few(rng, 2)
 
 
 def binary_at_the_threshold(rng):
@@ -69,22 +69,22 @@ def binary_at_the_threshold(rng):
 
 def multiclass_diagonal(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(eta, named(codes, [1, 2, 5]), "macro_f1", **FIXED).rule, few(rng, 3)
+    return mw.optimize(eta, named(codes, [1, 2, 5]), "macro_f1", strategy=mw.Strategy(**FIXED)).rule, few(rng, 3)
 
 
 def multiclass_full(rng):
     eta, codes = fitted(rng, 4)
-    return mw.optimize(eta, codes, "quadratic_kappa", **FIXED).rule, few(rng, 4)
+    return mw.optimize(eta, codes, "quadratic_kappa", strategy=mw.Strategy(**FIXED)).rule, few(rng, 4)
 
 
 def multiclass_linked(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(eta, named(codes, [0.5, 1.0, 2.5]), "g_mean", **LINKED).rule, few(rng, 3)
+    return mw.optimize(eta, named(codes, [0.5, 1.0, 2.5]), "g_mean", strategy=mw.Strategy(**LINKED)).rule, few(rng, 3)
 
 
 def full_linked(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(eta, codes, "quadratic_kappa", **LINKED).rule, few(rng, 3)
+    return mw.optimize(eta, codes, "quadratic_kappa", strategy=mw.Strategy(**LINKED)).rule, few(rng, 3)
 
 
 def default_call(rng):
@@ -94,7 +94,9 @@ def default_call(rng):
 
 def shifted_prior(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(eta, codes, "balanced_accuracy", prior=[0.2, 0.3, 0.5], **LINKED).rule, few(rng, 3)
+    return mw.optimize(
+        eta, codes, "balanced_accuracy", prior=[0.2, 0.3, 0.5], strategy=mw.Strategy(**LINKED)
+    ).rule, few(rng, 3)
 
 
 def promised(rng):
@@ -107,7 +109,7 @@ def promised(rng):
 
 def scores(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(7 * eta, codes, "macro_f1", normalize=True, **FIXED).rule, 3 * few(rng, 3)
+    return mw.optimize(7 * eta, codes, "macro_f1", normalize=True, strategy=mw.Strategy(**FIXED)).rule, 3 * few(rng, 3)
 
 
 def ties_argmax(rng):
@@ -141,7 +143,9 @@ def multilabel(rng):
     eta = np.stack([fitted(rng, 2)[0][:, 1] for _ in range(3)], axis=1)
     y = (rng.random(eta.shape) < eta).astype(int)
     names = ["news", "sport", "arts"]
-    rule = mw.optimize(pd.DataFrame(eta, columns=names), pd.DataFrame(y, columns=names), "f1_macro", **FIXED).rule
+    rule = mw.optimize(
+        pd.DataFrame(eta, columns=names), pd.DataFrame(y, columns=names), "f1_macro", strategy=mw.Strategy(**FIXED)
+    ).rule
     return rule, np.stack([few(rng, 2)[:, 1] for _ in range(3)], axis=1)
 
 
@@ -150,14 +154,16 @@ def multioutput_unequal(rng):
     labels = [["no", "yes"], [1, 2, 3, 4], [0.5, 1.5, 2.5]]
     names = ["sent", "grade", "dose"]
     y = pd.DataFrame({n: named(codes, own) for n, (_, codes), own in zip(names, parts, labels, strict=True)})
-    rule = mw.optimize([eta for eta, _ in parts], y, "kappa", average="macro", **FIXED).rule
+    rule = mw.optimize([eta for eta, _ in parts], y, "kappa", average="macro", strategy=mw.Strategy(**FIXED)).rule
     return rule, [few(rng, k)[:26] for k in (2, 4, 3)]
 
 
 def multioutput_linked(rng):
     parts = [fitted(rng, k) for k in (3, 2)]
     y = np.column_stack([codes for _, codes in parts])
-    rule = mw.optimize([eta for eta, _ in parts], y, "quadratic_kappa", average="macro", **LINKED).rule
+    rule = mw.optimize(
+        [eta for eta, _ in parts], y, "quadratic_kappa", average="macro", strategy=mw.Strategy(**LINKED)
+    ).rule
     return rule, [few(rng, k)[:26] for k in (3, 2)]
 
 
@@ -165,7 +171,9 @@ def multioutput_shared_loss(rng):
     parts = [fitted(rng, 3) for _ in range(2)]
     y = named(np.column_stack([codes for _, codes in parts]), ["low", "mid", "high"])
     proba = np.stack([eta for eta, _ in parts], axis=1)
-    rule = mw.optimize(proba, y, "micro_f1", average="micro", classes=[["low", "mid", "high"]] * 2, **FIXED).rule
+    rule = mw.optimize(
+        proba, y, "micro_f1", average="micro", classes=[["low", "mid", "high"]] * 2, strategy=mw.Strategy(**FIXED)
+    ).rule
     return rule, np.stack([few(rng, 3) for _ in range(2)], axis=1)
 
 
@@ -175,7 +183,9 @@ def multioutput_shared_loss(rng):
 def mixture(rng):
     eta, codes = fitted(rng, 3)
     y = named(codes, ["a", "b", "c"])
-    return mw.optimize(eta, y, "min_recall", randomized=True, random_state=5, **LINKED).rule, few(rng, 3)
+    return mw.optimize(eta, y, "min_recall", random_state=5, strategy=mw.Strategy(randomized=True, **LINKED)).rule, few(
+        rng, 3
+    )
 
 
 def mixture_of_scores(rng):
@@ -188,7 +198,7 @@ def mixture_of_scores(rng):
 def mixture_multioutput(rng):
     parts = [fitted(rng, k) for k in (2, 3)]
     y = pd.DataFrame({"sent": parts[0][1] == 1, "grade": parts[1][1] + 1})
-    options = {"average": "macro", "randomized": True, "random_state": 3, **LINKED}
+    options = {"average": "macro", "random_state": 3, **LINKED, "strategy": mw.Strategy(randomized=True)}
     return mw.optimize([eta for eta, _ in parts], y, "min_recall", **options).rule, [few(rng, k)[:26] for k in (2, 3)]
 
 
@@ -197,7 +207,9 @@ def mixture_multioutput(rng):
 
 def abstaining(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(eta, named(codes, ["a", "b", "c"]), "accuracy", abstain=0.3, **LINKED).rule, few(rng, 3)
+    return mw.optimize(
+        eta, named(codes, ["a", "b", "c"]), "accuracy", abstain=0.3, strategy=mw.Strategy(**LINKED)
+    ).rule, few(rng, 3)
 
 
 def by_group(rng):
@@ -211,15 +223,21 @@ def by_group(rng):
 def by_groups_drawn(rng):
     eta, codes = fitted(rng, 2, n=600)
     group = pd.DataFrame({"sex": np.where(rng.random(600) < 0.4, "f", "m"), "old": rng.random(600) < 0.5})
-    options = {"subject_to": "equalized_odds <= 0.05", "sensitive_features": group, "randomized": True}
-    rule = mw.optimize(eta, codes, "accuracy", confidence=None, random_state=4, **options, **FIXED).rule
+    options = {
+        "subject_to": "equalized_odds <= 0.05",
+        "sensitive_features": group,
+        "strategy": mw.Strategy(randomized=True),
+    }
+    rule = mw.optimize(
+        eta, codes, "accuracy", confidence=None, random_state=4, strategy=mw.Strategy(**FIXED), **options
+    ).rule
     return rule, few(rng, 2)[:24], {"sensitive_features": [["f", True], ["m", False], ["f", False], ["m", True]] * 6}
 
 
 def row_costs(rng):
     eta, codes = fitted(rng, 3)
     costs = rng.exponential(size=(300, 3)).round(2)
-    rule = mw.optimize(eta, named(codes, [1, 2, 5]), "cost", cost=costs, recalibrate=True).rule
+    rule = mw.optimize(eta, named(codes, [1, 2, 5]), "cost", cost=costs, strategy=mw.Strategy(recalibrate=True)).rule
     return rule, few(rng, 3), {"cost": rng.exponential(size=(27, 3)).round(1).tolist()}
 
 
