@@ -7,6 +7,7 @@ import weakref
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -60,16 +61,16 @@ def on_disk(rows, schema, size):
         columns |= dict(zip(names, eta.T, strict=True))
         found.append(ProbabilityColumns(names, tuple(range(k))))
         if rows.codes is not None:
-            columns[f"y{m}"] = rows.codes[:, m]
+            columns[f"y{m}"] = pa.array(rows.codes[:, m], mask=rows.codes[:, m] < 0)
             targets.append(tables._Target(f"y{m}", list(range(k)), None, None))
     if rows.weight is not None:
         columns["weight"] = rows.weight
     path = folder / "rows.parquet"
     pq.write_table(pa.table(columns), path, row_group_size=size)
     codes = replace(Schema.of_codes(n_classes), multioutput=True)
-    reader = PieceReader(codes, True, None, None, -1, "importance", "optimize")
+    reader = PieceReader(codes, True, None, None)
     weight = None if rows.weight is None else "weight"
-    layout = tables._Layout(reader, found, tuple(targets), weight, None, -1, "rows")
+    layout = tables._Layout(reader, found, tuple(targets), weight, None, "rows")
     chunks = tables.TableChunks(open_stream(Table(path)), layout, rows.n_rows, size)
     weakref.finalize(chunks, shutil.rmtree, folder, ignore_errors=True)
     return ChunkedSource(chunks, schema)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from metricwise.api.problems import open_problem
-from metricwise.data import RowSpec
-from metricwise.goals.spec import GoalSpec
 from numpy.typing import NDArray
 
 import metricwise as mw
+from metricwise.api.problems import open_problem
+from metricwise.data import RowSpec
+from metricwise.goals.spec import GoalSpec
 from metricwise.inference.uncertainty import bootstrap_errors
 
 from . import peers

@@ -85,9 +85,8 @@ def test_a_default_call(rows):
 
 def test_recipes_of_full_losses_are_compared_on_fewer_rows(rows):
     """A row costs as the square of its classes there."""
-    from tests.problems import read_problem
-
     from metricwise.fitting.selection import _enough
+    from problems import read_problem
 
     proba, y = rows
     assert _enough(read_problem(proba, y, "quadratic_kappa")) == 2 * K

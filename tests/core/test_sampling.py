@@ -118,10 +118,9 @@ def test_forty_positives_among_many_rows_are_not_overlooked(metric):
 
 
 def test_choice_is_made_on_a_sample_with_the_rare_class():
-    from tests.problems import read_problem
-
     from metricwise.fitting.solving import Settings
     from metricwise.oracles.problem import Recipe
+    from problems import read_problem
 
     p, y = rare_world(100_000, 30, seed=5)
     problem = read_problem(p, y, "balanced_accuracy")

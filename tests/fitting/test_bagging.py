@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from tests.problems import read_problem
 
 import worlds
 from metricwise import Frequencies, InTime
@@ -18,6 +17,7 @@ from metricwise.fitting.solving import Settings, solve
 from metricwise.oracles.problem import Recipe
 from metricwise.rules import fit_link
 from metricwise.solvers import make_solver
+from problems import read_problem
 from profiles import examples
 
 RECIPES = [Recipe(confusion, link) for confusion in ("labels", "expected", "blended") for link in (False, True)]

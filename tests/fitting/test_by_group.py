@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.problems import read_problem
 from scipy.optimize import linprog
 
 import metricwise as mw
@@ -25,6 +24,7 @@ from metricwise.goals.constraint import Constraint, Difference, Limit
 from metricwise.goals.constraint_text import read_constraints
 from metricwise.inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
 from metricwise.oracles import Counts
+from problems import read_problem
 from profiles import examples
 
 FIXED = {"confidence": None, "strategy": mw.Strategy(confusion="expected", recalibrate=False, randomized=True)}

@@ -7,7 +7,6 @@ import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.problems import read_problem
 from scipy.special import ndtri
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -19,6 +18,7 @@ import worlds
 from metricwise.data import read_proba
 from metricwise.fitting.example_costs import _left_out, with_costs
 from metricwise.inference.uncertainty import Spread, heaviest_share, mean_interval
+from problems import read_problem
 from profiles import examples
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.problems import read_problem
 from scipy.stats import truncnorm
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
@@ -13,6 +12,7 @@ from laws.metric_records import RECORDS
 from metricwise.fitting import selection
 from metricwise.fitting.bagging import Bag, Resamples
 from metricwise.inference import uncertainty
+from problems import read_problem
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.problems import read_problem
 from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
 import worlds
 from metricwise.data import read_groups, read_time, stretches
+from problems import read_problem
 from profiles import examples
 
 

@@ -11,7 +11,6 @@ import pytest
 import sklearn.metrics as sk
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.problems import read_problem
 
 import metricwise as mw
 import worlds
@@ -20,6 +19,7 @@ from metricwise.data.sources import ChunkedSource
 from metricwise.fitting.solving import Settings, fit
 from metricwise.oracles.problem import Recipe
 from metricwise.solvers import Outcome
+from problems import read_problem
 from profiles import examples
 
 LABELS = {"confusion": "labels", "recalibrate": False}

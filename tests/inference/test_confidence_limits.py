@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.problems import read_problem
 from scipy.stats import binomtest
 from sklearn import metrics as sk
 
@@ -12,11 +11,12 @@ import worlds
 from metricwise import Frequencies, InTime, metrics
 from metricwise.core.losses import Loss
 from metricwise.fitting.constraints.resolve import bind_limits
-from metricwise.goals.resolve import read_limits
 from metricwise.goals.constraint import Constraint
 from metricwise.goals.constraint_text import read_constraints
+from metricwise.goals.resolve import read_limits
 from metricwise.inference.confidence_limits import Apart, Counted, counted_by, lower_limit, upper_limit
 from metricwise.rules import anonymous_rule
+from problems import read_problem
 from profiles import examples
 
 PROPORTIONS = {

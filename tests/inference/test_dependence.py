@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from tests.problems import read_problem
 from scipy.special import betaincinv, ndtri, stdtrit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score
@@ -16,6 +15,7 @@ from metricwise.inference.confidence_limits import Counted, lower_limit, upper_l
 from metricwise.inference.dependence import dependence_length
 from metricwise.inference.uncertainty import Spread, student
 from metricwise.metrics import Accuracy, Precision
+from problems import read_problem
 
 SCORES = {"f1": f1_score, "precision": precision_score, "recall": recall_score}
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.problems import read_problem
 from scipy import stats
 from sklearn.metrics import f1_score, matthews_corrcoef
 
@@ -14,6 +13,7 @@ from metricwise.core.rows import Rows
 from metricwise.fitting import selection
 from metricwise.fitting.bagging import draw
 from metricwise.inference import uncertainty
+from problems import read_problem
 from profiles import examples
 
 FIXED = {"confusion": "labels", "recalibrate": False}

@@ -6,7 +6,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.problems import read_problem
 
 import metricwise as mw
 from laws.metric_records import EVERY, RECORDS, make
@@ -15,6 +14,7 @@ from metricwise.fitting import bagging as bags
 from metricwise.fitting import solving
 from metricwise.inference.uncertainty import Errors
 from metricwise.solvers import SOLVERS, Outcome, make_solver
+from problems import read_problem
 from profiles import first_of_each
 
 EXPECTED = {"confusion": "expected", "recalibrate": False}

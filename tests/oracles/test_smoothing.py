@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.problems import read_problem
 
 import metricwise as mw
 import worlds
 from metricwise.oracles.problem import Recipe
 from metricwise.rules import fit_link
+from problems import read_problem
 
 BY_CLASS = ["balanced_accuracy", "macro_f1", "g_mean", "h_mean", "q_mean", "min_recall"]
 COUNTING = [

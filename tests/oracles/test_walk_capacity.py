@@ -8,7 +8,7 @@ import pytest
 
 import metricwise as mw
 import worlds
-from metricwise.data.open import serving_rows_by
+from engines import rows_served_by
 from metricwise.data.sources import ChunkedSource, MemorySource
 from metricwise.oracles import TooManyChangesError
 
@@ -31,7 +31,7 @@ def optimize_within(capacity, *args, **options):
         chunks = ChunkedSource.of(MemorySource(rows, schema), 700)
         return replace(chunks, most=capacity)
 
-    with serving_rows_by(source):
+    with rows_served_by(source):
         return mw.optimize(*args, strategy=mw.Strategy(recalibrate=False), **options)
 
 

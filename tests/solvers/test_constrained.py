@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.problems import read_problem
 from scipy.optimize import linprog, minimize
 
 import worlds
@@ -16,6 +15,7 @@ from metricwise import metrics
 from metricwise.goals.constraint import Constraint, Limit, Limits
 from metricwise.solvers.constrained import Feasible, InfeasibleError, maximise
 from metricwise.solvers.constrained_single import best_single
+from problems import read_problem
 from profiles import examples
 from programmes import best_of_all, coefficients, denominators_of, spaces_of
 

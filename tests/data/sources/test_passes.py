@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.problems import read_problem
 
 import metricwise as mw
 import worlds
@@ -11,6 +10,7 @@ from metricwise import kernels
 from metricwise.core.losses import Loss
 from metricwise.data import read_proba
 from metricwise.oracles import counts as counting
+from problems import read_problem
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.problems import read_problem
 from sklearn import metrics as sk
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -18,8 +17,9 @@ import programmes
 import worlds
 from engines import served_by
 from metricwise.fitting.constraints.resolve import bind_limits
-from metricwise.goals.resolve import read_limits
 from metricwise.goals.constraint_text import read_constraints
+from metricwise.goals.resolve import read_limits
+from problems import read_problem
 from profiles import diagonal, examples
 from programmes import best_of_all, denominators_of, spaces_of
 

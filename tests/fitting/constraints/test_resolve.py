@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from tests.problems import read_problem
 from sklearn import metrics as sk
 
 import worlds
 from metricwise.core.losses import Loss
 from metricwise.fitting.constraints.resolve import bind_limits
-from metricwise.goals.resolve import read_limits
 from metricwise.goals.constraint_text import at_least, read_constraints
+from metricwise.goals.resolve import read_limits
+from problems import read_problem
 
 NAMES = np.array(["low", "on hold", "urgent"])
 
