@@ -1,7 +1,8 @@
-"""Problems by the keywords of `optimize`, for tests of what solves them."""
+"""Problems by the keywords of `optimize`, for tests of what solves them; and keywords with further settings."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
+import metricwise as mw
 from metricwise.api.problems import open_problem
 from metricwise.data import RowSpec
 from metricwise.goals.spec import GoalSpec
@@ -18,3 +19,8 @@ def read_problem(proba, y, metric, *, constrained=False, **options):
     goal = GoalSpec(metric, **{name: value for name, value in options.items() if name in OF_GOAL})
     assert options.keys() <= OF_ROWS | OF_GOAL
     return open_problem(rows, goal)[0]
+
+
+def asking(options, **settings):
+    """Return options with further settings of their strategy."""
+    return options | {"strategy": replace(options.get("strategy", mw.Strategy()), **settings)}

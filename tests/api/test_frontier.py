@@ -136,14 +136,13 @@ def test_rules_say_what_they_keep():
         ({"n_points": 1}, "n_points must be a whole number of at least 2, got 1"),
         ({"n_points": 2.5}, "n_points must be a whole number"),
         ({"ceiling": "yes"}, "ceiling must be True or False"),
-        ({"strategy": mw.Strategy(randomized=1)}, "randomized must be True or False"),
         ({"random_state": -1}, "random_state must be None or a non-negative integer"),
-        ({"strategy": mw.Strategy(confusion="both")}, "confusion must be 'auto'"),
-        ({"strategy": mw.Strategy(recalibrate="no")}, "recalibrate must be 'auto', True or False"),
+        ({"strategy": mw.Strategy(solver="path")}, "strategy must leave solver and tol at their defaults"),
+        ({"strategy": mw.Strategy(tol=0.1)}, "strategy must leave solver and tol at their defaults"),
         ({"against": "precision >= 0.5"}, "against must be a metric without a bound, got 'precision >= 0.5'"),
         ({"against": mw.at_least("precision", 0.5)}, "against must be a metric without a bound"),
         ({"against": "mcc"}, "neither a ratio of linear metrics nor concave"),
-        ({"y": None, "strategy": mw.Strategy(confusion="labels")}, "need y"),
+        ({"y": None, "strategy": mw.Strategy(confusion="labels")}, "needs y"),
     ],
 )
 def test_what_is_refused(options, message):

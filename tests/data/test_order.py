@@ -143,16 +143,14 @@ WAYS = {
     "categorical": lambda **options: mw.optimize(
         PROBA, pd.Categorical(Y, SCALE, ordered=True), "quadratic_kappa", classes=COLUMNS, **options
     ),
-    "strategy": mw.Strategy(
-        randomized=lambda **options: mw.optimize(
-            PROBA,
-            Y,
-            "quadratic_kappa",
-            order=SCALE,
-            subject_to="recall[mid] >= 0.3",
-            confidence=None,
-            strategy=mw.Strategy(randomized=True),
-        )
+    "randomized": lambda **options: mw.optimize(
+        PROBA,
+        Y,
+        "quadratic_kappa",
+        order=SCALE,
+        subject_to="recall[mid] >= 0.3",
+        confidence=None,
+        strategy=mw.Strategy(randomized=True),
     ),
 }
 

@@ -37,6 +37,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
 from metricwise.estimators._per_output import fit_labels
+from problems import asking
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 EXPECTED = {"confusion": "expected", "recalibrate": False}
@@ -173,7 +174,7 @@ def test_missing_labels_are_left_out_output_by_output(grades, estimator):
     X, Y = grades
     hidden = np.random.default_rng(0).random(Y.shape) < 0.3
     masked = np.where(hidden, np.nan, Y)
-    settings = {"metric": "macro_f1", "average": "macro", **EXPECTED}
+    settings = {"metric": "macro_f1", "average": "macro", "strategy": mw.Strategy(**EXPECTED)}
     model = mw.MetricOptimalClassifierCV(estimator, **settings).fit(X, masked)
     for m, block in enumerate(model.predict_proba(X)):
         seen = ~hidden[:, m]
@@ -372,9 +373,9 @@ def test_calibration_of_a_fitted_estimator(multiclass, multilabel):
     X, y = multiclass
     fitted = GaussianNB().fit(X[:200], y[:200])
     for settings in ({"estimator": fitted, "cv": "prefit"}, {"estimator": FrozenEstimator(fitted)}):
-        model = mw.MetricOptimalClassifierCV(
-            strategy=mw.Strategy(**EXPECTED), **settings, calibration="temperature"
-        ).fit(X[200:], y[200:])
+        model = mw.MetricOptimalClassifierCV(**asking(settings, **EXPECTED), calibration="temperature").fit(
+            X[200:], y[200:]
+        )
         assert type(model.estimator_).__name__ == "CalibratedClassifierCV"
         assert model.rule_.facts["rows"] == 200
     X, Y = multilabel
@@ -431,7 +432,7 @@ def test_weights_of_rows_are_repetitions(multiclass):
     half = len(y) // 2
     folds = [(np.arange(half), np.arange(half, len(y))), (np.arange(half, len(y)), np.arange(half))]
     same = [(np.flatnonzero(np.isin(rows, a)), np.flatnonzero(np.isin(rows, b))) for a, b in folds]
-    settings = {"metric": "f1_macro", **LABELS}
+    settings = {"metric": "f1_macro", "strategy": mw.Strategy(**LABELS)}
     weighted = mw.MetricOptimalClassifierCV(GaussianNB(), cv=folds, **settings).fit(X, y, sample_weight=weight)
     repeated = mw.MetricOptimalClassifierCV(GaussianNB(), cv=same, **settings).fit(X[rows], y[rows])
     assert weighted.best_score_ == pytest.approx(repeated.best_score_)

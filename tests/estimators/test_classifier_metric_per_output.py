@@ -51,7 +51,7 @@ def test_the_classifier_fits_and_scores(metric, cv):
 def test_the_rule_of_each_output_is_that_of_a_classifier_of_its_own():
     X, y = table()
     folds = [(np.arange(200, 400), np.arange(200)), (np.arange(200), np.arange(200, 400))]
-    options = {"cv": folds, **FIXED}
+    options = {"cv": folds, "strategy": mw.Strategy(**FIXED)}
     both = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=METRICS, pos_label=2, **options).fit(X, y)
     grade = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="quadratic_kappa", **options).fit(X, y["grade"])
     spam = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="f1", pos_label=2, **options).fit(X, y["spam"])

@@ -320,7 +320,7 @@ def test_rows_that_are_tested_several_times_count_once_with_their_mean(data, mod
 def test_several_outputs_that_are_tested_several_times(estimator):
     X, Y = make_multilabel_classification(150, n_classes=3, random_state=0)
     repeated = [(train, np.r_[test, test]) for train, test in KFold(3).split(X)]
-    settings = {"metric": "f1_macro", **LABELS}
+    settings = {"metric": "f1_macro", "strategy": mw.Strategy(**LABELS)}
     one = mw.MetricOptimalClassifierCV(estimator, cv=repeated, **settings).fit(X, Y)
     assert one.rule_ == mw.MetricOptimalClassifierCV(estimator, cv=KFold(3), **settings).fit(X, Y).rule_
 

@@ -12,7 +12,7 @@ from laws.metric_records import RECORDS
 from metricwise.fitting import selection
 from metricwise.fitting.bagging import Bag, Resamples
 from metricwise.inference import uncertainty
-from problems import read_problem
+from problems import asking, read_problem
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 
@@ -155,7 +155,7 @@ def test_resamples_are_fitted_at_once(options, n):
     """A recipe is fitted to all resamples in one call of the solver."""
     proba, y = some_rows("multiclass", n)
     solver = Counting(mw.solvers.Path())
-    solution = mw.optimize(proba, y, "quadratic_kappa", strategy=mw.Strategy(solver=solver), **options)
+    solution = mw.optimize(proba, y, "quadratic_kappa", **asking(options, solver=solver))
     assert solver.calls == (1 if "confusion" in options else 2)
     assert len(solution.candidates) == 1
     assert solution.gain is not None

@@ -261,7 +261,7 @@ def test_a_solver_refuses_an_output_that_it_does_not_serve(solver, metrics, word
 def test_a_mixture_of_one_output_makes_a_mixture_of_all():
     proba, y = drawn(16, (3, 3, 2), n=30)
     metrics = ["quadratic_kappa", "min_recall", "f1"]
-    options = {"random_state": 5, **EXPECTED, "strategy": mw.Strategy(randomized=True)}
+    options = {"random_state": 5, "strategy": mw.Strategy(randomized=True, **EXPECTED)}
     solution = mw.optimize(proba, y, metrics, **options)
     separate = [alone(proba, y, m, metric, **options) for m, metric in enumerate(metrics)]
     assert [isinstance(one.rule, mw.MixtureRule) for one in separate] == [False, True, False]

@@ -342,7 +342,9 @@ def test_a_threshold_that_nobody_has_has_no_range():
 
 
 @pytest.mark.parametrize(
-    "options", [{"average": "micro"}, {"average": "instance"}, {"average": "macro", **FIXED}], ids=str
+    "options",
+    [{"average": "micro"}, {"average": "instance"}, {"average": "macro", "strategy": mw.Strategy(**FIXED)}],
+    ids=str,
 )
 def test_no_range_where_thresholds_are_shared_or_the_recipe_was_given(options):
     rng = np.random.default_rng(0)

@@ -190,7 +190,7 @@ def test_classes_that_only_rounding_tells_apart_do_not_cross():
     proba = np.array([[0.0002, 0.9998]] * 7 + [[0.05, 0.95]])
     y = np.array([0, 1, 0, 0, 0, 0, 0, 0])
     weight = np.where(y == 1, 4.0, 4 / 7)
-    solution = mw.optimize(proba, y, "kappa", sample_weight=weight, strategy=mw.Strategy(solver="path"), **LABELS)
+    solution = mw.optimize(proba, y, "kappa", sample_weight=weight, strategy=mw.Strategy(solver="path", **LABELS))
     assert solution.value == pytest.approx(0, abs=1e-12)
     assert np.abs(solution.rule.loss.tensor()).max() < 10
 
@@ -247,7 +247,7 @@ def test_the_three_agree_on_many_rows():
     proba = worlds.softmax(logits)
     y = worlds.draw_codes(proba, rng)
     values = [
-        mw.optimize(proba, y, "micro_f1", strategy=mw.Strategy(solver=solver), **LABELS).value
+        mw.optimize(proba, y, "micro_f1", strategy=mw.Strategy(solver=solver, **LABELS)).value
         for solver in ("path", "dinkelbach", "bisection")
     ]
     assert values[0] >= max(values) - 1e-12

@@ -20,7 +20,9 @@ RATIOS = ["micro_f1", "kappa", "quadratic_kappa"]
 
 
 def solve(problem, metric, **options):
-    return mw.optimize(problem.proba, problem.labels, metric, **{**LABELS, **problem.arguments(), **options})
+    return mw.optimize(
+        problem.proba, problem.labels, metric, **{**problem.arguments(), "strategy": mw.Strategy(**LABELS, **options)}
+    )
 
 
 def several(**options):

@@ -19,7 +19,7 @@ GROUP = np.where(RNG.random(N) < 0.4, "blue", "green")
 P = 1 / (1 + np.exp(-1.4 * RNG.normal(np.where(GROUP == "blue", -0.9, 0.2), 1.2)))
 Y = (RNG.random(N) < P).astype(int)
 FAST = {"confusion": "labels", "recalibrate": False}
-PARITY = {"subject_to": "demographic_parity <= 0.1", "confidence": None, **FAST}
+PARITY = {"subject_to": "demographic_parity <= 0.1", "confidence": None, "strategy": mw.Strategy(**FAST)}
 NEW = np.linspace(0.01, 0.99, 99)
 
 
@@ -198,7 +198,7 @@ def test_where_there_is_nothing_to_choose():
     with pytest.raises(TypeError, match="values must be the groups of rows"):
         mw.Sensitive(mw.Sensitive(GROUP))
     with pytest.raises(ValueError, match="is only for rules that use the group, but group_aware is False"):
-        fitted("blind", group_aware=False)
+        mw.Sensitive(GROUP, "blind", group_aware=False)
     rule = mw.optimize(
         P, Y, "accuracy", sensitive_features=mw.Sensitive(GROUP, "blind"), strategy=mw.Strategy(**FAST)
     ).rule

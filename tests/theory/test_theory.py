@@ -187,7 +187,7 @@ def test_the_check_is_reproducible():
         (1, {}, "n_classes must be an integer of at least 2"),
         (2.0, {}, "n_classes must be an integer"),
         (2, {"n_matrices": 0}, "n_matrices"),
-        (2, {"strategy": mw.Strategy(tol=-1.0)}, "tol must be"),
+        (2, {"tol": -1.0}, "tol must be"),
     ],
 )
 def test_monotonicity_refuses_bad_input(n_classes, options, message):

@@ -278,7 +278,9 @@ def test_a_device_that_is_full(monkeypatch):
 
 
 def call(path, **others):
-    return mw.optimize(mw.Table(path, proba_prefix="p_"), "grade", "macro_f1", **{**RECIPE, **others})
+    return mw.optimize(
+        mw.Table(path, proba_prefix="p_"), "grade", "macro_f1", **{**others, "strategy": mw.Strategy(**RECIPE)}
+    )
 
 
 def test_a_truncated_file(tmp_path):

@@ -19,7 +19,7 @@ from engines import served_by
 from metricwise.fitting.constraints.resolve import bind_limits
 from metricwise.goals.constraint_text import read_constraints
 from metricwise.goals.resolve import read_limits
-from problems import read_problem
+from problems import asking, read_problem
 from profiles import diagonal, examples
 from programmes import best_of_all, denominators_of, spaces_of
 
@@ -649,9 +649,7 @@ def test_only_a_mixture_keeps_it():
         ValueError, match=r"no single rule .* satisfies all constraints, but a mixture of rules does, .* randomized"
     ):
         mw.optimize(p, y, "accuracy", subject_to="0.4 <= share <= 0.6", **AS_GIVEN)
-    rule = mw.optimize(
-        p, y, "accuracy", subject_to="0.4 <= share <= 0.6", strategy=mw.Strategy(randomized=True), **AS_GIVEN
-    ).rule
+    rule = mw.optimize(p, y, "accuracy", subject_to="0.4 <= share <= 0.6", **asking(AS_GIVEN, randomized=True)).rule
     assert 0.4 - 1e-9 <= rule.distribution(p).reshape(20, 2)[:, 1].mean() <= 0.6 + 1e-9
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 import metricwise as mw
 from metricwise.core.losses import Loss
+from problems import asking
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 LINKED = {"confusion": "expected", "recalibrate": True}
@@ -198,7 +199,7 @@ def mixture_of_scores(rng):
 def mixture_multioutput(rng):
     parts = [fitted(rng, k) for k in (2, 3)]
     y = pd.DataFrame({"sent": parts[0][1] == 1, "grade": parts[1][1] + 1})
-    options = {"average": "macro", "random_state": 3, **LINKED, "strategy": mw.Strategy(randomized=True)}
+    options = {"average": "macro", "random_state": 3, "strategy": mw.Strategy(randomized=True, **LINKED)}
     return mw.optimize([eta for eta, _ in parts], y, "min_recall", **options).rule, [few(rng, k)[:26] for k in (2, 3)]
 
 
@@ -215,7 +216,12 @@ def abstaining(rng):
 def by_group(rng):
     eta, codes = fitted(rng, 2, n=600)
     group = np.where(rng.random(600) < 0.4, "x", "y")
-    options = {"subject_to": "demographic_parity <= 0.1", "sensitive_features": group, "confidence": None, **FIXED}
+    options = {
+        "subject_to": "demographic_parity <= 0.1",
+        "sensitive_features": group,
+        "confidence": None,
+        "strategy": mw.Strategy(**FIXED),
+    }
     beside = {"sensitive_features": ["x", "y"] * 13}
     return mw.optimize(eta[:, 1], codes, "accuracy", **options).rule, few(rng, 2)[:26, 1], beside
 
@@ -228,9 +234,7 @@ def by_groups_drawn(rng):
         "sensitive_features": group,
         "strategy": mw.Strategy(randomized=True),
     }
-    rule = mw.optimize(
-        eta, codes, "accuracy", confidence=None, random_state=4, strategy=mw.Strategy(**FIXED), **options
-    ).rule
+    rule = mw.optimize(eta, codes, "accuracy", confidence=None, random_state=4, **asking(options, **FIXED)).rule
     return rule, few(rng, 2)[:24], {"sensitive_features": [["f", True], ["m", False], ["f", False], ["m", True]] * 6}
 
 
