@@ -531,10 +531,8 @@ SEVERAL, LABELS = worlds.binary((50, 4), b=2)
             "^evaluate: pos_label is only for metrics of one class that do not name",
         ),
         ((RULE, PROBA, Y, "f1"), {"average": "mean"}, "^evaluate: average must be 'micro'"),
-        ((RULE, PROBA, Y, "f1"), {"zero_division": 2}, r"^evaluate: zero_division must be a number in \[0, 1\]"),
         ((RULE, PROBA, Y, "f1"), {"sample_weight": [1]}, r"^evaluate: sample_weight must have shape \(50,\)"),
         ((RULE, PROBA, Y, "f1"), {"groups": np.zeros(50)}, "^evaluate: groups must contain at least two groups"),
-        ((RULE, PROBA, Y, "f1"), {"groups": Y, "time": PROBA}, "^evaluate: groups and time cannot both be given"),
     ],
 )
 def test_what_is_refused(arguments, options, words):

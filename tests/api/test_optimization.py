@@ -68,7 +68,7 @@ BAD = {
     "proba sum": (
         (PROBA * 2, Y, "kappa"),
         {},
-        "optimize: proba must sum to 1 over the classes .* got 2 in row 0; pass norm",
+        "optimize: proba must sum to 1 over the classes .* got 2 in row 0; divide scores by",
     ),
     "proba 3-D": (
         (np.ones((12, 1, 2)) / 2, B, "f1"),
@@ -102,21 +102,6 @@ BAD = {
         (pd.DataFrame(PROBA, columns=list("aab")), list("abb" * 4), "kappa"),
         {},
         "optimize: the columns of proba must have distinct names",
-    ),
-    "normalize one column": (
-        (P, B, "f1"),
-        {"normalize": True},
-        "optimize: normalize=True needs a score for every class",
-    ),
-    "normalize zeros": (
-        (PROBA * 0, Y, "kappa"),
-        {"normalize": True},
-        "optimize: with normalize=True, the scores in proba must be",
-    ),
-    "normalize word": (
-        (PROBA, Y, "kappa"),
-        {"normalize": "yes"},
-        "optimize: normalize must be True or False, got 'yes'",
     ),
     "y scalar": ((P, 3, "f1"), {}, r"optimize: y must have shape \(N,\) or \(N, M\), got \(\)"),
     "y text": ((P, "abc", "f1"), {}, r"optimize: y must have shape \(N,\) or \(N, M\)"),
@@ -159,7 +144,7 @@ BAD = {
         {"classes": [0, 1]},
         r"optimize: output 2 of y must hold only the classes \[0, 1\], got 2",
     ),
-    "no y": ((PROBA, None, "kappa"), {}, "optimize: confusion='labels' needs y"),
+    "no y": ((PROBA, None, "kappa"), {}, r"confusion='labels'\) needs y"),
     "classes short": (
         (PROBA, Y, "kappa"),
         {"classes": [0, 1]},
@@ -279,7 +264,7 @@ BAD = {
 def test_bad_input_gets_one_sentence(case):
     arguments, options, words = BAD[case]
     with pytest.raises((ValueError, TypeError), match=words) as caught:
-        mw.optimize(*arguments, **asking(options, **LABELS))
+        mw.optimize(*arguments, **{"strategy": mw.Strategy(**LABELS)} | options)
     assert_sentence(caught.value)
 
 

@@ -510,7 +510,6 @@ def test_estimators_predict_the_label_and_score_by_it():
         ({"abstain": True, "subject_to": "abstained <= 1"}, "needs a bound on how often"),
         ({"abstain": True, "subject_to": "abstained >= 0.1"}, "needs a bound on how often"),
         ({"subject_to": "abstained <= 0.1"}, "only for rules that may abstain; set abstain=True"),
-        ({"abstain_label": "?"}, "abstain_label is only for rules that may abstain"),
         ({"metric": "macro_f1", "abstain": 0.1}, "a cost of abstaining needs a linear metric"),
         (
             {"metric": "quadratic_kappa", "abstain": True, "subject_to": "abstained <= 0.1"},
@@ -521,7 +520,7 @@ def test_estimators_predict_the_label_and_score_by_it():
             "does not define a value for undecided rows",
         ),
         ({"abstain": 0.1, "record": ["ordinal"]}, "does not define a value for undecided rows"),
-        ({"abstain": 0.1, "solver": "sweep"}, "binary"),
+        ({"abstain": 0.1, "strategy": mw.Strategy(solver="sweep")}, "binary"),
     ],
 )
 def test_what_means_nothing_is_refused(options, message):

@@ -77,7 +77,7 @@ def test_the_order_of_rows_changes_nothing(name):
     proba, y, metric, options = cases()[name]
     one = mw.optimize(proba, y, metric, **options)
     at = np.random.default_rng(2).permutation(len(y))
-    moved = {key: value[at] if isinstance(value, np.ndarray) else value for key, value in options.items()}
+    moved = {key: value[at] if hasattr(value, "shape") else value for key, value in options.items()}
     other = mw.optimize(proba[at], y[at], metric, **moved)
     assert one.rule.facts["recipe"] == other.rule.facts["recipe"]
     np.testing.assert_array_equal(one.rule.predict(proba), other.rule.predict(proba))

@@ -89,9 +89,9 @@ def test_classes_name_the_columns():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strategy": mw.Strategy(confusion="labels")}, "confusion='labels' needs y"),
-        ({"strategy": mw.Strategy(confusion="blended")}, "confusion='blended' needs y"),
-        ({"strategy": mw.Strategy(recalibrate=True)}, "recalibrate=True needs y"),
+        ({"strategy": mw.Strategy(confusion="labels")}, r"confusion='labels'\) needs y"),
+        ({"strategy": mw.Strategy(confusion="blended")}, r"confusion='blended'\) needs y"),
+        ({"strategy": mw.Strategy(recalibrate=True)}, r"recalibrate=True\) needs y"),
     ],
 )
 def test_what_needs_labels_says_so(options, message):

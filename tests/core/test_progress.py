@@ -183,7 +183,7 @@ FIXED = {"confusion": "labels", "recalibrate": False}
 @pytest.mark.parametrize(
     ("others", "unknown", "options"),
     [
-        *itertools.product([[], ["recall >= 0.5"]], ["refuse", "blind"], [FIXED]),
+        *itertools.product([[], ["recall >= 0.5"]], ["refuse", "blind"], [{"strategy": mw.Strategy(**FIXED)}]),
         (["recall >= 0.5"], "blind", {}),
         pytest.param(["recall >= 0.5"], "refuse", {}, marks=pytest.mark.slow),
         pytest.param([], "blind", {}, marks=pytest.mark.slow),

@@ -78,7 +78,7 @@ def test_parts_of_an_output_are_the_output_again(average, confusion, alpha):
 def test_solvers_find_for_parts_what_they_find_for_the_whole(solver, metric, k, confusion, average, engine):
     one, other, parts = whole_and_divided(k, confusion, engine)
     metric = mw.metrics.get_metric(metric)
-    settings = {"strategy": mw.Strategy(tol=1e-7)} if "tol" in SOLVERS[solver].settings() else {}
+    settings = {"tol": 1e-7} if "tol" in SOLVERS[solver].settings() else {}
     found = make_solver(solver, **settings).solve(one, bound(Aim(metric, average, np.ones(2)), one))
     aim = Aim(metric, average, np.ones(6), parts=parts, loss=np.arange(6))
     divided = make_solver(solver, **settings).solve(other, bound(aim, other))

@@ -318,9 +318,8 @@ def test_an_output_of_weight_zero_does_not_count():
 def test_outputs_of_one_class_each_keep_argmax_altogether():
     proba, y = drawn(19, (3, 2))
     y[:] = 0
-    solution = mw.optimize(
-        proba, y, ["accuracy", "f1"], classes=[[0, 1, 2], [0, 1]], zero_division=1.0, strategy=mw.Strategy(**LABELS)
-    )
+    metrics = ["accuracy", mw.metrics.F1(zero_division=1.0)]
+    solution = mw.optimize(proba, y, metrics, classes=[[0, 1, 2], [0, 1]], strategy=mw.Strategy(**LABELS))
     plain = np.column_stack([own.argmax(axis=1) for own in proba])
     np.testing.assert_array_equal(solution.rule.predict(proba), plain)
     expected = [sk.accuracy_score(y["a"], plain[:, 0]), sk.f1_score(y["b"], plain[:, 1], zero_division=1.0)]
@@ -432,15 +431,15 @@ def test_every_output_has_the_order_of_its_own_column():
         mw.optimize(proba, words.astype(str), {"a": "quadratic_kappa", "b": "accuracy"}, strategy=mw.Strategy(**LABELS))
 
 
-def test_zero_division_is_for_names():
+def test_the_value_at_0_by_0_is_that_of_each_metric():
     proba, y = np.full((4, 2), 0.2), np.zeros((4, 2), dtype=int)
     y[0] = 1
-    own = mw.metrics.Precision(zero_division=0.0)
+    one = mw.metrics.Precision(zero_division=1.0)
     with pytest.warns(UserWarning, match=r"precision \(output 0, output 1\)"):
-        solution = mw.optimize(proba, y, ["precision", "precision"], zero_division=1.0, strategy=mw.Strategy(**LABELS))
+        solution = mw.optimize(proba, y, [one, one], strategy=mw.Strategy(**LABELS))
     assert solution.value == pytest.approx(1.0)
     with pytest.warns(UserWarning, match=r"optimize: precision \(output 0\), precision \(output 1\): Precision of"):
-        solution = mw.optimize(proba, y, ["precision", own], zero_division=1.0, strategy=mw.Strategy(**LABELS))
+        solution = mw.optimize(proba, y, [one, "precision"], strategy=mw.Strategy(**LABELS))
     assert solution.value == pytest.approx((1.0 + 0.25) / 2)
 
 
@@ -460,7 +459,7 @@ def test_a_function_of_whole_rows_binds_all_outputs_to_labels():
     proba, y = drawn(25, (3, 2))
     solution = mw.optimize(proba, y, {"a": "quadratic_kappa", "b": hits}, strategy=mw.Strategy(recalibrate=False))
     assert solution.rule.facts["recipe"] in ("labels", "argmax")
-    with pytest.raises(ValueError, match=r"optimize: hits takes no sample_weight.*confusion='expected'"):
+    with pytest.raises(ValueError, match=r"hits takes no sample_weight.*confusion='expected'"):
         mw.optimize(proba, y, {"a": "quadratic_kappa", "b": hits}, strategy=mw.Strategy(**EXPECTED))
     with pytest.raises(ValueError, match=r"optimize: hits takes no sample_weight.*fractions"):
         mw.optimize(

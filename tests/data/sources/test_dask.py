@@ -72,12 +72,12 @@ def test_weights_groups_and_missing_labels():
 def test_weights_that_count_rows():
     eta, y = draw(200)
     weight = np.random.default_rng(0).integers(0, 3, 200)
-    call = {"metric": "accuracy", "weight_kind": "frequency"}
-    whole = mw.optimize(eta, y, sample_weight=weight, **call)
-    found = mw.optimize(da.from_array(eta, chunks=60), da.from_array(y, chunks=60), sample_weight=weight, **call)
-    same(found, whole)
+    counts = mw.Frequencies(weight)
+    whole = mw.optimize(eta, y, "accuracy", sample_weight=counts)
+    lazy = da.from_array(eta, chunks=60), da.from_array(y, chunks=60)
+    same(mw.optimize(*lazy, "accuracy", sample_weight=counts), whole)
     with pytest.raises(ValueError, match=r"sample_weight must hold whole numbers"):
-        mw.optimize(da.from_array(eta, chunks=60), y, sample_weight=weight / 2, **call)
+        mw.optimize(*lazy, "accuracy", sample_weight=mw.Frequencies(weight / 2))
 
 
 @pytest.mark.parametrize("form", ["multilabel", "array", "list"])
@@ -262,7 +262,7 @@ def test_a_row_that_is_no_distribution_is_named_by_its_place_in_the_whole():
         ({"sample_weight": da.full(100, -1.0)}, ValueError, r"sample_weight must be non-negative, got -1"),
         ({"sample_weight": da.zeros(100)}, ValueError, r"no observed label has a positive weight"),
         ({"sample_weight": da.full(100, 1e200)}, ValueError, r"sample_weight must have a sum between"),
-        ({"groups": mw.InTime(np.arange(100))}, ValueError, r"time needs all rows in memory"),
+        ({"groups": mw.InTime(np.arange(100))}, ValueError, r"InTime needs all rows in memory"),
         ({"y": da.zeros(100, chunks=30)}, ValueError, r"y must have at least two classes|distinct labels"),
         ({"proba": da.zeros((0, 3))}, ValueError, r"proba must have at least one row, got none"),
     ],

@@ -409,7 +409,7 @@ def test_rows_that_come_in_another_order_every_time(monkeypatch):
         ({"y": np.zeros(5)}, TypeError, r"y must be the name of the column of labels, or a list of names"),
         ({"y": ["grade", "grade"]}, ValueError, r"y must name each column only once"),
         ({"sample_weight": np.ones(5)}, TypeError, r"sample_weight must be the name of a column"),
-        ({"groups": mw.InTime("id")}, ValueError, r"time needs all rows in memory"),
+        ({"groups": mw.InTime("id")}, ValueError, r"InTime needs all rows in memory"),
         ({"y": "id"}, ValueError, r"no columns hold the probabilities|there is no column for the class"),
     ],
 )
