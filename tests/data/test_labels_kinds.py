@@ -212,8 +212,12 @@ def test_scores_go_by_the_order_of_the_true_labels():
 @pytest.mark.parametrize("metric", ["quadratic_kappa", "ordinal"])
 def test_an_estimator_goes_by_the_order_of_its_labels(metric):
     X = np.log(PROBA + 1e-3)
-    by_place = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, strategy=mw.Strategy(**LABELS)).fit(X, CODES)
-    by_word = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, strategy=mw.Strategy(**LABELS)).fit(X, ordered())
+    by_place = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, strategy=mw.Strategy(**LABELS)).fit(
+        X, CODES
+    )
+    by_word = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, strategy=mw.Strategy(**LABELS)).fit(
+        X, ordered()
+    )
     assert by_word.classes_.tolist() == sorted(SCALE)  # as scikit-learn has them
     assert by_word.best_score_ == pytest.approx(by_place.best_score_, abs=5e-3)  # the fits differ by rounding
     words = np.array(SCALE)[CODES]  # no order any more: the model remembers

@@ -360,9 +360,9 @@ def test_splits_that_are_none_are_refused(data, cls, splits, words):
 def test_folds_are_partitions_where_cv_is_a_number(data):
     X, y = data
     for cv in (None, 2, 7):
-        splits = make_splits(cv, X, read_target(y, "test"), None, {}, "test")
+        splits = make_splits(cv, X, read_target(y), None, {})
         assert np.sort(np.concatenate([test for _, test in splits])).tolist() == list(range(len(y)))
         for train, test in splits:
             assert sorted([*train, *test]) == list(range(len(y)))
-    ((train, test),) = make_splits(0.25, X, read_target(y, "test"), 0, {}, "test")
+    ((train, test),) = make_splits(0.25, X, read_target(y), 0, {})
     assert (len(train), len(test)) == (180, 60)

@@ -20,6 +20,7 @@ import numpy as np
 
 import metricwise as mw
 from metricwise import kernels
+from metricwise.core.errors import InvalidParameter, InvalidType, MissingDependency
 from tests.golden.columns import decisions_of, plain_values, shortened, visible_text
 from tests.golden.containers import TABLES, like, probabilities, targets, write_table
 from tests.golden.worlds import World, make
@@ -27,6 +28,12 @@ from tests.golden.worlds import World, make
 Columns = dict[str, Any]
 
 VERSION = re.compile(re.escape(mw.__version__))
+
+
+def kind_of_error(error: Exception) -> str:
+    """Return the kind by which users catch an error: Python's own, for what the library refuses."""
+    names = {InvalidParameter: "ValueError", InvalidType: "TypeError", MissingDependency: "ImportError"}
+    return names.get(type(error), type(error).__name__)
 
 
 def kernel_in_use() -> str:
@@ -42,7 +49,7 @@ def perform(call: Mapping[str, Any]) -> Columns:
             try:
                 columns = OPERATIONS[call["do"]](make(call["world"]), dict(call["options"]))
             except Exception as error:  # a refusal is what came of it
-                columns = {"error": f"{type(error).__name__}: {error}"}
+                columns = {"error": f"{kind_of_error(error)}: {error}"}
             said = [f"{one.category.__name__}: {one.message}" for one in caught]
             if said:
                 columns["warnings"] = list(dict.fromkeys(said))

@@ -136,7 +136,7 @@ def test_without_labels_expectations_are_counted(prior):
     solution = mw.optimize(p, None, "accuracy", prior=prior)
     details = solution.details
     curve = details.curve
-    believed = p if prior is None else solution.rule.link.apply(solution.rule.read(p, "test")).blocks[0][:, 0]
+    believed = p if prior is None else solution.rule.link.apply(solution.rule.read(p)).blocks[0][:, 0]
     for at in (0, 30, len(curve) - 1):
         hit = np.where(p > curve.position[at], believed, 1 - believed)
         assert curve.values["accuracy"][at] == pytest.approx(hit.mean(), abs=1e-9)

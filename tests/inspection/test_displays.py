@@ -197,7 +197,7 @@ def test_no_rule_is_beyond_the_supporting_line(classes, solution, of_three):
     rng, P = np.random.default_rng(0), three()[0]
     if classes == 3:
         own = of_three.rule
-        eta = own.link.apply(own.read(P, "test")).blocks[0][:, 0] if own.link is not None else P
+        eta = own.link.apply(own.read(P)).blocks[0][:, 0] if own.link is not None else P
         loss = own.loss.tensor()[0]
         loss = (loss - loss.min(axis=1, keepdims=True)) / (loss - loss.min(axis=1, keepdims=True)).max()
         for _ in range(20):
@@ -320,4 +320,4 @@ def test_drawing_says_what_it_needs():
         timeout=60,
         check=True,
     )
-    assert done.stdout.strip() == "MetricCurveDisplay needs matplotlib: pip install 'metricwise[plot]'."
+    assert done.stdout.strip() == "MetricCurveDisplay: matplotlib is not installed: pip install 'metricwise[plot]'."

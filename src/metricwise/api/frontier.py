@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter
+from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..core.progress import Progress, read_verbose
 from ..core.successors import refuses_removed
@@ -40,7 +40,6 @@ __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 
 FloatArray = NDArray[np.float64]
 
-_WHO = "trade_off"
 _HALVINGS = 14  # in which the end of the frontier is found
 _SAME = 1e-12
 
@@ -164,7 +163,7 @@ class TradeOff:
         kept = self.others <= bound + _SAME if self.ceiling else self.others >= bound - _SAME
         if not kept.any():
             end = f"down to {self.others.min():.4g}" if self.ceiling else f"up to {self.others.max():.4g}"
-            raise ValueError(f"TradeOff.choose: bound must be satisfied by at least one point, {end}, got {bound!r}.")
+            raise InvalidParameter("bound", f"be satisfied by at least one point, {end}", repr(bound))
         return self[int(np.argmax(np.where(kept, self.values, -np.inf)))]
 
     def plot(self, ax: Any = None, *, bound: float | None = None, **kwargs: Any) -> Any:
@@ -202,6 +201,7 @@ class TradeOff:
         return {"bound": self.bounds, self.metric: self.values, self.against: self.others, **self.recorded}
 
 
+@entry_point("trade_off")
 @refuses_removed("trade_off")
 def trade_off(
     proba: Any,
@@ -281,7 +281,7 @@ def trade_off(
     (True, True)
     """
     chosen = Strategy.of(strategy)
-    settings, show_progress = _settings(n_points, ceiling, chosen, random_state), read_verbose(verbose, _WHO)
+    settings, show_progress = _settings(n_points, ceiling, chosen, random_state), read_verbose(verbose)
     rows = RowSpec(proba, y, sample_weight, classes=classes, order=order, pos_label=pos_label)
     bounded = _bounded(against)
     spec = GoalSpec(
@@ -302,16 +302,16 @@ def trade_off(
     ceiling = ceiling or getattr(first.metric, "base", None) == Abstained()
     search = Search(problem, recipe, problem.link(recipe.recalibrate), [_from_zero(first, ceiling), *rest], settings)
     name = str(replace(bounded, low=0.0, text="")).removesuffix(" >= 0")
-    with Progress(_WHO, n_points, show_progress) as progress:
+    with Progress("trade_off", n_points, show_progress) as progress:
         return _Frontier(problem, search, ceiling, settings).trace(name, n_points, progress)
 
 
 def _settings(n_points: Any, ceiling: Any, strategy: Strategy, random_state: Any) -> Settings:
     """Check what is not about rows or metrics."""
     if isinstance(n_points, bool) or not isinstance(n_points, (int, np.integer)) or n_points < 2:
-        raise ValueError(f"{_WHO}: n_points must be a whole number of at least 2, got {shown(n_points)}.")
+        raise InvalidParameter("n_points", "be a whole number of at least 2", shown(n_points))
     if not isinstance(ceiling, (bool, np.bool_)):
-        raise ValueError(f"{_WHO}: ceiling must be True or False, got {shown(ceiling)}.")
+        raise InvalidParameter("ceiling", "be True or False", shown(ceiling))
     if strategy.solver != "auto" or strategy.tol is not None:
         raise InvalidParameter(
             "strategy", "leave solver and tol at their defaults, because constraints have their own solver"
@@ -322,11 +322,11 @@ def _settings(n_points: Any, ceiling: Any, strategy: Strategy, random_state: Any
 def _bounded(against: Any) -> Wanted:
     """Read the metric that is bounded."""
     if isinstance(against, Wanted):
-        raise ValueError(f"{_WHO}: against must be a metric without a bound, got {str(against)!r}.")
+        raise InvalidParameter("against", "be a metric without a bound", repr(str(against)))
     if not isinstance(against, str):
         return Wanted(against)
     if any(sign in against for sign in "<>=≤≥"):
-        raise ValueError(f"{_WHO}: against must be a metric without a bound, got {against!r}.")
+        raise InvalidParameter("against", "be a metric without a bound", repr(against))
     (one,) = read_constraints(f"{against} >= 0")
     return replace(one, low=-np.inf)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from ..core.errors import entry_point
 from ..core.progress import Progress, read_verbose
 from ..core.successors import refuses_removed
 from ..data import Frequencies, InTime, Labels, RowSpec
@@ -30,6 +31,7 @@ __all__ = ["find_rule", "optimize"]
 
 
 @refuses_removed("optimize")
+@entry_point("optimize")
 def optimize(
     proba: Any,
     y: ArrayLike | Labels | None,
@@ -191,7 +193,7 @@ def optimize(
     """
     rows = RowSpec(proba, y, sample_weight, groups, sensitive_features, cost, classes, order, pos_label)
     goal = GoalSpec(metric, average, pos_label, output_weight, record, subject_to, confidence, abstain, prior, order)
-    return find_rule(rows, goal, Strategy.of(strategy), read_seed(random_state), read_verbose(verbose, "optimize"))
+    return find_rule(rows, goal, Strategy.of(strategy), read_seed(random_state), read_verbose(verbose))
 
 
 def find_rule(
@@ -202,7 +204,7 @@ def find_rule(
         return _by_row_costs(rows, goal, strategy, seed, show_progress)
     solver = strategy.make_solver(seed)
     if isinstance(goal, GoalSpec):
-        problem, task, goal = open_problem(rows, goal, 4)
+        problem, task, goal = open_problem(rows, goal)
     else:
         problem, task = make_problem(rows, *open_rows(rows), goal)
     recipe = strategy.recipes(problem.labelled, problem.aim.metric)
@@ -228,6 +230,6 @@ def _by_row_costs(rows: RowSpec, goal: GoalSpec, strategy: Strategy, seed: int, 
     )
     # Links, resamples and argmax are those of any problem of these rows, whatever it is judged by.
     accuracy = GoalSpec(Accuracy(), "micro", goal.pos_label, order=goal.order)
-    problem, _, _ = open_problem(replace(rows, sensitive_features=None), accuracy, 5)
+    problem, _, _ = open_problem(replace(rows, sensitive_features=None), accuracy)
     priced = with_costs(problem, rows.cost, read_abstain(goal.abstain))
     return solve_row_costs(*priced, strategy.recipes(problem.labelled, problem.aim.metric), seed, show_progress)

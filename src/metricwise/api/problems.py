@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter
+from ..core.errors import InvalidParameter, mention
 from ..core.messages import shown
 from ..data import Labels, RowSpec, Schema, warn_of_assignment, warn_of_order
 from ..data.open import open_rows
@@ -24,15 +24,13 @@ __all__ = ["make_pledge", "make_problem", "open_problem", "read_seed"]
 _DOUBTED_ROWS = 1 << 10  # of a source that is not in memory, which say whether columns may be of other classes
 
 
-def open_problem(rows: RowSpec, spec: GoalSpec, level: int = 3) -> tuple[Problem, GroupTask | None, Goal]:
+def open_problem(rows: RowSpec, spec: GoalSpec) -> tuple[Problem, GroupTask | None, Goal]:
     """Open rows and read the goal for them.
 
     Parameters
     ----------
     rows : RowSpec
     spec : GoalSpec
-    level : int, default=3
-        Of the caller's frame, for warnings.
 
     Returns
     -------
@@ -41,7 +39,7 @@ def open_problem(rows: RowSpec, spec: GoalSpec, level: int = 3) -> tuple[Problem
         None without sensitive groups.
     Goal
     """
-    warn_of_order("optimize", level, proba=rows.proba, y=rows.y, sample_weight=rows.weight)
+    warn_of_order(proba=rows.proba, y=rows.y, sample_weight=rows.weight)
     rows = rows if rows.pos_label is not None else replace(rows, pos_label=spec.column_class)
     schema, source = open_rows(rows)
     sensitive = rows.read_sensitive(source.n_rows)
@@ -59,7 +57,7 @@ def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) 
     if source.labelled and not isinstance(rows.y, Labels):  # an estimator has assigned columns by its classes
         some = source.rows if isinstance(source, MemorySource) else source.glance(_DOUBTED_ROWS)
         assert some.codes is not None
-        warn_of_assignment(some.proba, some.codes, schema.classes, "optimize", schema.column_order)
+        warn_of_assignment(some.proba, some.codes, schema.classes, schema.column_order)
     if rows.time is not None:
         problem = _in_time(problem, rows.time.length)
     return _by_group(problem, rows, goal)
@@ -71,7 +69,7 @@ def _by_group(problem: Problem, rows: RowSpec, goal: Goal) -> tuple[Problem, Gro
     features = rows.read_sensitive(problem.n_rows)
     if sensitive is None or features is None:
         return problem, None
-    sensitive.check(may_abstain=goal.abstention is not None, who="optimize")
+    sensitive.check(may_abstain=goal.abstention is not None)
     codes = features.codes
 
     def with_group(some: Any) -> Any:
@@ -108,7 +106,7 @@ def _check_observed(problem: Problem) -> None:
         raise InvalidParameter(
             "sample_weight",
             problem="no observed label has a positive weight",
-            remedy="check sample_weight and output_weight",
+            remedy=f"check {mention('sample_weight')} and {mention('output_weight')}",
         )
     if problem.schema.n_outputs == 1 and seen.sum() < 2:
         raise InvalidParameter("sample_weight", "be positive for rows of at least two classes", "only one such class")

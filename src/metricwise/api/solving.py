@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import InvalidParameter, mention
 from ..core.progress import Progress
 from ..data.sources import MemorySource
 from ..fitting.by_group import GroupTask, fit_by_group, values_by_group
@@ -85,8 +86,8 @@ def solve_within(
 ) -> Solution:
     """Fit the best rule that keeps promises."""
     if not isinstance(solver, Settings):
-        raise ValueError(
-            "optimize: solver must be 'auto' if subject_to is given, because constraints have their own solver."
+        raise InvalidParameter(
+            "solver", f"be 'auto' if {mention('subject_to')} is given, because constraints have their own solver"
         )
     facts = facts_of(problem)
     recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]

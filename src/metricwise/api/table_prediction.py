@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..core.errors import InvalidParameter, InvalidType, entry_point
 from ..core.progress import Progress, read_verbose
 from ..data import Piece, PieceReader, ProbabilityColumns, python_labels, shown
 from ..data.sources.tables import proba_columns, proba_of
@@ -17,9 +18,8 @@ from ..rules import MixtureRule, WeightedRule
 
 __all__ = ["predict_table"]
 
-_WHO = "predict_table"
 
-
+@entry_point("predict_table")
 def predict_table(
     rule: WeightedRule | MixtureRule,
     table: Any,
@@ -78,12 +78,12 @@ def predict_table(
     8,"no"
     """
     if not isinstance(rule, (WeightedRule, MixtureRule)):
-        raise TypeError(f"{_WHO}: rule must be a WeightedRule or a MixtureRule, got {shown(rule)}.")
+        raise InvalidType("rule", "be a WeightedRule or a MixtureRule", shown(rule))
     table, target, schema = table if isinstance(table, Table) else Table(table), os.fspath(output), rule.schema
-    names, shown_progress = _names(column, rule), read_verbose(verbose, _WHO)
+    names, shown_progress = _names(column, rule), read_verbose(verbose)
     taken = [name for name in names if name in keep]
     if taken:
-        raise ValueError(f"{_WHO}: column must not be the name of a column in keep, got {shown(taken[0])}.")
+        raise InvalidParameter("column", "not be the name of a column in keep", shown(taken[0]))
     check_target(target, force=force)
     stream = open_stream(table)
     classes = [python_labels(labels) for labels in schema.classes]
@@ -91,8 +91,8 @@ def predict_table(
     positive = [labels[1] for labels in classes]
     found = proba_columns(stream, table, classes, outputs, classes, positive, keep, of_rule=True)
     given = list(schema.classes) if schema.multioutput else schema.classes[0]
-    reader = PieceReader(schema, schema.multioutput, given, None, who=_WHO)
-    with Progress(_WHO, 1, shown_progress) as progress, TableWriter(target, table.separator) as writer:
+    reader = PieceReader(schema, schema.multioutput, given, None)
+    with Progress("predict_table", 1, shown_progress) as progress, TableWriter(target, table.separator) as writer:
         n_rows = 0
         progress.stage("deciding")
         for columns in _decided(rule, reader, stream, found, keep, names, table.memory_limit):
@@ -100,7 +100,7 @@ def predict_table(
             n_rows += len(columns[names[0]])
             progress.tick()
         if n_rows == 0:
-            raise ValueError(f"{stream.title}: the table must have at least one row, got none.")
+            raise InvalidParameter("", problem="the table must have at least one row, got none", owner=stream.title)
     return n_rows
 
 
@@ -131,7 +131,5 @@ def _names(column: str | Sequence[str] | None, rule: WeightedRule | MixtureRule)
         return list(rule.schema.output_names or default)
     names = [column] if isinstance(column, str) else list(column)
     if len(names) != n_outputs or len(set(names)) < len(names):
-        raise ValueError(
-            f"{_WHO}: column must have one distinct name for each of the {n_outputs} outputs, got {shown(names)}."
-        )
+        raise InvalidParameter("column", f"have one distinct name for each of the {n_outputs} outputs", shown(names))
     return names

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..core.errors import InvalidParameter
 from .errors import note
 from .options import ColumnOptions, Json, OutputOptions, Rule, Table, takes
 from .printing import print_json
@@ -55,7 +56,11 @@ def apply(
         opened = open_table(table, separator=columns.separator, tick=progress.tick)
         kept = _kept(opened, keep or [], keep_all)
         if columns.sensitive_features and not isinstance(loaded, GroupedRule):
-            raise ValueError("--sensitive-features is only for a rule by group, which this rule is not; leave it out.")
+            raise InvalidParameter(
+                "",
+                problem="--sensitive-features is only for a rule by group, which this rule is not",
+                remedy="leave it out",
+            )
         groups = sensitive_for_rule(loaded, opened, columns)
         proba = read_for_rule(loaded, opened, columns, columns.sensitive_features or ())
         progress.stage("deciding")
@@ -119,14 +124,16 @@ def _named(rule: Any, decided: Any, column: list[str] | None, kept: list[str]) -
 
     names = column or target_names(rule)
     if len(names) != rule.schema.n_outputs or len(set(names)) < len(names):
-        raise ValueError(
-            f"--column must be given once for each of the {rule.schema.n_outputs} outputs, got {len(names)}."
+        raise InvalidParameter(
+            "",
+            problem=f"--column must be given once for each of the {rule.schema.n_outputs} outputs, got {len(names)}",
         )
     taken = [name for name in names if name in kept]
     if taken:
-        raise ValueError(
-            f"the decisions would be in the column {shown(taken[0])}, which is also written from the table; "
-            "give them another name with --column."
+        raise InvalidParameter(
+            "",
+            problem=f"the decisions would be in the column {shown(taken[0])}, which is also written from the table",
+            remedy="give them another name with --column",
         )
     if not rule.multioutput:
         return {names[0]: decided}

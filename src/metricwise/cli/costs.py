@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import InvalidParameter
 from ..data import few, match_label, shown
 from ..data.tables import Arrays, open_table
 from ..metrics import Cost
@@ -49,18 +50,26 @@ class CostTable:
     def check_used(self) -> None:
         """Refuse a table that no metric is about."""
         if self._metric is not None and not self._used:
-            raise ValueError("--cost is only for the metric cost; pass --metric cost, or leave it out.")
+            raise InvalidParameter(
+                "cost", problem="--cost is only for the metric cost", remedy="pass --metric cost, or leave it out"
+            )
 
 
 def _refusal(name: str) -> ValueError:
     """Return the error for a metric that says nothing without a parameter."""
     if name == Cost.name:
-        return ValueError(
-            "--metric cost needs --cost FILE, a table with a row for each true class and a column for each predicted "
-            "class: the first column and the header have their names."
+        return InvalidParameter(
+            "metric",
+            problem=(
+                "--metric cost needs --cost FILE, a table with a row for each true class and a column for "
+                "each predicted class: the first column and the header have their names"
+            ),
         )
     remedy = "; use f2, f0.5 or another number after the f" if needed_parameter(name) == "beta" else ""
-    return ValueError(f"--metric: {name!r} needs {needed_parameter(name)}, which can only be given in Python{remedy}.")
+    return InvalidParameter(
+        "metric",
+        problem=f"--metric: {name!r} needs {needed_parameter(name)}, which can only be given in Python{remedy}",
+    )
 
 
 def read_costs(path: str | None, labels: Sequence[Any], separator: str | None = None) -> CostTable:
@@ -84,7 +93,9 @@ def read_costs(path: str | None, labels: Sequence[Any], separator: str | None = 
         return CostTable(None)
     table = open_table(path, separator=separator if path.lower().endswith(".csv") else None)
     if isinstance(table, Arrays):
-        raise ValueError(f"{path}: --cost must be a table with names of classes, such as CSV, got arrays.")
+        raise InvalidParameter(
+            "cost", problem="--cost must be a table with names of classes, such as CSV, got arrays", owner=path
+        )
     first, *predicted = table.names
     texts = [str(text) for text in table.values([first]).column(0).to_pylist()]
     true = [match_label(text, labels) for text in texts]
@@ -100,17 +111,25 @@ def _check_names(path: str, true: list[Any], predicted: list[Any], labels: Seque
     """Refuse a table that lacks a class, names one twice, or has columns that are none."""
     twice = [label for at, label in enumerate(true) if label in true[:at]]
     if twice:
-        raise ValueError(f"{path}: every class must have one row of costs, got {shown(twice[0])} twice.")
+        raise InvalidParameter(
+            "", problem=f"every class must have one row of costs, got {shown(twice[0])} twice", owner=path
+        )
     for label in [*labels, *true]:
         for kind, names in (("row", true), ("column", predicted)):
             if label not in names:
-                raise ValueError(
-                    f"{path}: there is no {kind} of costs for the class {shown(label)}; there are {kind}s for "
-                    f"{few(names)}."
+                raise InvalidParameter(
+                    "",
+                    problem=f"there is no {kind} of costs for the class {shown(label)}",
+                    remedy=f"there are {kind}s for {few(names)}",
+                    owner=path,
                 )
     further = [label for label in predicted if label not in true]
     if len(further) > 1:
-        raise ValueError(
-            f"{path}: the columns must be the classes of the rows, {few(true)}, and at most one more with the cost of "
-            f"abstaining, got also {few(further)}."
+        raise InvalidParameter(
+            "classes",
+            problem=(
+                f"the columns must be the classes of the rows, {few(true)}, and at most one more with the "
+                f"cost of abstaining, got also {few(further)}"
+            ),
+            owner=path,
         )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 import shlex
 import signal
 import sys
@@ -19,6 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..core.errors import Refusal, Sentence
+
 __all__ = ["BAD_INPUT", "NOT_KEPT", "OK", "UNEXPECTED", "guarded", "in_options", "note", "with_options"]
 
 OK = 0
@@ -27,42 +28,35 @@ BAD_INPUT = 2
 NOT_KEPT = 3
 
 _TRACEBACK = "METRICWISE_TRACEBACK"
-# Parameters of the library that are options here by another name, or whose name is a word that sentences use.
-_RENAMED = {"sample_weight": "--weight", "random_state": "--seed", "randomized": "--randomized"}
-_TRUE = {"abstain": "yes"}  # options that take a value for True
-_WORDS = (
-    "abstain",
-    "against",
-    "average",
-    "classes",
-    "confidence",
-    "force",
-    "groups",
-    "order",
-    "proba",
-    "randomized",
-    "separator",
-    "time",
-)
-_NAMES = (
-    "abstain_label",
-    "pos_label",
-    "proba_prefix",
-    "random_state",
-    "sample_weight",
-    "sensitive_features",
-    "subject_to",
-    "weight_kind",
-)
-_LEADING = re.compile(rf"^(y|{'|'.join(_WORDS)})\b(?= (?:must|has|is|are|and)\b)")
-_LED_BY = {"y": "the column of labels", "proba": "the probabilities"}
-_VALUE = r"""\.\.\.|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|range\([\d, ]+\)|[+-]?\w+(?:\.\w+)?"""
-_PARAMETER = re.compile(rf"\b(?:({'|'.join(_NAMES)})\b(?:=({_VALUE})?)?|({'|'.join(_WORDS)})=({_VALUE})?)")
-_ORDER = "order=[lowest, ..., highest], to the call or to the metric"
-_UNKNOWN = re.compile(r"mw\.Sensitive\(values, unknown='(\w+)'\)|\bunknown='(\w+)'")
-_SETTING = re.compile(r"(?:strategy|sensitive_features|abstain)=mw\.\w+\((?:\w+, )?(\w+=[^()]*)\)")  # of an object
-_IN_TABLE = re.compile(r"mw\.Table\(path, (\w+=)\.\.\.\)")  # options of a table are options here
-_WHO = re.compile(r"^(?:optimize|evaluate|trade_off|load_rule|to_\w+|[A-Z]\w+(?:\.\w+)?): ")
+# Parameters of the library, as they are named here: by an option, or by what a column holds.
+_OPTIONS = {
+    "abstain": "--abstain",
+    "abstain_label": "--abstain-label",
+    "against": "--against",
+    "average": "--average",
+    "classes": "--classes",
+    "confidence": "--confidence",
+    "force": "--force",
+    "groups": "--groups",
+    "metric": "--metric",
+    "metrics.metric_names()": "metricwise metrics",
+    "order": "--order",
+    "pos_label": "--pos-label",
+    "random_state": "--seed",
+    "randomized": "--randomized",
+    "sample_weight": "--weight",
+    "Sensitive.unknown": "--unknown-group",
+    "sensitive_features": "--sensitive-features",
+    "subject_to": "--subject-to",
+    "Table.proba": "--proba",
+    "Table.proba_prefix": "--proba-prefix",
+    "Table.separator": "--separator",
+    "time": "--time",
+    "weight_kind": "--weight-kind",
+}
+_COLUMNS = {"y": "the column of labels", "proba": "the probabilities"}
+_TRUE = {"abstain": " yes"}  # options that take a value for True
+_PLACEHOLDERS = {"order": " LOWEST,...,HIGHEST", "pos_label": " CLASS"}  # for values that a sentence describes
 
 
 class _StoppedError(BaseException):
@@ -110,17 +104,13 @@ def _fail(text: str, code: int) -> int:
 def _sentence(error: Exception) -> tuple[str, int]:
     from ..fitting.constraints.resolve import InfeasibleConstraintsError
 
+    if isinstance(error, Refusal):
+        return in_options(error), NOT_KEPT if isinstance(error, InfeasibleConstraintsError) else BAD_INPUT
     if isinstance(error, MemoryError):
         return "there is not enough memory for this table.", BAD_INPUT
-    if isinstance(error, InfeasibleConstraintsError):
-        return in_options(str(error)), NOT_KEPT
-    if isinstance(error, ImportError) and "pip install" in str(error):
-        return in_options(str(error)), BAD_INPUT
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{error.filename}: "
         return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}.", BAD_INPUT
-    if isinstance(error, (OSError, ValueError, TypeError)) and _is_ours(error):
-        return in_options(str(error)), BAD_INPUT
     return (
         f"unexpected {type(error).__name__}: {' '.join(str(error).split())} This is a bug in metricwise: "
         f"please report it, with the output of the command run with {_TRACEBACK}=1.",
@@ -128,18 +118,12 @@ def _sentence(error: Exception) -> tuple[str, int]:
     )
 
 
-def _is_ours(error: Exception) -> bool:
-    """Whether the library has refused something, and not a library that it uses."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return bool(frames) and str(frames[-1].f_globals.get("__name__", "")).startswith("metricwise")
-
-
-def in_options(text: str) -> str:
-    """Return a sentence of the library with its parameters as options.
+def in_options(refusal: Refusal) -> str:
+    """Return a refusal of the library with its parameters as options, on one line.
 
     Parameters
     ----------
-    text : str
+    refusal : Refusal
 
     Returns
     -------
@@ -148,28 +132,22 @@ def in_options(text: str) -> str:
     Examples
     --------
     >>> from metricwise.cli.errors import in_options
-    >>> in_options("optimize: name it, pos_label='a b' or pos_label='c'.")
-    "name it, --pos-label 'a b' or --pos-label c."
-    >>> in_options("metric: 'f3x' is not known; pass classes= with the label of each column.")
-    "--metric: 'f3x' is not known; pass --classes with the label of each column."
+    >>> from metricwise.core.errors import InvalidParameter, argument
+    >>> in_options(InvalidParameter("classes", problem="a column has no label", remedy=f"pass {argument('classes')}"))
+    'a column has no label; pass --classes.'
     """
-    first, *more = text.splitlines()  # a constraint is shown again, with a mark where it goes wrong
-    text = _WHO.sub("", first).rstrip(":") + ("." if more else "")
-    if text.startswith("metric: "):
-        text = f"--{text}"
-    text = _IN_TABLE.sub(r"\1", text)
-    text = _UNKNOWN.sub(lambda found: f"--unknown-group {found[1] or found[2]}", text)
-    text = text.replace(_ORDER, "--order LOWEST,...,HIGHEST")
-    text = with_options(text.replace("see metrics.metric_names()", "see metricwise metrics"))
-    return _LEADING.sub(lambda found: _LED_BY.get(found[1], f"--{found[1]}"), text)
+    text = with_options(refusal.sentence)
+    text = text if text.endswith((".", "?")) else f"{text.removesuffix(':')}."
+    return f"{_OPTIONS.get(refusal.owner, refusal.owner)}: {text}" if refusal.owner else text
 
 
-def with_options(text: str) -> str:
-    """Return some sentences with the parameters in them as options, and nothing else changed.
+def with_options(sentence: str) -> str:
+    """Return a sentence of the library with the parameters that it names as options.
 
     Parameters
     ----------
-    text : str
+    sentence : str
+        A :class:`metricwise.core.errors.Sentence`; other text is returned as it is.
 
     Returns
     -------
@@ -178,31 +156,37 @@ def with_options(text: str) -> str:
     Examples
     --------
     >>> from metricwise.cli.errors import with_options
-    >>> with_options("Local: a mixture would add 0.01 (set randomized=True to get it).")
-    'Local: a mixture would add 0.01 (set --randomized to get it).'
+    >>> from metricwise.core.errors import Sentence, argument
+    >>> with_options(Sentence(f"A mixture would add 0.01 (set {argument('randomized', True)} to get it)."))
+    'A mixture would add 0.01 (set --randomized to get it).'
     """
-    text = _SETTING.sub(lambda found: found[1].replace("label=", "abstain_label="), text)
-    return _PARAMETER.sub(_as_option, text)
+    if not isinstance(sentence, Sentence):
+        return sentence
+    text = sentence.render(_as_option)
+    return f"{_OPTIONS[sentence.owner]}: {text}" if sentence.owner in _OPTIONS else text
 
 
-def _as_option(found: re.Match[str]) -> str:
-    name, value = found[1] or found[3], found[2] or found[4]
-    option = _RENAMED.get(name, f"--{name.replace('_', '-')}")
-    if value == "True" and name in _TRUE:
-        return f"{option} {_TRUE[name]}"
-    if value is None or value == "True":
+def _as_option(name: str, value: str | None) -> str:
+    """Return how a parameter, with its value as Python writes it, is given on the command line."""
+    if value is None and name in _COLUMNS:
+        return _COLUMNS[name]
+    option = _OPTIONS.get(name)
+    if option is None:
+        return name if value is None else f"{name}={value}"
+    if not value:
         return option
-    if value == "...":
-        return f"{option} CLASS."
+    if value == "True":
+        return option + _TRUE.get(name, "")
     if value.startswith("range("):
-        value = ",".join(map(str, range(*ast.literal_eval(f"({value[6:-1]},)"))))
-    elif not value[0].isalnum():
-        value = shlex.quote(str(ast.literal_eval(value)))
-    return f"{option} {value}"
+        return f"{option} {','.join(map(str, range(*ast.literal_eval(f'({value[6:-1]},)'))))}"
+    if "..." in value:
+        return option + _PLACEHOLDERS[name]
+    return f"{option} {shlex.quote(str(ast.literal_eval(value)))}"
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    note(f"warning: {in_options(str(message))}")
+    sentence = message.args[0] if isinstance(message, Warning) and message.args else str(message)
+    note(f"warning: {with_options(sentence)}")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..core.errors import InvalidParameter
 from .errors import note
 from .fitting import read_abstain
 from .options import ColumnOptions, Json, JudgeOptions, LabelOptions, Rule, Table, takes
@@ -70,8 +71,9 @@ def compare(
     loaded = read_rule(rule)
     given = [name for name in (against, threshold, weights) if name]
     if len(given) != 1:
-        raise ValueError(
-            "give exactly one thing to compare the rule with: --against RULE, --threshold or --class-weights."
+        raise InvalidParameter(
+            "",
+            problem="give exactly one thing to compare the rule with: --against RULE, --threshold or --class-weights",
         )
     if against is not None:
         other, title = read_rule(against), against
@@ -91,9 +93,10 @@ def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> 
 
     classes = [python_labels(labels) for labels in rule.classes]
     if max(map(len, classes)) > 2:
-        raise ValueError(
-            f"--threshold is only for two classes, but the rule has {max(map(len, classes))}; use "
-            "--class-weights or --against."
+        raise InvalidParameter(
+            "classes",
+            problem=f"--threshold is only for two classes, but the rule has {max(map(len, classes))}",
+            remedy="use --class-weights or --against",
         )
     positive = (
         None if not pos_label else [match_label(text, own) for text, own in zip(pos_label, classes, strict=False)]
@@ -101,11 +104,13 @@ def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> 
     if not rule.multioutput:
         numbers: Any = _number(given[0], "--threshold")
         if len(given) > 1:
-            raise ValueError(f"--threshold must be given once for a single output, got {len(given)}.")
+            raise InvalidParameter("", problem=f"--threshold must be given once for a single output, got {len(given)}")
         return WeightedRule.from_thresholds(numbers, classes=classes[0], pos_label=positive and positive[0])
     names, pairs = target_names(rule), [text.partition("=") for text in given]
     if sorted(name for name, _, _ in pairs) != sorted(names):
-        raise ValueError(f"--threshold must be given as OUTPUT=NUMBER for each of the outputs {', '.join(names)}.")
+        raise InvalidParameter(
+            "", problem=f"--threshold must be given as OUTPUT=NUMBER for each of the outputs {', '.join(names)}"
+        )
     found = {name: _number(text, "--threshold") for name, _, text in pairs}
     label = positive[0] if positive and len(positive) == 1 else positive
     return WeightedRule.from_thresholds(
@@ -118,7 +123,9 @@ def _by_weights(rule: Any, given: str) -> Any:
     from ..data import match_label, python_labels
 
     if rule.multioutput:
-        raise ValueError("--class-weights is only for rules with a single output; use --against.")
+        raise InvalidParameter(
+            "", problem="--class-weights is only for rules with a single output", remedy="use --against"
+        )
     classes = python_labels(rule.classes[0])
     pairs = [text.rpartition("=") for text in given.split(",")]
     found = {match_label(name, classes): _number(text, "--class-weights") for name, _, text in pairs}
@@ -129,7 +136,7 @@ def _number(text: str, option: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{option} must hold numbers, got {text!r}.") from None
+        raise InvalidParameter("", problem=f"{option} must hold numbers, got {text!r}") from None
 
 
 def _judge(
@@ -200,9 +207,13 @@ def _metric_names(given: list[str] | None, rule: Any) -> list[Any]:
         return list(given)
     name = rule.facts.get("metric")
     if not isinstance(name, str):
-        raise ValueError("the rule does not name the metric that it was fitted for; pass --metric.")
+        raise InvalidParameter(
+            "", problem="the rule does not name the metric that it was fitted for", remedy="pass --metric"
+        )
     if " (" in name:
-        raise ValueError(f"the rule was fitted for {name}; pass --metric TARGET=METRIC for each output.")
+        raise InvalidParameter(
+            "", problem=f"the rule was fitted for {name}", remedy="pass --metric TARGET=METRIC for each output"
+        )
     note(f"metric: {name}, which the rule was fitted for.")
     return [name]
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..core.errors import InvalidParameter
 from .errors import note
 from .options import OutputOptions, Rule, takes
 from .targets import Output, saved
@@ -68,9 +69,11 @@ def export(
     for needed, given in (("sql", of_sql), ("onnx", {"--append-to": append_to, "--dtype": dtype})):
         odd = [option for option, value in given.items() if value and kind != needed]
         if odd:
-            raise ValueError(f"{odd[0]} is only for {needed}, not for {kind}; leave it out.")
+            raise InvalidParameter("", problem=f"{odd[0]} is only for {needed}, not for {kind}", remedy="leave it out")
     if dtype and append_to:
-        raise ValueError("--dtype must be left out with --append-to, because the classifier determines the type.")
+        raise InvalidParameter(
+            "", problem="--dtype must be left out with --append-to, because the classifier determines the type"
+        )
     with saved(output, written.force, False, "export", 1) as progress:
         progress.stage("writing")
         loaded = read_rule(rule)
@@ -94,10 +97,9 @@ def _format(output: str, to: str | None) -> str:
     ending = next((kind for end, kind in _FORMATS.items() if output.lower().endswith(end)), None)
     kind = to or ending
     if kind not in _FORMATS.values():
-        raise ValueError(
-            f"{output}: the name must end in .onnx, .sql or .py, or --to must be onnx, sql or python, got {to!r}."
-            if to
-            else f"{output}: the name must end in .onnx, .sql or .py, or --to must give the format."
+        must = f"be onnx, sql or python, got {to!r}" if to else "give the format"
+        raise InvalidParameter(
+            "output", problem=f"the name must end in .onnx, .sql or .py, or --to must {must}", owner=output
         )
     return str(kind)
 
@@ -108,7 +110,9 @@ def _grouped(rule: Any, names: Sequence[str]) -> list[list[str]]:
     if len(names) == len(sizes) and set(sizes) == {2}:
         return [[name] for name in names]
     if len(names) != sum(sizes):
-        raise ValueError(f"--column must be given for each class, {sum(sizes)} times, got {len(names)}.")
+        raise InvalidParameter(
+            "", problem=f"--column must be given for each class, {sum(sizes)} times, got {len(names)}"
+        )
     rest = list(names)
     return [[rest.pop(0) for _ in range(size)] for size in sizes]
 

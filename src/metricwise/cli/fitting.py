@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..core.errors import InvalidParameter
 from .errors import note, with_options
 from .options import AimOptions, ColumnOptions, Json, LabelOptions, OutputOptions, Table, takes
 from .printing import interval, print_json, print_table, say, signed
@@ -107,14 +108,22 @@ def _sensitive(values: Any, unknown: str | None, group_blind: bool) -> Any:
 
     if values is None:
         if group_blind:
-            raise ValueError("--group-blind needs --sensitive-features, which is not given; leave it out.")
+            raise InvalidParameter(
+                "", problem="--group-blind needs --sensitive-features, which is not given", remedy="leave it out"
+            )
         if unknown is not None:
-            raise ValueError("--unknown-group needs --sensitive-features, which is not given; leave it out.")
+            raise InvalidParameter(
+                "unknown",
+                problem="--unknown-group needs --sensitive-features, which is not given",
+                remedy="leave it out",
+            )
         return None
     if group_blind and unknown is not None:
-        raise ValueError("--unknown-group must be left out with --group-blind, which decides rows of any group.")
+        raise InvalidParameter(
+            "unknown", problem="--unknown-group must be left out with --group-blind, which decides rows of any group"
+        )
     if unknown not in (None, "refuse", "abstain", "blind"):
-        raise ValueError(f"--unknown-group must be refuse, abstain or blind, got {unknown!r}.")
+        raise InvalidParameter("unknown", problem=f"--unknown-group must be refuse, abstain or blind, got {unknown!r}")
     return Sensitive(values, unknown or "refuse", not group_blind)
 
 
@@ -126,9 +135,10 @@ def _abstention(aim: AimOptions, rows: Labelled) -> Any:
     if aim.abstain_label is None:
         return cost
     if cost is None:
-        raise ValueError(
-            "--abstain-label is only for rules that may abstain; pass --abstain yes or the cost of an abstention as "
-            "well."
+        raise InvalidParameter(
+            "abstain",
+            problem="--abstain-label is only for rules that may abstain",
+            remedy="pass --abstain yes or the cost of an abstention as well",
         )
     return Abstention(cost, rows.label(aim.abstain_label))
 
@@ -146,14 +156,17 @@ def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
     if len(targets) > 1 and all(name in targets and sign for name, sign, _ in named):
         lacking = [target for target in targets if target not in [name for name, _, _ in named]]
         if lacking:
-            raise ValueError(
-                f"--metric must be given for each target if it is given for one; there is none for {lacking[0]!r}."
+            raise InvalidParameter(
+                "metric",
+                problem="--metric must be given for each target if it is given for one",
+                remedy=f"there is none for {lacking[0]!r}",
             )
         return {name: metric for name, _, metric in named}
     if len(given) > 1:
-        raise ValueError(
-            f"--metric must be given once, got {len(given)}; use --record METRIC for further metrics to print, "
-            "or TARGET=METRIC for each of several targets."
+        raise InvalidParameter(
+            "metric",
+            problem=f"--metric must be given once, got {len(given)}",
+            remedy="use --record METRIC for further metrics to print, or TARGET=METRIC for each of several targets",
         )
     return given[0]
 
@@ -181,7 +194,7 @@ def read_abstain(text: str | None) -> float | bool | None:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"--abstain must be a cost, or yes, got {text!r}.") from None
+        raise InvalidParameter("abstain", problem=f"--abstain must be a cost, or yes, got {text!r}") from None
 
 
 def _confidence(text: str) -> float | None:
@@ -190,7 +203,9 @@ def _confidence(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"--confidence must be a number from 0.5 up to 1, or none, got {text!r}.") from None
+        raise InvalidParameter(
+            "confidence", problem=f"--confidence must be a number from 0.5 up to 1, or none, got {text!r}"
+        ) from None
 
 
 def _write_rule(rule: Any, output: str, force: bool) -> None:
@@ -279,16 +294,16 @@ def trade_off(
     from .rows import read_labelled
 
     if columns.sensitive_features:
-        raise ValueError("--sensitive-features does not affect a trade-off; leave it out.")
+        raise InvalidParameter("", problem="--sensitive-features does not affect a trade-off", remedy="leave it out")
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
         rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
         arguments = _arguments(aim, rows, columns, against)
         for name in ("groups", "time"):
             if getattr(labels, name) is not None:
-                raise ValueError(f"--{name} does not affect a trade-off; leave it out.")
+                raise InvalidParameter("", problem=f"--{name} does not affect a trade-off", remedy="leave it out")
         if labels.weight_kind != "importance":
-            raise ValueError("--weight-kind does not affect a trade-off; leave it out.")
+            raise InvalidParameter("", problem="--weight-kind does not affect a trade-off", remedy="leave it out")
         arguments.pop("groups", None)
         progress.stage("tracing")
         found = trace(rows.proba, rows.y, ceiling=ceiling, n_points=points, **arguments)

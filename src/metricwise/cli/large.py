@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..core.errors import InvalidParameter
 from ..data import InTime
 from ..data.sources.tables import survey_labels
 from ..data.tables import MEMORY_LIMIT, STANDARD_STREAM, Table, format_of, open_stream
@@ -62,7 +63,7 @@ def read_large(
     labels.check()
     names = labels.target or []
     if not names:
-        raise ValueError(f"{path}: name the column of labels: --target COLUMN.")
+        raise InvalidParameter("", problem="name the column of labels: --target COLUMN", owner=path)
     stream = open_stream(table_for(path, columns))
     seen = survey_labels(stream, names)
     targets = [Target(name, None, own, 0) for name, own in zip(names, seen, strict=True)]

@@ -13,6 +13,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from ..core.errors import InvalidParameter
+
 __all__ = [
     "AimOptions",
     "ColumnOptions",
@@ -125,15 +127,22 @@ class LabelOptions:
     def check(self) -> None:
         """Refuse options about others that are not given, or that exclude one another."""
         if self.dependence is not None and self.time is None:
-            raise ValueError("--dependence needs --time, which is not given; leave it out.")
+            raise InvalidParameter(
+                "time", problem="--dependence needs --time, which is not given", remedy="leave it out"
+            )
         if self.weight_kind not in ("importance", "frequency"):
-            raise ValueError(f"--weight-kind must be importance or frequency, got {self.weight_kind!r}.")
+            raise InvalidParameter(
+                "", problem=f"--weight-kind must be importance or frequency, got {self.weight_kind!r}"
+            )
         if self.weight_kind != "importance" and self.weight is None:
-            raise ValueError("--weight-kind needs --weight, which is not given; leave it out.")
+            raise InvalidParameter(
+                "", problem="--weight-kind needs --weight, which is not given", remedy="leave it out"
+            )
         if self.groups is not None and self.time is not None:
-            raise ValueError(
-                "--groups and --time cannot both be given, because rows belong together by one or the other; leave "
-                "out --time if groups are independent of one another, otherwise --groups."
+            raise InvalidParameter(
+                "groups",
+                problem=("--groups and --time cannot both be given, because rows belong together by one or the other"),
+                remedy="leave out --time if groups are independent of one another, otherwise --groups",
             )
 
     def weights(self, values: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from ..core.errors import InvalidParameter
 from .errors import note
 from .fitting import read_abstain
 from .options import ColumnOptions, JudgeOptions, LabelOptions, OutputOptions, Rule, Table, takes
@@ -36,9 +37,10 @@ def report(
 
     loaded = read_rule(rule)
     if isinstance(loaded, GroupedRule):
-        raise ValueError(
-            "a rule by group can only be reported in Python, with solution.report(path) after fitting; use "
-            "metricwise evaluate for its values on these rows."
+        raise InvalidParameter(
+            "",
+            problem="a rule by group can only be reported in Python, with solution.report(path) after fitting",
+            remedy="use metricwise evaluate for its values on these rows",
         )
     metrics = metrics_for(judged, loaded, columns.separator)
     average = judged.average or (None if judged.metric else own_average(loaded))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import InvalidParameter, refused_by
 from ..data import InTime, ProbabilityColumns, few, match_label, probability_columns, python_labels, shown
 from ..data.columns import all_classes, check_singles, tables_of_columns
 from ..data.tables import Arrays, Columns, open_table
@@ -144,9 +145,9 @@ def _column(table: Columns | Arrays, name: str, read: Any) -> Any:
 def read_targets(table: Columns | Arrays, given: Sequence[str]) -> list[Target]:
     """Read the columns of labels, and say which are missing."""
     if not given:
-        raise ValueError(f"{table.path}: name the column of labels: --target COLUMN.")
+        raise InvalidParameter("", problem="name the column of labels: --target COLUMN", owner=table.path)
     if len(set(given)) < len(given):
-        raise ValueError(f"{table.path}: every target must be given once, got {few(list(given))}.")
+        raise InvalidParameter("", problem=f"every target must be given once, got {few(list(given))}", owner=table.path)
     targets = [Target.read(table, name) for name in given]
     for one in targets:
         if one.n_missing:
@@ -178,9 +179,12 @@ def row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]
         time = labels.time
         moments = np.asarray(_column(table, time, lambda columns: columns.moments(time)))
         if labels.dependence is not None and labels.dependence > len(moments) // 2:
-            raise ValueError(
-                f"--dependence must be at most half of the number of rows, {len(moments) // 2}, got "
-                f"{labels.dependence}."
+            raise InvalidParameter(
+                "",
+                problem=(
+                    f"--dependence must be at most half of the number of rows, {len(moments) // 2}, got "
+                    f"{labels.dependence}"
+                ),
             )
         options["groups"] = InTime(moments, labels.dependence)
     return options
@@ -193,7 +197,12 @@ def sensitive_of(table: Columns | Arrays, names: Sequence[str] | None) -> dict[s
     import pyarrow as pa
 
     if isinstance(table, Arrays):
-        raise ValueError(f"{table.path}: --sensitive-features needs a table whose columns have names; leave it out.")
+        raise InvalidParameter(
+            "",
+            problem="--sensitive-features needs a table whose columns have names",
+            remedy="leave it out",
+            owner=table.path,
+        )
     return {"sensitive_features": pa.table({name: table.labels(name) for name in dict.fromkeys(names)})}
 
 
@@ -202,7 +211,9 @@ def positive_of(given: Sequence[str] | None, known: Sequence[list[Any]]) -> Any:
     if not given:
         return None
     if len(given) not in (1, len(known)):
-        raise ValueError(f"--pos-label must be given once, or for each of the {len(known)} targets, got {len(given)}.")
+        raise InvalidParameter(
+            "", problem=f"--pos-label must be given once, or for each of the {len(known)} targets, got {len(given)}"
+        )
     each = list(given) if len(given) == len(known) else list(given) * len(known)
     found = [match_label(text, labels) for text, labels in zip(each, known, strict=True)]
     return found if len(given) > 1 else found[0]
@@ -224,9 +235,12 @@ def given_classes(
         if len(targets) > 1:
             name, sign, listed = text.partition("=")
             if not sign or name not in [one.name for one in targets]:
-                raise ValueError(
-                    f"{option} must name the target if there are several, as in {targets[0].name}=a,b,c, got "
-                    f"{shown(text)}."
+                raise InvalidParameter(
+                    "",
+                    problem=(
+                        f"{option} must name the target if there are several, as in {targets[0].name}=a,b,c, "
+                        f"got {shown(text)}"
+                    ),
                 )
             at = [one.name for one in targets].index(name)
         found[at] = own = [
@@ -234,8 +248,11 @@ def given_classes(
         ]
         lacking = [label for label in targets[at].labels if label not in own]
         if lacking:
-            raise ValueError(
-                f"{option} must contain all labels of {shown(targets[at].name)}, but lacks {shown(lacking[0])}."
+            raise InvalidParameter(
+                "",
+                problem=(
+                    f"{option} must contain all labels of {shown(targets[at].name)}, but lacks {shown(lacking[0])}"
+                ),
             )
     return found
 
@@ -319,14 +336,20 @@ def check_two_classes(targets: Sequence[Target]) -> None:
     """Refuse a single target of one class."""
     if len(targets) == 1 and len(targets[0].labels) < 2:
         seen = f"only one class, {shown(targets[0].labels[0])}" if targets[0].labels else "no label"
-        raise ValueError(f"the target {shown(targets[0].name)} has {seen}; a rule needs rows of at least two classes.")
+        raise InvalidParameter(
+            "",
+            problem=f"the target {shown(targets[0].name)} has {seen}",
+            remedy="a rule needs rows of at least two classes",
+        )
 
 
 def refuse_columns(columns: ColumnOptions, path: str) -> None:
     """Refuse options about names of columns, where columns have none."""
     for option, value in (("--proba", columns.proba), ("--proba-prefix", columns.proba_prefix)):
         if value is not None:
-            raise ValueError(f"{path}: {option} needs a table whose columns have names; leave it out.")
+            raise InvalidParameter(
+                "", problem=f"{option} needs a table whose columns have names", remedy="leave it out", owner=path
+            )
 
 
 def proba_array(table: Arrays) -> Any:
@@ -351,19 +374,19 @@ def find_columns(
     free = [name for name in names if name not in known]
     found = []
     for at, one in enumerate(targets):
-        found.append(
-            probability_columns(
-                free,
-                one.labels,
-                output=one.name,
-                several=several,
-                prefix=columns.proba_prefix,
-                classes=declared[at],
-                column=single[at],
-                pos_label=positive[at] if isinstance(positive, list) else positive,
-                who=path,
+        with refused_by(path):
+            found.append(
+                probability_columns(
+                    free,
+                    one.labels,
+                    output=one.name,
+                    several=several,
+                    prefix=columns.proba_prefix,
+                    classes=declared[at],
+                    column=single[at],
+                    pos_label=positive[at] if isinstance(positive, list) else positive,
+                )
             )
-        )
     for columns_found, one in zip(found, targets, strict=True):
         say_columns(columns_found, one.name)
     return found
@@ -374,7 +397,9 @@ def single_columns(given: Sequence[str] | None, n_outputs: int) -> list[str | No
     if not given:
         return [None] * n_outputs
     if len(given) != n_outputs:
-        raise ValueError(f"--proba must be given for each of the {n_outputs} targets, got {len(given)}.")
+        raise InvalidParameter(
+            "proba", problem=f"--proba must be given for each of the {n_outputs} targets, got {len(given)}"
+        )
     return list(given)
 
 
@@ -392,6 +417,7 @@ def proba_columns(
     table: Columns, found: Sequence[ProbabilityColumns], outputs: Sequence[str], declared: Sequence[list[Any] | None]
 ) -> tuple[Any, Any]:
     """Return probabilities and the classes that must be said with them, of one output or several."""
-    check_singles(found, outputs, table.path)
+    with refused_by(table.path):
+        check_singles(found, outputs)
     numbers = table.numbers(list(dict.fromkeys(name for one in found for name in one.columns)))
     return tables_of_columns(numbers, found, outputs, declared)

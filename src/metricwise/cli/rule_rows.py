@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import InvalidParameter, refused_by
 from ..data import (
     NoColumnsError,
     ProbabilityColumns,
@@ -56,14 +57,18 @@ def read_rule(path: str, *, any_kind: bool = False) -> Any:
     from .. import CostRule, load_rule
 
     if not Path(path).is_file():
-        raise ValueError(f"{path}: there is no such file; pass the JSON file of a rule.")
+        raise InvalidParameter("", problem="there is no such file", remedy="pass the JSON file of a rule", owner=path)
     try:
         rule = load_rule(Path(path))
-    except (ValueError, TypeError, UnicodeDecodeError) as error:
-        said = str(error).split(": ", 1)[-1]
-        raise ValueError(f"{path}: this is not a metricwise rule: {said}") from None
+    except InvalidParameter as error:
+        raise error.within("this is not a metricwise rule: ", owner=path) from None
     if not any_kind and isinstance(rule, CostRule):
-        raise ValueError(f"{path}: a {type(rule).__name__} needs more than probabilities; apply it in Python.")
+        raise InvalidParameter(
+            "",
+            problem=f"a {type(rule).__name__} needs more than probabilities",
+            remedy="apply it in Python",
+            owner=path,
+        )
     return rule
 
 
@@ -75,13 +80,18 @@ def sensitive_for_rule(rule: Any, table: Columns | Arrays, columns: ColumnOption
     if not isinstance(rule, GroupedRule):
         return sensitive_of(table, names)
     if not names and not (rule.features and all(name in table.names for name in rule.features)):
-        raise ValueError(
-            f"{table.path}: the rule decides by the group of a row; name its column: --sensitive-features."
+        raise InvalidParameter(
+            "",
+            problem="the rule decides by the group of a row",
+            remedy="name its column: --sensitive-features",
+            owner=table.path,
         )
     read = _groups_for_rule(rule, table, names or rule.features)
     if rule.features and names:
         if len(names) != len(rule.features):
-            raise ValueError(f"--sensitive-features must be given {len(rule.features)} times, got {len(names)}.")
+            raise InvalidParameter(
+                "", problem=f"--sensitive-features must be given {len(rule.features)} times, got {len(names)}"
+            )
         read["sensitive_features"] = read["sensitive_features"].rename_columns(list(rule.features))
     return read
 
@@ -136,7 +146,8 @@ def read_for_rule(
         refuse_columns(columns, table.path)
         return proba_array(table)
     said = says_single(rule.facts, rule.classes)
-    positive = positive_labels(None if said else pos_label, len(rule.classes), table.path)
+    with refused_by(table.path):
+        positive = positive_labels(None if said else pos_label, len(rule.classes))
     found, names = _columns_of_rule(rule, table, columns, known, positive), target_names(rule)
     proba, _ = proba_columns(table, found, names, [None] * len(found))
     if found[0].single and not said:
@@ -194,9 +205,11 @@ def _without_columns(recorded: Sequence[ProbabilityColumns], table: Columns) -> 
     """Return the error where a table has not the columns that a rule was fitted to, nor others that may be them."""
     lacking = [name for one in recorded for name in one.columns if name not in table.names]
     option = "--proba" if all(one.single for one in recorded) else "--proba-prefix"
-    return ValueError(
-        f"{table.path}: there is no column {few(lacking)}, which the rule was fitted to; the columns are "
-        f"{few(table.names)}. If the probabilities have other names here, set {option}."
+    return InvalidParameter(
+        "",
+        problem=f"there is no column {few(lacking)}, which the rule was fitted to",
+        remedy=f"the columns are {few(table.names)}. If the probabilities have other names here, set {option}",
+        owner=table.path,
     )
 
 
@@ -211,21 +224,21 @@ def _named_columns(
     """Return the columns that are named like the classes of a rule, or that options name."""
     targets = target_names(rule)
     single, free = single_columns(columns.proba, len(classes)), [n for n in table.names if n not in known]
-    return [
-        probability_columns(
-            free,
-            labels,
-            output=targets[at],
-            several=len(classes) > 1,
-            prefix=columns.proba_prefix,
-            classes=labels,
-            column=single[at],
-            pos_label=meant[at],
-            of_rule=True,
-            who=table.path,
-        )
-        for at, labels in enumerate(classes)
-    ]
+    with refused_by(table.path):
+        return [
+            probability_columns(
+                free,
+                labels,
+                output=targets[at],
+                several=len(classes) > 1,
+                prefix=columns.proba_prefix,
+                classes=labels,
+                column=single[at],
+                pos_label=meant[at],
+                of_rule=True,
+            )
+            for at, labels in enumerate(classes)
+        ]
 
 
 def _recorded(rule: Any, classes: Sequence[list[Any]]) -> list[ProbabilityColumns]:
@@ -266,8 +279,11 @@ def read_labels_for_rule(
     if not labels.target and names:
         note(f"labels: column{'s' if len(names) > 1 else ''} {few(names)}, named like the rule's outputs.")
     if labels.target and len(names) != rule.schema.n_outputs and not isinstance(table, Arrays):
-        raise ValueError(
-            f"--target must be given for each of the {rule.schema.n_outputs} outputs of the rule, got {len(names)}."
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"--target must be given for each of the {rule.schema.n_outputs} outputs of the rule, got {len(names)}"
+            ),
         )
     targets = read_targets(table, names)
     options = row_options(table, labels)

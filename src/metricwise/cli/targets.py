@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..core.errors import InvalidParameter
+
 if TYPE_CHECKING:
     from ..core.progress import Progress
 
@@ -36,7 +38,9 @@ def saved(output: str, force: bool, json: bool, title: str, n_stages: int) -> It
     from ..data.tables import check_target
 
     if json and output == "-":
-        raise ValueError("--json and --output - both write to the standard output; pass a file to --output.")
+        raise InvalidParameter(
+            "", problem="--json and --output - both write to the standard output", remedy="pass a file to --output"
+        )
     check_target(output, force=force)
     with Progress(title, n_stages) as progress:
         yield progress

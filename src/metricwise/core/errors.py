@@ -1,38 +1,64 @@
 """Refusals as data: which parameter, what it must be, what it was, and the remedy.
 
 Whoever refuses a value raises :class:`InvalidParameter` without saying on whose behalf; the entry point that the user
-called adds its name (:func:`entry_point`). Parameters that a sentence names are marked by :func:`parameter` and
+called adds its name (:class:`entry_point`). Parameters that a sentence names are marked by :func:`mention` and
 :func:`argument`, so that the command line can name options instead. Must not know entry points, nor the command line.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
-from .messages import shown
 from .successors import HOMES
 
-__all__ = ["InvalidParameter", "InvalidType", "Sentence", "argument", "entry_point", "parameter"]
+__all__ = [
+    "FileIsThere",
+    "InvalidParameter",
+    "InvalidType",
+    "MissingDependency",
+    "Refusal",
+    "Sentence",
+    "argument",
+    "entry_point",
+    "mention",
+    "refused_by",
+    "warn",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Characters of Unicode's private use area: no text of a user's holds them but by accident, and then it stays readable.
+# Characters of Unicode's private use area, which no text of a user's holds but by accident.
 _START, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"
 _MARKED = re.compile(f"{_START}([^{_END}]*?)(?:{_BETWEEN}([^{_END}]*))?{_END}")
 
+# How what is passed within another argument is written.
+_CONTAINERS = {"Sensitive": "mw.Sensitive(values, {})", "Table": "mw.Table(path, {})"}
 
-def parameter(name: str) -> str:
+_entered: ContextVar[str] = ContextVar("entered", default="")
+
+
+def mention(name: str) -> str:
     """Return the name of a parameter, marked for a :class:`Sentence`."""
     return f"{_START}{name}{_END}"
 
 
-def argument(name: str, value: object = ...) -> str:
-    """Return a parameter with a value, marked for a :class:`Sentence`; without a value it reads ``name=``."""
-    return f"{_START}{name}{_BETWEEN}{'' if value is ... else shown(value)}{_END}"
+def argument(name: str, value: object = ..., *, text: str = "") -> str:
+    """Return a parameter with a value, marked for a :class:`Sentence`; without a value it reads ``name=``.
+
+    "Table.separator" is the parameter of a table, and reads ``mw.Table(path, separator=...)``. `text` is a value in
+    words.
+    """
+    from .messages import shown  # the command line loads NumPy only where it is needed
+
+    return f"{_START}{name}{_BETWEEN}{text if value is ... else shown(value)}{_END}"
 
 
 class Sentence(str):
@@ -41,7 +67,9 @@ class Sentence(str):
     Parameters
     ----------
     marked : str
-        The text, with parameters marked by :func:`parameter` and :func:`argument`.
+        The text, with parameters marked by :func:`mention` and :func:`argument`.
+    owner : str, default=""
+        What the text is about, which comes before it.
 
     Examples
     --------
@@ -54,27 +82,82 @@ class Sentence(str):
     """
 
     marked: str
+    owner: str
 
-    def __new__(cls, marked: str) -> Sentence:
-        sentence = super().__new__(cls, _MARKED.sub(lambda mark: _in_python(mark[1], mark[2]), marked))
-        sentence.marked = marked
+    def __new__(cls, marked: str, owner: str = "") -> Sentence:
+        """Remember the marks, and be the text without them."""
+        text = _MARKED.sub(lambda mark: _in_python(mark[1], mark[2]), marked)
+        sentence = super().__new__(cls, f"{owner}: {text}" if owner else text)
+        sentence.marked, sentence.owner = marked, owner
         return sentence
 
-    def __getnewargs__(self) -> tuple[str]:  # pickled with its marks
-        return (self.marked,)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be pickled with the marks."""
+        return Sentence, (self.marked, self.owner)
 
     def render(self, name_argument: Callable[[str, str | None], str]) -> str:
-        """Return the text with each parameter named by a function of its name and of its value, None without one."""
+        """Return the text alone, each parameter named by a function of its name and of its value, None without one."""
         return _MARKED.sub(lambda mark: name_argument(mark[1], mark[2]), self.marked)
 
 
 def _in_python(name: str, value: str | None) -> str:
+    container, _, inner = name.partition(".")
+    if inner and container in _CONTAINERS:
+        return _CONTAINERS[container].format(f"{inner}={value or '...'}")
     if value is None:
         return name
     return HOMES[name].format(value or "...") if name in HOMES else f"{name}={value}"
 
 
-class InvalidParameter(ValueError):  # noqa: N818  the name says that it is an error
+class Refusal(Exception):  # noqa: N818  a base of errors that say more
+    """What the library refuses on purpose, in a sentence for the user.
+
+    Parameters
+    ----------
+    text : str
+        The sentence, with parameters marked; a full stop is added.
+    owner : str or None
+        What refuses, if it is not what the user called: an object or a file. None for a sentence that stands alone.
+    detail : str
+        Further lines, such as the text that could not be read with a mark where.
+    """
+
+    def __init__(self, text: str, *, owner: str | None = "", detail: str = "") -> None:
+        super().__init__(text)
+        self.owner, self.detail = owner, detail
+        self.entry_point = ""  # what the user called, which adds its name
+        self.sentence = _full(text)
+
+    def __str__(self) -> str:
+        owner = self.entry_point if self.owner == "" else self.owner
+        return (f"{owner}: " if owner else "") + self.sentence + self.detail
+
+    def within(self, before: str = "", after: str = "", *, owner: str | None = "", detail: str = "") -> Self:
+        """Return the same refusal as a part of another sentence, or of another owner unless that is ""."""
+        refusal = copy(self)
+        refusal.sentence = _full(f"{before}{self.sentence.marked.removesuffix('.')}{after}")
+        refusal.owner = self.owner if owner == "" else owner
+        refusal.detail = detail or self.detail
+        return refusal
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _full(text: str) -> Sentence:
+    """Return a text as a sentence that ends as sentences do."""
+    sentence = Sentence(text)
+    return sentence if sentence.endswith((".", "?", ":")) else Sentence(f"{text}.")
+
+
+def _restore(kind: type[Refusal], args: tuple[Any, ...], state: dict[str, Any]) -> Refusal:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class InvalidParameter(Refusal, ValueError):  # noqa: N818  the name says that it is an error
     """A parameter that cannot be what it was.
 
     The message reads "owner: parameter must ..., got ...; remedy.", or "owner: problem; remedy." where a value is not
@@ -86,14 +169,14 @@ class InvalidParameter(ValueError):  # noqa: N818  the name says that it is an e
         The parameter; "" if no single one is to blame.
     must : str
         What it must be, such as "be a number in [0, 1]".
-    got : str
-        What it was, as words.
+    got : object
+        What it was; a text is shown as it is.
     remedy : str
         What to do instead.
     problem : str
         What is wrong, for what "must" cannot say; it names the parameter itself.
-    owner : str
-        The entry point that the user called.
+    owner, detail : str
+        As of :class:`Refusal`.
 
     Examples
     --------
@@ -103,55 +186,83 @@ class InvalidParameter(ValueError):  # noqa: N818  the name says that it is an e
     """
 
     def __init__(
-        self, name: str, must: str = "", got: str = "", remedy: str = "", *, problem: str = "", owner: str = ""
+        self,
+        name: str,
+        must: str = "",
+        got: object = "",
+        remedy: str = "",
+        *,
+        problem: str = "",
+        owner: str | None = "",
+        detail: str = "",
     ) -> None:
-        text = f"{parameter(name)} must {must}" if must else problem
-        text += f", got {got}" if got else ""
+        text = f"{mention(name)} must {must}" if must else problem
+        text += f", got {got}" if got != "" else ""
         text += f"; {remedy}" if remedy else ""
-        super().__init__(name, must, got, remedy)
+        super().__init__(text, owner=owner, detail=detail)
         self.parameter, self.must, self.got, self.remedy, self.problem = name, must, got, remedy, problem
-        self.owner = owner
-        self.sentence = Sentence(text if text.endswith((".", "?")) else f"{text}.")
-
-    def __str__(self) -> str:
-        return f"{self.owner}: {self.sentence}" if self.owner else str(self.sentence)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        fields = (self.parameter, self.must, self.got, self.remedy)
-        return _restore, (type(self), fields, {"problem": self.problem, "owner": self.owner})
 
 
 class InvalidType(InvalidParameter, TypeError):  # noqa: N818  as InvalidParameter
     """A parameter of a type that cannot be read."""
 
 
-def _restore(kind: type[InvalidParameter], fields: tuple[str, ...], named: dict[str, str]) -> InvalidParameter:
-    return kind(*fields, **named)
+class MissingDependency(Refusal, ImportError):  # noqa: N818  as InvalidParameter
+    """A package that is not installed, and how to install it."""
 
 
-def entry_point(owner: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate what users call: a refusal without an owner gets this name.
+class FileIsThere(Refusal, FileExistsError):  # noqa: N818  as InvalidParameter
+    """A file that would be overwritten."""
+
+
+def warn(text: str, category: type[Warning] = UserWarning, *, owner: str = "") -> None:
+    """Warn in the name of the owner or of the entry point, at the line of the user's that called it."""
+    from .messages import caller_level
+
+    warnings.warn(category(Sentence(text, owner or _entered.get())), stacklevel=caller_level())
+
+
+class entry_point:  # noqa: N801  a decorator
+    """Mark what users call: what is refused or warned of within it, and has no owner yet, gets its name.
 
     Parameters
     ----------
-    owner : str, default=""
-        The name that the user knows; of methods, by default, that of the class and of the method.
+    owner : str, default="{class}.{method}"
+        The name that the user knows. Of methods, "{class}" and "{method}" stand for their names.
     """
 
-    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+    def __init__(self, owner: str = "{class}.{method}") -> None:
+        self.owner = owner
+
+    def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
+        """Return the function with its name."""
+        template = self.owner.replace("{method}", function.__name__)
+        of_class = "{class}" in template
+
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            owner = template.replace("{class}", _class_name(args[0])) if of_class else template
+            token = _entered.set(owner)
             try:
                 return function(*args, **kwargs)
-            except InvalidParameter as error:
-                error.owner = error.owner or owner or _method_name(args[0], function.__name__)
+            except Refusal as error:
+                error.entry_point = error.entry_point or owner
                 raise
+            finally:
+                _entered.reset(token)
 
         return call
 
-    return decorate
+
+@contextmanager
+def refused_by(owner: str) -> Iterator[None]:
+    """Name the owner of refusals that have none: a file, for what is read from it."""
+    try:
+        yield
+    except Refusal as error:
+        error.owner = owner if error.owner == "" else error.owner
+        raise
 
 
-def _method_name(owner: object, method: str) -> str:
-    kind = owner if isinstance(owner, type) else type(owner)
-    return kind.__name__ if method == "__post_init__" else f"{kind.__name__}.{method}"
+def _class_name(owner: object) -> str:
+    return (owner if isinstance(owner, type) else type(owner)).__name__

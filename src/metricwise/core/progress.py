@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Protocol, TextIO
 
 import numpy as np
 
+from .errors import InvalidParameter
+
 __all__ = ["Progress", "read_verbose"]
 
 _PATIENCE = 1.0  # seconds before anything is shown
@@ -207,8 +209,8 @@ def _screen_of(stream: TextIO | None, own: bool) -> _Screen:
     return _Lines(stream)
 
 
-def read_verbose(verbose: Any, who: str) -> bool | None:
+def read_verbose(verbose: Any) -> bool | None:
     """Check what is said to be shown: True, False, or None for a terminal or a notebook only."""
     if verbose is None or isinstance(verbose, (bool, int, np.bool_)):
         return None if verbose is None else bool(verbose)
-    raise ValueError(f"{who}: verbose must be True, False or None, got {verbose!r}.")
+    raise InvalidParameter("verbose", "be True, False or None", repr(verbose))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, mention
 from ..core.messages import shown
 from .encoding import python_label, python_labels
 
@@ -19,7 +20,7 @@ __all__ = ["check_abstain_label", "read_abstain_label", "split_abstained", "with
 _DEFAULTS = {"U": "abstain", "i": -1, "u": -1, "b": -1, "f": -1.0}
 
 
-def read_abstain_label(label: Any, classes: Sequence[NDArray[Any]], who: str) -> Any:
+def read_abstain_label(label: Any, classes: Sequence[NDArray[Any]]) -> Any:
     """Return the label of an abstention: the one given, else "abstain" beside text and -1 beside numbers.
 
     Parameters
@@ -27,7 +28,6 @@ def read_abstain_label(label: Any, classes: Sequence[NDArray[Any]], who: str) ->
     label : object or None
     classes : sequence of M ndarrays
         Of all outputs, which have it in common.
-    who : str
 
     Examples
     --------
@@ -38,7 +38,7 @@ def read_abstain_label(label: Any, classes: Sequence[NDArray[Any]], who: str) ->
     """
     if label is not None:
         label = python_label(label)
-        check_abstain_label(label, classes, who)
+        check_abstain_label(label, classes)
         return label
     kinds = {_kind(own) for own in classes}
     found = {_DEFAULTS.get(kind) for kind in kinds}
@@ -46,36 +46,34 @@ def read_abstain_label(label: Any, classes: Sequence[NDArray[Any]], who: str) ->
         (label,) = found
         if not any(label in python_labels(own) for own in classes):
             return label
-        raise ValueError(f"{who}: abstain_label must be given, because the default {label!r} is one of the classes.")
+        raise InvalidParameter("abstain_label", f"be given, because the default {label!r} is one of the classes")
     known = shown(python_labels(classes[0]))
-    raise ValueError(f"{who}: abstain_label must be given, because there is no default for classes such as {known}.")
+    raise InvalidParameter("abstain_label", f"be given, because there is no default for classes such as {known}")
 
 
-def check_abstain_label(label: Any, classes: Sequence[NDArray[Any]], who: str) -> None:
+def check_abstain_label(label: Any, classes: Sequence[NDArray[Any]]) -> None:
     """Refuse a label that is a class, or none at all."""
     plain = isinstance(label, (str, int, float, np.generic)) and label == label
     if not plain or not isinstance(label, Hashable):
-        raise ValueError(f"{who}: abstain_label must be text, a finite number or a boolean, got {shown(label)}.")
+        raise InvalidParameter("abstain_label", "be text, a finite number or a boolean", shown(label))
     for m, own in enumerate({id(labels): labels for labels in classes}.values()):
         known = python_labels(own)
         if label in known:
             where = f" of output {m}" if len(classes) > 1 else ""
-            raise ValueError(
-                f"{who}: abstain_label must not be one of the classes{where}, {shown(known)}, got {shown(label)}."
-            )
+            raise InvalidParameter("abstain_label", f"not be one of the classes{where}, {shown(known)}", shown(label))
 
 
-def split_abstained(y_true: Any, y_pred: Any, label: Any, who: str) -> tuple[Any, NDArray[np.bool_]]:
+def split_abstained(y_true: Any, y_pred: Any, label: Any) -> tuple[Any, NDArray[np.bool_]]:
     """Return predictions with the true label in the place of abstentions, and where those are, (N, M).
 
     What they are to be counted as is another matter; the classes are those of the other rows.
     """
     true, predicted = np.asarray(y_true), np.asarray(y_pred)
     if true.shape != predicted.shape:
-        raise ValueError(f"{who}: y_pred must have the shape of y_true, {true.shape}, got {predicted.shape}.")
-    check_abstain_label(label, (), who)
+        raise InvalidParameter("y_pred", f"have the shape of y_true, {true.shape}", predicted.shape)
+    check_abstain_label(label, ())
     if _is_label(true, label).any():
-        raise ValueError(f"{who}: y_true must hold only classes, got the abstain_label {shown(label)}.")
+        raise InvalidParameter("y_true", "hold only classes", f"the {mention('abstain_label')} {shown(label)}")
     gone = _is_label(predicted, label)
     filled = predicted.astype(object)
     filled[gone] = true.astype(object)[gone]

@@ -42,7 +42,7 @@ class Data:
     counts: NDArray[np.float64] | None = None
 
 
-def read_data(spec: RowSpec, who: str = "optimize") -> Data:
+def read_data(spec: RowSpec) -> Data:
     """Read probabilities, labels, weights and what belongs together of rows in memory.
 
     Parameters
@@ -57,27 +57,27 @@ def read_data(spec: RowSpec, who: str = "optimize") -> Data:
     """
     proba, y, classes = spec.proba, spec.y, spec.classes
     known = y if isinstance(y, Labels) else None
-    multioutput = _several(y, who)
+    multioutput = _several(y)
     if multioutput and known is None:
-        check_one_column(y, proba, who)
+        check_one_column(y, proba)
     declared = classes is not None or known is not None
     if known is None:
         classes = classes_from_columns(proba, y, classes, multioutput)
     else:
         classes = known.classes if multioutput else known.classes[0]
     columns = output_names(proba, y) if multioutput else None
-    shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns, "who": who}
+    shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns}
     try:
         read = proba if isinstance(proba, Probabilities) else read_proba(proba, normalize=spec.normalize, **shape)
     except (ValueError, TypeError) as error:
         surplus = None if declared else _surplus(proba, y, spec.normalize, shape)
         misfit = surplus if surplus or y is None or known is not None else _misfit(proba, y, shape)
         raise misfit or error from None
-    labels = known if known is not None or y is None else read_labels(y, read, classes, who)
-    names = labels.classes if labels is not None else name_classes(classes, read, who)
+    labels = known if known is not None or y is None else read_labels(y, read, classes)
+    names = labels.classes if labels is not None else name_classes(classes, read)
     single = is_single(read)
     if single and known is None:
-        names, codes, turned = positive_last(names, None if labels is None else labels.codes, spec.pos_label, who)
+        names, codes, turned = positive_last(names, None if labels is None else labels.codes, spec.pos_label)
         if labels is not None and codes is not None and turned:
             labels = replace(labels, classes=names, codes=codes, counts=None)
     schema = Schema(
@@ -85,19 +85,19 @@ def read_data(spec: RowSpec, who: str = "optimize") -> Data:
         read.n_outputs > 1 if multioutput is None else multioutput,
         spec.normalize,
         None if columns is None else tuple(map(str, columns)),
-        order=read_order(spec.order, names, None if labels is None else labels.scales, who),
+        order=read_order(spec.order, names, None if labels is None else labels.scales),
         single=single,
         column_order=None if single else named_order(proba, names),
     )
-    weight = read_sample_weight(spec.weight, read.n_rows, who)
+    weight = read_sample_weight(spec.weight, read.n_rows)
     rows = make_rows(read, labels, weight)
     if weight is not None and spec.counts_rows:
         check_frequencies(weight)
         rows = count_by_weight(rows, weight)
     if spec.time is not None:
-        rows = replace(rows, cluster=read_time(spec.time, read.n_rows, who))
+        rows = replace(rows, cluster=read_time(spec.time, read.n_rows))
     elif spec.groups is not None:
-        rows = replace(rows, cluster=read_groups(spec.groups, read.n_rows, who))
+        rows = replace(rows, cluster=read_groups(spec.groups, read.n_rows))
     return Data(rows, schema, labels.counts if labels is not None and weight is None else None)
 
 
@@ -106,7 +106,7 @@ def _misfit(proba: Any, y: Any, shape: dict[str, Any]) -> Exception | None:
     try:
         unchecked = read_proba(proba, check=False, **shape)
         if unchecked.width > 1:
-            read_labels(y, unchecked, shape["classes"], shape["who"])
+            read_labels(y, unchecked, shape["classes"])
     except (ValueError, TypeError) as error:
         return error
     return None
@@ -124,7 +124,7 @@ def _surplus(proba: Any, y: Any, normalize: bool, shape: dict[str, Any]) -> Exce
         columns = map(np.asarray, columns_of(proba))
         further = [name for name, own in zip(names, columns, strict=True) if not _may_be_probabilities(own)]
     else:
-        (labels,) = table_columns(read_table(y, shape["who"])[0])
+        (labels,) = table_columns(read_table(y)[0])
         seen = set(map(str, unique(drop_missing(labels))[0]))
         further = [name for name in names if str(name) not in seen]
     kept = [name for name in names if name not in further]
@@ -135,7 +135,7 @@ def _surplus(proba: Any, y: Any, normalize: bool, shape: dict[str, Any]) -> Exce
         read_proba(some, normalize=normalize, **{**shape, "classes": kept})
     except (ValueError, TypeError):
         return None
-    return surplus_columns(proba, further, kept, shape["who"], kind="class" if y is None else "label of y")
+    return surplus_columns(proba, further, kept, kind="class" if y is None else "label of y")
 
 
 def _may_be_probabilities(values: NDArray[Any]) -> bool:
@@ -143,11 +143,11 @@ def _may_be_probabilities(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "fiub" and bool(((values >= 0) & (values <= 1)).all())
 
 
-def _several(y: Any, who: str) -> bool | None:
+def _several(y: Any) -> bool | None:
     """Whether there are several outputs by y; None without any."""
     if y is None:
         return None
-    return y.multioutput if isinstance(y, Labels) else is_two_dimensional(y, who)
+    return y.multioutput if isinstance(y, Labels) else is_two_dimensional(y)
 
 
 def output_names(proba: Any, y: Any) -> list[Any] | None:

@@ -6,14 +6,14 @@ said. Must not know metrics or rules.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.messages import caller_level, listed, shown
+from ..core.errors import warn
+from ..core.messages import listed, shown
 from ..core.rows import Probabilities
 from .categories import Scales
 from .encoding import python_labels
@@ -30,11 +30,7 @@ _JUDGED_ENTRIES = 1 << 22  # rows times outputs that are looked at
 
 
 def warn_of_assignment(
-    proba: Probabilities,
-    codes: NDArray[Any],
-    classes: Sequence[NDArray[Any]],
-    who: str,
-    column_order: Scales | None = None,
+    proba: Probabilities, codes: NDArray[Any], classes: Sequence[NDArray[Any]], column_order: Scales | None = None
 ) -> None:
     """Warn if the most probable class is right far more often with the columns assigned to the classes otherwise.
 
@@ -44,7 +40,6 @@ def warn_of_assignment(
     codes : integer ndarray of shape (N, M)
         Positions among the classes; -1 where the label is missing.
     classes : sequence of M ndarrays
-    who : str
     column_order : tuple of M tuples or None, optional
         Classes of each output as the user's columns stood, if that is another order.
     """
@@ -63,7 +58,7 @@ def warn_of_assignment(
                 meant = dict(zip(python_labels(classes[m]), python_labels(classes[m][found[0]]), strict=True))
                 order = (column_order[m] if column_order is not None else None) or tuple(meant)
                 pairs = [(label, meant[label]) for label in order]
-                _warn(pairs, *found[1:], block.ndim == 2, m if len(classes) > 1 else None, who)
+                _warn(pairs, *found[1:], block.ndim == 2, m if len(classes) > 1 else None)
                 return
 
 
@@ -82,9 +77,7 @@ def _better_assignment(true: NDArray[Any], likeliest: IntArray, k: int) -> tuple
     return (best, right / n_labels, most / n_labels) if most - right >= _DOUBTED_SHARE * n_labels else None
 
 
-def _warn(
-    pairs: list[tuple[Any, Any]], before: float, after: float, single: bool, output: int | None, who: str
-) -> None:
+def _warn(pairs: list[tuple[Any, Any]], before: float, after: float, single: bool, output: int | None) -> None:
     """Say which class each column is taken for, and which it seems to be of."""
     where = "" if output is None else f" of output {output}"
     labels, better = zip(*pairs, strict=True)
@@ -94,9 +87,7 @@ def _warn(
     else:
         meant = f"the columns{where} were those of {listed(better)} in that order, and not of {listed(labels)}"
         remedy = "if they are, pass a data frame with these names, or the columns in the right order"
-    warnings.warn(
-        f"{who}: the most probable class is right in {100 * before:.0f} % of the rows, and in {100 * after:.0f} % if "
-        f"{meant}; {remedy}.",
-        UserWarning,
-        stacklevel=caller_level(),
+    warn(
+        f"the most probable class is right in {100 * before:.0f} % of the rows, and in {100 * after:.0f} % if "
+        f"{meant}; {remedy}."
     )

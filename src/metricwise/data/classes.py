@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, argument
 from ..core.messages import listed, shown
 from ..core.rows import Probabilities
 from .categories import Categories, Scales, categories_of, in_scale_order
@@ -52,50 +53,46 @@ def ranges(n_classes: IntArray, boolean: bool = False) -> Classes:
     return tuple([made[k] for k in counts])
 
 
-def name_classes(classes: Any, proba: Probabilities, who: str) -> Classes:
+def name_classes(classes: Any, proba: Probabilities) -> Classes:
     """Return the labels of every output where there is no y: those given, or 0..K_m-1."""
     found = ranges(proba.n_classes)
     if classes is None:
         return found
-    given = given_classes(classes, proba, who)
+    given = given_classes(classes, proba)
     return shared(plain if own is None else own for own, plain in zip(given, found, strict=True))
 
 
-def given_classes(classes: Any, proba: Probabilities, who: str) -> tuple[NDArray[Any] | None, ...]:
+def given_classes(classes: Any, proba: Probabilities) -> tuple[NDArray[Any] | None, ...]:
     """Check the classes of each output; None for an output that they are not known of."""
-    items = per_output(classes, proba.n_outputs, who)
-    known = iter(checked_classes([labels for labels in items if labels is not None], who))
+    items = per_output(classes, proba.n_outputs)
+    known = iter(checked_classes([labels for labels in items if labels is not None]))
     arrays = tuple(None if labels is None else next(known) for labels in items)
     counts = proba.n_classes.tolist()
     distinct = {(id(labels), k): (labels, k) for labels, k in zip(arrays, counts, strict=True) if labels is not None}
     for labels, k in distinct.values():
         if len(labels) != k:
-            raise ValueError(f"{who}: classes must have one label per column of proba, {k}, got {len(labels)}.")
+            raise InvalidParameter("classes", f"have one label per column of proba, {k}", len(labels))
     return arrays
 
 
-def checked_classes(items: Sequence[Any], who: str, parameter: str = "classes") -> Classes:
+def checked_classes(items: Sequence[Any], parameter: str = "classes") -> Classes:
     """Return the labels given for each output as arrays, distinct labels all of them."""
     made = {id(labels): labels for labels in items}
-    arrays = {key: _distinct_labels(labels, who, parameter) for key, labels in made.items()}
+    arrays = {key: _distinct_labels(labels, parameter) for key, labels in made.items()}
     return shared(arrays[id(labels)] for labels in items)
 
 
-def _distinct_labels(labels: Any, who: str, parameter: str) -> NDArray[Any]:
+def _distinct_labels(labels: Any, parameter: str) -> NDArray[Any]:
     try:
         array = label_array(labels)
         n_distinct = len(set(array.tolist()))
         missing = split_missing(array)[1]
     except (TypeError, ValueError):  # lists among the labels, or one label alone
-        raise ValueError(
-            f"{who}: {parameter} must be text, numbers or other plain labels, got {shown(labels)}."
-        ) from None
+        raise InvalidParameter(parameter, "be text, numbers or other plain labels", shown(labels)) from None
     if missing.any():
-        raise ValueError(
-            f"{who}: {parameter} must not be missing, got NaN, None or NA as class {int(np.argmax(missing))}."
-        )
+        raise InvalidParameter(parameter, "not be missing", f"NaN, None or NA as class {int(np.argmax(missing))}")
     if n_distinct < len(array):
-        raise ValueError(f"{who}: {parameter} must be distinct, got {listed(array)}.")
+        raise InvalidParameter(parameter, "be distinct", listed(array))
     return array
 
 
@@ -127,7 +124,7 @@ def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | N
     frames: Sequence[Any] = [proba] if outputs is None else outputs
     if not any(_is_named(frame) for frame in frames):
         return None
-    labels: Sequence[Any] = [None] * len(frames) if y is None else list(table_columns(read_table(y, "optimize")[0]))
+    labels: Sequence[Any] = [None] * len(frames) if y is None else list(table_columns(read_table(y)[0]))
     if len(labels) != len(frames):  # another number of outputs: read_labels says so
         return None
     declared = (None if y is None else categories_of(y)) or [None] * len(frames)
@@ -178,7 +175,7 @@ def _labels_of_columns(names: list[Any], column: Any, categories: Categories | N
     if column is None:
         return names
     seen = drop_missing(column)
-    check_labels(seen, "y", "optimize")
+    check_labels(seen, "y")
     labels = unique(seen)[0]
     # A table read from a file has text for column names whatever the labels are.
     declared = [] if categories is None else python_labels(categories.labels)
@@ -204,12 +201,7 @@ def infer_small(labels: IntArray, n_classes: int, floating: bool, zero_known: bo
 
 
 def infer_classes(
-    seen: NDArray[Any],
-    n_classes: int,
-    categories: Categories | None,
-    zero_known: Callable[[], bool],
-    output: str,
-    who: str,
+    seen: NDArray[Any], n_classes: int, categories: Categories | None, zero_known: Callable[[], bool], output: str
 ) -> NDArray[Any]:
     """Return the classes of the columns of an array by the labels of its output, or ask for them.
 
@@ -223,7 +215,7 @@ def infer_classes(
         What the labels were declared to be.
     zero_known : callable
         Says whether 0 is a class of a binary output even if all its labels are 1.
-    output, who : str
+    output : str
         For messages.
     """
     labels = unique(seen)[0]
@@ -232,7 +224,7 @@ def infer_classes(
     if categories is not None:
         known = python_labels(categories.labels)
         if len(labels) == n_classes or len(known) == n_classes:
-            return _of_categories(labels if len(labels) == n_classes else known, categories, output, who)
+            return _of_categories(labels if len(labels) == n_classes else known, categories, output)
     if len(labels) == n_classes:
         return label_array(labels)
     if _are_codes(labels, n_classes, zero_known):
@@ -241,9 +233,10 @@ def infer_classes(
     hint = " If -1 marks missing labels, mask them or make them None." if -1 in labels else ""
     if all(is_number(label) and 1 <= label <= n_classes for label in labels):
         hint = f" They may count from 0 or from 1: classes=range({n_classes}) or classes=range(1, {n_classes + 1})."
-    raise ValueError(
-        f"{who}: {output} has {_counted(labels)} {sample}, but proba has {n_classes} classes; pass "
-        f"classes= with the label of each column.{hint}"
+    raise InvalidParameter(
+        "proba",
+        problem=f"{output} has {_counted(labels)} {sample}, but proba has {n_classes} classes",
+        remedy=f"pass {argument('classes')} with the label of each column.{hint}",
     )
 
 
@@ -267,15 +260,19 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _of_categories(labels: list[Any], categories: Categories, output: str, who: str) -> NDArray[Any]:
+def _of_categories(labels: list[Any], categories: Categories, output: str) -> NDArray[Any]:
     """Return the labels of a categorical column, sorted; ask where that is not the order of its scale."""
     plain = sorted_labels(labels)
     scale = in_scale_order(labels, categories)
     if scale is None or scale == plain:
         return label_array(plain)
-    raise ValueError(
-        f"{who}: {output} is an ordered categorical, {' < '.join(map(shown, scale))}, and the columns of proba "
-        f"have no names: they may be in that order, or sorted as in scikit-learn, {listed(plain)}. Pass "
-        "classes= with the label of each column (for a scikit-learn model, classes=model.classes_), or proba "
-        "as a data frame with named columns; ordinal metrics follow the order of the categories either way."
+    raise InvalidParameter(
+        "proba",
+        problem=(
+            f"{output} is an ordered categorical, {' < '.join(map(shown, scale))}, and the columns of proba "
+            f"have no names: they may be in that order, or sorted as in scikit-learn, {listed(plain)}. Pass "
+            f"{argument('classes')} with the label of each column (for a scikit-learn model, "
+            "classes=model.classes_), or proba as a data frame with named columns"
+        ),
+        remedy="ordinal metrics follow the order of the categories either way",
     )

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.errors import InvalidParameter, argument
 from ..core.messages import listed, shown
 from .single_column import known_positive
 
@@ -160,7 +161,6 @@ def probability_columns(
     column: str | None = None,
     pos_label: Any = None,
     of_rule: bool = False,
-    who: str = "optimize",
 ) -> ProbabilityColumns:
     """Find the columns that hold the probabilities of an output.
 
@@ -185,8 +185,6 @@ def probability_columns(
         That class, by label.
     of_rule : bool, default=False
         Whether the labels are the classes of a rule, about which nothing is to be said any more.
-    who : str
-        For messages.
 
     Returns
     -------
@@ -208,13 +206,13 @@ def probability_columns(
     >>> probability_columns(["news=0", "news=1", "sport=0", "sport=1"], [0, 1], output="sport", several=True).columns
     ('sport=0', 'sport=1')
     """
-    search = _Search(names, list(classes or labels), classes is not None, output, pos_label, of_rule, who)
+    search = _Search(names, list(classes or labels), classes is not None, output, pos_label, of_rule)
     if column is not None:
         return search.one_column(column)
     return search.by_names(prefix, several)
 
 
-class NoColumnsError(ValueError):
+class NoColumnsError(InvalidParameter):
     """No columns are named like the classes, or not for all of them."""
 
 
@@ -228,7 +226,6 @@ class _Search:
     output: str | None
     pos_label: Any
     of_rule: bool
-    who: str
 
     @property
     def title(self) -> str:
@@ -237,7 +234,9 @@ class _Search:
     def one_column(self, column: str) -> ProbabilityColumns:
         """Return the column that was named, of the positive class."""
         if column not in self.names:
-            raise ValueError(f"{self.who}: there is no column {shown(column)}; the columns are {few(self.names)}.")
+            raise InvalidParameter(
+                "", problem=f"there is no column {shown(column)}", remedy=f"the columns are {few(self.names)}"
+            )
         return ProbabilityColumns((column,), self._pair())
 
     def by_names(self, prefix: str | None, several: bool) -> ProbabilityColumns:
@@ -274,9 +273,13 @@ class _Search:
             if label not in self.labels and (self.complete or base == "" or not self._may_be_class(label)):
                 continue
             if label in found:
-                raise ValueError(
-                    f"{self.who}: the columns {shown(found[label])} and {shown(name)} may both be the probability of "
-                    f"{shown(label)}{self.title}; leave one out."
+                raise InvalidParameter(
+                    "",
+                    problem=(
+                        f"the columns {shown(found[label])} and {shown(name)} may both be the probability "
+                        f"of {shown(label)}{self.title}"
+                    ),
+                    remedy="leave one out",
                 )
             found[label] = name
         return found
@@ -293,9 +296,13 @@ class _Search:
         ]
         prefixes = sorted(set.intersection(*ends))
         if len(prefixes) > 1:
-            raise ValueError(
-                f"{self.who}: the probabilities{self.title} may be in the columns that begin with "
-                f"{' or '.join(map(shown, prefixes[:5]))}; choose one with mw.Table(path, proba_prefix=...)."
+            raise InvalidParameter(
+                "",
+                problem=(
+                    f"the probabilities{self.title} may be in the columns that begin with "
+                    f"{' or '.join(map(shown, prefixes[:5]))}"
+                ),
+                remedy=f"choose one with {argument('Table.proba_prefix')}",
             )
         return prefixes[0] if prefixes else None
 
@@ -309,18 +316,26 @@ class _Search:
             known = [[False, True]] if any(isinstance(label, bool) for label in labels) else _PAIRS
             labels = next((pair for pair in known if set(labels) <= set(pair)), labels)
         if len(labels) != 2:
-            raise ValueError(
-                f"{self.who}: a single column of probabilities is for two classes{self.title}, but there are "
-                f"{len(labels)}, {few(labels)}; provide a column for each class."
+            raise InvalidParameter(
+                "classes",
+                problem=(
+                    f"a single column of probabilities is for two classes{self.title}, but there are "
+                    f"{len(labels)}, {few(labels)}"
+                ),
+                remedy="provide a column for each class",
             )
         positive = self._positive(labels)
         if positive is None:
-            raise ValueError(
-                f"{self.who}: it is ambiguous which of {shown(labels[0])} and {shown(labels[1])} the single "
-                f"column of probabilities{self.title} is for; set pos_label=."
+            raise InvalidParameter(
+                "",
+                problem=(
+                    f"it is ambiguous which of {shown(labels[0])} and {shown(labels[1])} the single column "
+                    f"of probabilities{self.title} is for"
+                ),
+                remedy=f"set {argument('pos_label')}",
             )
         if positive not in labels:
-            raise ValueError(f"{self.who}: pos_label must be one of {listed(labels)}, got {shown(positive)}.")
+            raise InvalidParameter("pos_label", f"be one of {listed(labels)}", shown(positive))
         first, second = sorted(labels, key=lambda label: bool(label == positive))
         return first, second
 
@@ -333,11 +348,16 @@ class _Search:
         found = max(attempts, key=len)
         there = f"the columns are {few(self.names)}"
         if found and self._lacking(found):
-            alone = ", or set pos_label= if the other class is the positive one" if len(self.labels) == 2 else ""
+            alone = (
+                f", or set {argument('pos_label')} if the other class is the positive one"
+                if len(self.labels) == 2
+                else ""
+            )
             doubt = f" If it is not a class but marks missing labels, leave those empty{alone}."
             return NoColumnsError(
-                f"{self.who}: there is no column for the class {shown(self._lacking(found)[0])}{self.title}, "
-                f"although there is {few(list(found.values()))}; {there}.{'' if self.of_rule else doubt}"
+                "proba",
+                problem=f"there is no column for the class {shown(self._lacking(found)[0])}{self.title}, although "
+                f"there is {few(list(found.values()))}; {there}.{'' if self.of_rule else doubt}",
             )
         example = str(self.labels[-1]) if self.labels else "class"
         classes = f", {few(self.labels)}" if self.labels else ""
@@ -348,11 +368,11 @@ class _Search:
         else:
             remedy = (
                 f"they must be named like the classes{classes}, or with a prefix before the class, given by "
-                "mw.Table(path, proba_prefix=...)"
+                f"{argument('Table.proba_prefix')}"
             )
             if len(self.labels) <= 2:
-                remedy += "; a single column for two classes may have any name, given by mw.Table(path, proba=...)"
-        return NoColumnsError(f"{self.who}: no columns hold the probabilities{self.title}: {remedy}; {there}.")
+                remedy += f"; a single column for two classes may have any name, given by {argument('Table.proba')}"
+        return NoColumnsError("proba", problem=f"no columns hold the probabilities{self.title}: {remedy}; {there}")
 
 
 # -------------------------------------------------------------------------------------------- as probabilities are read
@@ -366,14 +386,15 @@ def all_classes(declared: list[Any] | None, found: ProbabilityColumns, labels: S
     return sorted(found.classes)
 
 
-def check_singles(found: Sequence[ProbabilityColumns], outputs: Sequence[str], who: str) -> None:
+def check_singles(found: Sequence[ProbabilityColumns], outputs: Sequence[str]) -> None:
     """Refuse single columns of some of several outputs."""
     single = [one.single for one in found]
     if any(single) and not all(single):
         lacking = outputs[single.index(True)]
-        raise ValueError(
-            f"{who}: either all targets or none may have a single column of probabilities; provide a column "
-            f"for each class of {shown(lacking)}."
+        raise InvalidParameter(
+            "",
+            problem="either all targets or none may have a single column of probabilities",
+            remedy=f"provide a column for each class of {shown(lacking)}",
         )
 
 

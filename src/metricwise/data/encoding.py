@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.errors import InvalidParameter, InvalidType
 from ..core.messages import TAGS_REMEDY, listed, shown
 from ..kernels import code_type
 
@@ -242,26 +243,22 @@ def are_labels(values: Sequence[Any]) -> bool:
     return True
 
 
-def check_labels(values: NDArray[Any], output: str, who: str) -> None:
+def check_labels(values: NDArray[Any], output: str) -> None:
     """Refuse what cannot be a label."""
     if values.dtype.kind != "O" or are_labels(values.tolist()):
         return
     first = next(value for value in values.tolist() if not are_labels([value]))
     tags = f"; {TAGS_REMEDY}" if isinstance(first, (list, set)) else ""
-    raise TypeError(f"{who}: {output} must hold labels, such as text and numbers, got {shown(first)}{tags}.")
+    raise InvalidType("", problem=f"{output} must hold labels, such as text and numbers, got {shown(first)}{tags}")
 
 
 def encode_column(
-    column: Any,
-    classes: NDArray[Any] | None,
-    infer: Callable[[NDArray[Any]], NDArray[Any]],
-    output: str,
-    who: str,
+    column: Any, classes: NDArray[Any] | None, infer: Callable[[NDArray[Any]], NDArray[Any]], output: str
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the codes of a column and its classes: those given, or what `infer` makes of the labels seen."""
     values, mask = split_missing(column)
     seen = values[~mask]
-    check_labels(seen, output, who)
+    check_labels(seen, output)
     if classes is None:
         classes = infer(seen)
     codes = np.full(len(values), -1, dtype=np.intp)
@@ -271,9 +268,11 @@ def encode_column(
     try:
         codes[~mask] = np.array([lookup[label] for label in labels], dtype=np.intp)[inverse]
     except KeyError as error:
-        raise ValueError(
-            f"{who}: {output} must hold only the classes {listed(classes)}, got {shown(error.args[0])}"
-            + ("; missing labels must be NaN, None or masked." if error.args[0] == -1 else ".")
+        label = error.args[0]
+        raise InvalidParameter(
+            "y",
+            problem=f"{output} must hold only the classes {listed(classes)}, got {shown(label)}",
+            remedy="missing labels must be NaN, None or masked" if label == -1 else "",
         ) from None
     return codes, classes
 

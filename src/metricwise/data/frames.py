@@ -6,13 +6,13 @@ recognised by what their objects can do, never imported.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, InvalidType, warn
 from ..core.messages import listed, shown
 from .encoding import are_labels, python_label
 from .tensors import host_array, is_tensor
@@ -66,12 +66,11 @@ def is_table(values: Any, y: Any) -> bool:
     return isinstance(y, str) and hasattr(values, "__arrow_c_stream__")
 
 
-def refuse_lazy(values: Any, parameter: str, who: str) -> None:
+def refuse_lazy(values: Any, parameter: str) -> None:
     """Refuse a Dask collection where rows must be in memory."""
     if is_lazy(values):
-        raise TypeError(
-            f"{who}: {parameter} must be in memory, got a Dask {type(values).__name__}; pass "
-            f"{parameter}.compute() if it fits."
+        raise InvalidType(
+            parameter, "be in memory", f"a Dask {type(values).__name__}", f"pass {parameter}.compute() if it fits"
         )
 
 
@@ -111,7 +110,7 @@ def has_names(values: Any) -> bool:
     return is_frame(values) and not position_named(column_names(values))
 
 
-def match_columns(frame: Any, names: Any, who: str, what: str = "proba", kind: str = "class") -> Any:
+def match_columns(frame: Any, names: Any, what: str = "proba", kind: str = "class") -> Any:
     """Put the columns of a data frame in the order of `names`; what is no frame, or has no names, stays as it is.
 
     `kind` says what the names are of, for messages: a class, or an output.
@@ -123,60 +122,65 @@ def match_columns(frame: Any, names: Any, who: str, what: str = "proba", kind: s
         return frame
     wanted = [python_label(name) for name in names]
     if not are_labels(wanted):
-        raise ValueError(f"{who}: classes must be text, numbers or other plain labels, got {shown(wanted)}.")
+        raise InvalidParameter("classes", "be text, numbers or other plain labels", shown(wanted))
     if position_named(columns):
         if columns != wanted and set(columns) == set(wanted):
-            raise ValueError(
-                f"{who}: the columns of {what} are named {columns}, which may be positions, or the classes "
-                f"{wanted} in another order; pass {what}.to_numpy() to match them by position, or "
-                f"{what}[{wanted}] by name."
+            raise InvalidParameter(
+                "classes",
+                problem=(
+                    f"the columns of {what} are named {columns}, which may be positions, or the classes "
+                    f"{wanted} in another order"
+                ),
+                remedy=f"pass {what}.to_numpy() to match them by position, or {what}[{wanted}] by name",
             )
         return frame
     if len(set(map(str, columns))) < len(columns):
-        raise ValueError(f"{who}: the columns of {what} must have distinct names, got {listed(columns)}.")
+        raise InvalidParameter("", problem=f"the columns of {what} must have distinct names, got {listed(columns)}")
     for have, want in ((columns, wanted), (list(map(str, columns)), list(map(str, wanted)))):
         if len(set(have)) == len(have) and set(have) == set(want):
             order = [have.index(name) for name in want]
             return frame if order == list(range(len(order))) else table_array(frame)[:, order]
-    raise _misnamed(frame, columns, wanted, who, what, kind)
+    raise _misnamed(frame, columns, wanted, what, kind)
 
 
-def _misnamed(frame: Any, columns: list[Any], wanted: list[Any], who: str, what: str, kind: str) -> ValueError:
+def _misnamed(frame: Any, columns: list[Any], wanted: list[Any], what: str, kind: str) -> ValueError:
     """Return the error where columns are named otherwise than classes or outputs: too many, too few, or others."""
     known = set(map(str, wanted))
     further = [name for name in columns if str(name) not in known]
     if len(columns) - len(further) == len(wanted):
-        return surplus_columns(frame, further, wanted, who, what, kind)
+        return surplus_columns(frame, further, wanted, what, kind)
     remedy = f"; pass {what}.to_numpy() to match the columns by position" if len(columns) == len(wanted) else ""
-    return ValueError(
-        f"{who}: the columns of {what} must be named like the {_PLURALS[kind]} {listed(wanted)}, got "
-        f"{listed(columns)}{remedy}."
+    return InvalidParameter(
+        "",
+        problem=(
+            f"the columns of {what} must be named like the {_PLURALS[kind]} {listed(wanted)}, got "
+            f"{listed(columns)}{remedy}"
+        ),
     )
 
 
 def surplus_columns(
-    frame: Any, further: list[Any], wanted: list[Any], who: str, what: str = "proba", kind: str = "class"
+    frame: Any, further: list[Any], wanted: list[Any], what: str = "proba", kind: str = "class"
 ) -> ValueError:
     """Return the error where a frame has the columns that are wanted, and others besides."""
     kept = [name for name in column_names(frame) if str(name) in set(map(str, wanted))]
     selected = f"{what}.select({listed(kept)})" if _is_arrow(frame) else f"{what}[{listed(kept)}]"
     names = ", ".join(map(shown, further[:_MOST_SHOWN])) + (", ..." if len(further) > _MOST_SHOWN else "")
     if len(further) == 1:
-        return ValueError(f"{who}: the column {names} of {what} is no {kind}; pass {selected}.")
-    return ValueError(f"{who}: the columns {names} of {what} are no {_PLURALS[kind]}; pass {selected}.")
+        return InvalidParameter("", problem=f"the column {names} of {what} is no {kind}", remedy=f"pass {selected}")
+    return InvalidParameter(
+        "", problem=f"the columns {names} of {what} are no {_PLURALS[kind]}", remedy=f"pass {selected}"
+    )
 
 
 # ------------------------------------------------------------------------------------------------- order of rows
 
 
-def warn_of_order(who: str, stacklevel: int, **values: Any) -> None:
+def warn_of_order(**values: Any) -> None:
     """Warn where pandas objects hold the same rows in another order: they are read by position.
 
     Parameters
     ----------
-    who : str
-    stacklevel : int
-        Of the warning, seen from the caller.
     **values
         What was given, by the name of its parameter; of a list, its first item speaks.
     """
@@ -184,12 +188,10 @@ def warn_of_order(who: str, stacklevel: int, **values: Any) -> None:
     for at, (name, index) in enumerate(indexes):
         for other, rows in indexes[:at]:
             if _is_reordered(index, rows):
-                warnings.warn(
-                    f"{who}: the index of {name} has the rows of {other} in another order, but rows are "
-                    f"matched by position. To align them, pass {name}.loc[{other}.index]; if they are already "
-                    f"in the same order, pass {name}.to_numpy().",
-                    UserWarning,
-                    stacklevel=stacklevel + 1,
+                warn(
+                    f"the index of {name} has the rows of {other} in another order, but rows are matched by "
+                    f"position. To align them, pass {name}.loc[{other}.index]; if they are already in the "
+                    f"same order, pass {name}.to_numpy()."
                 )
                 return
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import InvalidParameter
 from ..core.messages import TAGS_REMEDY, listed
 from .categories import as_labels
 from .frames import column_names, columns_of, is_frame, refuse_lazy, shape_of
@@ -17,35 +18,33 @@ from .frames import column_names, columns_of, is_frame, refuse_lazy, shape_of
 __all__ = ["check_one_column", "is_two_dimensional", "read_table", "table_columns", "table_shape"]
 
 
-def is_two_dimensional(y: Any, who: str) -> bool:
+def is_two_dimensional(y: Any) -> bool:
     """Whether labels are given for several outputs."""
-    refuse_lazy(y, "y", who)
-    return is_frame(y) or read_table(y, who)[1]
+    refuse_lazy(y, "y")
+    return is_frame(y) or read_table(y)[1]
 
 
-def read_table(y: Any, who: str) -> tuple[Any, bool]:
+def read_table(y: Any) -> tuple[Any, bool]:
     """Return labels as an array (N, M), those of a data frame as the list of its columns, and whether y is 2-D."""
-    refuse_lazy(y, "y", who)
+    refuse_lazy(y, "y")
     if hasattr(y, "tocsr"):
         y = y.toarray()
     if is_frame(y):
         names = column_names(y)
         if len(set(names)) < len(names):
-            raise ValueError(f"{who}: the columns of y must have distinct names, got {listed(names)}.")
+            raise InvalidParameter("y", problem=f"the columns of y must have distinct names, got {listed(names)}")
         columns = [as_labels(column) for column in columns_of(y)]
         alike = len({(type(column), column.dtype) for column in columns}) == 1
         return (np.stack(columns, axis=1) if alike and columns[0].dtype.kind in "iufb" else columns), True
     try:
         array = as_labels(y)
     except ValueError:
-        raise ValueError(
-            f"{who}: y must have shape (N,) or (N, M), got rows of unequal length; {TAGS_REMEDY}."
-        ) from None
+        raise InvalidParameter("y", "have shape (N,) or (N, M)", "rows of unequal length", f"{TAGS_REMEDY}") from None
     if array.ndim == 1:
         return array[:, None], False
     if array.ndim == 2:
         return array, True
-    raise ValueError(f"{who}: y must have shape (N,) or (N, M), got {array.shape}.")
+    raise InvalidParameter("y", "have shape (N,) or (N, M)", array.shape)
 
 
 def table_shape(table: Any) -> tuple[int, int]:
@@ -61,7 +60,7 @@ def table_columns(table: Any) -> Iterator[Any]:
     return iter(table) if isinstance(table, list) else (table[:, m] for m in range(table.shape[1]))
 
 
-def check_one_column(y: Any, proba: Any, who: str) -> None:
+def check_one_column(y: Any, proba: Any) -> None:
     """Refuse a 2-D y of one column where proba is that of one output."""
     if isinstance(proba, (list, tuple)) or hasattr(y, "tocsr"):
         return
@@ -73,6 +72,6 @@ def check_one_column(y: Any, proba: Any, who: str) -> None:
         what, remedy = f"a data frame of one column, {column_names(y)[0]!r}", f"y[{column_names(y)[0]!r}]"
     else:
         what, remedy = f"of shape {shape_of(y)}", "y.ravel()"
-    raise ValueError(
-        f"{who}: y must be 1-D for a single output, as in proba of shape {shape}, got y {what}; pass {remedy}."
+    raise InvalidParameter(
+        "y", f"be 1-D for a single output, as in proba of shape {shape}", f"y {what}", f"pass {remedy}"
     )

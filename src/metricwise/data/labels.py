@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.errors import InvalidParameter, mention
 from ..core.messages import shown
 from ..core.rows import Probabilities, Rows
 from .categories import Scales, categories_of, scales_of
@@ -72,7 +73,7 @@ def make_rows(proba: Probabilities, labels: Labels | None = None, weight: NDArra
     return Rows(proba, None if labels is None else labels.codes, weight)
 
 
-def read_labels(y: Any, proba: Probabilities, classes: Any, who: str = "optimize", *, whole: bool = True) -> Labels:
+def read_labels(y: Any, proba: Probabilities, classes: Any, *, whole: bool = True) -> Labels:
     """Read labels and encode them by the classes of each output.
 
     Parameters
@@ -88,36 +89,40 @@ def read_labels(y: Any, proba: Probabilities, classes: Any, who: str = "optimize
     -------
     Labels
     """
-    table, multioutput = read_table(y, who)
+    table, multioutput = read_table(y)
     n_rows, n_outputs = table_shape(table)
     if n_outputs != proba.n_outputs:
         hint = " (a single output takes a 1-D y)" if n_outputs == 1 else ""
-        raise ValueError(
-            f"{who}: y must have one column for each of the {proba.n_outputs} outputs of proba, got {n_outputs}{hint}."
+        raise InvalidParameter(
+            "y", f"have one column for each of the {proba.n_outputs} outputs of proba", f"{n_outputs}{hint}"
         )
     if n_rows != proba.n_rows and not multioutput and n_rows == proba.blocks[0].shape[-1]:
-        raise ValueError(f"{who}: proba has {proba.n_rows} rows, y has {n_rows} labels; pass proba.T?")
+        raise InvalidParameter(
+            "proba",
+            problem=f"{mention('proba')} has {proba.n_rows} rows, y has {n_rows} labels",
+            remedy="pass proba.T?",
+        )
     if n_rows != proba.n_rows:
-        raise ValueError(f"{who}: y must have as many rows as proba, {proba.n_rows}, got {n_rows}.")
-    given = None if classes is None else given_classes(classes, proba, who)
+        raise InvalidParameter("y", f"have as many rows as proba, {proba.n_rows}", n_rows)
+    given = None if classes is None else given_classes(classes, proba)
     declared = categories_of(y)
     plain = declared is None and (given is None or all(labels is not None for labels in given))
     codes, names, counts = (
         (plain and _read_whole(table, proba, given))
         or (plain and _read_small(table, proba, given))
-        or _read_columns(table, proba, given, declared, multioutput, who)
+        or _read_columns(table, proba, given, declared, multioutput)
     )
     if whole:
-        _check_observed(codes, names, counts, who)
+        _check_observed(codes, names, counts)
     return Labels(codes, names, multioutput, counts, scales_of(y, names))
 
 
-def _check_observed(codes: NDArray[Any], classes: Classes, counts: NDArray[np.float64], who: str) -> None:
+def _check_observed(codes: NDArray[Any], classes: Classes, counts: NDArray[np.float64]) -> None:
     n_seen = int(np.count_nonzero(counts))
     if n_seen == 0:
-        raise ValueError(f"{who}: y must have at least one observed label, got {codes.size} missing ones.")
+        raise InvalidParameter("y", "have at least one observed label", f"{codes.size} missing ones")
     if n_seen == 1 and len(classes) == 1:  # one class, or no label, in some of several outputs is legal
-        raise ValueError(f"{who}: y must have at least two classes, got only {shown(classes[0][codes.max()])}.")
+        raise InvalidParameter("y", "have at least two classes", f"only {shown(classes[0][codes.max()])}")
 
 
 # ------------------------------------------------------------------------------------- codes, from fast to general
@@ -187,7 +192,7 @@ def _per_pattern(rows: BoolArray, keys: list[Any], make: Callable[[Any, Any], ND
     return None if any(labels is None for labels in made.values()) else shared(found)  # type: ignore[arg-type]  # no None in it
 
 
-def _read_columns(table: Any, proba: Probabilities, given: Any, declared: Any, multioutput: bool, who: str) -> Read:
+def _read_columns(table: Any, proba: Probabilities, given: Any, declared: Any, multioutput: bool) -> Read:
     """Labels of any kind."""
     codes = np.empty((proba.n_rows, proba.n_outputs), dtype=code_type(proba.width))
     found = []
@@ -202,9 +207,9 @@ def _read_columns(table: Any, proba: Probabilities, given: Any, declared: Any, m
 
         def infer(seen: NDArray[Any], m: int = m, output: str = output) -> NDArray[Any]:
             own = None if declared is None else declared[m]
-            return infer_classes(seen, int(proba.n_classes[m]), own, lambda: bool(zero_known()[m]), output, who)
+            return infer_classes(seen, int(proba.n_classes[m]), own, lambda: bool(zero_known()[m]), output)
 
-        codes[:, m], labels = encode_column(column, None if given is None else given[m], infer, output, who)
+        codes[:, m], labels = encode_column(column, None if given is None else given[m], infer, output)
         found.append(labels)
     return codes, shared(found), kernels.tally(codes, None, proba.width)
 
@@ -216,7 +221,7 @@ def _distinct(column: Any) -> list[Any]:
 # ------------------------------------------------------------------------------------------ without probabilities
 
 
-def observed_labels(y: Any, who: str = "fit") -> Labels:
+def observed_labels(y: Any) -> Labels:
     """Read labels where there are no probabilities yet: the classes of each output are those that occur in it.
 
     Parameters
@@ -228,7 +233,7 @@ def observed_labels(y: Any, who: str = "fit") -> Labels:
     Labels
         An output without any observed label has no classes.
     """
-    table, multioutput = read_table(y, who)
+    table, multioutput = read_table(y)
     numbers = small_numbers(table)
     if numbers is not None:
         seen = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
@@ -240,7 +245,7 @@ def observed_labels(y: Any, who: str = "fit") -> Labels:
     classes = []
     for m, column in enumerate(table_columns(table)):
         values, mask = split_missing(column)
-        check_labels(values[~mask], f"output {m} of y" if multioutput else "y", who)
+        check_labels(values[~mask], f"output {m} of y" if multioutput else "y")
         labels, codes[~mask, m] = unique(values[~mask])
         own = np.array(labels, dtype=values.dtype) if values.dtype.kind != "O" else label_array(labels)
         classes.append(own)
@@ -248,9 +253,7 @@ def observed_labels(y: Any, who: str = "fit") -> Labels:
     return Labels(codes, names, multioutput, scales=scales_of(y, names))
 
 
-def read_pair(
-    true: Any, predicted: Any, classes: Any = None, who: str = "score"
-) -> tuple[NDArray[Any], NDArray[Any], Classes]:
+def read_pair(true: Any, predicted: Any, classes: Any = None) -> tuple[NDArray[Any], NDArray[Any], Classes]:
     """Read true and predicted labels of one or several outputs with common classes.
 
     Returns
@@ -259,18 +262,18 @@ def read_pair(
         Codes; -1 where a true label is missing. Every prediction is a class: 0 where it and the true label are missing.
     classes : tuple of M ndarrays
     """
-    (first, several), (second, _) = read_table(true, who), read_table(predicted, who)
+    (first, several), (second, _) = read_table(true), read_table(predicted)
     (n_rows, n_outputs), other = table_shape(first), table_shape(second)
     if (n_rows, n_outputs) != other:
-        raise ValueError(f"{who}: y_pred must have the shape of y_true, {(n_rows, n_outputs)}, got {other}.")
-    given = None if classes is None else checked_classes(per_output(classes, n_outputs, who), who)
+        raise InvalidParameter("y_pred", f"have the shape of y_true, {(n_rows, n_outputs)}", other)
+    given = None if classes is None else checked_classes(per_output(classes, n_outputs))
     if n_rows == 0:
-        raise ValueError(f"{who}: y_true must have at least one row, got none.")
-    codes, guesses, names = _pair_of_numbers(first, second, given) or _pair_of_columns(first, second, given, who)
-    return codes, _fill_predicted(codes, guesses, several, who), names
+        raise InvalidParameter("y_true", "have at least one row", "none")
+    codes, guesses, names = _pair_of_numbers(first, second, given) or _pair_of_columns(first, second, given)
+    return codes, _fill_predicted(codes, guesses, several), names
 
 
-def _fill_predicted(true: NDArray[Any], predicted: NDArray[Any], several: bool, who: str) -> NDArray[Any]:
+def _fill_predicted(true: NDArray[Any], predicted: NDArray[Any], several: bool) -> NDArray[Any]:
     """Return predictions without gaps: one where a label is known is refused, one where none is counts nothing."""
     if predicted.min() >= 0:
         return predicted
@@ -278,9 +281,11 @@ def _fill_predicted(true: NDArray[Any], predicted: NDArray[Any], several: bool, 
     if len(gaps) > 0:
         row, output = gaps[0].tolist()
         place = f"row {row} of output {output}" if several else f"row {row}"
-        raise ValueError(
-            f"{who}: y_pred must hold a class wherever y_true does, got {len(gaps)} missing, the first in {place}; "
-            "leave such rows out, or make their true labels missing too."
+        raise InvalidParameter(
+            "y_pred",
+            "hold a class wherever y_true does",
+            f"{len(gaps)} missing, the first in {place}",
+            "leave such rows out, or make their true labels missing too",
         )
     return np.where(predicted < 0, predicted.dtype.type(0), predicted)
 
@@ -313,18 +318,16 @@ def _pair_classes(labels: BoolArray, true: BoolArray, float_true: bool, float_pr
     return np.flatnonzero(labels).astype(np.float64 if floating[labels].any() else np.intp)
 
 
-def _pair_of_columns(
-    first: Any, second: Any, given: Classes | None, who: str
-) -> tuple[NDArray[Any], NDArray[Any], Classes]:
+def _pair_of_columns(first: Any, second: Any, given: Classes | None) -> tuple[NDArray[Any], NDArray[Any], Classes]:
     """`read_pair` for labels of any kind."""
     codes: list[list[NDArray[Any]]] = [[], []]
     names = []
     for m, (true, predicted) in enumerate(zip(table_columns(first), table_columns(second), strict=True)):
         for column, name in ((true, "true"), (predicted, "pred")):
-            check_labels(drop_missing(column), f"output {m} of y_{name}", who)
+            check_labels(drop_missing(column), f"output {m} of y_{name}")
         labels = _seen_in(true, predicted) if given is None else given[m]
         for side, column, name in ((codes[0], true, "true"), (codes[1], predicted, "pred")):
-            side.append(encode_column(column, labels, label_array, f"output {m} of y_{name}", who)[0])
+            side.append(encode_column(column, labels, label_array, f"output {m} of y_{name}")[0])
         names.append(labels)
     return np.stack(codes[0], axis=1), np.stack(codes[1], axis=1), shared(names)
 

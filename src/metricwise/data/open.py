@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import InvalidParameter
 from ..core.rows import Rows
 from .arrays import read_data
 from .frames import is_lazy, is_table
@@ -25,7 +26,7 @@ __all__ = ["Engine", "open_rows"]
 Engine = Callable[[Rows, Schema], SourceBase]
 
 
-def open_rows(spec: RowSpec, who: str = "optimize", engine: Engine | None = None) -> tuple[Schema, SourceBase]:
+def open_rows(spec: RowSpec, engine: Engine | None = None) -> tuple[Schema, SourceBase]:
     """Open the source of rows, and return it with what is known of all of them.
 
     Parameters
@@ -57,22 +58,22 @@ def open_rows(spec: RowSpec, who: str = "optimize", engine: Engine | None = None
     if is_lazy(spec.proba):
         from .sources.dask_reading import read_collection
 
-        data, source = read_collection(spec, who)
-        return data.schema, _checked(source, who)
+        data, source = read_collection(spec)
+        return data.schema, _checked(source)
     if is_table(spec.proba, spec.y):
         from .sources.tables import read_table_source
         from .tables import Table
 
         table = spec.proba if isinstance(spec.proba, Table) else Table(spec.proba)
-        data, batches = read_table_source(table, spec, who)
-        return data.schema, _checked(batches, who)
+        data, batches = read_table_source(table, spec)
+        return data.schema, _checked(batches)
     spec = replace(spec, proba=_shared(spec.proba), y=host_array(spec.y) if is_tensor(spec.y) else spec.y)
     if is_tensor(spec.proba):
         from .sources.tensors import read_tensor
 
-        data, batches = read_tensor(spec, who)
-        return data.schema, _checked(batches, who)
-    data = read_data(spec, who)
+        data, batches = read_tensor(spec)
+        return data.schema, _checked(batches)
+    data = read_data(spec)
     row_source = (engine or MemorySource)(data.rows, data.schema)
     if data.counts is not None:
         vars(row_source)["class_weights"] = data.counts  # counted already
@@ -85,8 +86,8 @@ def _mapped(values: Any) -> Any:
         try:
             return np.load(values, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
-            raise ValueError(
-                f"{values}: must be an array of numbers or text, and could not be read as one: {error}."
+            raise InvalidParameter(
+                "", problem=f"must be an array of numbers or text, and could not be read as one: {error}", owner=values
             ) from None
     return values
 
@@ -99,8 +100,8 @@ def _shared(proba: Any) -> Any:
     return proba if array is None else array
 
 
-def _checked(source: SourceBase, who: str) -> SourceBase:
+def _checked(source: SourceBase) -> SourceBase:
     """Refuse weights of rows that were read in pieces by what they add up to; that none is positive is said later."""
     if source.weighted and source.labelled and source.class_weights.any():
-        check_sum(float(source.class_weights.sum()), None, who)
+        check_sum(float(source.class_weights.sum()), None)
     return source

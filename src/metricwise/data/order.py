@@ -11,6 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, mention
 from ..core.messages import listed, shown
 from .categories import Scales
 from .classes import checked_classes
@@ -20,7 +21,7 @@ from .probabilities import per_output
 __all__ = ["kept_order", "read_order"]
 
 
-def read_order(order: Any, classes: Sequence[NDArray[Any]], declared: Scales | None, who: str) -> Scales | None:
+def read_order(order: Any, classes: Sequence[NDArray[Any]], declared: Scales | None) -> Scales | None:
     """Return the classes of each output from the lowest to the highest, where somebody says so.
 
     Parameters
@@ -30,7 +31,6 @@ def read_order(order: Any, classes: Sequence[NDArray[Any]], declared: Scales | N
     classes : sequence of M ndarrays
     declared : tuple of M tuples or None, optional
         The order by an ordered categorical.
-    who : str
 
     Returns
     -------
@@ -46,30 +46,35 @@ def read_order(order: Any, classes: Sequence[NDArray[Any]], declared: Scales | N
     """
     if order is None:
         return declared
-    items = per_output(order, len(classes), who, "order")
+    items = per_output(order, len(classes), "order")
     found: list[tuple[Any, ...] | None] = []
     for m, (labels, item) in enumerate(zip(classes, items, strict=True)):
         other = None if declared is None else declared[m]
-        scale = other if item is None else _checked(item, labels, len(classes) > 1, m, who)
+        scale = other if item is None else _checked(item, labels, len(classes) > 1, m)
         if other is not None and scale != other:
-            raise ValueError(
-                f"{who}: order is {listed(scale or ())}, but y is an ordered categorical, "
-                f"{' < '.join(map(shown, other))}; leave order out, or pass y.astype(str)."
+            raise InvalidParameter(
+                "order",
+                problem=(
+                    f"{mention('order')} is {listed(scale or ())}, but y is an ordered categorical, "
+                    f"{' < '.join(map(shown, other))}"
+                ),
+                remedy="leave order out, or pass y.astype(str)",
             )
         found.append(scale)
     return tuple(found) if any(scale is not None for scale in found) else None
 
 
-def _checked(item: Any, classes: NDArray[Any], several: bool, m: int, who: str) -> tuple[Any, ...]:
+def _checked(item: Any, classes: NDArray[Any], several: bool, m: int) -> tuple[Any, ...]:
     """Return the order of one output, which must hold each of its classes once."""
-    (array,) = checked_classes([item], who, "order")
+    (array,) = checked_classes([item], "order")
     scale, known = tuple(python_labels(array)), python_labels(classes)
     if len(scale) != len(known) or set(scale) != set(known):
         where = f" of output {m}" if several else ""
         remedy = "; for outputs without an order, pass a list with None in their place" if several else ""
-        raise ValueError(
-            f"{who}: order must hold each of the classes{where} once, from the lowest to the highest: "
-            f"{', '.join(map(shown, known))}, got {listed(scale)}{remedy}."
+        raise InvalidParameter(
+            "order",
+            f"hold each of the classes{where} once, from the lowest to the highest: {', '.join(map(shown, known))}",
+            f"{listed(scale)}{remedy}",
         )
     return scale
 

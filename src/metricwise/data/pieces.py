@@ -49,10 +49,8 @@ class PieceReader:
         Of every column of the probabilities, where the user or the names of the columns say so.
     columns : list or None
         Names of the outputs, by which the columns of multilabel data frames are matched.
-    counts_rows : bool
+    counts_rows : bool, default=False
         Whether weights say how many rows each row stands for.
-    who : str
-        For messages.
 
     See Also
     --------
@@ -75,10 +73,9 @@ class PieceReader:
     classes: Any
     columns: list[Any] | None
     counts_rows: bool = False
-    who: str = "optimize"
 
     @classmethod
-    def of(cls, head: RowSpec, who: str = "optimize") -> tuple[PieceReader, Data]:
+    def of(cls, head: RowSpec) -> tuple[PieceReader, Data]:
         """Settle what the whole is of.
 
         Parameters
@@ -93,14 +90,14 @@ class PieceReader:
         Data
             Of rows that stand for all: they show whether there are labels and weights, not which.
         """
-        several = None if head.y is None else is_two_dimensional(head.y, who)
+        several = None if head.y is None else is_two_dimensional(head.y)
         n_rows = 1 if head.y is None else len(head.y)
         proba = _repeated(head.proba, n_rows)
         weight = None if head.weight is None else np.ones(n_rows)
-        data = read_data(replace(head, proba=proba, sample_weight=weight, groups=None), who)
+        data = read_data(replace(head, proba=proba, sample_weight=weight, groups=None))
         known = classes_from_columns(proba, head.y, head.classes, several)
         columns = output_names(proba, head.y) if several else None
-        reader = cls(data.schema, several, known, columns, head.counts_rows, who)
+        reader = cls(data.schema, several, known, columns, head.counts_rows)
         return reader, replace(data, counts=None)
 
     def rows(self, piece: Piece, start: int = 0, *, check: bool = True) -> Rows:
@@ -113,19 +110,18 @@ class PieceReader:
             normalize=self.schema.normalize,
             first_row=start,
             check=check,
-            who=self.who,
         )
         names = list(self.schema.classes) if self.multioutput else self.schema.classes[0]
         labels = piece.y
         if labels is not None and not isinstance(labels, Labels):
-            labels = read_labels(labels, proba, names, self.who, whole=False)
-        weight = read_piece_weight(piece.weight, proba.n_rows, self.who)
+            labels = read_labels(labels, proba, names, whole=False)
+        weight = read_piece_weight(piece.weight, proba.n_rows)
         rows = Rows(proba, None if labels is None else labels.codes, weight, start=start)
         if weight is not None and self.counts_rows:
             check_frequencies(weight)
             rows = count_by_weight(rows, weight)
         if piece.groups is not None:
-            rows = replace(rows, cluster=read_piece_groups(piece.groups, proba.n_rows, self.who))
+            rows = replace(rows, cluster=read_piece_groups(piece.groups, proba.n_rows))
         return rows
 
 

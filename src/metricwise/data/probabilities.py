@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.errors import InvalidParameter, InvalidType, argument
 from ..core.messages import shown
 from ..core.rows import Probabilities
 from .encoding import has_masked, missing_rows
@@ -31,7 +32,7 @@ def _is_scalar(values: Any) -> bool:
     return getattr(values, "shape", None) == ()
 
 
-def per_output(classes: Any, n_outputs: int, who: str, parameter: str = "classes") -> list[Any]:
+def per_output(classes: Any, n_outputs: int, parameter: str = "classes") -> list[Any]:
     """Class labels of each output, None where they are not known; labels given once are those of every output."""
     if classes is None:
         return [None] * n_outputs
@@ -40,19 +41,16 @@ def per_output(classes: Any, n_outputs: int, who: str, parameter: str = "classes
         or not hasattr(classes, "__len__")
         or _is_scalar(classes)
     ):
-        raise TypeError(
-            f"{who}: {parameter} must be a list of labels {_MEANING[parameter]}, or one such list per output, got "
-            f"{shown(classes)}."
+        raise InvalidType(
+            parameter, f"be a list of labels {_MEANING[parameter]}, or one such list per output", shown(classes)
         )
     items = list(classes)
     lists = [hasattr(item, "__len__") and not isinstance(item, (str, bytes)) for item in items]
     nested = any(lists)
     if nested and not all(is_list or item is None for item, is_list in zip(items, lists, strict=True)):
-        raise TypeError(f"{who}: {parameter} must be labels, or a list of labels for each output, got {shown(items)}.")
+        raise InvalidType(parameter, "be labels, or a list of labels for each output", shown(items))
     if nested and len(items) != n_outputs:
-        raise ValueError(
-            f"{who}: {parameter} must hold the labels of each of {n_outputs} outputs, got {len(items)} lists."
-        )
+        raise InvalidParameter(parameter, f"hold the labels of each of {n_outputs} outputs", f"{len(items)} lists")
     return items if nested else [items] * n_outputs
 
 
@@ -65,7 +63,6 @@ def read_proba(
     normalize: bool = False,
     first_row: int = 0,
     check: bool = True,
-    who: str = "optimize",
 ) -> Probabilities:
     """Read probabilities in any of the accepted shapes.
 
@@ -86,7 +83,6 @@ def read_proba(
         Number of rows before these, for error messages.
     check : bool, default=True
         Whether to check the numbers.
-    who : str
         Name of the caller, for error messages.
 
     Returns
@@ -104,22 +100,23 @@ def read_proba(
     >>> proba.n_rows, proba.n_classes.tolist()
     (2, [3])
     """
-    refuse_lazy(proba, "proba", who)
+    refuse_lazy(proba, "proba")
     if hasattr(proba, "tocsr"):
-        raise TypeError(f"{who}: proba must be a dense array, got a sparse matrix; pass proba.toarray().")
+        raise InvalidType("proba", "be a dense array", "a sparse matrix", "pass proba.toarray()")
     if is_list_of_outputs(proba) and multioutput is not False:
-        blocks = _read_list(proba, classes, who)
+        blocks = _read_list(proba, classes)
     else:
-        blocks = [_read_array(proba, multioutput, classes, columns, who)]
+        blocks = [_read_array(proba, multioutput, classes, columns)]
     if normalize:
-        blocks = [_normalized(block, who) for block in blocks]
+        blocks = [_normalized(block) for block in blocks]
     if len({len(block) for block in blocks}) != 1:
-        raise ValueError(
-            f"{who}: the arrays of proba must have the same number of rows, got {[len(block) for block in blocks]}."
+        raise InvalidParameter(
+            "proba",
+            problem=f"the arrays of proba must have the same number of rows, got {[len(block) for block in blocks]}",
         )
-    result = Probabilities(tuple(blocks), _class_counts(blocks, classes, who))
+    result = Probabilities(tuple(blocks), _class_counts(blocks, classes))
     if check:
-        _check_values(result, first_row, who)
+        _check_values(result, first_row)
     return result
 
 
@@ -130,11 +127,12 @@ def is_list_of_outputs(proba: Any) -> bool:
     return is_frame(proba[0]) or (hasattr(proba[0], "shape") and np.ndim(proba[0]) == 2)
 
 
-def _float_array(values: Any, who: str) -> NDArray[Any]:
+def _float_array(values: Any) -> NDArray[Any]:
     if has_masked(values):
-        raise TypeError(
-            f"{who}: proba must not have masked entries, because every row needs probabilities; drop the masked rows, "
-            "and their labels if there are any."
+        raise InvalidType(
+            "proba",
+            "not have masked entries, because every row needs probabilities",
+            remedy="drop the masked rows, and their labels if there are any",
         )
     try:
         array = as_array(values)
@@ -143,26 +141,28 @@ def _float_array(values: Any, who: str) -> NDArray[Any]:
         if array.dtype.kind != "f" or array.dtype.itemsize > 8:
             array = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        _refuse_missing(values, who)
-        raise TypeError(f"{who}: proba must be an array of numbers, got {_kind_of(values)}.") from None
+        _refuse_missing(values)
+        raise InvalidType("proba", "be an array of numbers", _kind_of(values)) from None
     if array.ndim == 0:
-        raise ValueError(f"{who}: proba must be an array of probabilities, got {shown(values)}.")
+        raise InvalidParameter("proba", "be an array of probabilities", shown(values))
     if array.size == 0:
         what = "row" if len(array) == 0 else "column"
-        raise ValueError(f"{who}: proba must have at least one {what}, got shape {array.shape}.")
+        raise InvalidParameter("proba", f"have at least one {what}", f"shape {array.shape}")
     return array
 
 
-def _refuse_missing(values: Any, who: str) -> None:
+def _refuse_missing(values: Any) -> None:
     """Say which row has no probability, where that is why it is no array of numbers."""
     try:
         rows = missing_rows(as_array(values))
     except ValueError:  # rows of unequal length
         return
     if len(rows):
-        raise ValueError(
-            f"{who}: proba must be finite, got NA in row {rows[0]}; probabilities must not be missing: drop "
-            "such rows, and their labels if there are any."
+        raise InvalidParameter(
+            "proba",
+            "be finite",
+            f"NA in row {rows[0]}",
+            "probabilities must not be missing: drop such rows, and their labels if there are any",
         )
 
 
@@ -174,57 +174,61 @@ def _kind_of(values: Any) -> str:
     return type(values).__name__ if dtype is None else f"{type(values).__name__} of {dtype}"
 
 
-def _read_list(proba: Sequence[Any], classes: Any, who: str) -> list[NDArray[Any]]:
+def _read_list(proba: Sequence[Any], classes: Any) -> list[NDArray[Any]]:
     blocks = []
-    names = per_output(classes, len(proba), who)
+    names = per_output(classes, len(proba))
     for m, item in enumerate(proba):
-        array = _float_array(match_columns(item, names[m], who, f"proba[{m}]"), who)
+        array = _float_array(match_columns(item, names[m], f"proba[{m}]"))
         if array.ndim != 2:
-            raise ValueError(
-                f"{who}: proba given as a list must hold arrays of shape (N, K_m), got {array.shape} for output {m}."
+            raise InvalidParameter(
+                "proba",
+                problem=f"proba given as a list must hold arrays of shape (N, K_m), got {array.shape} for output {m}",
             )
         blocks.append(array[:, None, :])
     return blocks
 
 
-def _read_array(
-    proba: Any, multioutput: bool | None, classes: Any, columns: Sequence[Any] | None, who: str
-) -> NDArray[Any]:
+def _read_array(proba: Any, multioutput: bool | None, classes: Any, columns: Sequence[Any] | None) -> NDArray[Any]:
     if is_frame(proba):
         if multioutput:
-            proba = match_columns(proba, columns, who, kind="output")
+            proba = match_columns(proba, columns, kind="output")
         else:
-            proba = match_columns(proba, per_output(classes, 1, who)[0], who)
-    array = _float_array(proba, who)
+            proba = match_columns(proba, per_output(classes, 1)[0])
+    array = _float_array(proba)
     if array.ndim == 1:
         if multioutput:
-            raise ValueError(f"{who}: proba must be 2-D or 3-D if y is 2-D, got shape {array.shape}.")
+            raise InvalidParameter("proba", "be 2-D or 3-D if y is 2-D", f"shape {array.shape}")
         return array[:, None]
     if array.ndim == 2:
         return array if multioutput else (array if array.shape[1] == 1 else array[:, None, :])
     if array.ndim == 3 and multioutput is not False:
         return array
     expected = "(N,) or (N, K) if y is 1-D" if multioutput is False else "1-D, 2-D or 3-D"
-    raise ValueError(f"{who}: proba must have shape {expected}, got {array.shape}.")
+    raise InvalidParameter("proba", f"have shape {expected}", array.shape)
 
 
-def _normalized(block: NDArray[Any], who: str) -> NDArray[Any]:
+def _normalized(block: NDArray[Any]) -> NDArray[Any]:
     if block.ndim == 2:
-        raise ValueError(
-            f"{who}: normalize=True needs a score for every class, shape (N, K) or (N, M, K); got only the "
-            "scores of the positive class."
+        raise InvalidParameter(
+            "normalize",
+            problem=f"{argument('normalize', True)} needs a score for every class, shape (N, K) or (N, M, K)",
+            remedy="got only the scores of the positive class",
         )
     total = block[..., :1].astype(np.float64)
     for k in range(1, block.shape[-1]):  # in order, whatever the layout: a chunk must give what the whole gives
         total += block[..., k : k + 1]
     if block.size and not (block.min() >= 0 and total.min() > 0 and total.max() < np.inf):  # NaN fails them all
-        raise ValueError(
-            f"{who}: with normalize=True, the scores in proba must be finite, non-negative and not all zero in any row."
+        raise InvalidParameter(
+            "normalize",
+            problem=(
+                f"with {argument('normalize', True)}, the scores in proba must be finite, non-negative and "
+                "not all zero in any row"
+            ),
         )
     return np.asarray(block / total, dtype=block.dtype)
 
 
-def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> IntArray:
+def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any) -> IntArray:
     """K_m of each output: the width of its block, less the padding that `classes` reveals."""
     counts = [2 if block.ndim == 2 else block.shape[2] for block in blocks]
     if len(blocks) == 1 and blocks[0].shape[1] == 1:  # a row is served in as many microseconds as there are steps
@@ -232,54 +236,57 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any, who: str) -> Int
     widths = np.array(counts, dtype=np.intp).repeat([block.shape[1] for block in blocks])
     if classes is None or len(widths) == 1 or blocks[0].ndim == 2:
         return widths
-    listed = per_output(classes, len(widths), who)
+    listed = per_output(classes, len(widths))
     given = np.array([k if names is None else len(names) for names, k in zip(listed, widths, strict=True)], np.intp)
     if (given > widths).any():
         m = int(np.argmax(given > widths))
-        raise ValueError(
-            f"{who}: classes of output {m} must have one label per column of proba, {widths[m]}, got {given[m]}."
+        raise InvalidParameter(
+            "classes",
+            problem=f"classes of output {m} must have one label per column of proba, {widths[m]}, got {given[m]}",
         )
     return given
 
 
-def _check_values(proba: Probabilities, first_row: int, who: str) -> None:
+def _check_values(proba: Probabilities, first_row: int) -> None:
     for block, span in proba.spans():
         counts = proba.n_classes[span]
         least = int(counts[0] if len(counts) == 1 else counts.min())
         if least < 2:
-            raise ValueError(f"{who}: proba must have at least 2 classes per output, got {least}.")
+            raise InvalidParameter("proba", "have at least 2 classes per output", least)
         if kernels.check_rows(block, counts, sum_tolerance(block.shape[-1])):
             continue
         for start in range(0, len(block), _CHECK_ROWS):  # to say which row it is
-            _check_rows(block[start : start + _CHECK_ROWS], counts, first_row + start, who)
+            _check_rows(block[start : start + _CHECK_ROWS], counts, first_row + start)
 
 
-def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, who: str) -> None:
+def _check_rows(rows: NDArray[Any], counts: IntArray, start: int) -> None:
     low, high = rows.min(), rows.max()
     if not (np.isfinite(low) and np.isfinite(high)):
         at = start + int(np.argwhere(~np.isfinite(rows))[0][0])
-        raise ValueError(
-            f"{who}: proba must be finite, got NaN or infinity in row {at}; probabilities must not be missing: "
-            "drop such rows, and their labels if there are any."
+        raise InvalidParameter(
+            "proba",
+            "be finite",
+            f"NaN or infinity in row {at}",
+            "probabilities must not be missing: drop such rows, and their labels if there are any",
         )
     if low < 0:
         at = start + int(np.argwhere(rows < 0)[0][0])
-        raise ValueError(
-            f"{who}: proba must be non-negative, got {low} in row {at}; turn scores into probabilities first."
-        )
+        raise InvalidParameter("proba", "be non-negative", f"{low} in row {at}", "turn scores into probabilities first")
     if rows.ndim == 2:
         if high > 1:
-            raise ValueError(f"{who}: proba must be at most 1, got {high}.")
+            raise InvalidParameter("proba", "be at most 1", high)
         return
     tolerance = sum_tolerance(rows.shape[2])
     total = np.add.reduce(np.moveaxis(rows, 2, 0), dtype=np.float64)  # over short rows class by class is faster
     off = np.abs(total - 1) > tolerance
     if off.any():
         where = tuple(int(i) for i in np.argwhere(off)[0])
-        raise ValueError(
-            f"{who}: proba must sum to 1 over the classes (within {tolerance:.3g}), got {total[where]:.6g} in row "
-            f"{start + where[0]}; divide scores by their sum."
+        raise InvalidParameter(
+            "proba",
+            f"sum to 1 over the classes (within {tolerance:.3g})",
+            f"{total[where]:.6g} in row {start + where[0]}",
+            "divide scores by their sum",
         )
     for m in np.flatnonzero(counts < rows.shape[2]):
         if (rows[:, m, counts[m] :] != 0).any():
-            raise ValueError(f"{who}: proba of output {m} must be 0 beyond its {counts[m]} classes.")
+            raise InvalidParameter("proba", problem=f"proba of output {m} must be 0 beyond its {counts[m]} classes")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, InvalidType
 from .encoding import has_masked
 
 __all__ = ["read_row_costs", "table_of"]
@@ -18,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 
 def read_row_costs(
-    cost: Any, n_rows: int, n_classes: int, who: str, *, abstain: bool = False, abstain_cost: float | None = None
+    cost: Any, n_rows: int, n_classes: int, *, abstain: bool = False, abstain_cost: float | None = None
 ) -> FloatArray:
     """Read costs by row, and refuse other shapes than those that say what every decision costs.
 
@@ -28,7 +29,6 @@ def read_row_costs(
         What a wrong decision about a row costs where its class is k, a right one being free; or what each decision
         does, the true class first; with one more column for an abstention.
     n_rows, n_classes : int
-    who : str
     abstain : bool, default=False
         Whether rules may abstain.
     abstain_cost : float, optional
@@ -46,15 +46,15 @@ def read_row_costs(
     """
     k = n_classes
     if cost is None:
-        raise ValueError(f"{who}: cost must give the costs of decisions about each of the {n_rows} rows, got None.")
+        raise InvalidParameter("cost", f"give the costs of decisions about each of the {n_rows} rows", "None")
     if has_masked(cost):
-        raise TypeError(f"{who}: cost must not have masked entries, because every decision needs a cost; fill them in.")
+        raise InvalidType("cost", "not have masked entries, because every decision needs a cost", remedy="fill them in")
     try:
         array = np.asarray(cost, dtype=np.float64)
     except OverflowError:
-        raise ValueError(f"{who}: cost must hold numbers of up to 1.8e308, got a larger one.") from None
+        raise InvalidParameter("cost", "hold numbers of up to 1.8e308", "a larger one") from None
     except (TypeError, ValueError):
-        raise ValueError(f"{who}: cost must be an array of numbers, got {type(cost).__name__}.") from None
+        raise InvalidParameter("cost", "be an array of numbers", type(cost).__name__) from None
     own = (k, k + 1)
     wanted = [(n_rows, k), (n_rows, k, k)] if not abstain or abstain_cost is not None else []
     wanted += [(n_rows, *own)] if abstain and abstain_cost is None else []
@@ -64,12 +64,10 @@ def read_row_costs(
         if abstain and abstain_cost is None:
             remedy = f"; the last column is the cost of abstaining, or set abstain= to the cost{remedy}"
         shapes = " or ".join(map(str, wanted))
-        raise ValueError(
-            f"{who}: cost must have shape {shapes}, for each row and true class, got {array.shape}{remedy}."
-        )
+        raise InvalidParameter("cost", f"have shape {shapes}, for each row and true class", f"{array.shape}{remedy}")
     if not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])
-        raise ValueError(f"{who}: cost must be finite, got NaN or infinity in row {row}.")
+        raise InvalidParameter("cost", "be finite", f"NaN or infinity in row {row}")
     return array
 
 

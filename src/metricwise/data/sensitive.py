@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention
 from ..core.messages import shown
 from .by_row import RowValues
 from .encoding import is_masked, label_array, python_label, python_labels, sorted_labels, split_missing
@@ -70,18 +71,23 @@ class Sensitive(RowValues):
 
     by_row: ClassVar[str] = "values"
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         if isinstance(self.values, Sensitive):
-            raise TypeError("Sensitive: values must be the groups of rows, got a Sensitive.")
+            raise InvalidType("values", "be the groups of rows", "a Sensitive")
         unknown: Any = self.unknown
         if not isinstance(unknown, str) or unknown not in _UNKNOWN:
-            raise ValueError(f"Sensitive: unknown must be 'refuse', 'abstain' or 'blind', got {shown(self.unknown)}.")
+            raise InvalidParameter("unknown", "be 'refuse', 'abstain' or 'blind'", shown(self.unknown))
         if not isinstance(self.group_aware, (bool, np.bool_)):
-            raise ValueError(f"Sensitive: group_aware must be True or False, got {shown(self.group_aware)}.")
+            raise InvalidParameter("group_aware", "be True or False", shown(self.group_aware))
         if unknown != "refuse" and not self.group_aware:
-            raise ValueError(
-                f"Sensitive: unknown={unknown!r} is only for rules that use the group, but group_aware is False, so "
-                "the rule decides rows of any group; leave unknown out."
+            raise InvalidParameter(
+                "unknown",
+                problem=(
+                    f"{argument('unknown', unknown)} is only for rules that use the group, but "
+                    f"{mention('group_aware')} is False, so the rule decides rows of any group"
+                ),
+                remedy="leave unknown out",
             )
 
     @classmethod
@@ -89,12 +95,16 @@ class Sensitive(RowValues):
         """Return what was given for `sensitive_features`, with the default for unknown groups if it says nothing."""
         return values if isinstance(values, Sensitive) else cls(values)
 
-    def check(self, *, may_abstain: bool, who: str) -> None:
+    def check(self, *, may_abstain: bool) -> None:
         """Refuse what cannot become of rows of unknown groups."""
         if self.unknown == "abstain" and not may_abstain:
-            raise ValueError(
-                f"{who}: {_PARAMETER}: unknown='abstain' needs a rule that may abstain; pass abstain=True or the cost "
-                "of an abstention as well, or use unknown='blind'."
+            raise InvalidParameter(
+                "unknown",
+                problem=f"{argument('Sensitive.unknown', 'abstain')} needs a rule that may abstain",
+                remedy=(
+                    f"pass {argument('abstain', True)} or the cost of an abstention as well, or use "
+                    f"{argument('Sensitive.unknown', 'blind')}"
+                ),
             )
 
 
@@ -118,7 +128,7 @@ class Groups:
         """Columns that make a group."""
         return len(self.names[0]) if isinstance(self.names[0], tuple) else 1
 
-    def codes(self, values: Any, n_rows: int, who: str, *, others: bool = False) -> IntArray:
+    def codes(self, values: Any, n_rows: int, *, others: bool = False) -> IntArray:
         """Return the position (N,) of every row's group among these.
 
         Parameters
@@ -132,40 +142,48 @@ class Groups:
             If a row is in none of them, unless `others`.
         """
         if values is None:
-            raise ValueError(
-                f"{who}: the rule has a loss for each group, so it needs {_PARAMETER}, the group of every row"
-                f"{'' if self.features is None else ', by ' + ' and '.join(map(repr, self.features))}."
+            by = "" if self.features is None else f", by {' and '.join(map(repr, self.features))}"
+            raise InvalidParameter(
+                _PARAMETER,
+                problem="the rule has a loss for each group, so it needs "
+                f"{mention(_PARAMETER)}, the group of every row{by}",
             )
-        values = _in_order(Sensitive.of(values).values, self.features, who)
-        columns = _columns(values, n_rows, who, missing=others)
+        values = _in_order(Sensitive.of(values).values, self.features)
+        columns = _columns(values, n_rows, missing=others)
         if len(columns) != self.n_features:
-            raise ValueError(
-                f"{who}: {_PARAMETER} must have {self.n_features} column{'s' * (self.n_features > 1)}, as when "
-                f"the rule was fitted, got {len(columns)}."
+            raise InvalidParameter(
+                _PARAMETER,
+                f"have {self.n_features} column{'s' * (self.n_features > 1)}, as when the rule was fitted",
+                len(columns),
             )
         distinct, of_row = _combined(columns)
         place = {name: g for g, name in enumerate(self.names)}
         known = np.array([place.get(name, -1) for name in distinct], dtype=np.intp)[of_row]
         if others:
-            self._check_types([name for name in distinct if name not in place], who)
+            self._check_types([name for name in distinct if name not in place])
             return np.where(known < 0, len(self.names), known)
         if (known < 0).any():
             row = int(np.argmax(known < 0))
-            raise ValueError(
-                f"{who}: {_PARAMETER} must name groups that the rule knows, {shown(list(self.names))}, got "
-                f"{distinct[of_row[row]]!r} in row {row}; to decide about other groups, fit the rule to rows "
-                "that include them, or with mw.Sensitive(values, unknown='blind')."
+            raise InvalidParameter(
+                _PARAMETER,
+                f"name groups that the rule knows, {shown(list(self.names))}",
+                f"{distinct[of_row[row]]!r} in row {row}",
+                (
+                    "to decide about other groups, fit the rule to rows that include them, or with "
+                    f"{argument('Sensitive.unknown', 'blind')}"
+                ),
             )
         return known
 
-    def _check_types(self, others: list[Any], who: str) -> None:
+    def _check_types(self, others: list[Any]) -> None:
         """Refuse names that differ from those of known groups in their type alone, such as '1' and 1."""
         texts = {str(name): name for name in self.names}
         for name in others:
             if name is not None and str(name) in texts:
-                raise ValueError(
-                    f"{who}: {_PARAMETER} must have the types that the rule was fitted to, got {name!r}, although the "
-                    f"rule knows the group {texts[str(name)]!r}."
+                raise InvalidParameter(
+                    _PARAMETER,
+                    "have the types that the rule was fitted to",
+                    f"{name!r}, although the rule knows the group {texts[str(name)]!r}",
                 )
 
 
@@ -183,7 +201,7 @@ class SensitiveFeatures:
     groups: Groups
 
 
-def read_sensitive_features(values: Any, n_rows: int, who: str = "optimize") -> SensitiveFeatures:
+def read_sensitive_features(values: Any, n_rows: int) -> SensitiveFeatures:
     """Read the sensitive group of every row.
 
     Parameters
@@ -191,7 +209,6 @@ def read_sensitive_features(values: Any, n_rows: int, who: str = "optimize") -> 
     values : array-like of shape (N,) or (N, F)
         A column, or a data frame or an array of several, whose combinations that occur are the groups.
     n_rows : int
-    who : str
 
     Returns
     -------
@@ -206,10 +223,10 @@ def read_sensitive_features(values: Any, n_rows: int, who: str = "optimize") -> 
     ([1, 0, 1], ('a', 'b'))
     """
     values = Sensitive.of(values).values
-    columns = _columns(values, n_rows, who)
+    columns = _columns(values, n_rows)
     distinct, of_row = _combined(columns)
     if len(distinct) < 2:
-        raise ValueError(f"{who}: {_PARAMETER} must contain at least two groups, got only {shown(list(distinct))}.")
+        raise InvalidParameter(_PARAMETER, "contain at least two groups", f"only {shown(list(distinct))}")
     names = sorted_labels(list(distinct))
     place = {name: g for g, name in enumerate(names)}
     codes = np.array([place[name] for name in distinct], dtype=np.intp)[of_row]
@@ -225,22 +242,24 @@ def _names(values: Any) -> tuple[str, ...] | None:
     return (name,) if isinstance(name, str) and name else None
 
 
-def _in_order(values: Any, features: tuple[str, ...] | None, who: str) -> Any:
+def _in_order(values: Any, features: tuple[str, ...] | None) -> Any:
     """Return a frame with its columns as a rule knows them, by name."""
     if features is None or not is_frame(values):
         return values
     names = {str(name): name for name in column_names(values)}
     missing = [name for name in features if name not in names]
     if missing:
-        raise ValueError(
-            f"{who}: {_PARAMETER} must have the columns {shown(list(features))}, got {shown(list(names))}; "
-            f"pass {_PARAMETER}.to_numpy() to match them by position."
+        raise InvalidParameter(
+            _PARAMETER,
+            f"have the columns {shown(list(features))}",
+            shown(list(names)),
+            f"pass {_PARAMETER}.to_numpy() to match them by position",
         )
     wanted = [names[name] for name in features]
     return values.select(wanted) if hasattr(values, "select") else values[wanted]
 
 
-def _columns(values: Any, n_rows: int, who: str, *, missing: bool = False) -> list[Any]:
+def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
     """Return the columns, one value per row each; missing ones are refused, or all are None if `missing`."""
     if is_frame(values):
         columns = list(columns_of(values))
@@ -260,9 +279,8 @@ def _columns(values: Any, n_rows: int, who: str, *, missing: bool = False) -> li
             if arrays
             else "that is not a table"
         )
-        raise ValueError(
-            f"{who}: {_PARAMETER} must have one value for each of the {n_rows} rows, or one per row and "
-            f"feature, got shape {found}."
+        raise InvalidParameter(
+            _PARAMETER, f"have one value for each of the {n_rows} rows, or one per row and feature", f"shape {found}"
         )
     for at, one in enumerate(arrays):
         gone = split_missing(one)[1]
@@ -270,9 +288,11 @@ def _columns(values: Any, n_rows: int, who: str, *, missing: bool = False) -> li
             arrays[at] = np.asarray(one).astype(object)
             arrays[at][gone] = None
         elif gone.any():
-            raise ValueError(
-                f"{who}: {_PARAMETER} must be known for every row, got a missing value in row "
-                f"{int(np.argmax(gone))}; drop such rows, or make them a group of their own."
+            raise InvalidParameter(
+                _PARAMETER,
+                "be known for every row",
+                f"a missing value in row {int(np.argmax(gone))}",
+                "drop such rows, or make them a group of their own",
             )
     return arrays
 
@@ -307,5 +327,5 @@ def _coded(column: Any) -> tuple[list[Any], IntArray]:
         found = [numbers.setdefault(python_label(value), len(numbers)) for value in values]
     except TypeError:
         odd = next(value for value in values if getattr(value, "__hash__", None) is None)
-        raise ValueError(f"{_PARAMETER} must hold names or numbers, got {shown(odd)}.") from None
+        raise InvalidParameter(_PARAMETER, "hold names or numbers", shown(odd)) from None
     return list(numbers), np.array(found, dtype=np.intp)

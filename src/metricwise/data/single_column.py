@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, argument, mention
 from ..core.messages import shown
 from ..core.rows import Probabilities
 from .encoding import python_label, python_labels, shared
@@ -59,7 +60,7 @@ def is_single(proba: Probabilities) -> bool:
     return any(block.ndim == 2 for block in proba.blocks)
 
 
-def positive_labels(pos_label: Any, n_outputs: int, who: str, hint: str = "") -> list[Any]:
+def positive_labels(pos_label: Any, n_outputs: int, hint: str = "") -> list[Any]:
     """Return the positive class of each output as it is given, for all or for each; None for those without.
 
     `hint` follows "outputs" in the message that refuses others.
@@ -68,14 +69,13 @@ def positive_labels(pos_label: Any, n_outputs: int, who: str, hint: str = "") ->
     given = python_labels(np.asarray(pos_label)) if column else python_label(pos_label)
     labels = list(given) if isinstance(given, (list, tuple)) else [given] * n_outputs
     if len(labels) != n_outputs or not all(isinstance(label, Hashable) for label in labels):
-        raise ValueError(
-            f"{who}: pos_label must be one label, or a list with one for each of the {n_outputs} outputs{hint}, got "
-            f"{shown(given)}."
+        raise InvalidParameter(
+            "pos_label", f"be one label, or a list with one for each of the {n_outputs} outputs{hint}", shown(given)
         )
     return labels
 
 
-def column_places(classes: Sequence[NDArray[Any]], pos_label: Any, who: str) -> list[int]:
+def column_places(classes: Sequence[NDArray[Any]], pos_label: Any) -> list[int]:
     """Return the position of the class that the single column of each output is of; ask where nothing says it.
 
     Parameters
@@ -83,42 +83,47 @@ def column_places(classes: Sequence[NDArray[Any]], pos_label: Any, who: str) -> 
     classes : sequence of M ndarrays
         Two labels of each output.
     pos_label : object, list of M objects, or None
-    who : str
     """
     made: dict[tuple[int, Any], int] = {}
     places = []
-    for m, (labels, said) in enumerate(zip(classes, positive_labels(pos_label, len(classes), who), strict=True)):
+    for m, (labels, said) in enumerate(zip(classes, positive_labels(pos_label, len(classes)), strict=True)):
         key = (id(labels), said)
         if key not in made:
-            made[key] = _place(python_labels(labels), said, f" of output {m}" if len(classes) > 1 else "", who)
+            made[key] = _place(python_labels(labels), said, f" of output {m}" if len(classes) > 1 else "")
         places.append(made[key])
     return places
 
 
-def _place(labels: list[Any], said: Any, where: str, who: str) -> int:
+def _place(labels: list[Any], said: Any, where: str) -> int:
     positive = said if said is not None and said in labels else known_positive(labels)
     if positive is None:
         first, second = labels
         if said is not None:
-            raise ValueError(
-                f"{who}: pos_label{where} must be {shown(first)} or {shown(second)}, the class that the single column "
-                f"of probabilities is of, got {shown(said)}."
+            raise InvalidParameter(
+                "pos_label",
+                problem=(
+                    f"{mention('pos_label')}{where} must be {shown(first)} or {shown(second)}, the class "
+                    f"that the single column of probabilities is of, got {shown(said)}"
+                ),
             )
-        raise ValueError(
-            f"{who}: the probabilities{where} are a single column, and nothing says whether it is that of "
-            f"{shown(first)} or of {shown(second)}; pass pos_label={shown(first)} or pos_label={shown(second)}, or "
-            "both columns."
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"the probabilities{where} are a single column, and nothing says whether it is that of "
+                f"{shown(first)} or of {shown(second)}"
+            ),
+            remedy=f"pass {argument('pos_label', first)} or {argument('pos_label', second)}, or both columns",
         )
     return labels.index(positive)
 
 
 def positive_last(
-    classes: tuple[NDArray[Any], ...], codes: NDArray[Any] | None, pos_label: Any, who: str
+    classes: tuple[NDArray[Any], ...], codes: NDArray[Any] | None, pos_label: Any
 ) -> tuple[tuple[NDArray[Any], ...], NDArray[Any] | None, list[int]]:
     """Return classes whose second is the one that a single column is of, the codes of labels that go with them, and
     the outputs whose classes have changed places.
     """
-    turned = [m for m, place in enumerate(column_places(classes, pos_label, who)) if place == 0]
+    turned = [m for m, place in enumerate(column_places(classes, pos_label)) if place == 0]
     if not turned:
         return classes, codes, []
     changed = set(turned)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, entry_point
 from ..core.messages import shown
 from .by_row import RowValues
 from .weights import read_column
@@ -62,15 +63,16 @@ class InTime(RowValues):
 
     by_row: ClassVar[str] = "time"
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         length: Any = self.length
         if length is None:
             return
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
-            raise ValueError(f"InTime: length must be a whole number of rows, at least 1, got {shown(length)}.")
+            raise InvalidParameter("length", "be a whole number of rows, at least 1", shown(length))
 
 
-def read_time(time: InTime, n_rows: int, who: str = "optimize") -> IntArray:
+def read_time(time: InTime, n_rows: int) -> IntArray:
     """Read the order of rows in time, as codes of shape (N,), ascending with time; rows of one time have one code.
 
     Parameters
@@ -78,24 +80,25 @@ def read_time(time: InTime, n_rows: int, who: str = "optimize") -> IntArray:
     time : InTime
         Of numbers or dates.
     """
-    values = read_column(time.time, n_rows, who, "time")
+    values = read_column(time.time, n_rows, "time")
     if values.dtype.kind == "O":
-        values = _moments(values.tolist(), who)
+        values = _moments(values.tolist())
     if values.dtype.kind not in "iufmM":
-        raise ValueError(
-            f"{who}: time must hold numbers or dates, got {shown(values[0])}; convert text to dates with "
-            "pandas.to_datetime."
+        raise InvalidParameter(
+            "time", "hold numbers or dates", shown(values[0]), "convert text to dates with pandas.to_datetime"
         )
     moments, place = np.unique(values, return_inverse=True)
     if len(moments) < 2:
-        raise ValueError(
-            f"{who}: time must hold at least two different times, got one; leave InTime out if rows have no "
-            "order in time."
+        raise InvalidParameter(
+            "time", "hold at least two different times", "one", "leave InTime out if rows have no order in time"
         )
     if time.length is not None and time.length > n_rows // 2:
-        raise ValueError(
-            f"{who}: the length of InTime must be at most half of the number of rows, {n_rows // 2}, because intervals "
-            f"rest on several stretches of that length, got {time.length}."
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"the length of InTime must be at most half of the number of rows, {n_rows // 2}, because "
+                f"intervals rest on several stretches of that length, got {time.length}"
+            ),
         )
     return place.reshape(-1).astype(np.intp)
 
@@ -116,7 +119,7 @@ def stretches(place: IntArray, length: int) -> IntArray:
     return codes if codes.max() else place
 
 
-def _moments(values: list[Any], who: str) -> NDArray[Any]:
+def _moments(values: list[Any]) -> NDArray[Any]:
     """Return numbers, or dates without a zone, of Python's objects; text as it is."""
     if all(isinstance(value, Real) for value in values):
         return np.array(values, dtype=np.float64)
@@ -125,9 +128,9 @@ def _moments(values: list[Any], who: str) -> NDArray[Any]:
     zoned = [getattr(value, "tzinfo", None) is not None for value in values]
     if any(zoned):
         if not all(zoned):
-            raise ValueError(f"{who}: time must hold dates that all have a time zone, or that all have none, got both.")
+            raise InvalidParameter("time", "hold dates that all have a time zone, or that all have none", "both")
         values = [value.astimezone(UTC).replace(tzinfo=None) for value in values]
     try:
         return np.array(values, dtype="datetime64[us]")
     except (TypeError, ValueError):
-        raise ValueError(f"{who}: time must hold numbers or dates, got {shown(values[0])}.") from None
+        raise InvalidParameter("time", "hold numbers or dates", shown(values[0])) from None

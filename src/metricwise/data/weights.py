@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter
+from ..core.errors import InvalidParameter, InvalidType, entry_point
 from ..core.messages import shown
 from ..core.rows import Rows
 from .by_row import RowValues
@@ -68,9 +68,10 @@ class Frequencies(RowValues):
 
     by_row: ClassVar[str] = "weight"
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         if isinstance(self.weight, Frequencies):
-            raise TypeError("Frequencies: weight must be the weights of rows, got a Frequencies.")
+            raise InvalidType("weight", "be the weights of rows", "a Frequencies")
 
 
 def _real_numbers(values: Any) -> FloatArray:
@@ -81,49 +82,53 @@ def _real_numbers(values: Any) -> FloatArray:
     return array.astype(np.float64, copy=False)
 
 
-def _read_weight(weight: Any, size: int, who: str, parameter: str, what: str) -> FloatArray:
-    array = _read_numbers(weight, size, who, parameter, what)
+def _read_weight(weight: Any, size: int, parameter: str, what: str) -> FloatArray:
+    array = _read_numbers(weight, size, parameter, what)
     if not (array > 0).any():
-        raise ValueError(f"{who}: {parameter} must not be all zero, got only zeros.")
+        raise InvalidParameter(parameter, "not be all zero", "only zeros")
     with np.errstate(over="ignore"):
-        check_sum(array.sum(), array.max(), who, parameter)
+        check_sum(array.sum(), array.max(), parameter)
     return array
 
 
-def _read_numbers(weight: Any, size: int, who: str, parameter: str, what: str) -> FloatArray:
+def _read_numbers(weight: Any, size: int, parameter: str, what: str) -> FloatArray:
     """Read non-negative numbers."""
     try:
         array = _real_numbers(weight)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{who}: {parameter} must be an array of numbers, got {type(weight).__name__}.") from None
+        raise InvalidParameter(parameter, "be an array of numbers", type(weight).__name__) from None
     if array.shape != (size,):
-        raise ValueError(f"{who}: {parameter} must have shape ({size},), one per {what}, got {array.shape}.")
+        raise InvalidParameter(parameter, f"have shape ({size},), one per {what}", array.shape)
     if not np.isfinite(array).all():
-        raise ValueError(f"{who}: {parameter} must be finite, got NaN or infinity.")
+        raise InvalidParameter(parameter, "be finite", "NaN or infinity")
     if (array < 0).any():
-        raise ValueError(f"{who}: {parameter} must be non-negative, got {array.min():.6g}.")
+        raise InvalidParameter(parameter, "be non-negative", f"{array.min():.6g}")
     return array
 
 
-def check_sum(total: float, largest: float | None, who: str, parameter: str = "sample_weight") -> None:
+def check_sum(total: float, largest: float | None, parameter: str = "sample_weight") -> None:
     """Refuse weights whose sum, or the square of it, is no number."""
     if not _LEAST_SUM < total < _LARGEST_SUM:
         known = "" if largest is None else f", {largest:.6g}"
-        raise ValueError(
-            f"{who}: {parameter} must have a sum between {_LEAST_SUM:g} and {_LARGEST_SUM:g}, beyond which "
-            f"products and squares of weights overflow or underflow, got {total:.6g}; divide the weights by "
-            f"the largest{known}: only their ratios matter."
+        raise InvalidParameter(
+            parameter,
+            (
+                f"have a sum between {_LEAST_SUM:g} and {_LARGEST_SUM:g}, beyond which products and squares "
+                "of weights overflow or underflow"
+            ),
+            f"{total:.6g}",
+            f"divide the weights by the largest{known}: only their ratios matter",
         )
 
 
-def read_sample_weight(sample_weight: Any, n_rows: int, who: str = "optimize") -> FloatArray | None:
+def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
     """Check the weights of rows; None stays None."""
-    return None if sample_weight is None else _read_weight(sample_weight, n_rows, who, "sample_weight", "row")
+    return None if sample_weight is None else _read_weight(sample_weight, n_rows, "sample_weight", "row")
 
 
-def read_piece_weight(sample_weight: Any, n_rows: int, who: str = "optimize") -> FloatArray | None:
+def read_piece_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
     """Check the weights of some of the rows, which may all be 0; None stays None."""
-    return None if sample_weight is None else _read_numbers(sample_weight, n_rows, who, "sample_weight", "row")
+    return None if sample_weight is None else _read_numbers(sample_weight, n_rows, "sample_weight", "row")
 
 
 def count_by_weight(rows: Rows, weight: FloatArray) -> Rows:
@@ -144,14 +149,14 @@ def check_frequencies(weight: FloatArray) -> None:
         )
 
 
-def read_output_weight(output_weight: Any, n_outputs: int, who: str = "optimize") -> FloatArray:
+def read_output_weight(output_weight: Any, n_outputs: int) -> FloatArray:
     """Check the weights of outputs; None is ones."""
     if output_weight is None:
         return np.ones(n_outputs)
-    return _read_weight(output_weight, n_outputs, who, "output_weight", "output")
+    return _read_weight(output_weight, n_outputs, "output_weight", "output")
 
 
-def read_prior(prior: Any, n_classes: IntArray, who: str = "optimize") -> FloatArray:
+def read_prior(prior: Any, n_classes: IntArray) -> FloatArray:
     """Read class priors as an array of shape (M, K), padded with zeros.
 
     Parameters
@@ -167,28 +172,26 @@ def read_prior(prior: Any, n_classes: IntArray, who: str = "optimize") -> FloatA
     elif isinstance(prior, (list, tuple, np.ndarray)) and getattr(prior, "shape", None) != () and len(prior):
         rows = list(prior) if np.ndim(prior[0]) else [prior] * n_outputs
     else:
-        raise TypeError(f"{who}: prior must be a list of class shares in column order, got {shown(prior)}.")
+        raise InvalidType("prior", "be a list of class shares in column order", shown(prior))
     if len(rows) != n_outputs:
-        raise ValueError(
-            f"{who}: prior must be given once, or for each of the {n_outputs} outputs, got {len(rows)} rows."
-        )
+        raise InvalidParameter("prior", f"be given once, or for each of the {n_outputs} outputs", f"{len(rows)} rows")
     out = np.zeros((n_outputs, width))
     for m, row in enumerate(rows):
         try:
             values = _real_numbers(row)
         except (TypeError, ValueError, OverflowError):
-            raise TypeError(f"{who}: prior must hold numbers, got {shown(row)} for output {m}.") from None
+            raise InvalidType("prior", "hold numbers", f"{shown(row)} for output {m}") from None
         if values.shape != (n_classes[m],):
-            raise ValueError(
-                f"{who}: prior must have one share per class, {n_classes[m]} for output {m}, got shape {values.shape}."
+            raise InvalidParameter(
+                "prior", f"have one share per class, {n_classes[m]} for output {m}", f"shape {values.shape}"
             )
         if not np.isfinite(values).all() or (values < 0).any() or abs(values.sum() - 1) > 1e-6:
-            raise ValueError(f"{who}: prior must be non-negative and sum to 1, got {values.tolist()} for output {m}.")
+            raise InvalidParameter("prior", "be non-negative and sum to 1", f"{values.tolist()} for output {m}")
         out[m, : n_classes[m]] = values
     return out
 
 
-def read_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
+def read_groups(groups: Any, n_rows: int) -> IntArray:
     """Read which rows belong together, as codes of shape (N,) in order of appearance, whatever groups are called.
 
     Parameters
@@ -196,26 +199,28 @@ def read_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
     groups : array-like of shape (N,)
         Rows of one value, of any kind, belong together.
     """
-    values = read_column(groups, n_rows, who, "groups")
+    values = read_column(groups, n_rows, "groups")
     if values.dtype.kind == "O":
         numbers: dict[Any, int] = {}
-        codes = np.array([numbers.setdefault(_named(value, who), len(numbers)) for value in values], dtype=np.intp)
+        codes = np.array([numbers.setdefault(_named(value), len(numbers)) for value in values], dtype=np.intp)
     else:
         _, first, place = np.unique(values, return_index=True, return_inverse=True)
         codes = np.argsort(np.argsort(first))[place.reshape(-1)].astype(np.intp)
     if codes.max(initial=0) == 0:
-        raise ValueError(
-            f"{who}: groups must contain at least two groups, because rules fitted to some groups are judged "
-            "on the others, got one; leave groups out if rows are independent."
+        raise InvalidParameter(
+            "groups",
+            "contain at least two groups, because rules fitted to some groups are judged on the others",
+            "one",
+            "leave groups out if rows are independent",
         )
     return codes
 
 
-def read_piece_groups(groups: Any, n_rows: int, who: str = "optimize") -> IntArray:
+def read_piece_groups(groups: Any, n_rows: int) -> IntArray:
     """Read which of some rows belong together, as codes (N,) that are the same in every piece: hashes of the names."""
-    values = read_column(groups, n_rows, who, "groups")
+    values = read_column(groups, n_rows, "groups")
     names, place = (values, np.arange(n_rows)) if values.dtype.kind == "O" else np.unique(values, return_inverse=True)
-    codes = {name: _hash(_named(name, who)) for name in names.tolist()}
+    codes = {name: _hash(_named(name)) for name in names.tolist()}
     return np.array([codes[name] for name in names.tolist()], dtype=np.intp)[place.reshape(-1)]
 
 
@@ -225,26 +230,24 @@ def _hash(name: Any) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 2
 
 
-def _named(value: Any, who: str) -> Any:
+def _named(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        raise ValueError(f"{who}: groups must hold names or numbers, got {shown(value)}.") from None
+        raise InvalidParameter("groups", "hold names or numbers", shown(value)) from None
     return value
 
 
-def read_column(values: Any, n_rows: int, who: str, parameter: str) -> NDArray[Any]:
+def read_column(values: Any, n_rows: int, parameter: str) -> NDArray[Any]:
     """Return one value per row, none of them missing."""
     try:
         array = np.asarray(values)
     except ValueError:  # lists of several lengths
-        raise ValueError(f"{who}: {parameter} must hold one value per row, got {shown(values)}.") from None
+        raise InvalidParameter(parameter, "hold one value per row", shown(values)) from None
     if array.shape != (n_rows,):
-        raise ValueError(f"{who}: {parameter} must have shape ({n_rows},), one per row, got {array.shape}.")
+        raise InvalidParameter(parameter, f"have shape ({n_rows},), one per row", array.shape)
     missing = split_missing(values if is_masked(values) else array)[1]
     if missing.any():
         row = int(np.argmax(missing))
-        raise ValueError(
-            f"{who}: {parameter} must be known for every row, got a missing value in row {row}; drop such rows."
-        )
+        raise InvalidParameter(parameter, "be known for every row", f"a missing value in row {row}", "drop such rows")
     return array

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..core.confusion import from_predictions, merge, normalize
+from ..core.errors import InvalidParameter, mention
 from ..goals.aim import Aim
 from ..metrics.averages import Grouping
 from ..metrics.instance import row_values
@@ -145,16 +146,16 @@ class Folds:
     weight: FloatArray | None
     params: dict[str, Any]
     n_jobs: int | None
-    who: str
 
     def group(self, aim: Aim, target: Target) -> tuple[Grouping, NDArray[np.bool_]]:
         """Return which outputs share a loss, and which of them (M,) show several classes among the rows tested."""
         decided = [target.codes[rows] for _, rows in self.splits]
         C, mass = normalize(self._count(target, decided))
         if not (mass * aim.output_weight > 0).any():
-            raise ValueError(
-                f"{self.who}: no observed label among the rows that cv tests has a positive weight; check cv, "
-                "sample_weight and output_weight."
+            raise InvalidParameter(
+                "",
+                problem="no observed label among the rows that cv tests has a positive weight",
+                remedy=f"check cv, {mention('sample_weight')} and {mention('output_weight')}",
             )
         priors = C.sum(axis=-1)
         return aim.grouping(priors, mass, _n_classes(target), target.classes), (priors > 0).sum(axis=1) > 1
@@ -179,9 +180,7 @@ class Folds:
     def _decide(self, target: Target, losses: list[FloatArray]) -> list[NDArray[np.intp]]:
         """Return the decisions on the rows that each fold leaves out, as codes."""
         decided: list[NDArray[np.intp]] = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_and_decide)(
-                clone(self.estimator), self.X, target, losses, *split, self.weight, self.params, self.who
-            )
+            delayed(_fit_and_decide)(clone(self.estimator), self.X, target, losses, *split, self.weight, self.params)
             for split in self.splits
         )
         return decided
@@ -231,10 +230,9 @@ def _fit_and_decide(
     test_rows: NDArray[np.intp],
     weight: FloatArray | None,
     params: dict[str, Any],
-    who: str,
 ) -> NDArray[np.intp]:
     """Train on some rows, and decide others."""
     own = None if weight is None else weight[fit_rows]
     given = params_of_rows(X, params, indices=fit_rows)
-    model = fit_weighted(estimator, take_rows(X, fit_rows), target.take(fit_rows), losses, own, given, who)
+    model = fit_weighted(estimator, take_rows(X, fit_rows), target.take(fit_rows), losses, own, given)
     return decide(model, take_rows(X, test_rows), target, losses)

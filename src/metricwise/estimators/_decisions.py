@@ -14,6 +14,7 @@ from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.errors import entry_point
 from ..inspection.cards import estimator_card
 from ..rules import GroupedRule, MixtureRule, WeightedRule
 from ._compat import VisualBlock
@@ -42,13 +43,14 @@ class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         return self.estimator_, self.rule_
 
+    @entry_point("{class}.predict")
     def _blocks(self, X: Any) -> tuple[list[NDArray[Any]], Target, Rule]:
         estimator, rule = self._fitted(X)
         schema = rule.schema
         target = Target(np.empty((0, schema.n_outputs), dtype=np.intp), schema.classes, schema.multioutput)
         if rule.facts.get("column_order") is not None:  # columns are aligned here, by the classes of the estimator
             rule = rule.with_facts(column_order=None)
-        return aligned_proba(estimator, X, target, f"{type(self).__name__}.predict"), target, rule
+        return aligned_proba(estimator, X, target), target, rule
 
     def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
         """Predict labels by the rule.

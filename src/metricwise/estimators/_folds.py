@@ -26,6 +26,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from ..core.errors import InvalidParameter, mention
 from ._compat import GroupsConsumerMixin, count_rows, routing_enabled
 from ._targets import Target
 
@@ -36,7 +37,7 @@ _FOLDS = 5
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
-def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any], who: str) -> list[Split]:
+def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any]) -> list[Split]:
     """Return the (train, test) rows of each fold, as row numbers, each tested at most once in a fold.
 
     None and integers are stratified where they can be: by the classes of one output, by the combinations of classes of
@@ -47,16 +48,14 @@ def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict
     cv : int, float, splitter, iterable or None
     params : dict
         Of the splitter: `groups`, after :func:`check_groups`.
-    who : str
-        Name for messages.
     """
     n = count_rows(X)
     splits = [
-        (_row_numbers(train, n, who, "trains on"), _tested_once(_row_numbers(test, n, who, "tests")))
+        (_row_numbers(train, n, "trains on"), _tested_once(_row_numbers(test, n, "tests")))
         for train, test in _split(cv, X, target, random_state, params)
     ]
     if not splits:
-        raise ValueError(f"{who}: cv must yield at least one split into training and test rows, got none.")
+        raise InvalidParameter("cv", "yield at least one split into training and test rows", "none")
     return splits
 
 
@@ -76,20 +75,22 @@ def _split(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str,
     return list(check_cv(cv, y, classifier=True).split(X, y, **params))
 
 
-def _row_numbers(part: Any, n: int, who: str, verb: str) -> NDArray[np.intp]:
+def _row_numbers(part: Any, n: int, verb: str) -> NDArray[np.intp]:
     """Read one side of a split, row numbers or a mask."""
     rows = np.asarray(part)
     if rows.dtype.kind == "b" and rows.shape == (n,):
         rows = np.flatnonzero(rows)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) == 0:
-        raise ValueError(
-            f"{who}: cv must yield row indices, or masks of {n} rows, with at least one row on each side of a "
-            f"split; got a split that {verb} an array of {rows.dtype} of shape {rows.shape}."
+        raise InvalidParameter(
+            "cv",
+            f"yield row indices, or masks of {n} rows, with at least one row on each side of a split",
+            remedy=f"got a split that {verb} an array of {rows.dtype} of shape {rows.shape}",
         )
     if rows.min() < -n or rows.max() >= n:
-        raise ValueError(
-            f"{who}: cv must yield indices of the {n} rows of X, from 0 to {n - 1}, got a split that {verb} rows "
-            f"{rows.min()} to {rows.max()}."
+        raise InvalidParameter(
+            "cv",
+            f"yield indices of the {n} rows of X, from 0 to {n - 1}",
+            f"a split that {verb} rows {rows.min()} to {rows.max()}",
         )
     rows = rows.astype(np.intp, copy=False)
     return np.where(rows < 0, rows + n, rows) if rows.min() < 0 else rows
@@ -111,7 +112,11 @@ def _strata(target: Target) -> NDArray[Any]:
 def _one_split(share: float, n: int, strata: NDArray[Any], random_state: Any) -> Any:
     n_test = int(np.floor(share * n + 1e-9))  # 0.29 * 100 is 28.999...
     if not 0 < n_test < n:
-        raise ValueError(f"cv={share} leaves one side of the split of {n} rows empty; use another share or more rows.")
+        raise InvalidParameter(
+            "",
+            problem=f"cv={share} leaves one side of the split of {n} rows empty",
+            remedy="use another share or more rows",
+        )
     counts = np.bincount(strata)
     can = counts.min() >= 2 and min(n_test, n - n_test) >= len(counts)
     splitter = StratifiedShuffleSplit if can else ShuffleSplit
@@ -121,7 +126,7 @@ def _one_split(share: float, n: int, strata: NDArray[Any], random_state: Any) ->
 # ------------------------------------------------------------------------------------------------------ groups
 
 
-def check_groups(cv: Any, groups: Any, estimator: Any, who: str) -> None:
+def check_groups(cv: Any, groups: Any, estimator: Any) -> None:
     """Refuse groups that `cv` would not keep together, unless metadata routing hands them to the estimator."""
     if groups is None or _knows_groups(cv):
         return
@@ -133,9 +138,13 @@ def check_groups(cv: Any, groups: Any, estimator: Any, who: str) -> None:
         found = f"{type(cv).__name__}, which does not"
     else:
         found = "splits that are made already"
-    raise ValueError(
-        f"{who}: groups needs a cv that keeps the rows of a group together, such as GroupKFold, StratifiedGroupKFold "
-        f"or LeaveOneGroupOut, got {found}; pass such a splitter as cv, or leave groups out."
+    raise InvalidParameter(
+        "groups",
+        problem=(
+            f"{mention('groups')} needs a cv that keeps the rows of a group together, such as GroupKFold, "
+            f"StratifiedGroupKFold or LeaveOneGroupOut, got {found}"
+        ),
+        remedy="pass such a splitter as cv, or leave groups out",
     )
 
 
@@ -177,9 +186,10 @@ class CalibrationFolds(BaseEstimator):
         rarest = _FOLDS if y is None else int(np.unique(y, return_counts=True)[1].min())
         kinds = _FOLDS if self.groups is None else len(np.unique(np.asarray(self.groups)))
         if kinds < 2:
-            raise ValueError(
-                "calibration needs training rows of at least two groups in each fold, got one group; leave "
-                "out calibration or groups."
+            raise InvalidParameter(
+                "groups",
+                problem="calibration needs training rows of at least two groups in each fold, got one group",
+                remedy="leave out calibration or groups",
             )
         return min(max(rarest, 2), kinds, _FOLDS)
 

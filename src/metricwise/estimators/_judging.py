@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
+from ..core.errors import InvalidParameter, entry_point, mention, warn
 from ..data import observed_labels
 from ..goals.for_outputs import are_for_outputs
 from ..metrics.naming import same_classes
@@ -18,6 +18,7 @@ from .scoring import LabelScore
 __all__ = ["score_labels", "weight_for_fit"]
 
 
+@entry_point("score")
 def score_labels(
     scorer: LabelScore,
     classes: tuple[NDArray[Any], ...],
@@ -30,9 +31,9 @@ def score_labels(
 
     Classes that the user declared are all there are.
     """
-    true = observed_labels(y, who="score")
+    true = observed_labels(y)
     if len(true.classes) != len(classes) or true.multioutput != (predicted.ndim == 2):
-        raise ValueError(f"score: y must have the shape of the predictions, {predicted.shape}, got {np.shape(y)}.")
+        raise InvalidParameter("y", f"have the shape of the predictions, {predicted.shape}", np.shape(y))
     pools = scorer.goal.average != "macro" and not are_for_outputs(scorer.goal.metric)
     every = list(classes) if declared else _joined_classes(classes, true.classes, pools)
     names = every if true.multioutput else every[0]
@@ -53,16 +54,14 @@ def _joined(known: NDArray[Any], seen: NDArray[Any]) -> NDArray[Any]:
     return observed_labels([*known.tolist(), *seen.tolist()]).classes[0]
 
 
-def weight_for_fit(estimator: Any, sample_weight: Any, who: str, calibrated: bool = False) -> dict[str, Any]:
+def weight_for_fit(estimator: Any, sample_weight: Any, calibrated: bool = False) -> dict[str, Any]:
     """Return the weights as parameters of an estimator's fit, or warn that it does not take them."""
     if sample_weight is None:
         return {}
     if calibrated or has_fit_parameter(estimator, "sample_weight"):
         return {"sample_weight": sample_weight}
-    warnings.warn(
-        f"{who}: {type(estimator).__name__} does not take sample_weight, so the weights apply to the metric "
-        "only. A Pipeline takes them with metadata routing enabled.",
-        UserWarning,
-        stacklevel=4,
+    warn(
+        f"{type(estimator).__name__} does not take {mention('sample_weight')}, so the weights apply to the "
+        "metric only. A Pipeline takes them with metadata routing enabled."
     )
     return {}

@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, InvalidType
 from ..core.losses import Loss
 from ..data import is_frame
 
 __all__ = ["read_loss", "read_losses"]
 
 
-def read_losses(
-    loss: Any, classes: Sequence[NDArray[Any]], *, several: bool, who: str
-) -> tuple[NDArray[np.float64], ...]:
+def read_losses(loss: Any, classes: Sequence[NDArray[Any]], *, several: bool) -> tuple[NDArray[np.float64], ...]:
     """Return the loss matrix (K_m, K_m) of each of M outputs.
 
     Parameters
@@ -29,35 +28,35 @@ def read_losses(
     classes : sequence of M ndarrays
     several : bool
         Whether y is 2-D; a 1-D one has a single matrix.
-    who : str
 
     Returns
     -------
     tuple of M ndarrays
     """
     if not several:
-        return (read_loss(loss, classes[0], who),)
-    each = _for_outputs(loss, classes, who)
+        return (read_loss(loss, classes[0]),)
+    each = _for_outputs(loss, classes)
     losses = []
     for m, (own, labels) in enumerate(zip(each, classes, strict=True)):
         try:
-            losses.append(read_loss(own, labels, who))
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{str(error).removesuffix('.')} (output {m}).") from None
+            losses.append(read_loss(own, labels))
+        except InvalidParameter as error:
+            raise error.within(after=f" (output {m})") from None
     return tuple(losses)
 
 
-def _for_outputs(loss: Any, classes: Sequence[NDArray[Any]], who: str) -> list[Any]:
+def _for_outputs(loss: Any, classes: Sequence[NDArray[Any]]) -> list[Any]:
     """Return what is given for each output, not read yet."""
     n_outputs = len(classes)
     if isinstance(loss, Loss):
-        return _parts_of(loss, classes, who)
+        return _parts_of(loss, classes)
     if is_frame(loss) or not _is_stack(loss):
         return [loss] * n_outputs
     if len(loss) != n_outputs:
-        raise ValueError(
-            f"{who}: loss must be one matrix for all outputs, or one for each of the {n_outputs} outputs of y, got "
-            f"{len(loss)} matrices."
+        raise InvalidParameter(
+            "loss",
+            f"be one matrix for all outputs, or one for each of the {n_outputs} outputs of y",
+            f"{len(loss)} matrices",
         )
     return list(loss)
 
@@ -75,78 +74,79 @@ def _is_stack(loss: Any) -> bool:
     return isinstance(loss, (list, tuple)) and len(loss) > 0 and all(map(is_matrix, loss))
 
 
-def _parts_of(loss: Loss, classes: Sequence[NDArray[Any]], who: str) -> list[Any]:
+def _parts_of(loss: Loss, classes: Sequence[NDArray[Any]]) -> list[Any]:
     """Return the matrices of a Loss, which is padded to the widest output."""
     tensor, width = loss.tensor(), max(map(len, classes))
     if len(tensor) not in (1, len(classes)) or tensor.shape[-1] != width:
-        raise ValueError(
-            f"{who}: loss must have 1 output or {len(classes)}, as y has, and {width} classes, got a Loss of "
-            f"{len(tensor)} outputs and {tensor.shape[-1]} classes."
+        raise InvalidParameter(
+            "loss",
+            f"have 1 output or {len(classes)}, as y has, and {width} classes",
+            f"a Loss of {len(tensor)} outputs and {tensor.shape[-1]} classes",
         )
     stack = np.broadcast_to(tensor, (len(classes), width, width))
     return [own[: len(labels), : len(labels)] for own, labels in zip(stack, classes, strict=True)]
 
 
-def read_loss(loss: Any, classes: NDArray[Any], who: str) -> NDArray[np.float64]:
+def read_loss(loss: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
     """Return a loss as a matrix (K, K) in the order of the classes; None is 1 for every wrong decision."""
     n_classes = len(classes)
     if loss is None:
         return 1.0 - np.eye(n_classes)
-    matrix = _matrix(loss, classes, who)
+    matrix = _matrix(loss, classes)
     if matrix.shape != (n_classes, n_classes):
-        raise ValueError(
-            f"{who}: loss must have shape ({n_classes}, {n_classes}), a row and a column for each of the classes "
-            f"{_shown(classes)}, got {matrix.shape}."
+        raise InvalidParameter(
+            "loss",
+            f"have shape ({n_classes}, {n_classes}), a row and a column for each of the classes {_shown(classes)}",
+            matrix.shape,
         )
     if not np.isfinite(matrix).all():
         i, j = np.argwhere(~np.isfinite(matrix))[0].tolist()
-        raise ValueError(f"{who}: loss must be finite, got {matrix[i, j]} in row {i}, column {j}.")
+        raise InvalidParameter("loss", "be finite", f"{matrix[i, j]} in row {i}, column {j}")
     if (matrix == matrix[:, :1]).all():
-        raise ValueError(
-            f"{who}: loss must not be constant in every row, which makes no decision better than another, got "
-            f"{_shown(matrix)}."
+        raise InvalidParameter(
+            "loss", "not be constant in every row, which makes no decision better than another", _shown(matrix)
         )
     low, high = float(matrix.min()), float(matrix.max())
     if not np.isfinite(high - low):
-        raise ValueError(
-            f"{who}: loss must have finite differences between its entries, got entries from {low:g} to {high:g}."
+        raise InvalidParameter(
+            "loss", "have finite differences between its entries", f"entries from {low:g} to {high:g}"
         )
     return matrix
 
 
-def _matrix(loss: Any, classes: NDArray[Any], who: str) -> NDArray[np.float64]:
+def _matrix(loss: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
     if isinstance(loss, Loss):
         tensor = loss.tensor()
         if len(tensor) != 1:
-            raise ValueError(f"{who}: loss must have one output, as y has, got a Loss of {len(tensor)} outputs.")
+            raise InvalidParameter("loss", "have one output, as y has", f"a Loss of {len(tensor)} outputs")
         return np.asarray(tensor[0])
-    values = _by_name(loss, classes, who) if is_frame(loss) else loss
+    values = _by_name(loss, classes) if is_frame(loss) else loss
     try:
         array = np.asarray(values)
     except ValueError:
         lengths = sorted({len(row) for row in values if hasattr(row, "__len__")})
-        raise ValueError(
-            f"{who}: loss must have rows of equal length, {len(classes)}, got rows of lengths {lengths}."
+        raise InvalidParameter(
+            "loss", f"have rows of equal length, {len(classes)}", f"rows of lengths {lengths}"
         ) from None
     if array.dtype.kind == "O":
-        array = _numbers(array, who)
+        array = _numbers(array)
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{who}: loss must be a matrix of numbers, got {_kind(loss, array)}.")
+        raise InvalidType("loss", "be a matrix of numbers", _kind(loss, array))
     return array.astype(np.float64)
 
 
-def _numbers(array: NDArray[Any], who: str) -> NDArray[np.float64]:
+def _numbers(array: NDArray[Any]) -> NDArray[np.float64]:
     """Read an array of objects, entry by entry."""
     out = np.empty(array.shape)
     for place, value in np.ndenumerate(array):
         if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
             where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else "it"
-            raise TypeError(f"{who}: loss must be a matrix of numbers, got {_shown(value)} in {where}.")
+            raise InvalidType("loss", "be a matrix of numbers", f"{_shown(value)} in {where}")
         out[place] = float(value)
     return out
 
 
-def _by_name(frame: Any, classes: NDArray[Any], who: str) -> NDArray[Any]:
+def _by_name(frame: Any, classes: NDArray[Any]) -> NDArray[Any]:
     """Return the values of a data frame in the order of the classes; by position if nothing has a name."""
     values = np.asarray(frame.to_numpy())
     plain = list(range(len(values)))
@@ -157,10 +157,13 @@ def _by_name(frame: Any, classes: NDArray[Any], who: str) -> NDArray[Any]:
     if down is None and rows == plain and (nameless or across == plain):
         return values
     if across is None or down is None:
-        raise ValueError(
-            f"{who}: loss as a data frame must have rows and columns named like the classes {_shown(classes)}, got "
-            f"rows {_shown(rows)} and columns {_shown(columns)}; name them, or pass loss.to_numpy() to take them by "
-            "position."
+        raise InvalidParameter(
+            "classes",
+            problem=(
+                f"loss as a data frame must have rows and columns named like the classes {_shown(classes)}, "
+                f"got rows {_shown(rows)} and columns {_shown(columns)}"
+            ),
+            remedy="name them, or pass loss.to_numpy() to take them by position",
         )
     return np.asarray(values[np.ix_(down, across)])
 

@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.errors import InvalidParameter, entry_point
 from ..data import decode
 from ..data.encoding import encode_column
 from ._compat import count_rows, params_of_rows, take_rows
@@ -68,9 +69,10 @@ class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.n_jobs = n_jobs
 
+    @entry_point("{class}")
     def fit(self, X: Any, y: Any, **params: Any) -> PerOutputClassifier:
         """Fit to labels of shape (N, M), which may be missing."""
-        return self.fit_target(X, read_target(y, type(self).__name__), **params)
+        return self.fit_target(X, read_target(y), **params)
 
     def fit_target(self, X: Any, target: Target, groups: Any = None, **params: Any) -> PerOutputClassifier:
         """Fit to a target that has been read already; a calibrator keeps groups of rows together."""
@@ -143,9 +145,13 @@ def fit_labels(estimator: Any, X: Any, labels: NDArray[Any], params: dict[str, A
         if not _takes_codes_only(estimator, X, labels, params):
             raise
         name, said = type(estimator).__name__, str(error).strip().rstrip(".")
-        raise ValueError(
-            f"{name} takes labels 0 to K - 1 only, and refuses those in y ({said}); pass "
-            "sklearn.preprocessing.LabelEncoder().fit_transform(y), and its inverse_transform turns predictions back."
+        raise InvalidParameter(
+            "y",
+            problem=f"{name} takes labels 0 to K - 1 only, and refuses those in y ({said})",
+            remedy=(
+                "pass sklearn.preprocessing.LabelEncoder().fit_transform(y), and its inverse_transform "
+                "turns predictions back"
+            ),
         ) from error
 
 
@@ -178,4 +184,4 @@ def _takes_codes_only(estimator: Any, X: Any, labels: NDArray[Any], params: dict
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     """Return what a fitted estimator predicts as codes of the classes, of shape (N,)."""
     labels = np.asarray(model.predict(X)).reshape(-1)  # a column, from some
-    return encode_column(labels, classes, np.unique, "what it predicts", type(model).__name__)[0]
+    return encode_column(labels, classes, np.unique, "what it predicts")[0]

@@ -19,6 +19,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
+from ..core.errors import InvalidParameter, argument
 from ..data import column_names, is_frame, match_columns
 from ._compat import params_of_rows, take_rows
 from ._folds import CalibrationFolds, calibration_groups
@@ -40,18 +41,17 @@ __all__ = [
 # ------------------------------------------------------------------------------------------------------ models
 
 
-def make_trainable(
-    estimator: Any, target: Target, calibration: str | None = None, n_jobs: int | None = None, who: str = "fit"
-) -> Any:
+def make_trainable(estimator: Any, target: Target, calibration: str | None = None, n_jobs: int | None = None) -> Any:
     """Return an unfitted estimator that can fit the target: as it is, calibrated, or one per output.
 
     Estimators that take all outputs at once do so where every label is observed; a calibrator and a missing label need
     one estimator per output.
     """
     if calibration is not None and target.several and isinstance(estimator, FrozenEstimator):
-        raise ValueError(
-            f"{who}: calibration={calibration!r} needs a 1-D y if the estimator is prefitted; use "
-            "calibration=None and recalibrate=True instead."
+        raise InvalidParameter(
+            "y",
+            problem=f"calibration={calibration!r} needs a 1-D y if the estimator is prefitted",
+            remedy=f"use calibration=None and {argument('recalibrate', True)} instead",
         )
     native = calibration is None and (not target.several or _takes_all(estimator, target))
     one = clone(estimator)
@@ -141,7 +141,7 @@ def _plain(labels: Any) -> NDArray[Any]:
     return np.array(array.tolist()) if len(set(map(type, array.tolist()))) == 1 else array
 
 
-def aligned_proba(model: Any, X: Any, target: Target, who: str) -> list[NDArray[Any]]:
+def aligned_proba(model: Any, X: Any, target: Target) -> list[NDArray[Any]]:
     """Return a model's probabilities as one array (N, K_m) per output, columns in the order of the target's classes."""
     proba = model.predict_proba(X)
     blocks: list[Any]
@@ -150,45 +150,54 @@ def aligned_proba(model: Any, X: Any, target: Target, who: str) -> list[NDArray[
     elif isinstance(proba, (list, tuple)):
         blocks = list(proba)
     else:
-        blocks = list(_unstacked(np.asarray(proba), target, who))
+        blocks = list(_unstacked(np.asarray(proba), target))
     if len(blocks) != target.n_outputs:
-        raise ValueError(f"{who}: the estimator must have {target.n_outputs} outputs, as y has, got {len(blocks)}.")
+        raise InvalidParameter(
+            "estimator", problem=f"the estimator must have {target.n_outputs} outputs, as y has, got {len(blocks)}"
+        )
     seen = known_classes(model, target)
-    return [_aligned(_by_name(block, seen[m]), seen[m], target, m, who) for m, block in enumerate(blocks)]
+    return [_aligned(_by_name(block, seen[m]), seen[m], target, m) for m, block in enumerate(blocks)]
 
 
 def _by_name(block: Any, seen: NDArray[Any]) -> NDArray[Any]:
     """Return an array in the order of the classes, for a data frame whose columns are named by them."""
     named = is_frame(block) and set(map(str, column_names(block))) == set(map(str, seen.tolist()))
-    return np.asarray(match_columns(block, seen, "predict_proba") if named else block)
+    return np.asarray(match_columns(block, seen) if named else block)
 
 
-def _unstacked(proba: NDArray[Any], target: Target, who: str) -> list[NDArray[Any]]:
+def _unstacked(proba: NDArray[Any], target: Target) -> list[NDArray[Any]]:
     """Read (N, M) probabilities of class 1, or (N, M, K)."""
     if proba.ndim == 3:
         return [proba[:, m, : len(labels)] for m, labels in enumerate(target.classes)]
     if any(len(labels) != 2 for labels in target.classes):
-        raise ValueError(
-            f"{who}: the estimator's predict_proba must return a list with one array per output if outputs "
-            f"have more than two classes, got an array of shape {proba.shape}."
+        raise InvalidParameter(
+            "estimator",
+            problem=(
+                "the estimator's predict_proba must return a list with one array per output if outputs "
+                f"have more than two classes, got an array of shape {proba.shape}"
+            ),
         )
     return [np.stack([1 - column, column], axis=1) for column in proba.T]
 
 
-def _aligned(block: NDArray[Any], seen: NDArray[Any], target: Target, m: int, who: str) -> NDArray[Any]:
+def _aligned(block: NDArray[Any], seen: NDArray[Any], target: Target, m: int) -> NDArray[Any]:
     """Put the columns of one output in order; classes that a fold lacks get 0, rows without any probability 1/K."""
     wanted = target.named(m)
     if block.ndim != 2 or block.shape[1] != len(seen):
-        raise ValueError(
-            f"{who}: the estimator's predict_proba must have one column per class, {len(seen)}, got shape "
-            f"{block.shape}."
+        raise InvalidParameter(
+            "estimator",
+            problem=(
+                f"the estimator's predict_proba must have one column per class, {len(seen)}, got shape {block.shape}"
+            ),
         )
     if len(seen) == len(wanted) and np.array_equal(seen, wanted):
         return block
     place = {label: k for k, label in enumerate(wanted.tolist())}
     unknown = [label for label in seen.tolist() if label not in place]
     if unknown:
-        raise ValueError(f"{who}: the estimator's classes must be among {list(place)}, got also {unknown}.")
+        raise InvalidParameter(
+            "estimator", problem=f"the estimator's classes must be among {list(place)}, got also {unknown}"
+        )
     out = np.zeros((len(block), len(wanted)), dtype=block.dtype if block.dtype.kind == "f" else np.float64)
     out[:, [place[label] for label in seen.tolist()]] = block
     out[~out.any(axis=1)] = 1.0 / len(wanted)
@@ -228,7 +237,6 @@ def out_of_fold(
     keep: bool = False,
     n_jobs: int | None = None,
     verbose: int = 0,
-    who: str = "fit",
 ) -> Pool:
     """Fit a model on each fold, in parallel, and predict the rows that the fold left out.
 
@@ -250,7 +258,7 @@ def out_of_fold(
     Pool
     """
     results = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_fit_and_predict)(clone(model), X, target, fit_rows, test_rows, params, groups, who)
+        delayed(_fit_and_predict)(clone(model), X, target, fit_rows, test_rows, params, groups)
         for fit_rows, test_rows in splits
     )
     n, first = len(target.codes), results[0][1]
@@ -267,10 +275,10 @@ def out_of_fold(
 
 
 def _fit_and_predict(
-    model: Any, X: Any, target: Target, fit_rows: Any, test_rows: Any, params: dict[str, Any], groups: Any, who: str
+    model: Any, X: Any, target: Target, fit_rows: Any, test_rows: Any, params: dict[str, Any], groups: Any
 ) -> tuple[Any, list[NDArray[Any]]]:
     model = train(model, X, target, fit_rows, params, groups)
-    return model, aligned_proba(model, take_rows(X, test_rows), target, who)
+    return model, aligned_proba(model, take_rows(X, test_rows), target)
 
 
 def pack(blocks: list[NDArray[Any]], target: Target) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, entry_point, mention
 from ..data import read_row_costs
 from ..goals.abstention import read_abstain
 from ..rules import CostRule
@@ -72,15 +73,18 @@ class RowCostClassifier(RuleClassifier):
         if isinstance(found, CostRule):
             return True
         if cost is not None:
-            raise ValueError(
-                f"{type(self).__name__}: cost is only for rules that were fitted to costs per row; leave it "
-                "out, or pass cost to fit with metric='cost'."
+            raise InvalidParameter(
+                "cost",
+                problem=f"{mention('cost')} is only for rules that were fitted to costs per row",
+                remedy="leave it out, or pass cost to fit with metric='cost'",
+                owner=type(self).__name__,
             )
         return False
 
+    @entry_point("{class}")
     def _read_cost(self, cost: Any, target: Target, abstain: Any) -> NDArray[Any]:
         """Return costs per row; what is wrong with them must not cost any fits."""
-        who, abstention = type(self).__name__, read_abstain(abstain)
+        abstention = read_abstain(abstain)
         price = None if abstention is None else abstention.terms.cost
         n_rows, k = target.codes.shape[0], max(map(len, target.classes))
-        return read_row_costs(cost, n_rows, k, who, abstain=abstention is not None, abstain_cost=price)
+        return read_row_costs(cost, n_rows, k, abstain=abstention is not None, abstain_cost=price)

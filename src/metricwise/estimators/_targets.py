@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..core.errors import InvalidParameter
 from ..data import Labels, Scales, Schema, column_names, is_frame, observed_labels, read_order, scales_of
 from ..data.encoding import label_array
 
@@ -87,9 +88,9 @@ class Target:
         """Return the target of some of the rows."""
         return replace(self, codes=self.codes[rows])
 
-    def in_order(self, order: Any, y: Any, who: str) -> Target:
+    def in_order(self, order: Any, y: Any) -> Target:
         """Return the target whose classes have the order that the user gives, or that of an ordered categorical y."""
-        return replace(self, scales=read_order(order, self.classes, scales_of(y, self.classes), who))
+        return replace(self, scales=read_order(order, self.classes, scales_of(y, self.classes)))
 
     def of_outputs(self, outputs: NDArray[np.intp]) -> Target:
         """Return the target of some of the outputs, given by position."""
@@ -126,14 +127,16 @@ class Target:
         """Whether the labels of all outputs fit into one array of a plain type."""
         return len({self.named(m).dtype.kind for m in range(self.n_outputs)}) == 1
 
-    def of_classes(self, classes: tuple[NDArray[Any], ...], who: str) -> Target:
+    def of_classes(self, classes: tuple[NDArray[Any], ...]) -> Target:
         """Return the target in terms of other classes, which must hold all that occur."""
         for m, (own, wanted) in enumerate(zip(self.classes, classes, strict=True)):
             seen = own[np.unique(self.codes[self.codes[:, m] >= 0, m])]
             unknown = sorted(set(seen.tolist()) - set(wanted.tolist()), key=str)
             if unknown:
                 where = f"output {m} of y" if self.several else "y"
-                raise ValueError(f"{who}: {where} must hold only known classes, {wanted.tolist()}, got {unknown}.")
+                raise InvalidParameter(
+                    "classes", problem=f"{where} must hold only known classes, {wanted.tolist()}, got {unknown}"
+                )
         return self.in_terms_of(classes)
 
     def in_terms_of(self, classes: tuple[NDArray[Any], ...]) -> Target:
@@ -141,15 +144,13 @@ class Target:
         return replace(self, codes=_recoded(self.codes, self.classes, classes), classes=classes)
 
 
-def read_target(y: Any, who: str, classes: Any = None) -> Target:
+def read_target(y: Any, classes: Any = None) -> Target:
     """Read y, and check that it is one of classification.
 
     Parameters
     ----------
     y : array-like of shape (N,) or (N, M), or sparse indicator matrix
         Labels of a 2-D y may be missing: NaN, None, NA or masked.
-    who : str
-        Name for messages.
     classes : array-like, or list of M array-likes, optional
         All labels that may occur; None takes the sorted labels of y.
 
@@ -158,55 +159,53 @@ def read_target(y: Any, who: str, classes: Any = None) -> Target:
     Target
     """
     if y is None:
-        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
-    labels = observed_labels(y, who=who)
+        raise InvalidParameter("y", problem="the estimator requires y to be passed, but the target y is None")
+    labels = observed_labels(y)
     if not (labels.codes >= 0).any():
-        raise ValueError(
-            f"{who}: y must have at least one observed label, got {labels.codes.size} missing ones (NaN, None)."
-        )
+        raise InvalidParameter("y", "have at least one observed label", f"{labels.codes.size} missing ones (NaN, None)")
     if not labels.multioutput and (labels.codes < 0).any():
-        raise ValueError(
-            f"{who}: y must not have missing labels (NaN, None) if there is only one output, got "
-            f"{int((labels.codes < 0).sum())}; drop those rows."
+        raise InvalidParameter(
+            "y",
+            "not have missing labels (NaN, None) if there is only one output",
+            int((labels.codes < 0).sum()),
+            "drop those rows",
         )
     target = Target(labels.codes, labels.classes, labels.multioutput)
     if classes is None:
-        target = target.in_terms_of(_shared(_completed(labels.classes, who)))
+        target = target.in_terms_of(_shared(_completed(labels.classes)))
     else:
-        target = target.of_classes(_shared(_given(labels, classes, who)), who)
+        target = target.of_classes(_shared(_given(labels, classes)))
     names = tuple(column_names(y)) if target.several and is_frame(y) else None
-    target = replace(target, output_names=names).in_order(None, y, who)
+    target = replace(target, output_names=names).in_order(None, y)
     for m in range(target.n_outputs):
         # Of the labels once each, repeated so that they do not look like numbers that hardly ever repeat.
         check_classification_targets(np.repeat(target.named(m), 3))
     return target
 
 
-def _given(labels: Labels, classes: Any, who: str) -> tuple[NDArray[Any], ...]:
+def _given(labels: Labels, classes: Any) -> tuple[NDArray[Any], ...]:
     """Return the classes of each output as given, for all outputs or for each."""
     n_outputs = len(labels.classes)
     nested = labels.multioutput and len(classes) > 0 and np.ndim(classes[0]) == 1
     arrays = [label_array(own) for own in (classes if nested else [classes] * n_outputs)]
     if len(arrays) != n_outputs:
-        raise ValueError(
-            f"{who}: classes must be one list of labels, or one for each of {n_outputs} outputs, got {len(arrays)}."
-        )
+        raise InvalidParameter("classes", f"be one list of labels, or one for each of {n_outputs} outputs", len(arrays))
     for own in arrays:
         if own.ndim != 1 or len(own) < 2 or len(set(own.tolist())) < len(own):
-            raise ValueError(f"{who}: classes must be at least two distinct labels, got {own.tolist()}.")
+            raise InvalidParameter("classes", "be at least two distinct labels", own.tolist())
     return tuple(arrays)
 
 
-def _completed(classes: tuple[NDArray[Any], ...], who: str) -> tuple[NDArray[Any], ...]:
+def _completed(classes: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
     """Give an output of no class or one the classes of the first other output that has them, or else those of all."""
     if len(classes) == 1 and len(classes[0]) < 2:
-        raise ValueError(f"{who}: y must have at least two classes, got one class: {classes[0].tolist()}.")
+        raise InvalidParameter("y", "have at least two classes", f"one class: {classes[0].tolist()}")
     if all(set(labels.tolist()) <= {0, 1} for labels in classes):
         kind = next(labels.dtype for labels in classes if len(labels))
         return tuple(np.array([0, 1]).astype(labels.dtype if len(labels) else kind) for labels in classes)
     every = observed_labels([label for labels in classes for label in labels.tolist()]).classes[0]
     if len(every) < 2:
-        raise ValueError(f"{who}: y must have at least two classes, got one class: {every.tolist()}.")
+        raise InvalidParameter("y", "have at least two classes", f"one class: {every.tolist()}")
     proper = [labels for labels in classes if len(labels) > 1]
 
     def complete(labels: NDArray[Any]) -> NDArray[Any]:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..api.optimization import find_rule
 from ..api.problems import read_seed
+from ..core.errors import InvalidParameter, entry_point
 from ..core.progress import Progress
 from ..core.successors import check_removed, refuses_removed
 from ..data import (
@@ -278,6 +279,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         return self
 
     @fit_context(prefer_skip_nested_validation=False)
+    @entry_point("{class}")
     def fit(
         self,
         X: Any,
@@ -319,20 +321,19 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         -------
         self : object
         """
-        who = type(self).__name__
         self._check_params(params)
-        warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = read_target(y, who, self.classes)
+        target = read_target(y, self.classes)
         rows = self._read_rows(RowSpec(None, None, sample_weight, groups, sensitive_features, cost), target)
         features = rows.read_sensitive(count_rows(X))
         routed = self._route(rows, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
-            target = target.in_order(self.order, y, who)
+            target = target.in_order(self.order, y)
             goal = self._read_goal(target, features, rows)
         else:
-            target = target.in_order(self.order, y, who)
+            target = target.in_order(self.order, y)
             goal = self._read_goal(target, features, rows)  # a goal that is refused must not cost any fits
             pool = self._cross_fit(X, target, routed)
         self.solution_ = find_rule(
@@ -352,6 +353,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self._copy_features()
         return self
 
+    @entry_point()
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, *, cost: Any = None
     ) -> float:
@@ -389,8 +391,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         if not worst:
             return score(y, predicted, sample_weight)
         n_rows = count_rows(X)
-        codes = Groups(tuple(self.solution_.by_group)).codes(sensitive_features, n_rows, f"{type(self).__name__}.score")
-        weight = read_sample_weight(sample_weight, n_rows, type(self).__name__)
+        codes = Groups(tuple(self.solution_.by_group)).codes(sensitive_features, n_rows)
+        weight = read_sample_weight(sample_weight, n_rows)
         parts = [np.flatnonzero(codes == g) for g in np.unique(codes)]
         return min(score(take_rows(y, own), predicted[own], None if weight is None else weight[own]) for own in parts)
 
@@ -419,22 +421,22 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         names = None if features is None else features.groups.names
         goal = spec.read(target.schema, names, target.class_rows)
         if rows.sensitive is not None:
-            rows.sensitive.check(may_abstain=goal.abstention is not None, who=type(self).__name__)
+            rows.sensitive.check(may_abstain=goal.abstention is not None)
         return goal
 
     def _read_rows(self, rows: RowSpec, target: Target) -> RowSpec:
         """Return what is known of rows, read as arrays; what is wrong with it must not cost any fits."""
-        who, n_rows = type(self).__name__, len(target.codes)
-        weight = read_sample_weight(rows.weight, n_rows, who)
+        n_rows = len(target.codes)
+        weight = read_sample_weight(rows.weight, n_rows)
         if weight is not None:
             if rows.counts_rows:
                 check_frequencies(weight)
             rows = replace(rows, sample_weight=Frequencies(weight) if rows.counts_rows else weight)
         if rows.time is not None:
-            read_time(rows.time, n_rows, who)
+            read_time(rows.time, n_rows)
             rows = replace(rows, groups=replace(rows.time, time=np.asarray(rows.time.time)))
         elif rows.groups is not None:
-            read_groups(rows.groups, n_rows, who)
+            read_groups(rows.groups, n_rows)
         if rows.cost is not None:
             rows = replace(rows, cost=self._read_cost(rows.cost, target, self.abstain))
         return rows
@@ -464,52 +466,54 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             return True
         return False
 
+    @entry_point("{class}")
     def _apply_frozen(self, X: Any, target: Target) -> tuple[Target, Pool]:
         """Predict all rows by the fitted estimator, whose classes are those of the rule."""
-        who = type(self).__name__
         self._need_probabilities()
         self.estimator_ = self.estimator
         if self.classes is None:
-            target = target.of_classes(known_classes(self.estimator, target), who)
-        blocks = aligned_proba(self.estimator, X, target, who)
+            target = target.of_classes(known_classes(self.estimator, target))
+        blocks = aligned_proba(self.estimator, X, target)
         return target, Pool(np.arange(count_rows(X)), pack(blocks, target), [])
 
     def _cross_fit(self, X: Any, target: Target, routed: Bunch) -> Pool:
         """Fit on folds and, if wanted, on all rows; return the out-of-fold probabilities."""
-        who, params = type(self).__name__, routed.estimator.fit
+        params = routed.estimator.fit
         self._need_probabilities()
         frozen = self._frozen()
         estimator = FrozenEstimator(self.estimator) if isinstance(self.cv, str) else self.estimator
         cv = None if isinstance(self.cv, str) else self.cv
-        splits = make_splits(cv, X, target, self.random_state, routed.splitter.split, who)
+        splits = make_splits(cv, X, target, self.random_state, routed.splitter.split)
         if not self.refit and len(splits) > 1 and not frozen:
-            raise ValueError(
-                f"{who}: refit=False needs a single split, got {len(splits)}; use a float such as cv=0.5, or "
-                "refit=True."
+            raise InvalidParameter(
+                "",
+                problem=f"refit=False needs a single split, got {len(splits)}",
+                remedy="use a float such as cv=0.5, or refit=True",
             )
         keep = not self.refit and len(splits) == 1
         outer, inner = (self.n_jobs, None) if len(splits) > 1 else (None, self.n_jobs)
-        model = make_trainable(estimator, target, self.calibration, inner, who)
+        model = make_trainable(estimator, target, self.calibration, inner)
         groups = routed.splitter.split.get("groups")
-        with Progress(who, 2, True if self.verbose else None) as progress:
+        with Progress(type(self).__name__, 2, True if self.verbose else None) as progress:
             progress.stage(f"fitting {len(splits)} fold{'s' * (len(splits) > 1)}")
             pool = out_of_fold(
-                model, X, target, splits, params, groups=groups, keep=keep, n_jobs=outer, verbose=self.verbose, who=who
+                model, X, target, splits, params, groups=groups, keep=keep, n_jobs=outer, verbose=self.verbose
             )
             if keep:
                 self.estimator_ = pool.models[0]
             else:
                 progress.stage("fitting all rows")
-                whole = make_trainable(estimator, target, self.calibration, self.n_jobs, who)
+                whole = make_trainable(estimator, target, self.calibration, self.n_jobs)
                 self.estimator_ = train(whole, X, target, None, params, groups)
         return pool
 
     def _need_probabilities(self) -> None:
         if self.calibration is None and not hasattr(self.estimator, "predict_proba"):
-            raise ValueError(
-                f"{type(self).__name__}: estimator must have predict_proba, which "
-                f"{type(self.estimator).__name__} lacks; use calibration='sigmoid' to turn its "
-                "decision_function into probabilities."
+            raise InvalidParameter(
+                "estimator",
+                f"have predict_proba, which {type(self.estimator).__name__} lacks",
+                remedy="use calibration='sigmoid' to turn its decision_function into probabilities",
+                owner=type(self).__name__,
             )
 
     def _seed(self) -> int:
@@ -520,11 +524,12 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     # ------------------------------------------------------------------------------------------------- routing
 
+    @entry_point("{class}")
     def _route(self, rows: RowSpec, params: dict[str, Any]) -> Bunch:
         """Return what the estimator's fit and the splitter's split are given."""
         weight, groups = rows.weight, rows.clusters
         if not self._applies_only:
-            check_groups(self.cv, groups, self.estimator, type(self).__name__)
+            check_groups(self.cv, groups, self.estimator)
         if routing_enabled():
             values = None if rows.sensitive is None else rows.sensitive.values
             return process_routing(
@@ -532,7 +537,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             )
         given = dict(params)
         if not self._applies_only:
-            given |= weight_for_fit(self.estimator, weight, type(self).__name__, self.calibration is not None)
+            given |= weight_for_fit(self.estimator, weight, self.calibration is not None)
         return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={} if groups is None else {"groups": groups}))
 
     def get_metadata_routing(self) -> MetadataRouter:

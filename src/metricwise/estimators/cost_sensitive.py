@@ -6,7 +6,6 @@ Owns the expansion of rows over classes. The first way, a rule on top of probabi
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -20,6 +19,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ..core.errors import InvalidParameter, entry_point, mention, warn
 from ..core.losses import Loss
 from ..data import decode, read_sample_weight, warn_of_order
 from ..goals.spec import GoalSpec
@@ -64,6 +64,7 @@ class TrainedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         classes = tuple(self.classes_) if several else (self.classes_,)
         return Target(np.empty((0, len(classes)), dtype=np.intp), classes, several)
 
+    @entry_point("{class}")
     def _train(
         self,
         X: Any,
@@ -74,10 +75,9 @@ class TrainedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         n_jobs: int | None,
     ) -> None:
         """Fit the estimator to all rows, and set what is public of it, of the target and of the losses."""
-        who = type(self).__name__
-        self.estimator_ = fit_weighted(clone(self.estimator), X, target, losses, weight, params, who, n_jobs)
+        self.estimator_ = fit_weighted(clone(self.estimator), X, target, losses, weight, params, n_jobs)
         if target.several and all(one is None for one in self.estimator_.estimators_):
-            raise _no_rows(who)
+            raise _no_rows()
         self.classes_ = target.public_classes
         self.loss_ = list(losses) if target.several else losses[0]
         for name in ("n_features_in_", "feature_names_in_"):
@@ -203,6 +203,7 @@ class CostSensitiveClassifier(TrainedClassifier):
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=False)
+    @entry_point("{class}")
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> CostSensitiveClassifier:
         """Fit the estimator to the rows, repeated and weighted by the loss.
 
@@ -220,12 +221,11 @@ class CostSensitiveClassifier(TrainedClassifier):
         -------
         self : object
         """
-        who = type(self).__name__
-        warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = read_outputs(y, who, self.classes)
-        losses = read_losses(self.loss, target.classes, several=target.several, who=who)
-        weight = read_sample_weight(sample_weight, count_rows(X), who)
+        target = read_outputs(y, self.classes)
+        losses = read_losses(self.loss, target.classes, several=target.several)
+        weight = read_sample_weight(sample_weight, count_rows(X))
         if routing_enabled():
             params = process_routing(self, "fit", **params).estimator.fit
         self._train(X, target, losses, weight, params, self.n_jobs)
@@ -251,12 +251,11 @@ class CostSensitiveClassifier(TrainedClassifier):
         return score_labels(scorer, tuple(self.classes_), y, self.predict(X), sample_weight)
 
 
-def read_outputs(y: Any, who: str, classes: Any = None) -> Target:
+def read_outputs(y: Any, classes: Any = None) -> Target:
     """Read y; a single column is taken as 1-D, and warned of, as scikit-learn does."""
-    target = read_target(y, who, classes)
+    target = read_target(y, classes)
     if target.several and target.n_outputs == 1:
-        words = f"A column-vector y was passed when a 1d array was expected by {who}."
-        warnings.warn(words, DataConversionWarning, stacklevel=3)
+        warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning)
         return replace(target, several=False, output_names=None)
     return target
 
@@ -295,7 +294,6 @@ def fit_weighted(
     losses: Sequence[FloatArray],
     sample_weight: FloatArray | None,
     params: dict[str, Any],
-    who: str,
     n_jobs: int | None = None,
 ) -> Any:
     """Fit an estimator to rows that are repeated and weighted by a loss, one per output where y is 2-D.
@@ -303,20 +301,24 @@ def fit_weighted(
     Of several outputs, some may have no label among the rows of a fold.
     """
     if not (has_fit_parameter(estimator, "sample_weight") or (routing_enabled() and hasattr(estimator, "steps"))):
-        raise ValueError(
-            f"{who}: estimator must take sample_weight in fit, and {type(estimator).__name__} does not; put "
-            "this classifier inside the Pipeline rather than around it, or enable metadata routing."
+        raise InvalidParameter(
+            "estimator",
+            f"take {mention('sample_weight')} in fit, and {type(estimator).__name__} does not",
+            remedy="put this classifier inside the Pipeline rather than around it, or enable metadata routing",
         )
     samples = [_weighted_sample(target, m, loss, sample_weight) for m, loss in enumerate(losses)]
     if target.several:
         return PerOutputClassifier(estimator, n_jobs=n_jobs).fit_samples(X, samples, params)
     if len(samples[0].rows) == 0:
-        raise _no_rows(who)
+        raise _no_rows()
     return fit_sample(estimator, X, samples[0], params)
 
 
-def _no_rows(who: str) -> ValueError:
-    return ValueError(f"{who}: loss and sample_weight must leave at least one row with a positive weight, got none.")
+def _no_rows() -> ValueError:
+    return InvalidParameter(
+        "sample_weight",
+        problem=f"loss and {mention('sample_weight')} must leave at least one row with a positive weight, got none",
+    )
 
 
 def _weighted_sample(target: Target, m: int, loss: FloatArray, sample_weight: FloatArray | None) -> Sample:

@@ -11,6 +11,7 @@ from sklearn.utils import Bunch, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..data import read_sample_weight, warn_of_order
 from ..goals.abstention import Abstention
@@ -81,6 +82,7 @@ class FixedRuleClassifier(RuleClassifier):
         self.rule = rule
 
     @fit_context(prefer_skip_nested_validation=False)
+    @entry_point("{class}")
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> FixedRuleClassifier:
         """Fit the estimator.
 
@@ -96,23 +98,23 @@ class FixedRuleClassifier(RuleClassifier):
         -------
         self : object
         """
-        who = type(self).__name__
-        warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = read_target(y, who)
-        sample_weight = read_sample_weight(sample_weight, count_rows(X), who)
+        target = read_target(y)
+        sample_weight = read_sample_weight(sample_weight, count_rows(X))
         rule = _argmax_rule(target) if self.rule is None else self._read_rule()
         if rule.multioutput != target.several or rule.n_outputs != target.n_outputs:
-            raise ValueError(
-                f"{who}: y must have {rule.n_outputs} outputs{', in a 2-D array' if rule.multioutput else ''}, as the "
-                f"rule has, got shape {np.shape(y)}."
+            raise InvalidParameter(
+                "y",
+                f"have {rule.n_outputs} outputs{', in a 2-D array' if rule.multioutput else ''}, as the rule has",
+                f"shape {np.shape(y)}",
             )
-        target = target.of_classes(rule.classes, who)
+        target = target.of_classes(rule.classes)
         if routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
         else:
-            routed = Bunch(estimator=Bunch(fit={**params, **weight_for_fit(self.estimator, sample_weight, who)}))
-        model = make_trainable(self.estimator, target, who=who)
+            routed = Bunch(estimator=Bunch(fit={**params, **weight_for_fit(self.estimator, sample_weight)}))
+        model = make_trainable(self.estimator, target)
         self.estimator_ = train(model, X, target, None, routed.estimator.fit)
         self.rule_ = rule
         self._copy_features()

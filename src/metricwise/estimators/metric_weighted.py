@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from ..core.errors import entry_point
 from ..core.successors import refuses_removed
 from ..data import read_sample_weight, warn_of_order
 from ..goals.aim import Aim
@@ -186,6 +187,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
+    @entry_point("{class}")
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MetricWeightedClassifier:
         """Fit the estimator, alternating between loss and training.
 
@@ -205,17 +207,16 @@ class MetricWeightedClassifier(TrainedClassifier):
         -------
         self : object
         """
-        who = type(self).__name__
-        warn_of_order(who, 3, X=X, y=y, sample_weight=sample_weight)
+        warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = read_outputs(y, who, self.classes).in_order(self.order, y, who)
-        weight = read_sample_weight(sample_weight, count_rows(X), who)
+        target = read_outputs(y, self.classes).in_order(self.order, y)
+        weight = read_sample_weight(sample_weight, count_rows(X))
         aim = self._read_aim(target, weight)
-        check_groups(self.cv, params.get("groups"), self.estimator, who)
+        check_groups(self.cv, params.get("groups"), self.estimator)
         routed = self._route(params)
-        splits = make_splits(self.cv, X, target, self.random_state, routed.splitter.split, who)
+        splits = make_splits(self.cv, X, target, self.random_state, routed.splitter.split)
         params = routed.estimator.fit
-        folds = Folds(self.estimator, X, splits, weight, params, self.n_jobs, who)
+        folds = Folds(self.estimator, X, splits, weight, params, self.n_jobs)
         end = alternate(folds, aim, target, self.max_iter, self.tol)
         self.best_score_, self.history_, self.n_iter_ = end.value, end.history, len(end.history)
         self._scales = target.scales

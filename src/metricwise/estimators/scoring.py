@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.errors import InvalidParameter, entry_point
 from ..core.successors import refuses_removed
 from ..data import (
     Scales,
@@ -36,8 +37,6 @@ from ..metrics.resolution import KINDS, resolve, to_maximise
 from ..metrics.scales import check_order_agrees, in_order
 
 __all__ = ["make_scorer"]
-
-_WHO = "make_scorer"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,32 +62,32 @@ class LabelScore:
         """Return the metric, the average and the positive class, for who takes it as a metric."""
         return self.goal.metric, self.goal.average, self.goal.pos_label
 
+    @entry_point("make_scorer")
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the score."""
         goal, abstain = self.goal, self.goal.abstain
         accepted = y_pred
         if abstain is not None:
-            accepted, _ = split_abstained(y_true, y_pred, label_of_abstentions(abstain, y_true), _WHO)
-        true, _, names = read_pair(y_true, accepted, self.classes, _WHO)
+            accepted, _ = split_abstained(y_true, y_pred, label_of_abstentions(abstain, y_true))
+        true, _, names = read_pair(y_true, accepted, self.classes)
         resolved = to_maximise(
             resolve_outputs(
                 goal.metric,
                 names,
-                several=is_two_dimensional(y_true, _WHO),
+                several=is_two_dimensional(y_true),
                 average=goal.average,
                 pos_label=goal.pos_label,
                 wanted_only=goal.constrained,
                 outputs=column_names(y_true) if is_frame(y_true) else self.outputs,
-                who=_WHO,
             )
         )
         output_weight = goal.output_weight
         if resolved.support_weighted:
             positive = np.asarray(true == positive_places(resolved.metric, names))
-            output_weight = _positives(positive, output_weight, read_sample_weight(sample_weight, len(true), _WHO))
-        scales = read_order(goal.order, names, self.scales, _WHO)
+            output_weight = _positives(positive, output_weight, read_sample_weight(sample_weight, len(true)))
+        scales = read_order(goal.order, names, self.scales)
         if goal.order is not None:
-            check_order_agrees(resolved.metric, scales, names, _WHO)
+            check_order_agrees(resolved.metric, scales, names)
         return in_order(resolved.metric, scales).score(
             y_true,
             y_pred,
@@ -106,6 +105,7 @@ def _name(metric: Any) -> str:
     return metric.name if isinstance(metric, Metric) else function_name(unwrap(metric).function)
 
 
+@entry_point("make_scorer")
 @refuses_removed("make_scorer")
 def make_scorer(
     metric: MetricSpec,
@@ -179,7 +179,7 @@ def make_scorer(
 def _refuse_early(metric: Any, average: str | None, pos_label: Any) -> None:
     """Raise now what would be raised for every kind of target: model selection turns late errors into NaN."""
     if isinstance(metric, (Mapping, list, tuple)):
-        check_macro(average, _WHO)
+        check_macro(average)
         for own in metric.values() if isinstance(metric, Mapping) else metric:
             _refuse_for_all_kinds(own, None, None)
     else:
@@ -191,7 +191,7 @@ def _refuse_for_all_kinds(metric: Any, average: str | None, pos_label: Any) -> N
     for kind in KINDS:
         try:
             to_maximise(resolve(metric, kind, average, pos_label=pos_label))
-        except (TypeError, ValueError) as error:
+        except InvalidParameter as error:
             errors.append(error)
     if len(errors) == len(KINDS):
         raise errors[0]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import InvalidParameter, InvalidType
 from ..core.messages import shown
 from ..rules import MixtureRule
 from .graph import Builder
@@ -18,7 +19,6 @@ from .outputs import Rule, labels_of
 
 __all__ = ["behind"]
 
-_WHO = "to_onnx"
 _LEAST_OPSET, _LEAST_FOR_DRAWS = 13, 18
 _LEAST_IR = 8  # of opset 18
 
@@ -60,11 +60,9 @@ def _copy(onnx: Any, classifier: Any) -> Any:
         except FileNotFoundError:
             raise
         except Exception as error:  # protobuf's own, which differ from version to version
-            raise ValueError(
-                f"{_WHO}: append_to must be an ONNX file, got {os.fspath(classifier)} ({error})."
-            ) from None
+            raise InvalidParameter("append_to", "be an ONNX file", f"{os.fspath(classifier)} ({error})") from None
     if not isinstance(classifier, onnx.ModelProto):
-        raise TypeError(f"{_WHO}: append_to must be an onnx.ModelProto or a path, got {type(classifier).__name__}.")
+        raise InvalidType("append_to", "be an onnx.ModelProto or a path", type(classifier).__name__)
     model = onnx.ModelProto()
     model.CopyFrom(classifier)
     return model
@@ -86,9 +84,11 @@ def _of_opset(onnx: Any, model: Any, rule: Rule) -> Any:
     try:
         return onnx.version_converter.convert_version(model, least)
     except RuntimeError as error:  # an operator that it has no adapter for
-        raise ValueError(
-            f"{_WHO}: append_to must have opset {least} or later for a {type(rule).__name__}, got {found}, which "
-            f"cannot be converted ({error}); convert the classifier with target_opset={least}."
+        raise InvalidParameter(
+            "append_to",
+            f"have opset {least} or later for a {type(rule).__name__}",
+            f"{found}, which cannot be converted ({error})",
+            f"convert the classifier with target_opset={least}",
         ) from None
 
 
@@ -97,16 +97,18 @@ def _find_output(onnx: Any, model: Any, name: str | None) -> Any:
     outputs = {one.name: one for one in model.graph.output}
     if name is not None:
         if name not in outputs:
-            raise ValueError(f"{_WHO}: probability_output must be one of {list(outputs)}, got {shown(name)}.")
+            raise InvalidParameter("probability_output", f"be one of {list(outputs)}", shown(name))
         return outputs[name]
     floats = [one for one in outputs.values() if _is_float(onnx, one) or _zipmap(model, one.name) is not None]
     telling = [one for one in floats if "prob" in one.name.lower()]
     for found in (floats, telling):
         if len(found) == 1:
             return found[0]
-    raise ValueError(
-        f"{_WHO}: append_to must have one output of probabilities, got {[one.name for one in floats]} of "
-        f"{list(outputs)}; name it with probability_output."
+    raise InvalidParameter(
+        "append_to",
+        "have one output of probabilities",
+        f"{[one.name for one in floats]} of {list(outputs)}",
+        "name it with probability_output",
     )
 
 
@@ -155,15 +157,14 @@ def _known_classes(model: Any, name: str) -> list[Any] | None:
 def _check_classes(found: list[Any] | None, rule: Rule) -> None:
     if found is None or rule.multioutput:
         return
-    labels = list(labels_of(rule, _WHO)[0])[: int(rule.n_classes[0])]
+    labels = list(labels_of(rule)[0])[: int(rule.n_classes[0])]
     wanted = [int(label) if isinstance(label, bool) else label for label in labels]
     if len(found) != len(labels) or any(a != b for a, b in zip(found, wanted, strict=True)):
         # Codes stand for labels that ONNX has no type for, such as floats.
         if found == list(range(len(labels))) and not all(isinstance(label, (int, str)) for label in labels):
             return
-        raise ValueError(
-            f"{_WHO}: append_to must have the classes of the rule, in the same order, {shown(labels)}, got "
-            f"{shown(found)}."
+        raise InvalidParameter(
+            "append_to", f"have the classes of the rule, in the same order, {shown(labels)}", shown(found)
         )
 
 
@@ -177,10 +178,12 @@ def _tensor(onnx: Any, model: Any, name: str, output: Any) -> tuple[Any, list[An
         return np.float32, ["N", None]
     tensor = known.type.tensor_type
     if tensor.elem_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE):
-        raise ValueError(
-            f"{_WHO}: append_to must return probabilities as a tensor of floats, which output {output.name!r} "
-            "is not; name another one with probability_output, or convert the classifier with "
-            "options={'zipmap': False}."
+        raise InvalidParameter(
+            "append_to",
+            f"return probabilities as a tensor of floats, which output {output.name!r} is not",
+            remedy=(
+                "name another one with probability_output, or convert the classifier with options={'zipmap': False}"
+            ),
         )
     dims = [dim.dim_value or dim.dim_param or None for dim in tensor.shape.dim] if tensor.HasField("shape") else []
     return (np.float32 if tensor.elem_type == onnx.TensorProto.FLOAT else np.float64), dims
@@ -198,9 +201,10 @@ def _check_shape(shape: list[Any], rule: Rule, positive: bool | None, output: An
         wanted.append(rule.width)
     found = shape[1:]
     if len(found) != len(wanted) or any(isinstance(a, int) and a != b for a, b in zip(found, wanted, strict=True)):
-        raise ValueError(
-            f"{_WHO}: append_to must return probabilities of shape {['N', *wanted]}, as the rule needs, got "
-            f"{['N', *found]} from output {output.name!r}."
+        raise InvalidParameter(
+            "append_to",
+            f"return probabilities of shape {['N', *wanted]}, as the rule needs",
+            f"{['N', *found]} from output {output.name!r}",
         )
     return positive
 
@@ -218,6 +222,6 @@ def _check_names(model: Any, added: list[Any]) -> None:
     taken = {name for node in model.graph.node for name in node.output} | {one.name for one in model.graph.input}
     for one in added:
         if one.name in taken:
-            raise ValueError(
-                f"{_WHO}: append_to must not have a tensor named {one.name!r}, which the rule uses; rename it."
+            raise InvalidParameter(
+                "append_to", f"not have a tensor named {one.name!r}, which the rule uses", remedy="rename it"
             )

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, argument, entry_point
 from .graph import Builder
 from .onnx_graph import decide, import_onnx
 from .outputs import Rule, labels_of, needs_extra, of_one_type
 
 __all__ = ["register_converters"]
 
-_WHO = "register_converters"
 
-
+@entry_point("register_converters")
 def register_converters() -> None:
     """Register converters for metricwise's classifiers with skl2onnx.
 
@@ -50,7 +50,7 @@ def register_converters() -> None:
     try:
         from skl2onnx import update_registered_converter
     except ImportError:
-        raise needs_extra(_WHO, "skl2onnx", "onnx") from None
+        raise needs_extra("skl2onnx", "onnx") from None
     from ..estimators import FixedRuleClassifier, MetricOptimalClassifierCV
 
     options = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
@@ -73,12 +73,11 @@ def _set_shapes(operator: Any) -> None:
     from skl2onnx.common import data_types
 
     _, rule = _fitted(operator.raw_operator)
-    kinds = {type(label) for labels in labels_of(rule, _WHO) for label in of_one_type(labels)}
+    kinds = {type(label) for labels in labels_of(rule) for label in of_one_type(labels)}
     if kinds not in ({str}, {int}, {bool}):
         names = sorted(one.__name__ for one in kinds)
-        raise ValueError(
-            f"{_WHO}: labels must all be text, integers or booleans in skl2onnx, got {names}; use to_onnx with "
-            "append_to."
+        raise InvalidParameter(
+            "labels", "all be text, integers or booleans in skl2onnx", names, "use to_onnx with append_to"
         )
     n_rows = operator.inputs[0].get_first_dimension()
     label = data_types.StringTensorType if kinds == {str} else data_types.Int64TensorType
@@ -101,7 +100,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     proba = _stacked(builder, blocks, rule, dtype) if rule.multioutput else blocks[0]
     builder.add("Identity", proba, output=operator.outputs[1].full_name)
     (labels,) = decide(builder, rule, proba, dtype, False, f"{builder.prefix}decisions")
-    if type(of_one_type(labels_of(rule, _WHO)[0])[0]) is bool:  # skl2onnx has integers for these
+    if type(of_one_type(labels_of(rule)[0])[0]) is bool:  # skl2onnx has integers for these
         builder.add("Cast", labels.name, output=operator.outputs[0].full_name, to=onnx.TensorProto.INT64)
     else:
         builder.add("Identity", labels.name, output=operator.outputs[0].full_name)
@@ -111,9 +110,12 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 def _fitted(model: Any) -> tuple[Any, Rule]:
     estimator, rule = model._fitted()
     if type(rule).__name__ == "MixtureRule":
-        raise ValueError(
-            f"{_WHO}: a {type(model).__name__} that draws rules cannot be converted, because skl2onnx has no "
-            "row keys; use to_onnx with append_to, or fit with randomized=False."
+        raise InvalidParameter(
+            "rules",
+            problem=(
+                f"a {type(model).__name__} that draws rules cannot be converted, because skl2onnx has no row keys"
+            ),
+            remedy=f"use to_onnx with append_to, or fit with {argument('randomized', False)}",
         )
     return estimator, rule
 
@@ -129,9 +131,13 @@ def _estimators(estimator: Any, rule: Rule) -> list[Any]:
     parts = getattr(estimator, "estimators_", None)
     fitted_apart = type(estimator).__name__ in ("PerOutputClassifier", "MultiOutputClassifier")
     if not fitted_apart or parts is None or any(one is None for one in parts):
-        raise ValueError(
-            f"{_WHO}: several outputs must be fitted one by one, as by MultiOutputClassifier, each with labels, got "
-            f"{type(estimator).__name__}; convert the estimator and use to_onnx with append_to."
+        raise InvalidParameter(
+            "",
+            problem=(
+                "several outputs must be fitted one by one, as by MultiOutputClassifier, each with labels, "
+                f"got {type(estimator).__name__}"
+            ),
+            remedy="convert the estimator and use to_onnx with append_to",
         )
     return list(parts)
 
@@ -142,7 +148,9 @@ def _probabilities(scope: Any, operator: Any, estimator: Any) -> str:
     from skl2onnx.common.data_types import Int64TensorType
 
     if type(estimator) not in sklearn_operator_name_map:
-        raise ValueError(f"{_WHO}: skl2onnx has no converter for {type(estimator).__name__}; register one first.")
+        raise InvalidParameter(
+            "", problem=f"skl2onnx has no converter for {type(estimator).__name__}", remedy="register one first"
+        )
     inner = scope.declare_local_operator(sklearn_operator_name_map[type(estimator)], estimator)
     inner.inputs = operator.inputs
     label = scope.declare_local_variable("inner_label", Int64TensorType())
@@ -158,7 +166,9 @@ def _aligned(builder: Builder, proba: str, seen: Any, wanted: NDArray[Any]) -> s
     if found == labels:
         return proba
     if sorted(map(str, found)) != sorted(map(str, labels)):
-        raise ValueError(f"{_WHO}: the estimator must have the classes of the rule, {labels}, got {found}.")
+        raise InvalidParameter(
+            "estimator", problem=f"the estimator must have the classes of the rule, {labels}, got {found}"
+        )
     return builder.add("Gather", proba, builder.constant(np.array([found.index(one) for one in labels])), axis=1)
 
 

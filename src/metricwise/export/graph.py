@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidType
 from ..rules import GroupedRule, MixtureRule, WeightedRule
 from . import standalone
 from .outputs import Rule, unknown_kind
@@ -94,12 +95,13 @@ class Builder:
                     result = self.add("Where", beyond, self.codes(part, eta, positive, key), result)
                 return result
             case GroupedRule():
-                raise TypeError(
-                    "to_onnx: rule must not be a GroupedRule, because the graph has no input for the group of "
-                    "a row; export the rule of each group, rule.by_group[name], or use to_sql or to_python."
+                raise InvalidType(
+                    "rule",
+                    "not be a GroupedRule, because the graph has no input for the group of a row",
+                    remedy="export the rule of each group, rule.by_group[name], or use to_sql or to_python",
                 )
             case _:
-                raise unknown_kind(rule, "to_onnx")
+                raise unknown_kind(rule)
 
     def weighted(self, rule: WeightedRule, eta: str, positive: bool) -> str:
         """The decisions of a weighted rule."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
+from ..core.errors import InvalidParameter, entry_point
 from ..core.files import write_bytes
 from ..core.messages import shown
 from ..rules import MixtureRule
@@ -24,9 +25,9 @@ __all__ = ["decide", "import_onnx", "key_input", "read_positive", "to_onnx"]
 _OPSET = 18
 _IR_VERSION = 9  # goes with opset 18: onnxruntime 1.14 and later
 _DTYPES = {"float64": np.float64, "float32": np.float32}
-_WHO = "to_onnx"
 
 
+@entry_point("to_onnx")
 def to_onnx(
     rule: Any,
     path: str | os.PathLike[str] | None = None,
@@ -83,7 +84,7 @@ def to_onnx(
     (['probabilities'], ['decisions'])
     """
     onnx = import_onnx()
-    rule = read_rule(rule, _WHO)
+    rule = read_rule(rule)
     if append_to is None:
         model = _alone(onnx, rule, dtype, positive)
     else:
@@ -106,13 +107,13 @@ def import_onnx() -> Any:
         import onnx.shape_inference
         import onnx.version_converter
     except ImportError:
-        raise needs_extra(_WHO, "onnx", "onnx") from None
+        raise needs_extra("onnx", "onnx") from None
     return onnx
 
 
 def _alone(onnx: Any, rule: Rule, dtype: str, positive: bool | None) -> Any:
     if dtype not in _DTYPES:
-        raise ValueError(f"{_WHO}: dtype must be 'float64' or 'float32', got {shown(dtype)}.")
+        raise InvalidParameter("dtype", "be 'float64' or 'float32'", shown(dtype))
     positive = read_positive(rule, positive)
     kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(_DTYPES[dtype]))
     shape: list[Any] = ["N", rule.n_outputs] if rule.multioutput or positive else ["N", rule.width]
@@ -139,8 +140,8 @@ def read_positive(rule: Rule, positive: bool | None) -> bool:
     if positive is None:
         return possible and rule.multioutput
     if positive and not possible:
-        raise ValueError(
-            f"{_WHO}: positive must be False if an output has more than two classes or normalize is True, got True."
+        raise InvalidParameter(
+            "positive", "be False if an output has more than two classes or normalize is True", "True"
         )
     return bool(positive)
 
@@ -165,7 +166,7 @@ def decide(
     if rule.schema.normalize:
         eta = builder.normalized(eta, rule.width, dtype)
     codes = builder.codes(rule, eta, positive, "keys")
-    tables = [_label_array(labels) for labels in labels_of(rule, _WHO)]
+    tables = [_label_array(labels) for labels in labels_of(rule)]
     if len({table.dtype.kind for table in tables}) == 1:
         shape = ["N", rule.n_outputs] if rule.multioutput else ["N"]
         name = builder.labels(codes, tables, output, rule.multioutput)
@@ -184,14 +185,16 @@ def _value(onnx: Any, name: str, table: NDArray[Any], shape: Sequence[Any]) -> A
 
 def _label_array(labels: Sequence[Label]) -> NDArray[Any]:
     """Labels as a tensor of one type: text, int64, double or bool."""
-    check_text(labels, _WHO)
+    check_text(labels)
     labels = of_one_type(labels)
     kinds = {type(label) for label in labels}
     if len(kinds) > 1:
-        raise ValueError(f"{_WHO}: the labels of an output must have a single type in ONNX, got {shown(list(labels))}.")
+        raise InvalidParameter(
+            "", problem=f"the labels of an output must have a single type in ONNX, got {shown(list(labels))}"
+        )
     (kind,) = kinds
     if kind is int and max(map(abs, labels)) >= 2**63:  # type: ignore[arg-type]  # integers
-        raise ValueError(f"{_WHO}: labels must be integers of 64 bits, got {shown(list(labels))}.")
+        raise InvalidParameter("labels", "be integers of 64 bits", shown(list(labels)))
     if kind is str:
         array = np.empty(len(labels), dtype=object)
         array[:] = labels

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, InvalidType, MissingDependency, argument
 from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule, load_rule
 from ..rules.load import rule_from_dict
 from ..rules.serialize import label_array, plain_labels
@@ -77,9 +78,9 @@ class OutputTable:
     changes: tuple[int, int, float] | None
 
     @classmethod
-    def of(cls, rule: WeightedRule, m: int, who: str) -> OutputTable:
+    def of(cls, rule: WeightedRule, m: int) -> OutputTable:
         """Return the table of output m of a rule."""
-        labels = labels_of(rule, who)[m]
+        labels = labels_of(rule)[m]
         k, d = int(rule.n_classes[m]), len(labels)
         loss = rule.loss.output(m)
         arrays = [array[0][..., :d] if loss.is_diagonal else array[0][:k, :d] for array in loss.arrays]
@@ -112,28 +113,30 @@ def _changes(
     return int(at_zero), int(at_one), float(last)
 
 
-def read_rule(rule: Any, who: str) -> Rule:
+def read_rule(rule: Any) -> Rule:
     """Return a rule, read from what stands for one, or refuse what is none."""
     if isinstance(rule, Solution) or (hasattr(rule, "rule") and not hasattr(rule, "predict")):
         rule = rule.rule  # of a Solution, or of a point of a trade-off
     if isinstance(rule, (WeightedRule, MixtureRule, GroupedRule)):
         return rule
     if isinstance(rule, CostRule):
-        raise TypeError(
-            f"{who}: rule must not be a CostRule, because exports cannot take the costs of every row; use "
-            "rule.predict(proba, cost=), or export a rule with one loss for all rows, from optimize(..., "
-            "metrics.Cost(costs))."
+        raise InvalidType(
+            "rule",
+            "not be a CostRule, because exports cannot take the costs of every row",
+            remedy=(
+                f"use rule.predict(proba, {argument('cost')}), or export a rule with one loss for all rows, "
+                "from optimize(..., metrics.Cost(costs))"
+            ),
         )
     if isinstance(rule, type) or not (isinstance(rule, (str, dict)) or hasattr(rule, "__fspath__")):
-        raise unknown_kind(rule, who)
-    return read_rule(rule_from_dict(rule) if isinstance(rule, dict) else load_rule(rule), who)
+        raise unknown_kind(rule)
+    return read_rule(rule_from_dict(rule) if isinstance(rule, dict) else load_rule(rule))
 
 
-def unknown_kind(rule: Any, who: str) -> TypeError:
+def unknown_kind(rule: Any) -> TypeError:
     """Return the error that says which kinds of rules can be exported."""
-    return TypeError(
-        f"{who}: rule must be a WeightedRule, a MixtureRule or a GroupedRule, a Solution, or a rule file, got "
-        f"{type(rule).__name__}."
+    return InvalidType(
+        "rule", "be a WeightedRule, a MixtureRule or a GroupedRule, a Solution, or a rule file", type(rule).__name__
     )
 
 
@@ -143,10 +146,10 @@ def output_names(rule: Rule) -> list[str]:
     return [f"output_{m}" for m in range(rule.n_outputs)] if names is None else list(names)
 
 
-def labels_of(rule: Rule, who: str) -> list[tuple[Label, ...]]:
+def labels_of(rule: Rule) -> list[tuple[Label, ...]]:
     """Return the labels of the decisions about each output."""
     seen: dict[int, tuple[Label, ...]] = {}
-    return [seen.setdefault(id(labels), tuple(plain_labels(labels, who))) for labels in rule.schema.decisions]
+    return [seen.setdefault(id(labels), tuple(plain_labels(labels))) for labels in rule.schema.decisions]
 
 
 def of_one_type(labels: Sequence[Label]) -> tuple[Label, ...]:
@@ -164,19 +167,19 @@ def is_drawn(rule: Rule) -> bool:
     return any(map(is_drawn, rule.parts)) if isinstance(rule, GroupedRule) else isinstance(rule, MixtureRule)
 
 
-def group_labels(rule: GroupedRule, who: str) -> list[tuple[Label, ...]]:
+def group_labels(rule: GroupedRule) -> list[tuple[Label, ...]]:
     """Return the name of each group: a label for each column that makes groups."""
     names = [name if isinstance(name, tuple) else (name,) for name in rule.groups]
-    return [tuple(plain_labels(label_array(list(name)), who, "groups")) for name in names]
+    return [tuple(plain_labels(label_array(list(name)), "groups")) for name in names]
 
 
-def check_text(labels: Sequence[Label], who: str) -> None:
+def check_text(labels: Sequence[Label]) -> None:
     """Refuse labels with half a character, which only JSON and Python can carry."""
     for label in labels:
         if isinstance(label, str) and any("\ud800" <= character <= "\udfff" for character in label):
-            raise ValueError(f"{who}: labels must be valid Unicode, got {label!r}.")
+            raise InvalidParameter("labels", "be valid Unicode", repr(label))
 
 
-def needs_extra(who: str, package: str, extra: str) -> ImportError:
+def needs_extra(package: str, extra: str) -> ImportError:
     """Return the error that says how to get what is missing."""
-    return ImportError(f"{who}: needs {package}, which is not installed: pip install 'metricwise[{extra}]'.")
+    return MissingDependency(f"needs {package}, which is not installed: pip install 'metricwise[{extra}]'")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
+from ..core.errors import entry_point
 from ..core.files import write_text
 from ..rules import GroupedRule, MixtureRule, WeightedRule
 from . import standalone
@@ -24,6 +25,7 @@ _FUNCTIONS = (standalone.total_of, standalone.read, standalone.recalibrated, sta
 _DRAWING = (standalone.mixed, standalone.drawn)
 
 
+@entry_point("to_python")
 def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
     """Export a rule as Python source code without dependencies.
 
@@ -60,7 +62,7 @@ def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> names["decide"](0.4), names["decide_all"]([0.2, [0.5, 0.5]])
     ('yes', ['no', 'yes'])
     """
-    rule = read_rule(rule, "to_python")
+    rule = read_rule(rule)
     text = "\n\n\n".join([_opening(rule), *map(_source, _functions(rule)), _closing(rule)]) + "\n"
     if path is not None:
         write_text(path, text)
@@ -97,9 +99,9 @@ def _escaped(character: str) -> str:
     return character if character.isprintable() or character == "\n" else repr(character)[1:-1]
 
 
+@entry_point("to_python")
 def _tables(rule: Rule) -> list[str]:
-    who = "to_python"
-    labels, names = labels_of(rule, who), output_names(rule)
+    labels, names = labels_of(rule), output_names(rule)
     comments = [f"  # {name!r}" for name in names] if rule.multioutput else [""] * len(names)
     classes = [list(own[:k]) for own, k in zip(labels, rule.n_classes.tolist(), strict=True)]
     lines = ["CLASSES = [", *(f"    {own!r},{note}" for own, note in zip(classes, comments, strict=True)), "]"]
@@ -108,42 +110,42 @@ def _tables(rule: Rule) -> list[str]:
     lines.append(f"NORMALIZE = {rule.schema.normalize!r}")
     match rule:
         case WeightedRule():
-            return [*lines, *_rule_lines("RULE = [  # of each output", rule, who), "]"]
+            return [*lines, *_rule_lines("RULE = [  # of each output", rule), "]"]
         case MixtureRule():
-            return [*lines, *_mixture_lines("RULES = [", "EDGES = [", rule, who), "]", f"SEED = {rule.seed}"]
+            return [*lines, *_mixture_lines("RULES = [", "EDGES = [", rule), "]", f"SEED = {rule.seed}"]
         case GroupedRule():
             lines += ["GROUPS = {"]
-            for name, part in zip(group_labels(rule, who), rule.rules, strict=True):
-                lines += [f"    {name!r}: {{", *(f"        {line}" for line in _group_lines(part, who)), "    },"]
+            for name, part in zip(group_labels(rule), rule.rules, strict=True):
+                lines += [f"    {name!r}: {{", *(f"        {line}" for line in _group_lines(part)), "    },"]
             lines.append("}")
             if rule.other is not None:
-                lines += ["OTHER = {", *(f"    {line}" for line in _group_lines(rule.other, who)), "}"]
+                lines += ["OTHER = {", *(f"    {line}" for line in _group_lines(rule.other)), "}"]
             seeds = [part.seed for part in rule.parts if isinstance(part, MixtureRule)]
             return [*lines, *(f"SEED = {seed}" for seed in seeds[:1])]
         case _:
-            raise unknown_kind(rule, who)
+            raise unknown_kind(rule)
 
 
-def _mixture_lines(head: str, edges: str, rule: MixtureRule, who: str, end: str = "]") -> list[str]:
+def _mixture_lines(head: str, edges: str, rule: MixtureRule, end: str = "]") -> list[str]:
     """The tables of the rules that one is drawn of, and where draws change, without the bracket that closes these."""
     lines = [head]
     for part in rule.rules:
-        lines += [f"    {line}" for line in _rule_lines("[  # of each output", part, who)] + ["    ],"]
+        lines += [f"    {line}" for line in _rule_lines("[  # of each output", part)] + ["    ],"]
     return [*lines, end, edges, *(f"    {row.tolist()!r}," for row in rule.edges)]
 
 
-def _group_lines(rule: WeightedRule | MixtureRule, who: str) -> list[str]:
+def _group_lines(rule: WeightedRule | MixtureRule) -> list[str]:
     """The tables of the rule of a group: a rule alone is drawn with certainty."""
     if isinstance(rule, WeightedRule):
         rule = MixtureRule((rule,), np.ones(1))
-    return [*_mixture_lines('"rules": [', '"edges": [', rule, who, "],"), "],"]
+    return [*_mixture_lines('"rules": [', '"edges": [', rule, "],"), "],"]
 
 
-def _rule_lines(head: str, rule: WeightedRule, who: str) -> list[str]:
+def _rule_lines(head: str, rule: WeightedRule) -> list[str]:
     """The tables of a weighted rule, one dictionary per output, without the bracket that closes the list."""
     lines = [head]
     for m in range(rule.n_outputs):
-        table = OutputTable.of(rule, m, who)
+        table = OutputTable.of(rule, m)
         lines += ["    {", *(f"        {line}" for line in _fields(table)), "    },"]
     return lines
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.errors import InvalidParameter, InvalidType, entry_point
 from ..core.files import write_text
 from ..core.messages import shown
 from ..data.probabilities import sum_tolerance
@@ -43,6 +44,7 @@ _LARGEST_TOTAL = 1e300
 _LARGEST_INTEGER = 2**63 - 1
 
 
+@entry_point("to_sql")
 def to_sql(
     rule: Any,
     columns: Sequence[Any] | None = None,
@@ -116,17 +118,17 @@ def to_sql(
       END
     END
     """
-    who = "to_sql"
-    rule, writer = read_rule(rule, who), _Writer.of(dialect, who)
+    rule, writer = read_rule(rule), _Writer.of(dialect)
     if rule.multioutput and not all(output_names(rule)):
-        raise ValueError(
-            f"{who}: the outputs of the rule must have names in SQL, got {shown(output_names(rule))}; fit it to labels "
-            "whose columns have names."
+        raise InvalidParameter(
+            "",
+            problem=f"the outputs of the rule must have names in SQL, got {shown(output_names(rule))}",
+            remedy="fit it to labels whose columns have names",
         )
-    names = _read_columns(columns, rule, who)
-    draws, groups = _read_draws(draw, rule, who), _read_groups(group, rule, who)
-    for labels in labels_of(rule, who):
-        _check_labels(of_one_type(labels), who)
+    names = _read_columns(columns, rule)
+    draws, groups = _read_draws(draw, rule), _read_groups(group, rule)
+    for labels in labels_of(rule):
+        _check_labels(of_one_type(labels))
     expressions = [writer.output(rule, m, names[m], draws[m], groups) for m in range(rule.n_outputs)]
     texts = [one.sql(dialect=writer.dialect.name, pretty=True) for one in expressions]
     if rule.multioutput:
@@ -141,24 +143,24 @@ def to_sql(
 # ----------------------------------------------------------------------------------------------------- arguments
 
 
-def _read_columns(columns: Sequence[Any] | None, rule: Rule, who: str) -> list[list[str]]:
+def _read_columns(columns: Sequence[Any] | None, rule: Rule) -> list[list[str]]:
     """Return the names of the columns of each output: of every class, or of the second of two alone."""
     if columns is None:
-        return _default_columns(rule, who)
+        return _default_columns(rule)
     if isinstance(columns, (str, bytes)) or not isinstance(columns, Sequence):
-        raise TypeError(f"{who}: columns must be a list of names, got {shown(columns)}.")
+        raise InvalidType("columns", "be a list of names", shown(columns))
     each = list(columns) if rule.multioutput else [list(columns)]
     if len(each) != rule.n_outputs:
-        raise ValueError(f"{who}: columns must be given for each of the {rule.n_outputs} outputs, got {len(each)}.")
+        raise InvalidParameter("columns", f"be given for each of the {rule.n_outputs} outputs", len(each))
     result = []
     for m, names in enumerate(each):
         names = [names] if isinstance(names, str) else list(names)
         k = int(rule.n_classes[m])
         if not _are_names(names) or len(set(names)) < len(names):
-            raise ValueError(f"{who}: columns must be distinct names, got {shown(names)}.")
+            raise InvalidParameter("columns", "be distinct names", shown(names))
         if len(names) != k and (k > 2 or len(names) != 1 or rule.schema.normalize):
             alone = " or 1, that of the second class," if k == 2 and not rule.schema.normalize else ""
-            raise ValueError(f"{who}: columns must have {k} names{alone} for output {m}, got {len(names)}.")
+            raise InvalidParameter("columns", f"have {k} names{alone} for output {m}", len(names))
         result.append(names)
     return result
 
@@ -167,12 +169,12 @@ def _are_names(names: Sequence[Any]) -> bool:
     return all(isinstance(name, str) and name for name in names)
 
 
-def _default_columns(rule: Rule, who: str) -> list[list[str]]:
-    classes = [[str(label) for label in labels] for labels in labels_of(rule, who)]
+def _default_columns(rule: Rule) -> list[list[str]]:
+    classes = [[str(label) for label in labels] for labels in labels_of(rule)]
     if not rule.multioutput:
         columns = classes[0][: int(rule.n_classes[0])]
         if not all(columns):
-            raise ValueError(f"{who}: columns must be given, because no column can be named like the class ''.")
+            raise InvalidParameter("columns", "be given, because no column can be named like the class ''")
         return [columns]
     names = output_names(rule)
     if (rule.n_classes == 2).all() and not rule.schema.normalize:
@@ -183,52 +185,62 @@ def _default_columns(rule: Rule, who: str) -> list[list[str]]:
     ]
 
 
-def _read_draws(draw: str | Sequence[str] | None, rule: Rule, who: str) -> list[str | None]:
+def _read_draws(draw: str | Sequence[str] | None, rule: Rule) -> list[str | None]:
     if not is_drawn(rule):
         if draw is not None:
-            raise ValueError(f"{who}: draw is only for a MixtureRule, got {shown(draw)} with a {type(rule).__name__}.")
+            raise InvalidParameter(
+                "", problem=f"draw is only for a MixtureRule, got {shown(draw)} with a {type(rule).__name__}"
+            )
         return [None] * rule.n_outputs
     names = [draw] if isinstance(draw, str) else list(draw or ())
     if len(names) != rule.n_outputs or not _are_names(names):
-        raise ValueError(
-            f"{who}: draw must name the column of numbers in [0, 1) by which a MixtureRule is drawn, one for "
-            f"each of {rule.n_outputs} outputs, got {shown(draw)}; a hash of the row's key, divided by its "
-            "range, is suitable."
+        raise InvalidParameter(
+            "draw",
+            (
+                "name the column of numbers in [0, 1) by which a MixtureRule is drawn, one for each of "
+                f"{rule.n_outputs} outputs"
+            ),
+            shown(draw),
+            "a hash of the row's key, divided by its range, is suitable",
         )
     return list(names)
 
 
-def _read_groups(group: str | Sequence[str] | None, rule: Rule, who: str) -> list[str]:
+def _read_groups(group: str | Sequence[str] | None, rule: Rule) -> list[str]:
     """Return the columns that make groups."""
     if not isinstance(rule, GroupedRule):
         if group is not None:
-            raise ValueError(
-                f"{who}: group is only for a GroupedRule, got {shown(group)} with a {type(rule).__name__}."
+            raise InvalidParameter(
+                "", problem=f"group is only for a GroupedRule, got {shown(group)} with a {type(rule).__name__}"
             )
         return []
     names = [group] if isinstance(group, str) else list(group or rule.features or ())
     if len(names) != rule.known.n_features or not _are_names(names):
-        raise ValueError(
-            f"{who}: group must name the {rule.known.n_features} column{'s' * (rule.known.n_features > 1)} "
-            f"that define the groups of a GroupedRule, such as {shown(rule.groups[0])}, got {shown(group)}."
+        raise InvalidParameter(
+            "group",
+            (
+                f"name the {rule.known.n_features} column{'s' * (rule.known.n_features > 1)} that define "
+                f"the groups of a GroupedRule, such as {shown(rule.groups[0])}"
+            ),
+            shown(group),
         )
-    for labels in zip(*group_labels(rule, who), strict=True):
-        _check_labels(labels, who, "a column of groups")
+    for labels in zip(*group_labels(rule), strict=True):
+        _check_labels(labels, "a column of groups")
     return names
 
 
-def _check_labels(labels: Sequence[Label], who: str, where: str = "an output") -> None:
-    check_text(labels, who)
+def _check_labels(labels: Sequence[Label], where: str = "an output") -> None:
+    check_text(labels)
     kinds = {type(label) for label in labels}
     if len(kinds) > 1:
-        raise ValueError(f"{who}: the labels of {where} must have a single type in SQL, got {shown(list(labels))}.")
+        raise InvalidParameter(
+            "", problem=f"the labels of {where} must have a single type in SQL, got {shown(list(labels))}"
+        )
     for label in labels:
         if isinstance(label, str) and "\0" in label:
-            raise ValueError(
-                f"{who}: labels must not hold the character NUL, which databases do not accept, got {label!r}."
-            )
+            raise InvalidParameter("labels", "not hold the character NUL, which databases do not accept", repr(label))
         if isinstance(label, int) and abs(label) > _LARGEST_INTEGER:
-            raise ValueError(f"{who}: labels must be integers of 64 bits, got {shown(label)}.")
+            raise InvalidParameter("labels", "be integers of 64 bits", shown(label))
 
 
 # ------------------------------------------------------------------------------------------------------- writing
@@ -251,31 +263,32 @@ class _Writer:
     exp: Any  # the module sqlglot.expressions, which is imported where it is needed
 
     @classmethod
-    def of(cls, dialect: str, who: str) -> _Writer:
+    def of(cls, dialect: str) -> _Writer:
         if dialect not in DIALECTS:
-            raise ValueError(f"{who}: dialect must be one of {list(DIALECTS)}, got {shown(dialect)}.")
+            raise InvalidParameter("dialect", f"be one of {list(DIALECTS)}", shown(dialect))
         try:
             from sqlglot import expressions
         except ImportError:
-            raise needs_extra(who, "sqlglot", "sql") from None
+            raise needs_extra("sqlglot", "sql") from None
         return cls(DIALECTS[dialect], expressions)
 
+    @entry_point("to_sql")
     def output(self, rule: Rule, m: int, names: list[str], draw: str | None, groups: Sequence[str] = ()) -> Expression:
         """The decision of any kind of rule about output m."""
         match rule:
             case WeightedRule():
-                return self.decision(OutputTable.of(rule, m, "to_sql"), names, rule.normalize)
+                return self.decision(OutputTable.of(rule, m), names, rule.normalize)
             case MixtureRule():
                 parts = [self.output(part, m, names, None) for part in rule.rules]
                 return self.drawn(parts, rule.edges[m].tolist(), self.column(str(draw)))
             case GroupedRule():
                 case = self.exp.Case()
-                for name, part in zip(group_labels(rule, "to_sql"), rule.rules, strict=True):
+                for name, part in zip(group_labels(rule), rule.rules, strict=True):
                     there = [self.equal(self.column(own), self.label(x)) for own, x in zip(groups, name, strict=True)]
                     case = case.when(self.all(there), self.output(part, m, names, draw), copy=False)
                 return case if rule.other is None else case.else_(self.output(rule.other, m, names, draw), copy=False)
             case _:
-                raise unknown_kind(rule, "to_sql")
+                raise unknown_kind(rule)
 
     def drawn(self, parts: list[Expression], edges: list[float], draw: Expression) -> Expression:
         """One of several decisions, by a number in [0, 1): NULL where that is NULL, NaN or no such number."""
@@ -365,9 +378,13 @@ class _Writer:
         """``softmax(t * log(max(eta, floor)) + c)`` but for a factor that all classes of a row share."""
         top = max(link.bias)
         if -link.temperature * math.log(link.floor) + top - min(link.bias) > _SMALLEST_POWER:
-            raise ValueError(
-                "to_sql: the link of the rule must not be so steep that its powers vanish, got a temperature of "
-                f"{link.temperature:.6g} and biases from {min(link.bias):.6g} to {top:.6g}; use to_python or to_onnx."
+            raise InvalidParameter(
+                "",
+                problem=(
+                    "the link of the rule must not be so steep that its powers vanish, got a temperature "
+                    f"of {link.temperature:.6g} and biases from {min(link.bias):.6g} to {top:.6g}"
+                ),
+                remedy="use to_python or to_onnx",
             )
         powers = []
         for p, c in zip(row.eta, link.bias, strict=True):

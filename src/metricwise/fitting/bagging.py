@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, argument, mention
 from ..core.losses import Loss
 from ..data.sources import MemorySource
 from ..kernels import scattered, tally
@@ -142,10 +143,16 @@ def _check_labelled(problem: InMemory) -> None:
     else:
         n_independent = int(labelled.sum() if rows.repeats is None else rows.repeats[labelled].sum())
     if n_independent < 2:
-        raise ValueError(
-            "optimize: proba and y must have at least two independent rows with labels, because rules fitted to some "
-            "rows are judged on the others, got one; add rows, or pass confusion='labels' and recalibrate=False (with "
-            "constraints also confidence=None), so that nothing is judged."
+        raise InvalidParameter(
+            "proba",
+            problem=(
+                f"{mention('proba')} and y must have at least two independent rows with labels, because "
+                "rules fitted to some rows are judged on the others, got one"
+            ),
+            remedy=(
+                f"add rows, or pass {argument('confusion', 'labels')} and {argument('recalibrate', False)} "
+                f"(with constraints also {argument('confidence', None)}), so that nothing is judged"
+            ),
         )
 
 

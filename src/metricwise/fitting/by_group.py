@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter
 from ..core.losses import Loss
 from ..data import Groups, python_labels
 from ..goals.constraint import Constraint
@@ -113,9 +114,12 @@ def _check_worst(problem: Problem) -> None:
         return
     objective = problem.objective(problem.oracle("labels" if problem.labelled else "expected"))
     if objective.ratio is None and not objective.concave:
-        raise ValueError(
-            f"optimize: metric: {problem.aim.name} must be that of a linear metric, a ratio of linear metrics, "
-            f"or a concave metric, got {problem.aim.metric.name}."
+        raise InvalidParameter(
+            "metric",
+            problem=(
+                f"metric: {problem.aim.name} must be that of a linear metric, a ratio of linear metrics, or "
+                f"a concave metric, got {problem.aim.metric.name}"
+            ),
         )
 
 

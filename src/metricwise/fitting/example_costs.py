@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..core.confusion import distributions
+from ..core.errors import InvalidParameter, InvalidType, argument
 from ..data import Probabilities, read_abstain_label, read_row_costs, shown, table_of
 from ..data.sources import MemorySource
 from ..goals.abstention import Abstention
@@ -31,7 +32,6 @@ __all__ = ["CostSolution", "fit_row_costs", "refuse_beside_costs", "with_costs"]
 
 FloatArray = NDArray[np.float64]
 
-_WHO = "optimize"
 _ROUNDS = 2  # of resamples
 _MOST_CARRIED = 0.5  # by ten rows, of the variance: beyond it is said
 _MANY_ROWS = 100  # of which ten are few
@@ -72,12 +72,17 @@ def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
         Arguments of :func:`metricwise.optimize`, each of which must be None.
     """
     if not (isinstance(metric, str) and metric == Cost.name):
-        raise ValueError(f"{_WHO}: metric must be 'cost', minus the mean cost, if cost= is given, got {shown(metric)}.")
+        raise InvalidParameter(
+            "metric", f"be 'cost', minus the mean cost, if {argument('cost')} is given", shown(metric)
+        )
     given = [name for name, value in others.items() if value is not None]
     if given:
-        raise ValueError(
-            f"{_WHO}: {given[0]} must be left out if cost= gives costs per row, because each row is decided by "
-            "its own costs and nothing is optimised."
+        raise InvalidParameter(
+            "cost",
+            problem=(
+                f"{given[0]} must be left out if {argument('cost')} gives costs per row, because each row "
+                "is decided by its own costs and nothing is optimised"
+            ),
         )
 
 
@@ -94,18 +99,21 @@ def with_costs(problem: Problem, cost: Any, abstention: Abstention | None) -> tu
     """
     schema, source = problem.schema, problem.source
     if not isinstance(source, MemorySource):
-        raise TypeError(
-            f"{_WHO}: cost= gives costs per row, which need probabilities and labels in memory; pass a sample of "
-            "the rows as arrays."
+        raise InvalidType(
+            "cost",
+            problem=f"{argument('cost')} gives costs per row, which need probabilities and labels in memory",
+            remedy="pass a sample of the rows as arrays",
         )
     if schema.multioutput:
-        raise ValueError(
-            f"{_WHO}: cost= gives costs per row for a single output, but y is 2-D; optimise the outputs one by one."
+        raise InvalidParameter(
+            "cost",
+            problem=f"{argument('cost')} gives costs per row for a single output, but y is 2-D",
+            remedy="optimise the outputs one by one",
         )
     price = None if abstention is None else abstention.terms.cost
     if abstention is not None:
-        schema = replace(schema, abstain_label=read_abstain_label(abstention.label, schema.classes, _WHO))
-    costs = read_row_costs(cost, problem.n_rows, schema.width, _WHO, abstain=abstention is not None, abstain_cost=price)
+        schema = replace(schema, abstain_label=read_abstain_label(abstention.label, schema.classes))
+    costs = read_row_costs(cost, problem.n_rows, schema.width, abstain=abstention is not None, abstain_cost=price)
     source = MemorySource(replace(source.rows, cost=costs), schema, source.passes)
     rule = CostRule(schema.classes[0], None, schema.normalize, schema.abstain_label, price)
     return replace(problem, source=source), rule

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter, InvalidType, argument
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention
 from ..core.messages import shown
 from ..core.params import Parameters
 from ..metrics.base import Metric
@@ -71,6 +71,7 @@ class Strategy(Parameters):
     tol: float | None = None
     randomized: bool = False
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         confusion: Any = self.confusion
         tol: Any = self.tol
@@ -148,8 +149,9 @@ class Strategy(Parameters):
     def _for_whole_rows(self, metric: Metric) -> str:
         """Return how to count for a metric of whole rows."""
         metric = next(one for one in metric.each if one.whole_rows)
-        problem = f"{metric.name} takes no sample_weight, so it can only be evaluated on whole rows with labels, but "
-        remedy = "add a parameter sample_weight to the function, or "
+        weight = mention("sample_weight")
+        problem = f"{metric.name} takes no {weight}, so it can only be evaluated on whole rows with labels, but "
+        remedy = f"add a parameter {weight} to the function, or "
         if self.confusion not in ("auto", "labels"):
             raise InvalidParameter(
                 "confusion",
@@ -174,7 +176,7 @@ class Strategy(Parameters):
             return
         if isinstance(solver, type) or not hasattr(solver, "solve"):
             got = f"the class {solver.__name__}" if isinstance(solver, type) else type(solver).__name__
-            raise InvalidType("solver", "be a name or a solver such as solvers.Path()", got, owner="Strategy")
+            raise InvalidType("solver", "be a name or a solver such as solvers.Path()", got)
         for name, value in (("tol", self.tol), ("randomized", self.randomized or None)):
             if value is not None:
                 raise InvalidParameter(
@@ -182,17 +184,16 @@ class Strategy(Parameters):
                     "be left out if solver is an object, which carries its own settings",
                     f"{name}={value!r} and a {type(solver).__name__}",
                     "pass it to the solver instead, if the solver takes it",
-                    owner="Strategy",
                 )
 
     def _check_settings(self, solver: str) -> None:
         try:
             make_solver(solver, tol=self.tol, randomized=self.randomized or None)
-        except ValueError as error:
-            raise ValueError(f"Strategy: {error} Leave it out, or use solver='auto'.") from None
+        except InvalidParameter as error:
+            raise error.within(after=". Leave it out, or use solver='auto'") from None
 
     def _invalid(self, name: str, must: str) -> InvalidParameter:
-        return InvalidParameter(name, must, shown(getattr(self, name)), owner="Strategy")
+        return InvalidParameter(name, must, shown(getattr(self, name)))
 
 
 def _is_bool(value: Any) -> bool:

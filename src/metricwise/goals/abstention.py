@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter
+from ..core.errors import InvalidParameter, entry_point
 from ..core.messages import shown
 from ..core.params import Parameters
 from ..metrics.abstention import AbstentionCost
@@ -51,9 +51,10 @@ class Abstention(Parameters):
     cost: float | bool | None = None
     label: Any = None
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         if not (self.cost is None or self.cost is True or _is_cost(self.cost)):
-            raise InvalidParameter("cost", f"be None, True, or {_COST}", shown(self.cost), owner="Abstention")
+            raise InvalidParameter("cost", f"be None, True, or {_COST}", shown(self.cost))
 
     @property
     def terms(self) -> AbstentionCost:

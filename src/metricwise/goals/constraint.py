@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter
 from ..metrics.abstention import Abstaining
 from ..metrics.base import FractionalLinear, Increasing, Linear, Metric, inner
 from ..metrics.one_vs_rest import OneVsRest
@@ -118,16 +119,22 @@ class Constraint:
         form = bound.form
         if isinstance(form, (Linear, FractionalLinear)) or (form.concave and np.isinf(self.high)):
             return bound
-        who, given = self.metric.name, self.name or self.metric.name
+        name, given = self.metric.name, self.name or self.metric.name
         if form.concave:
-            raise ValueError(
-                f"subject_to: {given!r} bounds {who} from above, which is concave, so that the decisions that "
-                "satisfy it are not a convex set; bound it from below, or bound a linear metric or a ratio "
-                "from above."
+            raise InvalidParameter(
+                "",
+                problem=(
+                    f"{given!r} bounds {name} from above, which is concave, so that the decisions that "
+                    "satisfy it are not a convex set"
+                ),
+                remedy="bound it from below, or bound a linear metric or a ratio from above",
+                owner="subject_to",
             )
-        raise ValueError(
-            f"subject_to: {given!r} bounds {who}, which is neither a ratio of linear metrics nor concave; bound "
-            f"recalls, precisions, F, kappa, costs, shares or means of recalls instead."
+        raise InvalidParameter(
+            "",
+            problem=f"{given!r} bounds {name}, which is neither a ratio of linear metrics nor concave",
+            remedy="bound recalls, precisions, F, kappa, costs, shares or means of recalls instead",
+            owner="subject_to",
         )
 
     @property

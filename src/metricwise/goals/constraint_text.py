@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import InvalidParameter, InvalidType, entry_point
 from ..metrics.class_names import NAME, NUMBER, Reader, written
 from .parity import PARITIES
 
@@ -37,7 +38,6 @@ __all__ = [
     "read_constraints",
 ]
 
-_WHO = "subject_to"
 _OPERATOR = re.compile(r">=|<=|≥|≤")
 _STRICT = re.compile(r"[<>=]")
 _AND = re.compile(r"and\b")
@@ -87,9 +87,11 @@ class Wanted:
             object.__setattr__(self, "over", GAP)
         elif isinstance(self.metric, str) and self.metric in PARITIES:
             if self.over not in (None, GAP):
-                raise ValueError(
-                    f"{_WHO}: {self.metric} is already about all groups, got {_where(self).strip()!r} after "
-                    "it; leave that out."
+                raise InvalidParameter(
+                    "groups",
+                    problem=f"{self.metric} is already about all groups, got {_where(self).strip()!r} after it",
+                    remedy="leave that out",
+                    owner="subject_to",
                 )
             object.__setattr__(self, "over", GAP)
 
@@ -159,6 +161,7 @@ def gap(metric: Any, *labels: Any) -> Gap:
     return Gap(metric, labels)
 
 
+@entry_point("in_every_group")
 def in_every_group(constraint: Wanted) -> Wanted:
     """Return a constraint that must hold in every sensitive group.
 
@@ -183,9 +186,10 @@ def in_every_group(constraint: Wanted) -> Wanted:
     >>> print(mw.in_every_group(mw.at_least("accuracy", 0.8)))
     accuracy >= 0.8 in every group
     """
-    return replace(_checked(constraint, "in_every_group"), over=EVERY, text="")
+    return replace(_checked(constraint), over=EVERY, text="")
 
 
+@entry_point("in_group")
 def in_group(constraint: Wanted, group: Any) -> Wanted:
     """Return a constraint that must hold in one sensitive group.
 
@@ -210,14 +214,16 @@ def in_group(constraint: Wanted, group: Any) -> Wanted:
     >>> print(mw.in_group(mw.at_least("recall", 0.8), "women"))
     recall >= 0.8 in group 'women'
     """
-    return replace(_checked(constraint, "in_group"), over=ONE, group=group, text="")
+    return replace(_checked(constraint), over=ONE, group=group, text="")
 
 
-def _checked(constraint: Any, who: str) -> Wanted:
+def _checked(constraint: Any) -> Wanted:
     if not isinstance(constraint, Wanted) or constraint.over is not None:
-        raise TypeError(
-            f"{who}: constraint must be at_least(...), at_most(...), between(...) or near_prior(...), without "
-            f"a group, got {str(constraint)!r}."
+        raise InvalidType(
+            "constraint",
+            "be at_least(...), at_most(...), between(...) or near_prior(...), without a group",
+            repr(str(constraint)),
+            owner="subject_to",
         )
     return constraint
 
@@ -351,15 +357,19 @@ def read_constraints(subject_to: Any) -> tuple[Wanted, ...]:
     if isinstance(subject_to, str):
         return _read_text(subject_to)
     if not isinstance(subject_to, Iterable) or isinstance(subject_to, Mapping):
-        raise TypeError(
-            f"{_WHO}: must be text such as 'precision >= 0.9', at_least(...), at_most(...), between(...), or a list of "
-            f"these, got {type(subject_to).__name__}."
+        raise InvalidType(
+            "",
+            problem=(
+                "must be text such as 'precision >= 0.9', at_least(...), at_most(...), between(...), or a "
+                f"list of these, got {type(subject_to).__name__}"
+            ),
+            owner="subject_to",
         )
     return tuple(one for part in subject_to for one in read_constraints(part))
 
 
 def _read_text(text: str) -> tuple[Wanted, ...]:
-    reader = Reader(text, _WHO)
+    reader = Reader(text, "subject_to")
     found = [_constraint(reader)]
     while reader.sees(_AND):
         reader.take(_AND, "'and'")
@@ -414,8 +424,10 @@ def _bounded(reader: Reader) -> Wanted:
         for word in ("of", "prior"):
             reader.take(re.compile(rf"{word}\b"), repr(word))
         if metric != "share" or over is not None:
-            raise ValueError(
-                f"{_WHO}: 'within ... of prior' is only for a share, got {reader.text[begin : reader.at]!r}."
+            raise InvalidParameter(
+                "prior",
+                problem=f"'within ... of prior' is only for a share, got {reader.text[begin : reader.at]!r}",
+                owner="subject_to",
             )
         return Wanted(metric, labels=labels, near_prior=tolerance, text=reader.text[begin : reader.at].strip())
     if _operator(reader) == ">=":
@@ -450,13 +462,17 @@ def _read_number(reader: Reader) -> float:
 
 def _number(bound: Any, least: float = -np.inf) -> float:
     if isinstance(bound, bool) or not isinstance(bound, (int, float, np.number)) or not least <= bound < np.inf:
-        raise ValueError(
-            f"{_WHO}: a bound must be a finite number{', at least 0' if least == 0 else ''}, got {bound!r}."
+        raise InvalidParameter(
+            "",
+            problem=f"a bound must be a finite number{', at least 0' if least == 0 else ''}, got {bound!r}",
+            owner="subject_to",
         )
     return float(bound)
 
 
 def _in_order(low: float, high: float) -> tuple[float, float]:
     if low > high:
-        raise ValueError(f"{_WHO}: the lower bound must not exceed the upper one, got {low:g} and {high:g}.")
+        raise InvalidParameter(
+            "", problem=f"the lower bound must not exceed the upper one, got {low:g} and {high:g}", owner="subject_to"
+        )
     return low, high

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, argument, mention
 from ..data import Scales, positive_labels, shown
 from ..metrics.base import Metric
 from ..metrics.functions import with_caches
@@ -38,7 +39,6 @@ def resolve_for(
     wanted_only: bool = False,
     scales: Scales | None = None,
     outputs: Sequence[Any] | None = None,
-    who: str = "metric",
 ) -> Resolved:
     """Find what a user means for outputs whose classes are known, and refuse what would have to be guessed.
 
@@ -48,24 +48,16 @@ def resolve_for(
         See :func:`resolve_outputs`.
     classes, scales
         See :func:`settle`.
-    who : str
 
     Returns
     -------
     Resolved
     """
     found = resolve_outputs(
-        metric,
-        classes,
-        several=several,
-        average=average,
-        pos_label=pos_label,
-        wanted_only=wanted_only,
-        outputs=outputs,
-        who=who,
+        metric, classes, several=several, average=average, pos_label=pos_label, wanted_only=wanted_only, outputs=outputs
     )
     if not found.average_given:
-        check_same_classes(classes, who)
+        check_same_classes(classes)
     return settle(found, classes, scales=scales)
 
 
@@ -78,7 +70,6 @@ def resolve_outputs(
     pos_label: Any = None,
     wanted_only: bool = False,
     outputs: Sequence[Any] | None = None,
-    who: str = "metric",
 ) -> Resolved:
     """Find the metric that a user means for all outputs, or for each of them.
 
@@ -94,7 +85,6 @@ def resolve_outputs(
         See :func:`resolve`. Metrics of one each are averaged by "macro"; the positive class is for those that want one.
     outputs : sequence, optional
         Names of the outputs.
-    who : str
 
     Returns
     -------
@@ -113,26 +103,31 @@ def resolve_outputs(
     if not are_for_outputs(metric):
         return resolve(metric, kind, average, pos_label=pos_label, wanted_only=wanted_only)
     metric, average, pos_label = _opened(metric, average, pos_label)
-    check_macro(average, who)
-    wanted = by_output(metric, len(classes), outputs, several=several, who=who)
+    check_macro(average)
+    wanted = by_output(metric, len(classes), outputs, several=several)
     titles = _titles(len(classes), outputs)
-    labels = positive_labels(pos_label, len(classes), who, hint=" (None if its metric needs none)")
+    labels = positive_labels(pos_label, len(classes), hint=" (None if its metric needs none)")
     sizes = [len(own) for own in classes]
     found = [_read_own(*given, kind) for given in zip(wanted, sizes, labels, titles, strict=True)]
     if pos_label is not None and not (wanted_only or any(one.metric.wants_positive for one in found)):
-        raise ValueError(
-            f"{who}: pos_label is only for metrics of one class that do not name it, and none of the metrics is "
-            "one; leave it out."
+        raise InvalidParameter(
+            "pos_label",
+            problem=(
+                f"{mention('pos_label')} is only for metrics of one class that do not name it, and none of "
+                "the metrics is one"
+            ),
+            remedy="leave it out",
         )
     return _joined(found, labels, titles)
 
 
-def check_macro(average: str | None, who: str) -> None:
+def check_macro(average: str | None) -> None:
     """Refuse to pool outputs that have a metric each."""
     if average not in (None, "macro"):
-        raise ValueError(
-            f"{who}: average must be 'macro' or None if every output has its own metric, because pooled "
-            f"outputs share one metric, got {shown(average)}."
+        raise InvalidParameter(
+            "average",
+            "be 'macro' or None if every output has its own metric, because pooled outputs share one metric",
+            shown(average),
         )
 
 
@@ -150,12 +145,17 @@ def _read_own(metric: Any, n_classes: int, label: Any, title: str, kind: str) ->
         _refuse_average(metric, kind)
         found = metric_meant(metric, target_kind(n_classes, False), class_named=label is not None)
         if found.average_given and found.average != "macro":
-            raise ValueError(
-                f"metric: {found.name} fixes average={found.average!r}, but outputs with their own metrics are "
-                "averaged by 'macro'; leave the average out."
+            raise InvalidParameter(
+                "average",
+                problem=(
+                    f"{found.name} fixes {argument('average', found.average)}, but outputs with their own "
+                    "metrics are averaged by 'macro'"
+                ),
+                remedy="leave the average out",
+                owner="metric",
             )
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{str(error).removesuffix('.')} ({title}).") from None
+    except InvalidParameter as error:
+        raise error.within(after=f" ({title})") from None
     return found
 
 
@@ -163,9 +163,14 @@ def _refuse_average(metric: Any, kind: str) -> None:
     """Refuse names such as "f1_micro" on multilabel, where they say how outputs are averaged."""
     base, _, suffix = metric.rpartition("_") if isinstance(metric, str) else ("", "", "")
     if kind == "multilabel" and base and suffix in SUFFIXES and metric_meant(metric, kind).fixed:
-        raise ValueError(
-            f"metric: for multilabel targets, {metric!r} is an average over outputs, but here each output has "
-            f"its own metric; use {base!r}, or metrics.ClassAverage(...) for an average over both classes."
+        raise InvalidParameter(
+            "average",
+            problem=(
+                f"for multilabel targets, {metric!r} is an average over outputs, but here each output has "
+                "its own metric"
+            ),
+            remedy=f"use {base!r}, or metrics.ClassAverage(...) for an average over both classes",
+            owner="metric",
         )
 
 
@@ -234,7 +239,7 @@ def _titles(n_outputs: int, names: Sequence[Any] | None) -> tuple[str, ...]:
 
 
 def by_output(
-    metric: Mapping[Any, Any] | Sequence[Any], n_outputs: int, names: Sequence[Any] | None, *, several: bool, who: str
+    metric: Mapping[Any, Any] | Sequence[Any], n_outputs: int, names: Sequence[Any] | None, *, several: bool
 ) -> list[Any]:
     """Return the metrics in the order of the outputs.
 
@@ -247,8 +252,6 @@ def by_output(
         Of the outputs.
     several : bool
         Whether y is 2-D.
-    who : str
-        For messages.
 
     Returns
     -------
@@ -257,7 +260,7 @@ def by_output(
     Examples
     --------
     >>> from metricwise.goals.for_outputs import by_output
-    >>> by_output({"spam": "f1", "grade": "qwk"}, 2, ["grade", "spam"], several=True, who="optimize")
+    >>> by_output({"spam": "f1", "grade": "qwk"}, 2, ["grade", "spam"], several=True)
     ['qwk', 'f1']
     """
     if not several:
@@ -267,52 +270,60 @@ def by_output(
             if table
             else "leave out the brackets, or pass y with a column for each output"
         )
-        raise ValueError(
-            f"{who}: metric must be a single metric if there is one output, got {shown(metric)}; {remedy}."
-        )
+        raise InvalidParameter("metric", "be a single metric if there is one output", shown(metric), f"{remedy}")
     if isinstance(metric, Mapping):
         named = names is not None and len(set(map(str, names))) == n_outputs
-        return _by_key(metric, list(names) if names is not None and named else list(range(n_outputs)), named, who)
+        return _by_key(metric, list(names) if names is not None and named else list(range(n_outputs)), named)
     if len(metric) != n_outputs:
-        raise ValueError(
-            f"{who}: metric as a list must hold one metric for each of the {n_outputs} outputs, got {len(metric)}: "
-            f"{shown(list(metric))}."
+        raise InvalidParameter(
+            "metric",
+            problem=(
+                f"metric as a list must hold one metric for each of the {n_outputs} outputs, got "
+                f"{len(metric)}: {shown(list(metric))}"
+            ),
         )
     return list(metric)
 
 
-def _by_key(metric: Mapping[Any, Any], outputs: list[Any], named: bool, who: str) -> list[Any]:
+def _by_key(metric: Mapping[Any, Any], outputs: list[Any], named: bool) -> list[Any]:
     """Look up the metric of each output, by its name or by how that is written."""
     place = {str(name): m for m, name in enumerate(outputs)}
     found: dict[int, Any] = {}
     for key, one in metric.items():
         m = outputs.index(key) if key in outputs else place.get(str(key))
         if m is None:
-            raise _unknown_key(key, outputs, named, who)
+            raise _unknown_key(key, outputs, named)
         if m in found:
-            raise ValueError(f"{who}: metric must name each output once, got {outputs[m]!r} twice.")
+            raise InvalidParameter("metric", "name each output once", f"{outputs[m]!r} twice")
         found[m] = one
     missing = [name for m, name in enumerate(outputs) if m not in found]
     if missing:
-        raise ValueError(
-            f"{who}: metric as a dict must have a metric for every output, but has none for {shown(missing)}; "
-            "to exclude an output from the objective, set its output_weight to 0."
+        raise InvalidParameter(
+            "metric",
+            problem=f"metric as a dict must have a metric for every output, but has none for {shown(missing)}",
+            remedy=f"to exclude an output from the objective, set its {mention('output_weight')} to 0",
         )
     return [found[m] for m in range(len(outputs))]
 
 
-def _unknown_key(key: Any, outputs: list[Any], named: bool, who: str) -> ValueError:
+def _unknown_key(key: Any, outputs: list[Any], named: bool) -> ValueError:
     import difflib  # for those who mistype alone
 
     if not named:
-        return ValueError(
-            f"{who}: metric as a dict must have the positions of the outputs as keys, 0 to {len(outputs) - 1}, "
-            f"because the outputs have no distinct names, got {shown(key)}; pass y as a data frame to name "
-            "them."
+        return InvalidParameter(
+            "metric",
+            problem=(
+                f"metric as a dict must have the positions of the outputs as keys, 0 to {len(outputs) - 1}, "
+                f"because the outputs have no distinct names, got {shown(key)}"
+            ),
+            remedy="pass y as a data frame to name them",
         )
     lower = {str(name).lower(): name for name in outputs}
     near = difflib.get_close_matches(str(key).lower(), list(lower), n=1)
     hint = f" Did you mean {lower[near[0]]!r}?" if near else ""
-    return ValueError(
-        f"{who}: metric as a dict must have the names of the outputs as keys, {shown(outputs)}, got {shown(key)}.{hint}"
+    return InvalidParameter(
+        "metric",
+        problem=(
+            f"metric as a dict must have the names of the outputs as keys, {shown(outputs)}, got {shown(key)}.{hint}"
+        ),
     )

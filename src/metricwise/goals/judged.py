@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, mention
 from ..data import Schema, known_positive, python_labels, shown
 from ..metrics.abstention import AbstentionCost, check_pooled
 from ..metrics.averages import check_average
@@ -29,8 +30,6 @@ from .worst import opened
 __all__ = ["list_metrics", "positive_of", "read_aims"]
 
 FloatArray = NDArray[np.float64]
-
-WHO = "evaluate"
 
 
 def read_aims(
@@ -69,18 +68,19 @@ def read_aims(
     metric_list = [(name, *opened(metric)) for name, metric in list_metrics(goal.metric, schema)]
     worst = [worst for _, _, worst in metric_list]
     if any(worst) and not by_group:
-        raise ValueError(f"{WHO}: metrics: the worst group's value needs sensitive_features, the group of every row.")
+        raise InvalidParameter(
+            "sensitive_features",
+            problem=f"metrics: the worst group's value needs {mention('sensitive_features')}, the group of every row",
+        )
     read = _read_metrics(metric_list, schema, goal, strict)
     for (name, meant), least in zip(read.items(), worst, strict=True):
         if goal.order is not None:
-            check_order_agrees(meant.metric, schema.order, schema.classes, WHO)
-        check_whole_rows(
-            meant.metric, WHO, sample_weight=sample_weight, output_weight=output_weight, average=meant.average
-        )
+            check_order_agrees(meant.metric, schema.order, schema.classes)
+        check_whole_rows(meant.metric, sample_weight=sample_weight, output_weight=output_weight, average=meant.average)
         positive = positive_places(meant.metric, schema.classes) if meant.support_weighted else None
         metric = meant.metric
         if allowed is not None:
-            check_pooled(meant.average, schema.n_classes, WHO)
+            check_pooled(meant.average, schema.n_classes)
             metric = allowed.judge(metric, schema.classes)
             allowed.check(metric, schema.classes)
         aims[name] = Aim(metric, meant.average, output_weight, meant.support_weighted, positive, name, least=least)
@@ -103,15 +103,17 @@ def _read_metrics(
     """Find the metrics that are meant, each under its name."""
     pos_label = goal.pos_label
     if goal.average is not None:
-        check_average(goal.average, WHO)
+        check_average(goal.average)
     found: dict[str, Resolved] = {}
     for name, metric, worst in metric_list:
         meant = _meant(metric, schema, goal.average, pos_label)
         if name is None:
             name = f"worst_group({meant.name})" if worst else meant.name
         if name in found:
-            raise ValueError(
-                f"{WHO}: metrics: {name!r} is the name of two metrics; pass a dict of distinct names to metrics."
+            raise InvalidParameter(
+                "",
+                problem=f"metrics: {name!r} is the name of two metrics",
+                remedy="pass a dict of distinct names to metrics",
             )
         found[name] = settle(meant, schema.classes, scales=schema.order)
     if (
@@ -119,9 +121,13 @@ def _read_metrics(
         and pos_label is not None
         and not any(_takes_positive(metric, schema, pos_label) for _, metric, _ in metric_list)
     ):
-        raise ValueError(
-            f"{WHO}: pos_label is only for metrics of one class that do not name it, and none of the metrics "
-            "is one; leave it out."
+        raise InvalidParameter(
+            "pos_label",
+            problem=(
+                f"{mention('pos_label')} is only for metrics of one class that do not name it, and none of "
+                "the metrics is one"
+            ),
+            remedy="leave it out",
         )
     return found
 
@@ -144,17 +150,17 @@ def list_metrics(metrics: Any, schema: Schema) -> list[tuple[str | None, Any]]:
     if isinstance(metrics, Mapping):
         outputs = set(schema.output_names or ()) if schema.multioutput else set()
         if not metrics or not all(isinstance(name, str) for name in metrics) or set(metrics) == outputs:
-            raise ValueError(
-                f"{WHO}: metrics as a dict must have text keys, which name the metrics, got "
-                f"{shown(list(metrics))}; to give a metric for each output, put the dict into a list: "
-                "metrics=[{output: metric, ...}]."
+            raise InvalidParameter(
+                "",
+                problem=f"metrics as a dict must have text keys, which name the metrics, got {shown(list(metrics))}",
+                remedy="to give a metric for each output, put the dict into a list: metrics=[{output: metric, ...}]",
             )
         return list(metrics.items())
     if isinstance(metrics, (str, Metric)) or not isinstance(metrics, Iterable):
         return [(None, metrics)]
     each = list(metrics)
     if not each:
-        raise ValueError(f"{WHO}: metrics must name at least one metric, such as 'f1' or ['f1', 'recall'], got none.")
+        raise InvalidParameter("metrics", "name at least one metric, such as 'f1' or ['f1', 'recall']", "none")
     return [(None, metric) for metric in each]
 
 
@@ -169,7 +175,6 @@ def _meant(metric: Any, schema: Schema, average: str | None, pos_label: Any) -> 
             average=average,
             pos_label=pos_label,
             outputs=schema.output_names,
-            who=WHO,
         )
     else:
         kind = target_kind(schema.width, several)
@@ -177,5 +182,5 @@ def _meant(metric: Any, schema: Schema, average: str | None, pos_label: Any) -> 
         if average is not None and not meant.fixed:
             meant = replace(meant, average=average, average_given=True)  # type: ignore[arg-type]  # checked
     if not meant.average_given:
-        check_same_classes(names, WHO)
+        check_same_classes(names)
     return meant

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.confusion import from_predictions, normalize
+from ..core.errors import InvalidParameter, entry_point
 from ..data import (
     is_two_dimensional,
     observed_labels,
@@ -36,6 +37,7 @@ __all__ = ["label_of_abstentions", "score"]
 Classes = tuple[NDArray[Any], ...]
 
 
+@entry_point()
 def score(
     metric: Metric,
     y_true: ArrayLike,
@@ -74,38 +76,37 @@ def score(
     -------
     float
     """
-    who = f"{type(metric).__name__}.score"
     if average is not None:
-        check_average(average, who)
+        check_average(average)
     allowed, gone = None if abstain is None else abstain.terms, None
     if abstain is not None:
-        y_pred, gone = split_abstained(y_true, y_pred, label_of_abstentions(abstain, y_true), who)
-    true, predicted, names = read_pair(y_true, y_pred, classes, who)
-    warn_of_order(who, 3, y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
+        y_pred, gone = split_abstained(y_true, y_pred, label_of_abstentions(abstain, y_true))
+    true, predicted, names = read_pair(y_true, y_pred, classes)
+    warn_of_order(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     if pos_label is not None:
-        metric = with_positive(metric, pos_label, is_two_dimensional(y_true, who))
+        metric = with_positive(metric, pos_label, is_two_dimensional(y_true))
     if classes is None:
         names = _with_named(metric, names)
     if average is None:
         seen = "" if classes is not None else " If all outputs have the same classes, pass them once as classes=."
-        check_same_classes(names, who, seen)
+        check_same_classes(names, seen)
         average = "micro"
     if average != "macro" and _pools_by_label(metric, names, given=classes is not None):
         true, predicted, names = _on_common_classes(true, predicted, names)
     metric = in_order(metric, scales_of(y_true, names))
     check_classes(metric, names)
-    weight = read_sample_weight(sample_weight, len(true), who)
-    alpha = read_output_weight(output_weight, true.shape[1], who)
-    check_whole_rows(metric, who, sample_weight=weight, output_weight=alpha, average=average)
+    weight = read_sample_weight(sample_weight, len(true))
+    alpha = read_output_weight(output_weight, true.shape[1])
+    check_whole_rows(metric, sample_weight=weight, output_weight=alpha, average=average)
     n_classes = np.array([len(labels) for labels in names], dtype=np.intp)
     if allowed is not None and gone is not None:
         metric, predicted = allowed.aim(metric), np.where(gone, n_classes, predicted)
-        check_pooled(average, n_classes, who)
+        check_pooled(average, n_classes)
         n_classes = n_classes + 1
     width = int(n_classes.max())
     C, mass = normalize(from_predictions(true, predicted, width, weight))
     if not (mass * alpha > 0).any():
-        raise ValueError(f"{who}: y_true must have at least one observed label of positive weight, got none.")
+        raise InvalidParameter("y_true", "have at least one observed label of positive weight", "none")
     if average == "instance":
         return row_values(metric, true, predicted, width, alpha, weight, names).mean.value
     return Aim(metric, average, alpha).bind(C.sum(axis=-1), mass, n_classes, names).value(C)
@@ -115,7 +116,7 @@ def label_of_abstentions(abstain: Abstention, y_true: Any) -> Any:
     """Return the label that marks abstentions among predictions: the one given, or the default beside these labels."""
     if abstain.label is not None:
         return abstain.label
-    return read_abstain_label(None, observed_labels(y_true).classes, "score")
+    return read_abstain_label(None, observed_labels(y_true).classes)
 
 
 def _with_named(metric: Metric, names: Classes) -> Classes:

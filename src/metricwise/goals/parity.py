@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.errors import InvalidParameter, entry_point
 from ..metrics._common import FloatArray, as_shares, divide, prior_limits, require
 from ..metrics.base import Linear, Metric
 from ..metrics.linear import PredictedShare, Recall
@@ -46,10 +47,14 @@ class DecisionRate(Metric):
     family: ClassVar[str] = "linear"
     concave: ClassVar[bool] = True
 
+    @entry_point("{class}")
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         priors = as_shares(priors)
         k = priors.shape[-1]
-        require(max(self.true, self.decided) < k, f"DecisionRate: true and decided must be below {k}, the classes.")
+        require(
+            max(self.true, self.decided) < k,
+            InvalidParameter("classes", problem=f"true and decided must be below {k}, the classes"),
+        )
         cell = np.zeros((k, k))
         cell[self.true, self.decided] = 1.0
         matrix: FloatArray = divide(cell, priors[..., self.true, None, None])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..core.errors import InvalidParameter
 from ..metrics.resolution import Resolved, resolve
 
 __all__ = ["RecordSpec", "resolve_record"]
@@ -16,13 +17,7 @@ RecordSpec = Iterable[Any] | Mapping[str, Any] | None
 _TAKEN = ("recipe", "score", "gain", "std_error")
 
 
-def resolve_record(
-    record: RecordSpec,
-    kind: str,
-    main: Resolved,
-    pos_label: Any = None,
-    who: str = "optimize",
-) -> dict[str, Resolved]:
+def resolve_record(record: RecordSpec, kind: str, main: Resolved, pos_label: Any = None) -> dict[str, Resolved]:
     """Find the metrics to record, each under its name.
 
     Parameters
@@ -51,9 +46,10 @@ def resolve_record(
     if record is None:
         return {}
     if isinstance(record, str) or not isinstance(record, (list, tuple, Mapping)):
-        raise ValueError(
-            f"{who}: record must be a list of metrics, such as ['precision', 'recall'], or a dict of names to metrics, "
-            f"got {record!r}."
+        raise InvalidParameter(
+            "record",
+            "be a list of metrics, such as ['precision', 'recall'], or a dict of names to metrics",
+            repr(record),
         )
     named = record.items() if isinstance(record, Mapping) else ((None, metric) for metric in record)
     found: dict[str, Resolved] = {}
@@ -61,14 +57,16 @@ def resolve_record(
         one = resolve(metric, kind, pos_label=pos_label, wanted_only=True)
         if not one.fixed:
             one = replace(one, average=main.average, support_weighted=main.support_weighted)
-        _add(found, one.name if name is None else name, one, who)
+        _add(found, one.name if name is None else name, one)
     return found
 
 
-def _add(found: dict[str, Resolved], name: Any, one: Resolved, who: str) -> None:
+def _add(found: dict[str, Resolved], name: Any, one: Resolved) -> None:
     if not isinstance(name, str):
-        raise ValueError(f"{who}: record must name metrics by strings, got {name!r}.")
+        raise InvalidParameter("record", "name metrics by strings", repr(name))
     if name in found or name in _TAKEN:
         said = "is the name of two metrics" if name in found else "is a column of the table of candidates"
-        raise ValueError(f"{who}: record: {name!r} {said}; pass a dict of distinct names to metrics.")
+        raise InvalidParameter(
+            "record", problem=f"record: {name!r} {said}", remedy="pass a dict of distinct names to metrics"
+        )
     found[name] = one

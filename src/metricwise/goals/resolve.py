@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, argument, mention
 from ..data import Schema, python_labels, shown
 from ..metrics.abstention import Abstained, AbstentionCost
 from ..metrics.base import FractionalLinear, Linear, Metric
@@ -27,7 +28,6 @@ from .parity import PARITIES
 
 __all__ = ["check_bounded", "read_limits"]
 
-_WHO = "subject_to"
 _ROUNDING = 1e-12  # by which a bound that is the end of a range may seem to lie beyond it
 
 
@@ -71,8 +71,13 @@ def read_limits(
     found: list[Constraint] = []
     for promise, one in enumerate(wanted):
         if one.over is not None and groups is None:
-            raise ValueError(
-                f"{_WHO}: '{one}' is about groups, so sensitive_features must give the group of every row, got None."
+            raise InvalidParameter(
+                "groups",
+                problem=(
+                    f"'{one}' is about groups, so {mention('sensitive_features')} must give the group of "
+                    "every row, got None"
+                ),
+                owner="subject_to",
             )
         for part, metric in enumerate(_metrics(one, schema)):
             simple = replace(metric, text=str(one))
@@ -101,8 +106,11 @@ def _metrics(one: Wanted, schema: Schema) -> list[Wanted]:
     output, label = _places(replace(one, metric="share"), schema)
     classes = python_labels(np.asarray(schema.classes[0 if output is None else output]))
     if label is not None and label not in classes:
-        raise ValueError(
-            f"{_WHO}: '{one}' names the class {label!r}, which must be one of {shown(classes)}.{_pointed(one, label)}"
+        raise InvalidParameter(
+            "",
+            problem=f"'{one}' names the class {label!r}, which must be one of {shown(classes)}",
+            owner="subject_to",
+            detail=_pointed(one, label),
         )
     place = None if label is None else classes.index(label)
     names = [one.labels[0]] if output is not None else []
@@ -122,20 +130,33 @@ def _of_groups(read: Constraint, one: Wanted, groups: Sequence[Any] | None) -> l
     if one.over == EVERY:
         return [replace(read, group=g) for g in range(len(groups))]
     if one.group not in groups:
-        raise ValueError(f"{_WHO}: '{one}' names the group {one.group!r}, which must be one of {shown(list(groups))}.")
+        raise InvalidParameter(
+            "",
+            problem=f"'{one}' names the group {one.group!r}, which must be one of {shown(list(groups))}",
+            owner="subject_to",
+        )
     return [replace(read, group=list(groups).index(one.group))]
 
 
 def _check_gap(one: Wanted, bound: BoundConstraint) -> None:
     if np.isfinite(one.low) or one.near_prior is not None or one.high < 0:
-        raise ValueError(
-            f"{_WHO}: '{one}' must bound a gap from above, by a number of at least 0, as in 'recall gap <= 0.05'."
+        raise InvalidParameter(
+            "",
+            problem=f"'{one}' must bound a gap from above, by a number of at least 0, as in 'recall gap <= 0.05'",
+            owner="subject_to",
         )
     if not isinstance(bound.metric, (Linear, FractionalLinear)):
-        raise ValueError(
-            f"{_WHO}: '{one}' bounds the gap of {bound.constraint.metric.name}, which is neither linear nor a "
-            "ratio of linear metrics; bound the gap of a share, recall, precision, F, accuracy or cost "
-            "instead, or bound the metric in every group."
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"'{one}' bounds the gap of {bound.constraint.metric.name}, which is neither linear nor a "
+                "ratio of linear metrics"
+            ),
+            remedy=(
+                "bound the gap of a share, recall, precision, F, accuracy or cost instead, or bound the "
+                "metric in every group"
+            ),
+            owner="subject_to",
         )
 
 
@@ -144,9 +165,11 @@ def _read(one: Wanted, schema: Schema, ordered: bool, pos_label: Any) -> Constra
     output, label = _places(one, schema)
     classes = schema.classes if output is None else (schema.classes[output],)
     if output is None and len(classes) > 1 and not same_classes(classes):
-        raise ValueError(
-            f"{_WHO}: '{one}' names no output, and outputs with different classes cannot be pooled; name one, "
-            f"as in {_example(one, schema)}."
+        raise InvalidParameter(
+            "classes",
+            problem=f"'{one}' names no output, and outputs with different classes cannot be pooled",
+            remedy=f"name one, as in {_example(one, schema)}",
+            owner="subject_to",
         )
     scales = None if schema.order is None else schema.order[output or 0 : (output or 0) + 1]
     try:
@@ -158,17 +181,17 @@ def _read(one: Wanted, schema: Schema, ordered: bool, pos_label: Any) -> Constra
             several=False,
             scales=scales,
             pos_label=label if label is not None else _if_wanted(metric, classes[0], pos_label, output),
-            who=_WHO,
         )
         if ordered:
-            check_order_agrees(found.metric, scales, classes[:1], _WHO)
-    except (TypeError, ValueError) as error:
+            check_order_agrees(found.metric, scales, classes[:1])
+    except InvalidParameter as error:
         names = python_labels(np.asarray(classes[0]))
         if label is not None and label not in names:
-            words = f"names the class {label!r}, which must be one of {shown(names)}."
-            raise ValueError(f"{_WHO}: '{one}' {words}{_pointed(one, label)}") from None
-        words = str(error).removeprefix(f"{_WHO}: ").removeprefix("metric: ")
-        raise type(error)(f"{_WHO}: '{one}': {words}{_pointed(one, metric)}") from None
+            problem = f"'{one}' names the class {label!r}, which must be one of {shown(names)}"
+            raise InvalidParameter(
+                "subject_to", problem=problem, owner="subject_to", detail=_pointed(one, label)
+            ) from None
+        raise error.within(f"'{one}': ", owner="subject_to", detail=_pointed(one, metric)) from None
     _check_range(one, found.metric)
     low, high = (one.low, one.high) if one.near_prior is None else (-one.near_prior, one.near_prior)
     return Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
@@ -193,19 +216,25 @@ def _check_range(one: Wanted, metric: Metric) -> None:
         )
         if most == 1 < bound <= 100 and "%" not in str(one):
             remedy = f"write {bound:g} % if you mean a percentage"
-        raise ValueError(f"{_WHO}: '{one}' {verdict} satisfied: {name} is {end}; {remedy}.")
+        raise InvalidParameter(
+            "", problem=f"'{one}' {verdict} satisfied: {name} is {end}", remedy=f"{remedy}", owner="subject_to"
+        )
 
 
-def check_bounded(wanted: Sequence[Wanted], allowed: AbstentionCost | None, aim: Metric, who: str) -> None:
+def check_bounded(wanted: Sequence[Wanted], allowed: AbstentionCost | None, aim: Metric) -> None:
     """Refuse rules that may abstain as often as they like: of nearly no accepted rows everything is best."""
     if allowed is None or allowed.prices(aim):
         return
     name = Abstained.name
     bounded = (one for one in wanted if one.metric == name or isinstance(one.metric, Abstained))
     if not any(one.high != 1 and np.isfinite(one.high) for one in bounded):  # more than 1 is refused by itself
-        raise ValueError(
-            f"{who}: abstain=True needs a bound on how often the rule abstains, such as subject_to='{name} <= "
-            "0.05'; or give the cost of an abstention, such as abstain=0.2."
+        raise InvalidParameter(
+            "abstain",
+            problem=(
+                f"{argument('abstain', True)} needs a bound on how often the rule abstains, such as "
+                f"{argument('subject_to', f'{name} <= 0.05')}"
+            ),
+            remedy=f"or give the cost of an abstention, such as {argument('abstain', 0.2)}",
         )
 
 
@@ -245,11 +274,16 @@ def _only_an_output(label: Any, schema: Schema) -> bool:
 def _output(name: Any, one: Wanted, schema: Schema) -> int:
     names = list(range(schema.n_outputs)) if schema.output_names is None else list(schema.output_names)
     if not schema.multioutput:
-        raise ValueError(f"{_WHO}: '{one}' names an output, but there is only one; leave {name!r} out.")
+        raise InvalidParameter(
+            "",
+            problem=f"'{one}' names an output, but there is only one",
+            remedy=f"leave {name!r} out",
+            owner="subject_to",
+        )
     if name in names:
         return names.index(name)
     words = f"names the output {name!r}, which must be one of {shown(names)}."
-    raise ValueError(f"{_WHO}: '{one}' {words}{_pointed(one, name)}")
+    raise InvalidParameter("", problem=f"'{one}' {words}", owner="subject_to", detail=_pointed(one, name))
 
 
 def _pointed(one: Wanted, word: Any) -> str:

@@ -7,7 +7,6 @@ Owns the metric that is maximised, those that are recorded, constraints, abstent
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter
+from ..core.errors import InvalidParameter, mention, warn
 from ..data import Schema, positive_labels, python_labels, read_abstain_label, read_output_weight, read_prior, shown
 from ..metrics.abstention import AbstentionCost, check_pooled
 from ..metrics.class_names import class_named, text_class
@@ -83,7 +82,6 @@ class Goal:
         for one in self.metrics:
             check_whole_rows(
                 one.metric,
-                "optimize",
                 sample_weight=weight,
                 output_weight=self.aim.output_weight,
                 average=one.average,
@@ -185,11 +183,10 @@ class GoalSpec:
                 wanted_only=self.constrained or of_column,
                 scales=schema.order,
                 outputs=schema.output_names,
-                who="optimize",
             )
         )
         if resolved.metric.degenerate and not self.constrained:
-            warnings.warn(f"optimize: {resolved.metric.degenerate}", UserWarning, stacklevel=4)
+            warn(resolved.metric.degenerate)
         return resolved
 
     def _resolve_record(self, main: Resolved, schema: Schema) -> dict[str, Resolved]:
@@ -201,7 +198,7 @@ class GoalSpec:
         """Refuse metrics that contradict the order, and a positive class that is none."""
         if self.order is not None:
             for one in metrics:
-                check_order_agrees(one.metric, schema.order, schema.classes, "optimize")
+                check_order_agrees(one.metric, schema.order, schema.classes)
         if schema.single and self.pos_label is not None:
             _check_column_class(self.pos_label, schema.classes)
 
@@ -210,8 +207,8 @@ class GoalSpec:
         abstention = read_abstain(self.abstain)
         if abstention is None:
             return None, schema
-        check_pooled(resolved.average, schema.n_classes, "optimize")
-        label = read_abstain_label(abstention.label, schema.classes, "optimize")
+        check_pooled(resolved.average, schema.n_classes)
+        label = read_abstain_label(abstention.label, schema.classes)
         return abstention.terms, replace(schema, abstain_label=label)
 
     def _check_groups(self, aim: Aim, worst_group: bool, groups: Sequence[Any] | None) -> None:
@@ -226,8 +223,8 @@ class GoalSpec:
         if self.prior is not None:
             raise InvalidParameter(
                 "prior",
-                problem="prior and sensitive_features cannot both be given, because it is not known how the class "
-                "priors of each group shift",
+                problem=f"{mention('prior')} and {mention('sensitive_features')} cannot both be given, because it is not "
+                "known how the class priors of each group shift",
                 remedy="leave one of them out",
             )
         if worst_group and aim.average == "macro":
@@ -240,13 +237,13 @@ class GoalSpec:
     ) -> tuple[Constraint, ...]:
         wanted = read_constraints(self.subject_to)
         if self.against is None:
-            check_bounded(wanted, allowed, aim.metric, "optimize")
+            check_bounded(wanted, allowed, aim.metric)
             if wanted and aim.metric.whole_rows:
                 raise InvalidParameter(
                     "subject_to",
-                    problem="subject_to needs a metric that is a function of the confusion matrix, but "
-                    f"{aim.metric.name} takes no sample_weight and can only be evaluated on whole rows",
-                    remedy="add a parameter sample_weight to the function",
+                    problem=f"{mention('subject_to')} needs a metric that is a function of the confusion matrix, but "
+                    f"{aim.metric.name} takes no {mention('sample_weight')} and can only be evaluated on whole rows",
+                    remedy=f"add a parameter {mention('sample_weight')} to the function",
                 )
         else:
             wanted = (self.against, *wanted)
@@ -316,7 +313,7 @@ def _recognise(
 def _check_column_class(pos_label: Any, classes: Sequence[NDArray[Any]]) -> None:
     """Refuse the class of a single column that is none of any output."""
     each = isinstance(pos_label, (list, tuple)) or len(classes) == 1
-    for m, label in enumerate(positive_labels(pos_label, len(classes), "optimize")):
+    for m, label in enumerate(positive_labels(pos_label, len(classes))):
         labels = [python_labels(names) for names in (classes[m : m + 1] if each else classes)]
         if label is not None and not any(label in names for names in labels):
             raise InvalidParameter("pos_label", f"be one of the classes {labels[0]}", shown(label))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter
 from ..data.sources import MemorySource
 from ..goals.aim import Aim
 from ..oracles.problem import InMemory
@@ -143,9 +144,10 @@ def compare_worst(groups: Sequence[GroupRows], aim: Aim) -> Comparison:
 def compare_gap(source: MemorySource, groups: Sequence[GroupRows], aims: Sequence[Aim], name: str) -> Comparison:
     """Compare the largest difference of any of some metrics between two groups."""
     if len(groups) < 2:
-        raise ValueError(
-            f"evaluate: metrics: {name} compares groups, but only {groups[0].name!r} has labelled rows; provide "
-            "labelled rows of at least two groups."
+        raise InvalidParameter(
+            "groups",
+            problem=f"metrics: {name} compares groups, but only {groups[0].name!r} has labelled rows",
+            remedy="provide labelled rows of at least two groups",
         )
     spread = Spread.of_rows_in(source)
     n_pairs = len(aims) * len(groups) * (len(groups) - 1) // 2
@@ -170,9 +172,13 @@ def _judged_group(one: GroupRows, aim: Aim, name: str) -> tuple[Judged, Judged]:
     spread = Spread.of(problem)
     first, second = (judge(problem, own, spread) for own in one.both)
     if not first.moves:
-        raise ValueError(
-            f"evaluate: metrics: {name} is the same whatever is predicted in the group {one.name!r}, because no row of "
-            "it is of a class that it is about; leave the metric out, or provide such rows."
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"metrics: {name} is the same whatever is predicted in the group {one.name!r}, because no "
+                "row of it is of a class that it is about"
+            ),
+            remedy="leave the metric out, or provide such rows",
         )
     return first, second
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.errors import InvalidParameter, argument
 from ..data.single_column import known_positive
 from .base import _EMPTY as EMPTY
 from .class_names import written
@@ -43,10 +44,10 @@ __all__ = [
 ]
 
 
-def require(condition: bool, message: str) -> None:
-    """Raise ValueError(message) unless the condition holds."""
+def require(condition: bool, refusal: InvalidParameter) -> None:
+    """Raise the refusal unless the condition holds."""
     if not condition:
-        raise ValueError(message)
+        raise refusal
 
 
 def as_shares(priors: ArrayLike) -> FloatArray:
@@ -93,13 +94,12 @@ def prior_limits(weights: FloatArray, priors: FloatArray) -> tuple[float, float]
     return (float(low.min()), float(high.max()))
 
 
-def check_zero_division(value: float, who: str) -> None:
+def check_zero_division(value: float) -> None:
     """Refuse a value at 0/0 outside of [0, 1]; NaN would poison every average."""
-    require(0.0 <= value <= 1.0, f"{who}: zero_division must be a number in [0, 1], got {value!r}.")
+    require(0.0 <= value <= 1.0, InvalidParameter("zero_division", "be a number in [0, 1]", repr(value)))
 
 
 def find_class(
-    who: str,
     n_classes: int,
     classes: Sequence[Any] | None,
     index: int | None,
@@ -123,19 +123,27 @@ def find_class(
     if index is None and label is None:
         require(
             n_classes == 2,
-            f"{who}: with {n_classes} classes there is no default positive class; name one with {by_index}= or "
-            f"{by_label}=, or average over the classes with ClassAverage or a name such as 'f1_macro'.",
+            InvalidParameter(
+                "classes",
+                problem=f"with {n_classes} classes there is no default positive class",
+                remedy=(
+                    f"name one with {by_index}= or {by_label}=, or average over the classes with ClassAverage or a "
+                    "name such as 'f1_macro'"
+                ),
+            ),
         )
-        return _positive(who, classes)
+        return _positive(classes)
     if index is None:
-        return _find_label(who, classes, label, names)
+        return _find_label(classes, label, names)
     require(
         label is None,
-        f"{who}: give {by_index} or {by_label}, not both (got {by_index}={index!r} and {by_label}={label!r}).",
+        InvalidParameter(
+            "", problem=f"give {by_index} or {by_label}, not both (got {by_index}={index!r} and {by_label}={label!r})"
+        ),
     )
     require(
         _is_index(index, n_classes),
-        f"{who}: {by_index} must be an integer in 0..{n_classes - 1}, got {index!r}.",
+        InvalidParameter("", problem=f"{by_index} must be an integer in 0..{n_classes - 1}, got {index!r}"),
     )
     return int(index)
 
@@ -144,7 +152,7 @@ def _is_index(value: Any, n_classes: int) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < n_classes)
 
 
-def _positive(who: str, classes: Sequence[Any] | None) -> int:
+def _positive(classes: Sequence[Any] | None) -> int:
     """Return the position of the class 1 or True of a binary output; without labels, of its second class."""
     if classes is None:
         return 1
@@ -154,24 +162,29 @@ def _positive(who: str, classes: Sequence[Any] | None) -> int:
         return known.index(positive)
     first, second = known
     name = f"f1[{second if str(second).isidentifier() else written(second)}]"
-    raise ValueError(
-        f"{who}: it is ambiguous which of the classes {first!r} and {second!r} is the positive one; set "
-        f"pos_label={first!r} or pos_label={second!r}, or name the class in the metric, such as "
-        f"{name!r}."
+    raise InvalidParameter(
+        "classes",
+        problem=f"it is ambiguous which of the classes {first!r} and {second!r} is the positive one",
+        remedy=(
+            f"set {argument('pos_label', first)} or {argument('pos_label', second)}, or name the class in "
+            f"the metric, such as {name!r}"
+        ),
     )
 
 
-def _find_label(
-    who: str, classes: Sequence[Any] | None, label: Any, names: tuple[str, str] = ("index", "label")
-) -> int:
+def _find_label(classes: Sequence[Any] | None, label: Any, names: tuple[str, str] = ("index", "label")) -> int:
     by_index, by_label = names
     if classes is None:
-        raise ValueError(
-            f"{who}: {by_label}={label!r} needs the class labels, which are not known here; use {by_index}= "
-            "instead, or bind(priors, classes)."
+        raise InvalidParameter(
+            "",
+            problem=f"{by_label}={label!r} needs the class labels, which are not known here",
+            remedy=f"use {by_index}= instead, or bind(priors, classes)",
         )
     known = list(classes)
-    require(label in known, f"{who}: {by_label} must be one of the classes {known}, got {label!r}.")
+    require(
+        label in known,
+        InvalidParameter("classes", problem=f"{by_label} must be one of the classes {known}, got {label!r}"),
+    )
     return known.index(label)
 
 
@@ -181,17 +194,22 @@ def self_ordered(labels: Iterable[Any]) -> bool:
     return all(isinstance(label, kinds) for label in labels)
 
 
-def require_order(who: str, order: Sequence[Any] | None, classes: Sequence[Any]) -> None:
+def require_order(order: Sequence[Any] | None, classes: Sequence[Any]) -> None:
     """Refuse words whose order nobody has given, for a metric that goes by the order of the classes."""
     require(
         scale_of(order, len(classes), classes) is not None or self_ordered(classes),
-        f"{who}: the metric depends on the order of the classes, which words do not have; pass order=[lowest, ..., "
-        f"highest], to the call or to the metric. The classes, in no order, are {', '.join(map(repr, classes))}; "
-        "classes= names columns and sets no order.",
+        InvalidParameter(
+            "metric",
+            problem=(
+                "the metric depends on the order of the classes, which words do not have; pass "
+                f"{argument('order', text='[lowest, ..., highest], to the call or to the metric')}. The classes, in no "
+                f"order, are {', '.join(map(repr, classes))}; {argument('classes')} names columns and sets no order"
+            ),
+        ),
     )
 
 
-def ranks(who: str, order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | None) -> FloatArray:
+def ranks(order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | None) -> FloatArray:
     """Return the place 0..K-1 of each class on its scale: that of its label in `order`, or among numbers and dates.
 
     An `order` of several tuples has one for each kind of output, and the one with the labels of this output counts.
@@ -204,16 +222,19 @@ def ranks(who: str, order: Sequence[Any] | None, n_classes: int, classes: Sequen
         return np.arange(n_classes, dtype=np.float64)
     require(
         classes is not None,
-        f"{who}: order={scale!r} needs the class labels, which are not known here; use score(y_true, y_pred) "
-        "or bind(priors, classes).",
+        InvalidParameter(
+            "order",
+            problem=f"{argument('order', scale)} needs the class labels, which are not known here",
+            remedy="use score(y_true, y_pred) or bind(priors, classes)",
+        ),
     )
     require(
         len(scale) == n_classes and len(set(scale)) == n_classes,
-        f"{who}: order must hold each of the {n_classes} classes once, got {scale}.",
+        InvalidParameter("order", f"hold each of the {n_classes} classes once", scale),
     )
     out = np.empty(n_classes)
     for place, label in enumerate(scale):
-        out[_find_label(who, classes, label)] = place
+        out[_find_label(classes, label)] = place
     return out
 
 
@@ -233,38 +254,40 @@ def scale_of(order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any]
     return next((list(scale) for scale in order if set(scale) == labels and len(scale) == n_classes), None)
 
 
-def order_places(who: str, order: Sequence[Any] | None, classes: Sequence[Any]) -> tuple[int, ...]:
+def order_places(order: Sequence[Any] | None, classes: Sequence[Any]) -> tuple[int, ...]:
     """Return `ranks` as integers, () for positions: what outputs that are pooled must agree on."""
-    places = tuple(ranks(who, order, len(classes), classes).astype(int).tolist())
+    places = tuple(ranks(order, len(classes), classes).astype(int).tolist())
     return () if places == tuple(range(len(classes))) else places
 
 
-def weight_places(who: str, weights: Any, classes: Sequence[Any]) -> tuple[int, ...]:
+def weight_places(weights: Any, classes: Sequence[Any]) -> tuple[int, ...]:
     """Return where the labels of a mapping of weights stand, () for weights by position."""
-    return tuple(_find_label(who, classes, label) for label in weights) if isinstance(weights, Mapping) else ()
+    return tuple(_find_label(classes, label) for label in weights) if isinstance(weights, Mapping) else ()
 
 
 def class_weights(
-    who: str, weights: ArrayLike | Mapping[Any, float], n_classes: int, classes: Sequence[Any] | None
+    weights: ArrayLike | Mapping[Any, float], n_classes: int, classes: Sequence[Any] | None
 ) -> FloatArray:
     """Return one non-negative weight per class from an array of K numbers, or a mapping of labels (1 if not in it)."""
     if isinstance(weights, Mapping):
         array = np.ones(n_classes)
         for label, weight in weights.items():
-            array[_find_label(who, classes, label)] = weight
+            array[_find_label(classes, label)] = weight
     else:
         array = np.array(weights, dtype=np.float64)
     require(
         array.shape == (n_classes,),
-        f"{who}: class_weight must have one number for each of the {n_classes} classes, got shape {array.shape}.",
+        InvalidParameter(
+            "class_weight", f"have one number for each of the {n_classes} classes", f"shape {array.shape}"
+        ),
     )
     good = bool(np.isfinite(array).all() and (array >= 0).all() and array.any())
-    require(good, f"{who}: class_weight must be finite, non-negative and not all zero, got {array.tolist()}.")
+    require(good, InvalidParameter("class_weight", "be finite, non-negative and not all zero", array.tolist()))
     return array
 
 
-def check_finite(value: float, who: str, parameter: str, *, above: float = -math.inf, closed: bool = False) -> None:
+def check_finite(value: float, parameter: str, *, above: float = -math.inf, closed: bool = False) -> None:
     """Refuse a number that is not finite, or not above (with `closed`: below) a bound."""
     good = math.isfinite(value) and (value >= above if closed else value > above)
     bound = "" if above == -math.inf else f" {'of at least' if closed else 'above'} {above:g}"
-    require(good, f"{who}: {parameter} must be a finite number{bound}, got {value!r}.")
+    require(good, InvalidParameter(parameter, f"be a finite number{bound}", repr(value)))

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.errors import InvalidParameter, argument, mention
 from ..data import python_labels
 from ._common import FloatArray, as_shares, prior_limits, require, with_column
 from .base import FractionalLinear, Increasing, Linear, Metric
@@ -74,12 +75,16 @@ class AbstentionCost:
         return self.cost is not None or all(one.priced for one in metric.each)
 
 
-def check_pooled(average: str, n_classes: ArrayLike, who: str) -> None:
+def check_pooled(average: str, n_classes: ArrayLike) -> None:
     """Refuse to pool outputs of different numbers of classes: abstentions of one would be a class of another."""
     if average != "macro" and len(np.unique(n_classes)) > 1:
-        raise ValueError(
-            f"{who}: abstain needs average='macro' if outputs have different numbers of classes, got "
-            f"{average!r}; pooled by position, abstentions of one output would be a class of another."
+        raise InvalidParameter(
+            "abstain",
+            problem=(
+                f"{mention('abstain')} needs {argument('average', 'macro')} if outputs have different "
+                f"numbers of classes, got {average!r}"
+            ),
+            remedy="pooled by position, abstentions of one output would be a class of another",
         )
 
 
@@ -205,9 +210,14 @@ class Abstaining(Metric):
     def _at_cost(self, priors: FloatArray, cost: float, classes: Sequence[Any] | None) -> Linear:
         bound = self.base.bind(priors[..., :-1], classes)
         if not isinstance(bound, Linear):
-            raise ValueError(
-                f"abstain: a cost of abstaining needs a linear metric, but {self.name} is {bound.family}; set "
-                "abstain=True and bound how often the rule abstains, as in subject_to='abstained <= 0.05'."
+            raise InvalidParameter(
+                "cost",
+                problem=f"a cost of abstaining needs a linear metric, but {self.name} is {bound.family}",
+                remedy=(
+                    f"set {argument('abstain', True)} and bound how often the rule abstains, as in "
+                    f"{argument('subject_to', 'abstained <= 0.05')}"
+                ),
+                owner="abstain",
             )
         matrix = with_column(bound.A, self.base.price(bound.A, cost))
         return Linear(matrix, prior_limits(matrix, priors))
@@ -275,8 +285,11 @@ class Abstained(Metric):
         )
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
-        raise ValueError(
-            "abstained: only for rules that may abstain; set abstain=True, or to the cost of an abstention."
+        raise InvalidParameter(
+            "rules",
+            problem="only for rules that may abstain",
+            remedy=f"set {argument('abstain', True)}, or to the cost of an abstention",
+            owner="abstained",
         )
 
     def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
@@ -297,7 +310,14 @@ def _without_column(form: Metric) -> FractionalLinear:
 def _square(confusion: ArrayLike) -> FloatArray:
     confusion = np.asarray(confusion, dtype=np.float64)
     missing = confusion.shape[-1] - confusion.shape[-2]
-    require(missing in (0, 1), f"Abstaining: a confusion must have shape (..., K, K + 1), got {confusion.shape}.")
+    require(
+        missing in (0, 1),
+        InvalidParameter(
+            "confusion",
+            problem=f"a confusion must have shape (..., K, K + 1), got {confusion.shape}",
+            owner="Abstaining",
+        ),
+    )
     return np.pad(confusion, [(0, 0)] * (confusion.ndim - 2) + [(0, missing), (0, 0)])
 
 
@@ -313,7 +333,11 @@ def _checked(metric: Abstaining) -> Abstaining:
     """Refuse metrics in which abstentions have no place before any row is looked at."""
     require(
         metric.cost is None or not metric.base.priced,
-        f"abstain: the table of {metric.name} already includes the cost of abstaining; set abstain=True, or "
-        "use a table of shape (K, K).",
+        InvalidParameter(
+            "",
+            problem=f"the table of {metric.name} already includes the cost of abstaining",
+            remedy=f"set {argument('abstain', True)}, or use a table of shape (K, K)",
+            owner="abstain",
+        ),
     )
     return metric

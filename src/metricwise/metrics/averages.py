@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter
 from ..data import shown
 
 __all__ = ["AverageName", "Grouping", "check_average", "group_outputs"]
@@ -23,10 +24,10 @@ AverageName = Literal["micro", "macro", "instance"]
 _NAMES = get_args(AverageName)
 
 
-def check_average(average: Any, who: str = "average") -> None:
+def check_average(average: Any) -> None:
     """Raise a ValueError unless `average` is one of ours."""
     if not isinstance(average, str) or average not in _NAMES:
-        raise ValueError(f"{who}: average must be 'micro', 'macro', 'instance' or None, got {shown(average)}.")
+        raise InvalidParameter("average", "be 'micro', 'macro', 'instance' or None", shown(average))
 
 
 @dataclass(frozen=True, eq=False)

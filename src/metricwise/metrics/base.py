@@ -18,6 +18,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention
 from ..data import shown
 from ._free import centred, row_slopes
 
@@ -178,9 +179,11 @@ class Metric:
         Metric
             Of confusions (..., K + 1, K + 1), whose last row is empty.
         """
-        raise ValueError(
-            f"{type(self).__name__}: {self.name} does not define a value for undecided rows, so a rule for it "
-            "cannot abstain; leave abstain out."
+        raise InvalidParameter(
+            "",
+            problem=f"{self.name} does not define a value for undecided rows, so a rule for it cannot abstain",
+            remedy="leave abstain out",
+            owner=type(self).__name__,
         )
 
     def price(self, A: FloatArray, cost: float) -> FloatArray:
@@ -217,7 +220,12 @@ class Metric:
 
     def with_positive(self, label: Any) -> Metric:
         """Return the metric with this positive class; an error if it has none, or already names one."""
-        raise ValueError(f"{type(self).__name__}: {self.name!r} has no positive class; leave pos_label out.")
+        raise InvalidParameter(
+            "",
+            problem=f"{self.name!r} has no positive class",
+            remedy=f"leave {mention('pos_label')} out",
+            owner=type(self).__name__,
+        )
 
     def of_output(self, output: int) -> Metric:
         """Return the metric of one of several outputs: the same, unless each output has its own."""
@@ -348,15 +356,17 @@ class Linear(Metric):
     family: ClassVar[str] = "linear"
     concave: ClassVar[bool] = True
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
-        object.__setattr__(self, "A", _check_matrix(self.A, "Linear", "A"))
+        object.__setattr__(self, "A", _check_matrix(self.A, "A"))
 
     @property
     def range(self) -> tuple[float, float]:
         return self.limits or (float(self.A.min()), float(self.A.max()))
 
+    @entry_point("{class}")
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
-        _check_size(self.A, np.shape(priors)[-1], "Linear", "A")
+        _check_size(self.A, np.shape(priors)[-1], "A")
         return self
 
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
@@ -365,10 +375,15 @@ class Linear(Metric):
     def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear:
         return self.bind(np.zeros(n_classes)).as_ratio()
 
+    @entry_point("{class}")
     def price(self, A: FloatArray, cost: float) -> FloatArray:
-        raise ValueError(
-            "Linear: the entries of A do not define the value of an abstention; use metrics.Cost(cost) with a "
-            "cost of shape (K, K + 1), whose last column is the cost of abstaining, and abstain=True."
+        raise InvalidParameter(
+            "",
+            problem="the entries of A do not define the value of an abstention",
+            remedy=(
+                "use metrics.Cost(cost) with a cost of shape (K, K + 1), whose last column is the cost of "
+                f"abstaining, and {argument('abstain', True)}"
+            ),
         )
 
     def value(self, confusion: ArrayLike) -> FloatArray:
@@ -417,12 +432,13 @@ class FractionalLinear(Metric):
     name: ClassVar[str] = "fractional_linear"
     family: ClassVar[str] = "fractional-linear"
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         for part in ("A", "B"):
-            object.__setattr__(self, part, _check_matrix(getattr(self, part), "FractionalLinear", part))
+            object.__setattr__(self, part, _check_matrix(getattr(self, part), part))
         if self.A.shape[-1] != self.B.shape[-1]:
-            raise ValueError(
-                f"FractionalLinear: A and B must have one shape (K, K), got {self.A.shape} and {self.B.shape}."
+            raise InvalidParameter(
+                "", problem=f"A and B must have one shape (K, K), got {self.A.shape} and {self.B.shape}"
             )
 
     @property
@@ -434,9 +450,10 @@ class FractionalLinear(Metric):
         ratios = self.A / self.B
         return (float(ratios.min()), float(ratios.max()))
 
+    @entry_point("{class}")
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
         priors = np.asarray(priors, dtype=np.float64)
-        _check_size(self.A, priors.shape[-1], "FractionalLinear", "A and B")
+        _check_size(self.A, priors.shape[-1], "A and B")
         if self.zero_division is not None and self.limits is not None:
             return self
         extremes = [
@@ -444,15 +461,22 @@ class FractionalLinear(Metric):
         ]
         num_lo, num_hi, den_lo, den_hi = extremes
         if self.zero_division is None and np.any(den_lo <= _EMPTY * self.scale):
-            raise ValueError(
-                "FractionalLinear: the denominator <B, C> must be positive whatever is predicted, but with "
-                f"these class priors it can be as small as {float(np.min(den_lo)):.6g}; increase B, or set "
-                "zero_division=."
+            raise InvalidParameter(
+                "",
+                problem=(
+                    "the denominator <B, C> must be positive whatever is predicted, but with these class "
+                    f"priors it can be as small as {float(np.min(den_lo)):.6g}"
+                ),
+                remedy=f"increase B, or set {argument('zero_division')}",
             )
         if np.any(den_lo < -_EMPTY * self.scale):
-            raise ValueError(
-                "FractionalLinear: the denominator <B, C> must not be negative, but with these class priors "
-                f"it can be as small as {float(np.min(den_lo)):.6g}; increase B."
+            raise InvalidParameter(
+                "",
+                problem=(
+                    "the denominator <B, C> must not be negative, but with these class priors it can be as "
+                    f"small as {float(np.min(den_lo)):.6g}"
+                ),
+                remedy="increase B",
             )
         if np.any(den_lo <= 0):
             return self
@@ -463,8 +487,9 @@ class FractionalLinear(Metric):
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         return np.zeros(len(confusion))
 
+    @entry_point("{class}")
     def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear:
-        _check_size(self.A, n_classes, "FractionalLinear", "A and B")
+        _check_size(self.A, n_classes, "A and B")
         return self
 
     def ratio(self, numerator: FloatArray, denominator: FloatArray) -> FloatArray:
@@ -611,7 +636,7 @@ class FromFunction(Metric):
         confusion = np.asarray(confusion, dtype=np.float64)
         flat = confusion.reshape(-1, *confusion.shape[-2:])
         found = [self.function(matrix, **self.parameters) for matrix in flat]
-        values = [self.sign * as_value(v, "from_function: the metric", C) for v, C in zip(found, flat, strict=True)]
+        values = [self.sign * as_value(v, C, "the metric", "from_function") for v, C in zip(found, flat, strict=True)]
         return np.array(values, dtype=np.float64).reshape(confusion.shape[:-2])
 
     def gradient(self, confusion: ArrayLike) -> FloatArray:
@@ -624,16 +649,21 @@ class FromFunction(Metric):
         return np.array(slopes).reshape(confusion.shape)
 
 
-def as_value(found: Any, who: str, confusion: FloatArray) -> float:
+def as_value(found: Any, confusion: FloatArray, function: str, owner: str) -> float:
     """Return what a user's function gave as a number, or say what is wrong with it."""
     try:
         value = float(found)
     except (TypeError, ValueError):
-        raise TypeError(f"{who} must return a number, got {shown(found)}.") from None
+        raise InvalidType(
+            "metric", problem=f"{function} must return a number, got {shown(found)}", owner=owner
+        ) from None
     if not np.isfinite(value):
-        raise ValueError(
-            f"{who} must return a finite number, got {shown(found)} for the confusion matrix "
-            f"{confusion.tolist()}; return a finite value in this case too (for example at 0/0)."
+        raise InvalidParameter(
+            "metric",
+            problem=f"{function} must return a finite number, got {shown(found)} for the confusion matrix "
+            f"{confusion.tolist()}",
+            remedy="return a finite value in this case too (for example at 0/0)",
+            owner=owner,
         )
     return value
 
@@ -718,37 +748,41 @@ def from_function(
     0.0
     """
     if not callable(function):
-        raise TypeError(f"from_function: function must be callable, got {type(function).__name__}.")
+        raise InvalidType("function", "be callable", type(function).__name__, owner="from_function")
     if not (greater_is_better is None or isinstance(greater_is_better, (bool, np.bool_))):
-        raise TypeError(f"from_function: greater_is_better must be True or False, got {shown(greater_is_better)}.")
+        raise InvalidType("greater_is_better", "be True or False", shown(greater_is_better), owner="from_function")
     from .functions import from_labels, loss_by_name, takes_labels  # which are built on this class
 
     is_loss = loss_by_name(function) if greater_is_better is None else not greater_is_better
     if not takes_labels(function):
         return FromFunction(function, gradient, concave, range, is_loss=is_loss)
     if gradient is not None or concave or range != (-np.inf, np.inf):
-        raise ValueError(
-            "from_function: gradient, concave and range are only for a function f(C) of the confusion matrix, but "
-            "this one takes labels; leave them out."
+        raise InvalidParameter(
+            "confusion",
+            problem=(
+                "gradient, concave and range are only for a function f(C) of the confusion matrix, but "
+                "this one takes labels"
+            ),
+            remedy="leave them out",
+            owner="from_function",
         )
     return from_labels(function, is_loss=is_loss)
 
 
-def _check_matrix(matrix: ArrayLike, who: str, parameter: str) -> FloatArray:
+def _check_matrix(matrix: ArrayLike, parameter: str) -> FloatArray:
     try:
         array = np.array(matrix, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{who}: {parameter} must be a (K, K) array of numbers, got {matrix!r}.") from None
+        raise InvalidParameter(parameter, "be a (K, K) array of numbers", repr(matrix)) from None
     if array.ndim < 2 or array.shape[-1] != array.shape[-2]:
-        raise ValueError(f"{who}: {parameter} must have shape (K, K), got {array.shape}.")
+        raise InvalidParameter(parameter, "have shape (K, K)", array.shape)
     if not np.isfinite(array).all():
-        raise ValueError(f"{who}: {parameter} must be finite, got NaN or infinity.")
+        raise InvalidParameter(parameter, "be finite", "NaN or infinity")
     return array
 
 
-def _check_size(matrix: FloatArray, n_classes: int, who: str, parameter: str) -> None:
+def _check_size(matrix: FloatArray, n_classes: int, parameter: str) -> None:
     if matrix.shape[-1] != n_classes:
-        raise ValueError(
-            f"{who}: {parameter} must have shape (K, K) with K = {n_classes}, the number of classes, "
-            f"got {matrix.shape[-2:]}."
+        raise InvalidParameter(
+            parameter, f"have shape (K, K) with K = {n_classes}, the number of classes", matrix.shape[-2:]
         )

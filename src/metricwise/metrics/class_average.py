@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.errors import InvalidParameter, argument, entry_point, mention
 from ._common import FloatArray, as_shares, class_weights, divide, require, weight_places
 from .base import FractionalLinear, Linear, Metric
 from .one_vs_rest import OneVsRest, free_gradient_of_classes
@@ -65,19 +66,23 @@ class ClassAverage(Metric):
     average: str = "macro"
     class_weight: ArrayLike | Mapping[Any, float] | None = None
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         require(
             _is_whole(self.base),
-            f"ClassAverage: base must be a metric of one class (such as FBeta()) without index or pos_label, got "
-            f"{self.base!r}.",
+            InvalidParameter(
+                "base",
+                f"be a metric of one class (such as FBeta()) without index or {mention('pos_label')}",
+                repr(self.base),
+            ),
         )
         require(
             self.average in _AVERAGES,
-            f"ClassAverage: average must be 'macro', 'weighted' or 'micro', got {self.average!r}.",
+            InvalidParameter("average", "be 'macro', 'weighted' or 'micro'", repr(self.average)),
         )
         require(
             self.class_weight is None or self.average != "micro",
-            "ClassAverage: class_weight must be None with average='micro', which pools all classes.",
+            InvalidParameter("class_weight", f"be None with {argument('average', 'micro')}, which pools all classes"),
         )
 
     def class_metric(self) -> Metric | None:
@@ -92,8 +97,9 @@ class ClassAverage(Metric):
     def by_class(self) -> bool:  # type: ignore[override]  # depends on the average
         return self.average == "macro"
 
+    @entry_point("{class}")
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        return weight_places("ClassAverage", self.class_weight, classes)
+        return weight_places(self.class_weight, classes)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
         priors = as_shares(priors)
@@ -124,9 +130,10 @@ class ClassAverage(Metric):
             return super().free_gradient(confusion, classes)
         return free_gradient_of_classes(self.base, lambda priors: self._weights(priors, classes), confusion)
 
+    @entry_point("{class}")
     def _weights(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         n_classes = priors.shape[-1]
         weights = priors if self.average == "weighted" else np.ones(n_classes)
         if self.class_weight is not None:
-            weights = weights * class_weights("ClassAverage", self.class_weight, n_classes, classes)
+            weights = weights * class_weights(self.class_weight, n_classes, classes)
         return divide(weights, weights.sum(axis=-1, keepdims=True))

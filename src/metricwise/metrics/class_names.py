@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from ..core.errors import InvalidParameter
+
 __all__ = ["NAME", "NUMBER", "NamedClass", "Reader", "class_named", "read_name", "text_class", "written"]
 
 NAME = re.compile(r"[A-Za-z_][\w.]*")
@@ -32,7 +34,7 @@ class NamedClass(NamedTuple):
     label: Any
 
 
-def read_name(text: str, who: str = "metric") -> NamedClass | None:
+def read_name(text: str) -> NamedClass | None:
     """Read ``name[class]``; None where there is no bracket.
 
     A class that is a word or a number is written as it is; any other is quoted, and so is a number that is a string.
@@ -40,8 +42,6 @@ def read_name(text: str, who: str = "metric") -> NamedClass | None:
     Parameters
     ----------
     text : str
-    who : str, default="metric"
-        Whose error it is, if it cannot be read.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def read_name(text: str, who: str = "metric") -> NamedClass | None:
     """
     if "[" not in text and "]" not in text:
         return None
-    reader = Reader(text, who)
+    reader = Reader(text, "metric")
     name = reader.take(NAME, "the name of a metric, such as recall")
     (label,) = reader.in_brackets(most=1)
     reader.end()
@@ -115,12 +115,12 @@ class Reader:
     Parameters
     ----------
     text : str
-    who : str
-        Whose error it is, if it cannot be read.
+    owner : str
+        What a refusal is about.
     """
 
-    def __init__(self, text: str, who: str) -> None:
-        self.text, self.who, self.at = text, who, 0
+    def __init__(self, text: str, owner: str) -> None:
+        self.text, self.owner, self.at = text, owner, 0
 
     def skip(self) -> None:
         """Pass over blanks."""
@@ -189,7 +189,9 @@ class Reader:
     def error(self, what: str) -> ValueError:
         """Point at where the text cannot be read."""
         met = repr(self.text[self.at]) if self.at < len(self.text) else "the end"
-        return ValueError(
-            f"{self.who}: {self.text!r} must have {what} at character {self.at + 1}, got {met}:\n"
-            f"    {self.text}\n    {' ' * self.at}^"
+        return InvalidParameter(
+            self.owner,
+            problem=f"{self.text!r} must have {what} at character {self.at + 1}, got {met}:",
+            owner=self.owner,
+            detail=f"\n    {self.text}\n    {' ' * self.at}^",
         )

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.errors import InvalidParameter, InvalidType, argument, mention
 from .base import FloatArray, FromFunction, Metric, as_value, differences
 from .parts import with_parts
 
@@ -152,9 +153,11 @@ class FromLabels(Metric):
         right, wrong, first = np.eye(k), np.roll(np.eye(k), 1, axis=1), np.eye(k)[np.zeros(k, dtype=int)]
         # All pairs occur, so that nothing is 0/0.
         if len({bound._ask((0.7 * C + 0.3 / k) / k) for C in (right, wrong, first)}) == 1:
-            raise ValueError(
-                f"metric: {function_name(self.function)} returns the same value for all sample weights; make "
-                "it use sample_weight, or remove the parameter."
+            raise InvalidParameter(
+                "",
+                problem=f"{function_name(self.function)} returns the same value for all sample weights",
+                remedy=f"make it use {mention('sample_weight')}, or remove the parameter",
+                owner="metric",
             )
 
     def of_rows(self, total: ArrayLike) -> FromLabels:
@@ -244,7 +247,7 @@ class FromLabels(Metric):
             # Of classes that are never predicted, mostly: rules are tried that nobody would choose.
             warnings.simplefilter("ignore")
             found = self.function(true, predicted, **self.parameters, **weight)
-        return as_value(found, f"metric: {function_name(self.function)}", matrix)
+        return as_value(found, matrix, function_name(self.function), "metric")
 
 
 def with_caches(metric: Metric) -> Metric:
@@ -293,7 +296,6 @@ def whole_counts(counts: FloatArray) -> NDArray[np.int64]:
 
 def check_whole_rows(
     metric: Metric,
-    who: str,
     *,
     sample_weight: ArrayLike | None = None,
     output_weight: ArrayLike | None = None,
@@ -305,21 +307,28 @@ def check_whole_rows(
     if not metric.whole_rows:
         return
     metric = next(own for own in metric.each if own.whole_rows)
-    said = f"{who}: {metric.name} takes no sample_weight, so it can only be evaluated on whole rows with labels"
+    said = f"{metric.name} takes no sample_weight, so it can only be evaluated on whole rows with labels"
     remedy = "add a parameter sample_weight to the function"
     if not labelled:
-        raise ValueError(f"{said}, but there is no y; {remedy}, or pass y.")
+        raise InvalidParameter("y", problem=f"{said}, but there is no y", remedy=f"{remedy}, or pass y")
     if prior is not None:
-        raise ValueError(f"{said}, but prior= counts fractions of rows; {remedy}.")
+        raise InvalidParameter(
+            "prior", problem=f"{said}, but {argument('prior')} counts fractions of rows", remedy=f"{remedy}"
+        )
     weight = np.zeros(1) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if not np.array_equal(weight, np.rint(weight)):
-        raise ValueError(f"{said}, but {_WEIGHT}= has fractions; {remedy}, or use whole weights.")
+        raise InvalidParameter(
+            "", problem=f"{said}, but {_WEIGHT}= has fractions", remedy=f"{remedy}, or use whole weights"
+        )
     alpha = np.ones(1) if output_weight is None else np.asarray(output_weight, dtype=np.float64)
     counted = alpha[alpha > 0]
     if average != "macro" and len(counted) and np.ptp(counted) > 0:
-        raise ValueError(
-            f"{said}, but output_weight= counts fractions of rows with average={average!r}; {remedy}, or use "
-            "average='macro'."
+        raise InvalidParameter(
+            "output_weight",
+            problem=(
+                f"{said}, but {argument('output_weight')} counts fractions of rows with {argument('average', average)}"
+            ),
+            remedy=f"{remedy}, or use {argument('average', 'macro')}",
         )
 
 
@@ -360,7 +369,12 @@ def from_callable(function: Any, parameters: Mapping[str, Any] | None = None, si
     """
     parameters = dict(parameters or {})
     if parameters.pop(_WEIGHT, None) is not None:
-        raise ValueError(f"metric: {function_name(function)} has a fixed {_WEIGHT}; pass it to optimize instead.")
+        raise InvalidParameter(
+            "",
+            problem=f"{function_name(function)} has a fixed {_WEIGHT}",
+            remedy="pass it to optimize instead",
+            owner="metric",
+        )
     is_loss = loss_by_name(function) if sign > 0 else False
     if takes_labels(function, parameters):
         return from_labels(function, parameters, sign, is_loss)
@@ -392,15 +406,21 @@ def takes_labels(function: Any, parameters: Mapping[str, Any] | None = None) -> 
         return False
     needed = _required(function, signature, parameters or {})
     if len(needed) > 2:
-        raise TypeError(
-            f"metric: {function_name(function)} needs {', '.join(needed)}; a metric is f(C) of a confusion "
-            "matrix, or f(y_true, y_pred) of labels. A scorer that calls an estimator cannot be inspected: "
-            "pass the function that it uses."
+        raise InvalidType(
+            "",
+            problem=f"{function_name(function)} needs {', '.join(needed)}",
+            remedy=(
+                "a metric is f(C) of a confusion matrix, or f(y_true, y_pred) of labels. A scorer that "
+                "calls an estimator cannot be inspected: pass the function that it uses"
+            ),
+            owner="metric",
         )
     if len(needed) == 2 and needed[1] in _NO_LABELS:
-        raise ValueError(
-            f"metric: {function_name(function)} judges {_NO_LABELS[needed[1]]}, not decisions; choose a metric "
-            "of decisions, such as 'f1'."
+        raise InvalidParameter(
+            "",
+            problem=f"{function_name(function)} judges {_NO_LABELS[needed[1]]}, not decisions",
+            remedy="choose a metric of decisions, such as 'f1'",
+            owner="metric",
         )
     return len(needed) == 2
 
@@ -415,9 +435,13 @@ def unclear_direction(function: Any, parameters: Mapping[str, Any]) -> ValueErro
     name = function_name(function)
     given = f"functools.partial({name}, {', '.join(f'{key}={value!r}' for key, value in parameters.items())})"
     call = f"mw.metrics.from_function({given if parameters else name}, greater_is_better=False)"
-    return ValueError(
-        f"metric: {name} is a loss or an error by its name, and a metric is maximised; to minimise it, pass {call}; "
-        "pass True instead if greater values are better."
+    return InvalidParameter(
+        "metric",
+        problem=(
+            f"{name} is a loss or an error by its name, and a metric is maximised; to minimise it, pass "
+            f"{call}; pass True instead if greater values are better"
+        ),
+        owner="metric",
     )
 
 
@@ -427,8 +451,10 @@ def _required(function: Any, signature: inspect.Signature, given: Mapping[str, A
     free = [one for name, one in signature.parameters.items() if one.default is one.empty and name not in known]
     words = [one.name for one in free if one.kind is one.KEYWORD_ONLY]
     if words:
-        raise TypeError(
-            f"metric: {function_name(function)} needs {', '.join(words)}; set it with "
-            f"functools.partial({function_name(function)}, {words[0]}=...)."
+        raise InvalidType(
+            "",
+            problem=f"{function_name(function)} needs {', '.join(words)}",
+            remedy=f"set it with functools.partial({function_name(function)}, {words[0]}=...)",
+            owner="metric",
         )
     return [one.name for one in free if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.errors import InvalidParameter, argument, entry_point, mention
 from ..data import shown
 from ..data.encoding import python_label
 from ._common import (
@@ -140,11 +141,13 @@ class WeightedAccuracy(_HitsOnly):
         weights = [1.0, *self.class_weight.values()] if isinstance(self.class_weight, Mapping) else self.class_weight
         return (0.0, float(np.max(weights, initial=0.0)))
 
+    @entry_point("{class}")
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        return weight_places("WeightedAccuracy", self.class_weight, classes)
+        return weight_places(self.class_weight, classes)
 
+    @entry_point("{class}")
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        return np.diag(class_weights("WeightedAccuracy", self.class_weight, priors.shape[-1], classes))
+        return np.diag(class_weights(self.class_weight, priors.shape[-1], classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,25 +196,29 @@ class WeightedExponential(_HitsOnly):
 
     name: ClassVar[str] = "weighted_exponential"
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
-        check_finite(self.gamma, "WeightedExponential", "gamma")
+        check_finite(self.gamma, "gamma")
         require(
             float(self.first_index).is_integer(),
-            f"WeightedExponential: first_index must be an integer, got {self.first_index!r}.",
+            InvalidParameter("first_index", "be an integer", repr(self.first_index)),
         )
 
     @property
     def range(self) -> tuple[float, float]:
         return (0.0, float(np.exp(-self.gamma * self.first_index)) if self.gamma >= 0 else np.inf)
 
+    @entry_point("{class}")
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        return order_places("WeightedExponential", self.order, classes)
+        return order_places(self.order, classes)
 
+    @entry_point("{class}")
     def check_order(self, classes: Sequence[Any]) -> None:
-        require_order("WeightedExponential", self.order, classes)
+        require_order(self.order, classes)
 
+    @entry_point("{class}")
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        places = ranks("WeightedExponential", self.order, priors.shape[-1], classes)
+        places = ranks(self.order, priors.shape[-1], classes)
         return np.diag(np.exp(-self.gamma * (places + self.first_index)))
 
 
@@ -260,15 +267,18 @@ class Ordinal(_OnScale):
 
     name: ClassVar[str] = "ordinal"
 
+    @entry_point("{class}")
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        return order_places("Ordinal", self.order, classes)
+        return order_places(self.order, classes)
 
+    @entry_point("{class}")
     def check_order(self, classes: Sequence[Any]) -> None:
         if len(classes) > 2:  # two classes are as far apart in either order
-            require_order("Ordinal", self.order, classes)
+            require_order(self.order, classes)
 
+    @entry_point("{class}")
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        return 1 - _distance(ranks("Ordinal", self.order, priors.shape[-1], classes))
+        return 1 - _distance(ranks(self.order, priors.shape[-1], classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,15 +313,18 @@ class SquaredOrdinal(_OnScale):
 
     name: ClassVar[str] = "squared_ordinal"
 
+    @entry_point("{class}")
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        return order_places("SquaredOrdinal", self.order, classes)
+        return order_places(self.order, classes)
 
+    @entry_point("{class}")
     def check_order(self, classes: Sequence[Any]) -> None:
         if len(classes) > 2:  # two classes are as far apart in either order
-            require_order("SquaredOrdinal", self.order, classes)
+            require_order(self.order, classes)
 
+    @entry_point("{class}")
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        return 1 - _distance(ranks("SquaredOrdinal", self.order, priors.shape[-1], classes)) ** 2
+        return 1 - _distance(ranks(self.order, priors.shape[-1], classes)) ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,19 +367,23 @@ class Cost(_LinearMetric):
     name: ClassVar[str] = "cost"
     loss_name: ClassVar[str | None] = "mean cost"
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         if self.classes is not None:
             object.__setattr__(self, "classes", tuple(map(python_label, self.classes)))
         shape = np.shape(self.cost)
         if len(shape) == 2 and shape[0] > 1 and shape[1] == shape[0] + 1:
             table = np.concatenate([np.asarray(self.cost, dtype=np.float64), np.zeros((1, shape[1]))])
-            object.__setattr__(self, "cost", _check_matrix(table, "Cost", "cost")[:-1])
+            object.__setattr__(self, "cost", _check_matrix(table, "cost")[:-1])
         else:
-            object.__setattr__(self, "cost", _check_matrix(self.cost, "Cost", "cost"))
+            object.__setattr__(self, "cost", _check_matrix(self.cost, "cost"))
         require(
             self.classes is None or len(set(self.classes)) == len(self.classes) == self.cost.shape[-2],
-            f"Cost: classes must have a distinct label for each of the {self.cost.shape[-2]} rows of cost, got "
-            f"{self.classes!r}.",
+            InvalidParameter(
+                "classes",
+                f"have a distinct label for each of the {self.cost.shape[-2]} rows of cost",
+                repr(self.classes),
+            ),
         )
 
     @property
@@ -377,36 +394,50 @@ class Cost(_LinearMetric):
     def priced(self) -> bool:
         return bool(self.cost.shape[-1] > self.cost.shape[-2])
 
+    @entry_point("{class}")
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         require(
             not self.priced,
-            "Cost: a cost of shape (K, K + 1) includes the cost of abstaining, but the rule may not abstain; "
-            "set abstain=True, or use a cost of shape (K, K).",
+            InvalidParameter(
+                "cost",
+                problem="a cost of shape (K, K + 1) includes the cost of abstaining, but the rule may not abstain",
+                remedy=f"set {argument('abstain', True)}, or use a cost of shape (K, K)",
+            ),
         )
         table = self._in_order(classes)
-        _check_size(table, priors.shape[-1], "Cost", "cost")
+        _check_size(table, priors.shape[-1], "cost")
         return -table
 
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
         return () if self.classes is None else self._rows_of(classes)
 
+    @entry_point("{class}")
     def _rows_of(self, classes: Sequence[Any]) -> tuple[int, ...]:
         """The row of the table of each class."""
         assert self.classes is not None
         place = {label: row for row, label in enumerate(self.classes)}
         lacking = [label for label in classes if label not in place]
         if lacking:
-            raise ValueError(
-                f"Cost: the table of costs has no row and column for the class {shown(lacking[0])}, only for "
-                f"{list(self.classes)}."
+            raise InvalidParameter(
+                "",
+                problem=(
+                    f"the table of costs has no row and column for the class {shown(lacking[0])}, only for "
+                    f"{list(self.classes)}"
+                ),
             )
         return tuple(place[label] for label in classes)
 
+    @entry_point("{class}")
     def _in_order(self, classes: Sequence[Any] | None) -> FloatArray:
         """The table with its rows and columns in the order of the classes."""
         if self.classes is None:
             return self.cost
-        require(classes is not None, "Cost: classes needs the class labels, which are not known here.")
+        require(
+            classes is not None,
+            InvalidParameter(
+                "classes", problem=f"{mention('classes')} needs the class labels, which are not known here"
+            ),
+        )
         assert classes is not None
         rows = self._rows_of(list(classes))
         extra = range(len(self.classes), self.cost.shape[-1])
@@ -415,15 +446,19 @@ class Cost(_LinearMetric):
     def price(self, A: FloatArray, cost: float) -> FloatArray:
         return np.full(A.shape[:-1], -cost)  # in the units of the table
 
+    @entry_point("{class}")
     def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         priors = as_shares(priors)
         require(
             self.priced,
-            "Cost: the table does not include the cost of abstaining; add a last column, for shape (K, K + "
-            "1), or set abstain= to the cost.",
+            InvalidParameter(
+                "",
+                problem="the table does not include the cost of abstaining",
+                remedy=f"add a last column, for shape (K, K + 1), or set {argument('abstain')} to the cost",
+            ),
         )
         table = self._in_order(None if classes is None else list(classes)[: priors.shape[-1] - 1])
-        _check_size(table[:, :-1], priors.shape[-1] - 1, "Cost", "cost")
+        _check_size(table[:, :-1], priors.shape[-1] - 1, "cost")
         matrix = with_column(-table[:, :-1], -table[:, -1])
         return Linear(matrix, prior_limits(matrix, priors))
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
 from ..data import python_labels, shown
 from ..data.encoding import python_label
 from .base import Metric
@@ -127,8 +128,9 @@ class PerOutput(Metric):
             return PerOutput(metrics, kinds, self.names, names)
         return metrics[0] if all(metric is metrics[0] for metric in metrics) else PerOutput(metrics)
 
+    @entry_point("{class}")
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
-        raise TypeError("PerOutput: each output has its own metric; bind of_output(m).")
+        raise InvalidType("metric", problem="each output has its own metric", remedy="bind of_output(m)")
 
 
 def _few(names: Sequence[str]) -> str:
@@ -164,9 +166,11 @@ def with_positive(metric: Metric, pos_label: Any, several: bool) -> Metric:
     labels = list(given) if isinstance(given, (list, tuple)) else [given]
     good = len(labels) > 0 and (several or not isinstance(given, (list, tuple)))
     if not good or not all(isinstance(label, Hashable) and label == label for label in labels):
-        raise ValueError(
-            "metric: pos_label must be one label or, for a 2-D y, a list with one label for each output, got "
-            f"{shown(given)}."
+        raise InvalidParameter(
+            "pos_label",
+            "be one label or, for a 2-D y, a list with one label for each output",
+            shown(given),
+            owner="metric",
         )
     made = {label: metric.with_positive(label) for label in labels}
     return made[labels[0]] if len(made) == 1 else PerOutput(tuple(made[label] for label in labels))
@@ -188,13 +192,12 @@ def same_classes(classes: Classes) -> bool:
     return len({tuple(python_labels(np.asarray(labels))) for labels in distinct}) <= 1
 
 
-def check_same_classes(classes: Classes, who: str, remedy: str = "") -> None:
+def check_same_classes(classes: Classes, remedy: str = "") -> None:
     """Refuse to pool outputs of different classes unasked.
 
     Parameters
     ----------
     classes : sequence of M label sequences
-    who : str
     remedy : str
         What may be done besides, as a sentence.
     """
@@ -203,10 +206,13 @@ def check_same_classes(classes: Classes, who: str, remedy: str = "") -> None:
     first = python_labels(np.asarray(classes[0]))
     m = next(m for m, labels in enumerate(classes) if python_labels(np.asarray(labels)) != first)
     other = python_labels(np.asarray(classes[m]))
-    raise ValueError(
-        f"{who}: average must be given if outputs have different classes, such as output 0 with {first} and "
-        f"output {m} with {other}; usually 'macro', the mean over outputs, is intended, because 'micro' pools "
-        f"their classes by position.{remedy}"
+    raise InvalidParameter(
+        "average",
+        f"be given if outputs have different classes, such as output 0 with {first} and output {m} with {other}",
+        remedy=(
+            "usually 'macro', the mean over outputs, is intended, because 'micro' pools their classes by "
+            f"position.{remedy}"
+        ),
     )
 
 
@@ -219,17 +225,18 @@ def check_classes(metric: Metric, classes: Classes) -> None:
     classes : sequence of M label sequences
     """
     if isinstance(metric, PerOutput) and len(metric.metrics) != len(classes):
-        raise ValueError(
-            f"metric: pos_label must be one label, or one for each of the {len(classes)} outputs, got "
-            f"{len(metric.metrics)}."
+        raise InvalidParameter(
+            "pos_label",
+            f"be one label, or one for each of the {len(classes)} outputs",
+            len(metric.metrics),
+            owner="metric",
         )
     for m, own, labels in _by_labels(metric, classes):
         try:
             own.places(labels)
             own.check_order(labels)
-        except ValueError as error:
-            words = str(error).removesuffix(".")
-            raise ValueError(f"{words} (output {m})." if len(classes) > 1 else str(error)) from None
+        except InvalidParameter as error:
+            raise (error.within(after=f" (output {m})") if len(classes) > 1 else error) from None
 
 
 def pooled(metric: Metric, classes: Classes) -> tuple[Metric, tuple[Any, ...]]:
@@ -242,18 +249,27 @@ def pooled(metric: Metric, classes: Classes) -> tuple[Metric, tuple[Any, ...]]:
     """
     groups = list(_by_labels(metric, classes))
     if groups[0][1].reads_labels and not same_classes(classes):
-        raise ValueError(
-            f"metric: {metric.name} is a function of labels, so outputs with different labels cannot be pooled "
-            "by 'micro' or 'instance'; use average='macro'."
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"{metric.name} is a function of labels, so outputs with different labels cannot be pooled "
+                "by 'micro' or 'instance'"
+            ),
+            remedy=f"use {argument('average', 'macro')}",
+            owner="metric",
         )
     found = {own.places(labels): m for m, own, labels in groups}
     if len(found) > 1:
         (here, first), (there, second) = list(found.items())[:2]
-        raise ValueError(
-            f"{type(groups[0][1]).__name__}: a class given by label must have the same position in all outputs "
-            f"that are pooled by 'micro' or 'instance', but it is at {_words(here)} in output {first} and at "
-            f"{_words(there)} in output {second}; use average='macro', or put the classes of all outputs in "
-            "one order."
+        raise InvalidParameter(
+            "",
+            problem=(
+                "a class given by label must have the same position in all outputs that are pooled by "
+                f"'micro' or 'instance', but it is at {_words(here)} in output {first} and at "
+                f"{_words(there)} in output {second}"
+            ),
+            remedy=f"use {argument('average', 'macro')}, or put the classes of all outputs in one order",
+            owner=type(groups[0][1]).__name__,
         )
     _, own, labels = max(groups, key=lambda group: len(group[2]))
     return own, labels

@@ -7,7 +7,6 @@ gradient is diagonal plus a constant per column. Must not know the registry or w
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.errors import InvalidParameter, argument, entry_point, warn
 from ._common import (
     EMPTY,
     FloatArray,
@@ -104,13 +104,20 @@ class OneVsRest(Metric):
     zero_division: float = 0.0
     label: InitVar[Any] = None
 
+    @entry_point("{class}")
     def __post_init__(self, label: Any) -> None:
-        who = type(self).__name__
         if label is not None:
-            require(self.pos_label is None, f"{who}: label= is the former name of pos_label=; use only pos_label=.")
-            warnings.warn(f"{who}: label= is deprecated; use pos_label= instead.", FutureWarning, stacklevel=3)
+            require(
+                self.pos_label is None,
+                InvalidParameter(
+                    "pos_label",
+                    problem=f"label= is the former name of {argument('pos_label')}",
+                    remedy=f"use only {argument('pos_label')}",
+                ),
+            )
+            warn(f"label= is deprecated; use {argument('pos_label')} instead.", FutureWarning)
             object.__setattr__(self, "pos_label", label)
-        check_zero_division(self.zero_division, who)
+        check_zero_division(self.zero_division)
         self.check_parameters()
 
     def check_parameters(self) -> None:
@@ -128,9 +135,10 @@ class OneVsRest(Metric):
     def wants_positive(self) -> bool:
         return not self.names_class
 
+    @entry_point("{class}")
     def position(self, n_classes: int, classes: Sequence[Any] | None) -> int:
         """Return the index of the class among `n_classes`."""
-        return find_class(type(self).__name__, n_classes, classes, self.index, self.pos_label)
+        return find_class(n_classes, classes, self.index, self.pos_label)
 
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
         return (self.position(len(classes), classes),)
@@ -140,7 +148,12 @@ class OneVsRest(Metric):
             return self
         require(
             not self.names_class,
-            f"{type(self).__name__}: the metric already names {self.describe_class()}; leave pos_label={label!r} out.",
+            InvalidParameter(
+                "metric",
+                problem=f"the metric already names {self.describe_class()}",
+                remedy=f"leave {argument('pos_label', label)} out",
+                owner=type(self).__name__,
+            ),
         )
         return replace(self, pos_label=label)
 
@@ -179,11 +192,13 @@ class OneVsRest(Metric):
         """Return the same of K classes where rows may stay undecided."""
         return self.pool(n_classes)  # which refuses
 
+    @entry_point("{class}")
     def pool(self, n_classes: int) -> Metric:
         """Return the metric of the shares summed over classes (the micro-average over classes)."""
-        raise ValueError(
-            f"ClassAverage: average='micro' needs a ratio of linear functions, which {self.name} is not; "
-            "pooled over classes it would be 'accuracy', so use that."
+        raise InvalidParameter(
+            "average",
+            problem=f"{argument('average', 'micro')} needs a ratio of linear functions, which {self.name} is not",
+            remedy="pooled over classes it would be 'accuracy', so use that",
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.errors import InvalidParameter, entry_point
 from ._common import (
     EMPTY,
     FloatArray,
@@ -75,8 +76,9 @@ class FBeta(ClassRatio):
 
     rising: ClassVar[bool] = True
 
+    @entry_point("{class}")
     def check_parameters(self) -> None:
-        check_finite(self.beta, "FBeta", "beta", above=0.0, closed=True)
+        check_finite(self.beta, "beta", above=0.0, closed=True)
 
     @property
     def name(self) -> str:  # type: ignore[override]  # depends on beta
@@ -213,14 +215,16 @@ class MicroF1(Metric):
     name: ClassVar[str] = "micro_f1"
     family: ClassVar[str] = "fractional-linear"
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
-        check_zero_division(self.zero_division, "MicroF1")
+        check_zero_division(self.zero_division)
 
+    @entry_point("{class}")
     def _negative(self, n_classes: int, classes: Sequence[Any] | None) -> int:
         """Return the index of the negative class."""
-        first = int(ranks("MicroF1", None, n_classes, classes).argmin()) if self._takes_first else self.negative_index
+        first = int(ranks(None, n_classes, classes).argmin()) if self._takes_first else self.negative_index
         names = ("negative_index", "negative_label")
-        return find_class("MicroF1", n_classes, classes, first, self.negative_label, names)
+        return find_class(n_classes, classes, first, self.negative_label, names)
 
     @property
     def _takes_first(self) -> bool:
@@ -229,12 +233,16 @@ class MicroF1(Metric):
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
         return (self._negative(len(classes), classes),)
 
+    @entry_point("{class}")
     def check_order(self, classes: Sequence[Any]) -> None:
         known = list(classes)
         require(
             not self._takes_first or self_ordered(known),
-            f"MicroF1: it is ambiguous which of the classes {known} is the negative one; set it, as in "
-            f"MicroF1(negative_label={known[0]!r}).",
+            InvalidParameter(
+                "classes",
+                problem=f"it is ambiguous which of the classes {known} is the negative one",
+                remedy=f"set it, as in MicroF1(negative_label={known[0]!r})",
+            ),
         )
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
@@ -298,17 +306,18 @@ class Kappa(Metric):
 
     family: ClassVar[str] = "fractional-linear"
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         if self.weights is None or isinstance(self.weights, str):
             require(
                 self.weights in _NAMED_WEIGHTS,
-                f"Kappa: weights must be None, 'linear', 'quadratic' or a (K, K) matrix, got {self.weights!r}.",
+                InvalidParameter("weights", "be None, 'linear', 'quadratic' or a (K, K) matrix", repr(self.weights)),
             )
             return
-        matrix = _check_matrix(self.weights, "Kappa", "weights")
+        matrix = _check_matrix(self.weights, "weights")
         require(
             bool((matrix >= 0).all() and not np.diagonal(matrix, axis1=-2, axis2=-1).any()),
-            f"Kappa: weights must be non-negative, with zeros on the diagonal, got {matrix.tolist()}.",
+            InvalidParameter("weights", "be non-negative, with zeros on the diagonal", matrix.tolist()),
         )
         object.__setattr__(self, "weights", matrix)
 
@@ -325,22 +334,25 @@ class Kappa(Metric):
     def range(self) -> tuple[float, float]:
         return (-np.inf if isinstance(self.weights, np.ndarray) else -1.0, 1.0)
 
+    @entry_point("{class}")
     def disagreement(self, n_classes: int, classes: Sequence[Any] | None = None) -> FloatArray:
         """Return W."""
         if isinstance(self.weights, np.ndarray):
-            _check_size(self.weights, n_classes, "Kappa", "weights")
+            _check_size(self.weights, n_classes, "weights")
             return self.weights
-        places = ranks("Kappa", self.order, n_classes, classes)
+        places = ranks(self.order, n_classes, classes)
         steps = np.abs(np.subtract.outer(places, places))
         return np.asarray(steps ** _POWERS[self._scheme] * (steps > 0))
 
+    @entry_point("{class}")
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        return order_places("Kappa", self.order, classes)
+        return order_places(self.order, classes)
 
+    @entry_point("{class}")
     def check_order(self, classes: Sequence[Any]) -> None:
         # Two classes are as far apart in either order.
         if isinstance(self.weights, str) and len(classes) > 2:
-            require_order("Kappa", self.order, classes)
+            require_order(self.order, classes)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
         priors = as_shares(priors)
@@ -351,11 +363,18 @@ class Kappa(Metric):
         limits = (max(self.range[0], 1.0 - float(worst)), 1.0)
         return FractionalLinear(chance - weights, chance, 0.0, limits)
 
+    @entry_point("{class}")
     def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
         require(
             self.weights is None,
-            f"Kappa: {self.name} depends on the distance between decision and truth, which is undefined for an "
-            "abstention; use 'kappa', where an abstention disagrees with every class.",
+            InvalidParameter(
+                "",
+                problem=(
+                    f"{self.name} depends on the distance between decision and truth, which is undefined for an "
+                    "abstention"
+                ),
+                remedy="use 'kappa', where an abstention disagrees with every class",
+            ),
         )
         return self.bind(priors)  # one more label, which no row has
 

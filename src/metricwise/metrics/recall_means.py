@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.errors import InvalidParameter, entry_point, mention
 from ._common import EMPTY, FloatArray, as_shares, diagonal, divide, require
 from ._free import centred
 from .base import Linear, Metric, inner
@@ -418,10 +419,14 @@ class Minimum(Metric):
     smooth: ClassVar[bool] = False
     by_class: ClassVar[bool] = True
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         metrics = tuple(self.metrics)
         good = len(metrics) > 0 and all(isinstance(metric, Metric) for metric in metrics)
-        require(good, f"Minimum: metrics must be a sequence of at least one Metric, got {self.metrics!r}.")
+        require(
+            good,
+            InvalidParameter("metrics", "be a sequence of at least one Metric", repr(self.metrics)),
+        )
         object.__setattr__(self, "metrics", metrics)
 
     @property
@@ -439,8 +444,14 @@ class Minimum(Metric):
     def wants_positive(self) -> bool:
         return any(metric.wants_positive for metric in self.metrics)
 
+    @entry_point("{class}")
     def with_positive(self, label: Any) -> Minimum:
-        require(self.wants_positive, "Minimum: none of the metrics needs a positive class; leave pos_label out.")
+        require(
+            self.wants_positive,
+            InvalidParameter(
+                "", problem="none of the metrics needs a positive class", remedy=f"leave {mention('pos_label')} out"
+            ),
+        )
         return Minimum([metric.with_positive(label) if metric.wants_positive else metric for metric in self.metrics])
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
@@ -449,13 +460,17 @@ class Minimum(Metric):
     def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
         return self._of([metric.bind_undecided(priors, classes) for metric in self.metrics])
 
+    @entry_point("{class}")
     def _of(self, bound: Sequence[Metric]) -> MinimumOfLinear:
         """Return the smallest of bound metrics."""
         linear = [metric for metric in bound if isinstance(metric, Linear)]
         bad = [f"{m.name} ({b.family})" for m, b in zip(self.metrics, bound, strict=True) if not isinstance(b, Linear)]
         require(
             not bad,
-            f"Minimum: every metric must be linear once the class priors are known, got metrics that are not: {bad}.",
+            InvalidParameter(
+                "metric",
+                problem=f"every metric must be linear once the class priors are known, got metrics that are not: {bad}",
+            ),
         )
         parts = np.stack(np.broadcast_arrays(*(metric.A for metric in linear)), axis=-3)
         return MinimumOfLinear(parts, _smallest([metric.range for metric in linear]))

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.errors import InvalidParameter, argument
 from ._common import FloatArray, as_shares, divide, prior_limits, require
 from .affine import Affine
 from .base import FractionalLinear, Linear, Metric
@@ -133,7 +134,12 @@ def _check_response(scorer: Any) -> None:
 
 
 def _refusal(name: str, reason: str) -> ValueError:
-    return ValueError(f"metric: {name} {reason}, not decisions; choose a metric of decisions, such as 'f1'.")
+    return InvalidParameter(
+        "",
+        problem=f"{name} {reason}, not decisions",
+        remedy="choose a metric of decisions, such as 'f1'",
+        owner="metric",
+    )
 
 
 def known_function(function: Any, parameters: Mapping[str, Any], zero_division: float) -> Known | None:
@@ -169,8 +175,11 @@ def _of_one_class(name: str, given: dict[str, Any], zero_division: float) -> Kno
         return None
     average = given.get("average", "binary")
     if average is None:
-        raise ValueError(
-            f"metric: {name} with average=None gives a number for each class; choose 'macro', 'weighted' or 'micro'."
+        raise InvalidParameter(
+            "average",
+            problem=f"{name} with {argument('average', None)} gives a number for each class",
+            remedy="choose 'macro', 'weighted' or 'micro'",
+            owner="metric",
         )
     options: dict[str, Any] = {"zero_division": at_zero}
     if "beta" in given:
@@ -183,9 +192,11 @@ def _of_one_class(name: str, given: dict[str, Any], zero_division: float) -> Kno
 
 def _accuracy(given: dict[str, Any]) -> Known | None:
     if not given.pop("normalize", True):
-        raise ValueError(
-            "metric: normalize must not be False, because a metric is a share of rows rather than a count; leave "
-            "it out."
+        raise InvalidParameter(
+            "normalize",
+            "not be False, because a metric is a share of rows rather than a count",
+            remedy="leave it out",
+            owner="metric",
         )
     return None if given else Known(Accuracy())
 
@@ -265,7 +276,7 @@ class SomeClasses(Metric):
         known = list(range(n_classes)) if classes is None else list(classes)
         require(
             len(set(self.labels)) == len(self.labels) and all(label in known for label in self.labels),
-            f"metric: labels must be among the classes {known}, each once, got {list(self.labels)}.",
+            InvalidParameter("labels", f"be among the classes {known}, each once", list(self.labels), owner="metric"),
         )
         return [known.index(label) for label in self.labels]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from ..core.errors import InvalidParameter, InvalidType, mention
 from .abstention import Abstained
 from .base import Metric
 from .class_average import ClassAverage
@@ -231,10 +232,15 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
     known = _parameters(factory)
     needed, example = _NEEDS.get(name, (None, ""))
     if needed is not None and needed not in parameters:
-        raise ValueError(f"metric: {name!r} needs {needed}; pass the metric instead of its name: metrics.{example}.")
+        raise InvalidParameter(
+            "",
+            problem=f"{name!r} needs {needed}",
+            remedy=f"pass the metric instead of its name: metrics.{example}",
+            owner="metric",
+        )
     unexpected = sorted(parameters.keys() - known)
     if unexpected:
-        raise TypeError(f"metric: {name!r} has the parameters {sorted(known)}, got {unexpected}.")
+        raise InvalidType("", problem=f"{name!r} has the parameters {sorted(known)}, got {unexpected}", owner="metric")
     if "zero_division" in known:
         parameters["zero_division"] = zero_division
     return factory(**parameters)
@@ -264,10 +270,14 @@ def unknown_name(
     refused = refused or {}
     for guess in (lowered, plain, _REFUSED_SYNONYMS.get(plain, "")):
         if guess in refused:
-            return ValueError(f"metric: {name!r} is not known; {guess!r} is, and it {refused[guess]}.")
+            return InvalidParameter(
+                "", problem=f"{name!r} is not known", remedy=f"{guess!r} is, and it {refused[guess]}", owner="metric"
+            )
     names = list(dict.fromkeys([*known, *_SHORT]))
     meant = [guess for guess in (lowered, plain, _SYNONYMS.get(plain, "")) if guess in names]
     near = [*meant[:1]] or difflib.get_close_matches(plain, names, n=6, cutoff=0.5)
     near = ([guess for guess in near if serves(guess)] or near)[:3]
-    hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else "see metrics.metric_names()."
-    return ValueError(f"metric: {name!r} is not known; {hint}")
+    hint = (
+        f"did you mean {' or '.join(repr(n) for n in near)}?" if near else f"see {mention('metrics.metric_names()')}."
+    )
+    return InvalidParameter("", problem=f"{name!r} is not known", remedy=f"{hint}", owner="metric")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention
 from .affine import negated
 from .averages import AverageName, check_average
 from .base import Metric
@@ -176,6 +177,7 @@ def scorer_names() -> list[str]:
     return sorted(["accuracy", "balanced_accuracy", *_OF_ONE_CLASS, *suffixed, *_ALIASES])
 
 
+@entry_point("metric")
 def resolve(
     metric: str | Metric | Callable[..., float],
     kind: str,
@@ -227,9 +229,9 @@ def resolve(
     'linear'
     """
     if kind not in KINDS:
-        raise ValueError(f"resolve: kind must be one of {list(KINDS)}, got {kind!r}.")
+        raise InvalidParameter("kind", f"be one of {list(KINDS)}", repr(kind))
     if average is not None:
-        check_average(average, "metric")
+        check_average(average)
     found = metric_meant(metric, kind, average, zero_division, pos_label is not None)
     if pos_label is None or (wanted_only and not found.metric.wants_positive):
         return found
@@ -253,12 +255,21 @@ def _or_micro(average: str | None) -> AverageName:
 
 def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division: float, class_named: bool) -> Resolved:
     if isinstance(metric, type):
-        raise TypeError(f"metric: must be a metric object, got its class; use {metric.__name__}(...).")
+        raise InvalidType(
+            "metric",
+            problem="must be a metric object, got its class",
+            remedy=f"use {metric.__name__}(...)",
+            owner="metric",
+        )
     if not callable(metric):
         costs = "; for a table of costs, use mw.metrics.Cost(...)" if getattr(metric, "ndim", 0) == 2 else ""
-        raise TypeError(
-            "metric: must be a name, a Metric, a scorer, a function f(y_true, y_pred) of labels or f(C) of the "
-            f"confusion matrix, got {type(metric).__name__}{costs}."
+        raise InvalidType(
+            "confusion",
+            problem=(
+                "must be a name, a Metric, a scorer, a function f(y_true, y_pred) of labels or f(C) of the "
+                f"confusion matrix, got {type(metric).__name__}{costs}"
+            ),
+            owner="metric",
         )
     function, parameters, sign, scorer = unwrap(metric)
     if hasattr(function, "as_metric"):  # a scorer that make_scorer of ours has made
@@ -269,9 +280,11 @@ def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division
         found = from_callable(function, parameters, sign)
         return Resolved(found, _or_micro(average), False, found.name, average_given=average is not None)
     if known.loss is not None and scorer and sign > 0:
-        raise ValueError(
-            f"metric: the scorer of {known.loss} says that a greater loss is better; pass greater_is_better=False to "
-            "make_scorer, or pass the function itself."
+        raise InvalidParameter(
+            "",
+            problem=f"the scorer of {known.loss} says that a greater loss is better",
+            remedy="pass greater_is_better=False to make_scorer, or pass the function itself",
+            owner="metric",
         )
     resolved = _resolve_known(function_name(function), known, kind, average, class_named)
     return resolved if sign > 0 else negative(resolved)
@@ -288,9 +301,11 @@ def _resolve_known(name: str, known: Known, kind: str, average: str | None, clas
         resolved = _over_classes(name, known.suffix, metric, kind, average)
         resolved = replace(resolved, metric=known.over_classes())
     elif known.labels is not None:
-        raise ValueError(
-            f"metric: for multilabel targets, labels= of {name} selects outputs; pass output_weight to "
-            "optimize instead."
+        raise InvalidParameter(
+            "",
+            problem=f"for multilabel targets, labels= of {name} selects outputs",
+            remedy=f"pass {mention('output_weight')} to optimize instead",
+            owner="metric",
         )
     else:
         assert isinstance(metric, OneVsRest)
@@ -311,8 +326,10 @@ def to_maximise(resolved: Resolved) -> Resolved:
 
 def _resolve_name(name: str, kind: str, average: str | None, zero_division: float, class_named: bool) -> Resolved:
     if name in _REFUSED:
-        raise ValueError(
-            f"metric: {name!r} is not a function of the confusion matrix that can be maximised: it {_REFUSED[name]}."
+        raise InvalidParameter(
+            "confusion",
+            problem=f"{name!r} is not a function of the confusion matrix that can be maximised: it {_REFUSED[name]}",
+            owner="metric",
         )
     about = read_name(name)
     if about is not None:
@@ -339,9 +356,11 @@ def _resolve_about(name: str, about: NamedClass, kind: str, average: str | None,
     """Read a name with a class in it: ``recall[urgent]``."""
     plain = _resolve_name(about.name, kind, average, zero_division, class_named=True)
     if not plain.metric.wants_positive:
-        raise ValueError(
-            f"metric: {name!r} names a class, but {about.name!r} is not about one class; leave the brackets "
-            "out, or use a metric of one class, such as 'recall', 'precision' or 'f1'."
+        raise InvalidParameter(
+            "",
+            problem=f"{name!r} names a class, but {about.name!r} is not about one class",
+            remedy="leave the brackets out, or use a metric of one class, such as 'recall', 'precision' or 'f1'",
+            owner="metric",
         )
     several = kind in ("multilabel", "multioutput")
     return replace(plain, metric=with_positive(plain.metric, about.label, several=several), name=name)
@@ -367,18 +386,24 @@ def _serves(name: str, kind: str, class_named: bool) -> bool:
 def _over_outputs(name: str, suffix: str, one: OneVsRest, kind: str, average: str | None) -> Resolved:
     fixed, support_weighted = _OVER_OUTPUTS[suffix]
     if average not in (None, fixed):
-        raise ValueError(
-            f"metric: for {kind} targets, {name!r} fixes average={fixed!r}, got average={average!r}; leave it "
-            f"out, or use {one.name!r} with the average you want."
+        raise InvalidParameter(
+            "average",
+            problem=(
+                f"for {kind} targets, {name!r} fixes {argument('average', fixed)}, got {argument('average', average)}"
+            ),
+            remedy=f"leave it out, or use {one.name!r} with the average you want",
+            owner="metric",
         )
     return Resolved(one, fixed, support_weighted, name, fixed=True)
 
 
 def _over_classes(name: str, suffix: str, one: OneVsRest, kind: str, average: str | None) -> Resolved:
     if suffix == "samples":
-        raise ValueError(
-            f"metric: {name!r} is for multilabel targets, but this target is {kind}; use '{one.name}_macro', "
-            f"'{one.name}_weighted' or '{one.name}_micro'."
+        raise InvalidParameter(
+            "",
+            problem=f"{name!r} is for multilabel targets, but this target is {kind}",
+            remedy=f"use '{one.name}_macro', '{one.name}_weighted' or '{one.name}_micro'",
+            owner="metric",
         )
     return Resolved(ClassAverage(one, suffix), _or_micro(average), False, name, average_given=average is not None)
 
@@ -386,22 +411,33 @@ def _over_classes(name: str, suffix: str, one: OneVsRest, kind: str, average: st
 def _check_kind(name: str, metric: Metric, kind: str, remedy: str, class_named: bool) -> None:
     """Refuse names and functions where their plain reading is not what the user will have meant."""
     if kind == "multiclass" and isinstance(metric, OneVsRest) and not (class_named or metric.names_class):
-        raise ValueError(
-            f"metric: {name!r} is about one class, but a multiclass target has no positive one; {remedy}, or "
-            "name the class: pos_label=..."
+        raise InvalidParameter(
+            "",
+            problem=f"{name!r} is about one class, but a multiclass target has no positive one",
+            remedy=f"{remedy}, or name the class: {argument('pos_label', text='...')}",
+            owner="metric",
         )
     if kind != "multilabel":
         return
     if name in _WHOLE_ROWS:
-        raise ValueError(
-            f"metric: for multilabel targets, scikit-learn's {name!r} is that of whole rows, which is not a "
-            "function of the confusion matrices; use 'hamming_accuracy', the share of right decisions."
+        raise InvalidParameter(
+            "confusion",
+            problem=(
+                f"for multilabel targets, scikit-learn's {name!r} is that of whole rows, which is not a "
+                "function of the confusion matrices"
+            ),
+            remedy="use 'hamming_accuracy', the share of right decisions",
+            owner="metric",
         )
     if isinstance(metric, ClassAverage):
-        raise ValueError(
-            f"metric: {name!r} averages over the classes of one output, which for multilabel targets are 0 and "
-            f"1; use '{metric.base.name}_{metric.average}' for the average over labels, or pass "
-            "metrics.ClassAverage(...) if you mean both classes."
+        raise InvalidParameter(
+            "classes",
+            problem=f"{name!r} averages over the classes of one output, which for multilabel targets are 0 and 1",
+            remedy=(
+                f"use '{metric.base.name}_{metric.average}' for the average over labels, or pass "
+                "metrics.ClassAverage(...) if you mean both classes"
+            ),
+            owner="metric",
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, argument, mention
 from ..data import listed, python_labels
 from ._common import scale_of
 from .base import Metric
@@ -54,9 +55,11 @@ def in_order(metric: Metric, scales: tuple[Scale | None, ...] | None) -> Metric:
         if part.order is not None:
             return part  # type: ignore[no-any-return]  # a Metric
         if len({frozenset(scale) for scale in known}) < len(known):
-            raise ValueError(
-                f"{type(part).__name__}: outputs with the same labels must have the same order, got {known}; "
-                "pass order= to the metric."
+            raise InvalidParameter(
+                "order",
+                problem=f"outputs with the same labels must have the same order, got {known}",
+                remedy=f"pass {argument('order')} to the metric",
+                owner=type(part).__name__,
             )
         made: Metric = replace(part, order=known[0] if same else known)
         return made
@@ -109,7 +112,7 @@ def order_of(metric: Metric, output: int, labels: Sequence[Any]) -> list[Any] | 
 
 
 def check_order_agrees(
-    metric: Metric, order: Sequence[Sequence[Any] | None] | None, classes: Sequence[NDArray[Any]], who: str
+    metric: Metric, order: Sequence[Sequence[Any] | None] | None, classes: Sequence[NDArray[Any]]
 ) -> None:
     """Refuse a metric with another order than that of the call.
 
@@ -119,12 +122,12 @@ def check_order_agrees(
     order : sequence of M sequences or None
         What was given as `order` in the call, for each output.
     classes : sequence of M ndarrays
-    who : str
     """
     for m, (scale, labels) in enumerate(zip(order or (), classes, strict=False)):
         own = None if scale is None else order_of(metric, m, python_labels(labels))
         if scale is not None and own is not None and own != list(scale):
-            raise ValueError(
-                f"{who}: order is {listed(scale)}, but {metric.name} was given the order {listed(own)}; give it once, "
-                "or the same."
+            raise InvalidParameter(
+                "order",
+                problem=f"{mention('order')} is {listed(scale)}, but {metric.name} was given the order {listed(own)}",
+                remedy="give it once, or the same",
             )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.errors import entry_point
 from ._common import FloatArray, as_shares, check_finite
 from .base import Increasing, Linear, Metric
 
@@ -54,9 +55,10 @@ class Polynomial(Metric):
     name: ClassVar[str] = "polynomial"
     family: ClassVar[str] = "increasing transform"
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         for parameter in ("gamma", "max_error"):
-            check_finite(getattr(self, parameter), type(self).__name__, parameter, above=0.0)
+            check_finite(getattr(self, parameter), parameter, above=0.0)
 
     @property
     def range(self) -> tuple[float, float]:

@@ -6,14 +6,13 @@ meant. Must not know how a rule decides.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.messages import caller_level
+from ..core.errors import argument, warn
 from ..data import (
     Probabilities,
     column_places,
@@ -33,7 +32,7 @@ __all__ = ["in_fitted_order", "read_single", "says_single"]
 _MOST_LISTED = 3  # orders of outputs, beyond which some are left out of a message
 
 
-def in_fitted_order(proba: Any, facts: Mapping[str, Any], classes: Sequence[NDArray[Any]], who: str) -> Any:
+def in_fitted_order(proba: Any, facts: Mapping[str, Any], classes: Sequence[NDArray[Any]]) -> Any:
     """Return columns without names, which stand as those that the rule was fitted to did, in the order of its classes.
 
     Columns with names, and single ones, are returned as they are. If the columns of the fit were not sorted, a warning
@@ -46,7 +45,6 @@ def in_fitted_order(proba: Any, facts: Mapping[str, Any], classes: Sequence[NDAr
     facts : mapping
         Of the rule, with its `column_order`.
     classes : sequence of M ndarrays
-    who : str
     """
     known = [python_labels(labels) for labels in classes]
     orders = _column_orders(facts["column_order"], known)
@@ -71,11 +69,9 @@ def in_fitted_order(proba: Any, facts: Mapping[str, Any], classes: Sequence[NDAr
     unsorted = [orders[m] for m in bare if m < len(orders) and orders[m] != sorted_labels(orders[m])]
     if unsorted:
         said = list(dict.fromkeys(map(listed, unsorted)))
-        warnings.warn(
-            f"{who}: the rule was fitted to columns with names, and these have none: they are taken in the same order, "
-            f"{', '.join(said[:_MOST_LISTED])}; pass a data frame with names to be sure.",
-            UserWarning,
-            stacklevel=caller_level(),
+        warn(
+            "the rule was fitted to columns with names, and these have none: they are taken in the same "
+            f"order, {', '.join(said[:_MOST_LISTED])}; pass a data frame with names to be sure."
         )
     return turned
 
@@ -98,7 +94,7 @@ def says_single(facts: Mapping[str, Any], classes: Sequence[NDArray[Any]]) -> bo
 
 
 def read_single(
-    proba: Probabilities, facts: Mapping[str, Any], classes: Sequence[NDArray[Any]], pos_label: Any, who: str
+    proba: Probabilities, facts: Mapping[str, Any], classes: Sequence[NDArray[Any]], pos_label: Any
 ) -> Probabilities:
     """Return single columns as the probabilities of the second classes, or of `pos_label`; warn where nothing says it.
 
@@ -110,19 +106,16 @@ def read_single(
         Of the rule.
     classes : sequence of M ndarrays
     pos_label : object, list of M objects, or None
-    who : str
     """
     if pos_label is not None:
-        return with_both_columns(proba, column_places(classes, pos_label, who))
+        return with_both_columns(proba, column_places(classes, pos_label))
     if not says_single(facts, classes):
         m = next(m for m, labels in enumerate(classes) if not second_is_positive([labels]))
         first, second = python_labels(classes[m])
         where = f" of output {m}" if len(classes) > 1 else ""
-        warnings.warn(
-            f"{who}: the single column of probabilities{where} is taken as that of {shown(second)}, the second of the "
-            f"rule's classes, but the rule was fitted to two columns; pass pos_label={shown(first)} or "
-            f"pos_label={shown(second)}, or both columns.",
-            UserWarning,
-            stacklevel=caller_level(),
+        warn(
+            f"the single column of probabilities{where} is taken as that of {shown(second)}, the second of "
+            f"the rule's classes, but the rule was fitted to two columns; pass {argument('pos_label', first)} "
+            f"or {argument('pos_label', second)}, or both columns."
         )
     return proba

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
 from ..core.losses import Loss
 from ..data import python_labels, shown
 from ..data.classes import checked_classes, is_number
@@ -40,9 +41,7 @@ class _Given:
     several: bool
 
     @classmethod
-    def read(
-        cls, values: Any, one: Callable[[Any], bool], output_names: Any, who: str, parameter: str, what: str
-    ) -> _Given:
+    def read(cls, values: Any, one: Callable[[Any], bool], output_names: Any, parameter: str, what: str) -> _Given:
         """Tell what is for one output from what is for several.
 
         Parameters
@@ -52,29 +51,34 @@ class _Given:
         one : callable
             Whether a value is for one output.
         output_names : sequence of str, or None
-        who, parameter, what : str
+        parameter, what : str
             For messages; `what` is for one output.
         """
         if one(values):
             if output_names is not None:
-                raise ValueError(
-                    f"{who}: output_names is only for several outputs, but {parameter} is {what}, for one output; "
-                    "leave it out."
+                raise InvalidParameter(
+                    "",
+                    problem=f"output_names is only for several outputs, but {parameter} is {what}, for one output",
+                    remedy="leave it out",
                 )
             return cls([values], None, False)
         names: tuple[str, ...] | None
         if isinstance(values, Mapping):
-            each, names = _by_name(values, output_names, who, parameter)
+            each, names = _by_name(values, output_names, parameter)
         elif isinstance(values, (list, tuple)) and len(values):
-            each, names = list(values), None if output_names is None else _names(output_names, len(values), who)
+            each, names = list(values), None if output_names is None else _names(output_names, len(values))
         else:
-            raise TypeError(
-                f"{who}: {parameter} must be {what} for one output, or for several outputs a mapping from "
-                f"their names or a list with one per output, got {shown(values)}."
+            raise InvalidType(
+                parameter,
+                (
+                    f"be {what} for one output, or for several outputs a mapping from their names or a list "
+                    "with one per output"
+                ),
+                shown(values),
             )
         for m, value in enumerate(each):
             if not one(value):
-                raise TypeError(f"{who}: {parameter} must be {what} for output {_title(names, m)}, got {shown(value)}.")
+                raise InvalidType(parameter, f"be {what} for output {_title(names, m)}", shown(value))
         return cls(each, names, True)
 
     def title(self, m: int) -> str:
@@ -97,34 +101,35 @@ def _title(names: tuple[str, ...] | None, m: int) -> str:
     return str(m) if names is None else repr(names[m])
 
 
-def _by_name(
-    values: Mapping[Any, Any], output_names: Any, who: str, parameter: str
-) -> tuple[list[Any], tuple[str, ...]]:
+def _by_name(values: Mapping[Any, Any], output_names: Any, parameter: str) -> tuple[list[Any], tuple[str, ...]]:
     """Values by the names of outputs, in the order of `output_names` if that is given."""
     odd = [key for key in values if not isinstance(key, str)]
     if odd or not values:
-        raise ValueError(
-            f"{who}: {parameter} as a mapping must have the names of outputs, as text, for keys, got "
-            f"{shown(odd[0] if odd else dict(values))}; use a list for outputs without names."
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"{parameter} as a mapping must have the names of outputs, as text, for keys, got "
+                f"{shown(odd[0] if odd else dict(values))}"
+            ),
+            remedy="use a list for outputs without names",
         )
     if output_names is None:
         return list(values.values()), tuple(values)
-    names = _names(output_names, None, who)
+    names = _names(output_names, None)
     if set(names) != set(values):
-        raise ValueError(
-            f"{who}: {parameter} must have exactly the keys output_names, {shown(list(names))}, got "
-            f"{shown(list(values))}."
+        raise InvalidParameter(
+            parameter, f"have exactly the keys output_names, {shown(list(names))}", shown(list(values))
         )
     return [values[name] for name in names], names
 
 
-def _names(output_names: Any, size: int | None, who: str) -> tuple[str, ...]:
+def _names(output_names: Any, size: int | None) -> tuple[str, ...]:
     good = isinstance(output_names, (list, tuple, np.ndarray)) or hasattr(output_names, "tolist")
     names = tuple(python_label(name) for name in output_names) if good else ()
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise ValueError(f"{who}: output_names must be a list of distinct names, text, got {shown(output_names)}.")
+        raise InvalidParameter("output_names", "be a list of distinct names, text", shown(output_names))
     if size is not None and len(names) != size:
-        raise ValueError(f"{who}: output_names must have one name per output, {size}, got {len(names)}.")
+        raise InvalidParameter("output_names", f"have one name per output, {size}", len(names))
     return names
 
 
@@ -142,10 +147,10 @@ def _plain(values: Any) -> Any:
     return values
 
 
-def _labels(classes: Any, n_outputs: int, who: str) -> list[list[Any] | None]:
+def _labels(classes: Any, n_outputs: int) -> list[list[Any] | None]:
     """Labels of each output as Python's own types, None where they are not given."""
-    items = per_output(classes, n_outputs, who)
-    known = iter(checked_classes([labels for labels in items if labels is not None], who))
+    items = per_output(classes, n_outputs)
+    known = iter(checked_classes([labels for labels in items if labels is not None]))
     return [None if labels is None else python_labels(next(known)) for labels in items]
 
 
@@ -156,37 +161,39 @@ def _of_numbers(value: Any) -> bool:
 # --------------------------------------------------------------------------------------------------------- thresholds
 
 
+@entry_point("WeightedRule.from_thresholds")
 def by_thresholds(thresholds: Any, classes: Any, pos_label: Any, output_names: Any) -> Fields:
     """Return the fields of a rule that predicts the positive class above a threshold."""
-    who = "WeightedRule.from_thresholds"
     thresholds = _plain(thresholds)
-    if pos_label is None and output_names is None and _names_a_label(thresholds, classes, who):
+    if pos_label is None and output_names is None and _names_a_label(thresholds, classes):
         ((pos_label, thresholds),) = thresholds.items()
-    given = _Given.read(thresholds, is_number, output_names, who, "thresholds", "a number")
+    given = _Given.read(thresholds, is_number, output_names, "thresholds", "a number")
     n_outputs = len(given.each)
-    pairs = [[0, 1] if labels is None else labels for labels in _labels(classes, n_outputs, who)]
+    pairs = [[0, 1] if labels is None else labels for labels in _labels(classes, n_outputs)]
     for m, pair in enumerate(pairs):
         if len(pair) != 2:
-            raise ValueError(
-                f"{who}: classes must be two labels, because a threshold separates two classes, got "
-                f"{shown(pair)}{given.title(m)}; use from_weights or from_cut_points for more."
+            raise InvalidParameter(
+                "classes",
+                "be two labels, because a threshold separates two classes",
+                f"{shown(pair)}{given.title(m)}",
+                "use from_weights or from_cut_points for more",
             )
-    wanted = _positive_labels(pos_label, n_outputs, given.several, who)
-    places = [_positive_place(wanted[m], pair, given.title(m), who) for m, pair in enumerate(pairs)]
+    wanted = _positive_labels(pos_label, n_outputs, given.several)
+    places = [_positive_place(wanted[m], pair, given.title(m)) for m, pair in enumerate(pairs)]
     diagonal, offset = np.zeros((n_outputs, 2)), np.zeros((n_outputs, 2))
     for m, (threshold, place) in enumerate(zip(given.each, places, strict=True)):
         # Scores 0 and t - p: exact in floating point, as those of the sweep are. Ties go to the lowest class, so that
         # a positive one that comes first needs the next number.
-        t = _checked_threshold(threshold, given.title(m), who)
+        t = _checked_threshold(threshold, given.title(m))
         diagonal[m, place], offset[m, place] = -1.0, t if place == 1 else np.nextafter(t, np.inf)
-    return given.fields(Loss(diagonal=diagonal, offset=offset), checked_classes(pairs, who))
+    return given.fields(Loss(diagonal=diagonal, offset=offset), checked_classes(pairs))
 
 
-def _names_a_label(thresholds: Any, classes: Any, who: str) -> bool:
+def _names_a_label(thresholds: Any, classes: Any) -> bool:
     """Whether a mapping has a class of a single output for its only key."""
     if not isinstance(thresholds, dict) or len(thresholds) != 1:
         return False
-    items = per_output(classes, 1, who) if classes is None or not _is_nested(classes) else [[]]
+    items = per_output(classes, 1) if classes is None or not _is_nested(classes) else [[]]
     labels = [0, 1] if items[0] is None else [python_label(label) for label in items[0]]
     return next(iter(thresholds)) in labels
 
@@ -197,55 +204,56 @@ def _is_nested(values: Any) -> bool:
     )
 
 
-def _checked_threshold(threshold: float, title: str, who: str) -> float:
+def _checked_threshold(threshold: float, title: str) -> float:
     if np.isinf(threshold):
         return _NEVER if threshold > 0 else _ALWAYS
     if not 0 <= threshold <= 1:  # NaN fails as well
-        raise ValueError(
-            f"{who}: thresholds must lie in [0, 1], or be -inf to predict the positive class always or inf to predict "
-            f"it never, got {shown(threshold)}{title}."
+        raise InvalidParameter(
+            "thresholds",
+            "lie in [0, 1], or be -inf to predict the positive class always or inf to predict it never",
+            f"{shown(threshold)}{title}",
         )
     return float(threshold)
 
 
-def _positive_labels(pos_label: Any, n_outputs: int, several: bool, who: str) -> list[Any]:
+def _positive_labels(pos_label: Any, n_outputs: int, several: bool) -> list[Any]:
     """The positive label of each output, None where nobody has named it."""
     label = _plain(pos_label)
     if not isinstance(label, list):
         return [label] * n_outputs
     if not several or len(label) != n_outputs:
-        raise ValueError(
-            f"{who}: pos_label must be one label, or a list with one label for each of the {n_outputs} "
-            f"outputs, got {shown(label)}."
+        raise InvalidParameter(
+            "pos_label", f"be one label, or a list with one label for each of the {n_outputs} outputs", shown(label)
         )
     return label
 
 
-def _positive_place(label: Any, pair: list[Any], title: str, who: str) -> int:
+def _positive_place(label: Any, pair: list[Any], title: str) -> int:
     if label is None:
         positive = known_positive(pair)
         if positive is not None:
             return pair.index(positive)
-        raise ValueError(
-            f"{who}: it is ambiguous which of the classes {pair[0]!r} and {pair[1]!r} is the positive "
-            f"one{title}; set pos_label={pair[0]!r} or pos_label={pair[1]!r}."
+        raise InvalidParameter(
+            "classes",
+            problem=f"it is ambiguous which of the classes {pair[0]!r} and {pair[1]!r} is the positive one{title}",
+            remedy=f"set {argument('pos_label', pair[0])} or {argument('pos_label', pair[1])}",
         )
     if label not in pair:
-        raise ValueError(f"{who}: pos_label must be one of the classes {pair}, got {shown(label)}{title}.")
+        raise InvalidParameter("pos_label", f"be one of the classes {pair}", f"{shown(label)}{title}")
     return pair.index(label)
 
 
 # ------------------------------------------------------------------------------------------------------ class weights
 
 
+@entry_point("WeightedRule.from_weights")
 def by_weights(weights: Any, classes: Any, output_names: Any) -> Fields:
     """Return the fields of a rule that predicts the class of the largest weight * probability."""
-    who = "WeightedRule.from_weights"
     what = "a mapping of labels to weights or a list of weights in the order of the classes"
-    given = _Given.read(_plain(weights), _are_weights, output_names, who, "weights", what)
-    labels = _labels(classes, len(given.each), who)
+    given = _Given.read(_plain(weights), _are_weights, output_names, "weights", what)
+    labels = _labels(classes, len(given.each))
     read = [
-        _checked_weights(own, known, given.title(m), who)
+        _checked_weights(own, known, given.title(m))
         for m, (own, known) in enumerate(zip(given.each, labels, strict=True))
     ]
     width = max(len(own) for own, _ in read)
@@ -253,59 +261,57 @@ def by_weights(weights: Any, classes: Any, output_names: Any) -> Fields:
     for row, (own, _) in zip(diagonal, read, strict=True):
         row[: len(own)] -= own
     loss = Loss(diagonal=diagonal, offset=np.zeros_like(diagonal))
-    return given.fields(loss, checked_classes([own for _, own in read], who))
+    return given.fields(loss, checked_classes([own for _, own in read]))
 
 
 def _are_weights(value: Any) -> bool:
     return _of_numbers(list(value.values()) if isinstance(value, dict) else value)
 
 
-def _checked_weights(weights: Any, labels: list[Any] | None, title: str, who: str) -> tuple[FloatArray, list[Any]]:
+def _checked_weights(weights: Any, labels: list[Any] | None, title: str) -> tuple[FloatArray, list[Any]]:
     """Weights of one output in the order of its classes, and the classes."""
     if isinstance(weights, dict):
         labels = sorted_labels(list(weights)) if labels is None else labels
         if set(labels) != set(weights):
-            raise ValueError(
-                f"{who}: weights must have exactly the classes {shown(labels)} as keys, got "
-                f"{shown(list(weights))}{title}."
+            raise InvalidParameter(
+                "weights", f"have exactly the classes {shown(labels)} as keys", f"{shown(list(weights))}{title}"
             )
         weights = [weights[label] for label in labels]
     labels = list(range(len(weights))) if labels is None else labels
     if len(weights) != len(labels) or len(labels) < 2:
         said = f"one per class, {len(labels)}" if len(labels) > 1 else "for at least two classes"
-        raise ValueError(f"{who}: weights must be {said}, got {len(weights)}{title}.")
+        raise InvalidParameter("weights", f"be {said}", f"{len(weights)}{title}")
     array = np.array(weights, dtype=np.float64)
     if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
-        raise ValueError(
-            f"{who}: weights must be finite, non-negative and not all zero, got {shown(list(weights))}{title}."
-        )
+        raise InvalidParameter("weights", "be finite, non-negative and not all zero", f"{shown(list(weights))}{title}")
     return array, labels
 
 
 # --------------------------------------------------------------------------------------------------------- cut points
 
 
+@entry_point("WeightedRule.from_cut_points")
 def by_cut_points(cut_points: Any, grades: Any, classes: Any, output_names: Any) -> Fields:
     """Return the fields of a rule that counts the cut points below the expected grade."""
-    who = "WeightedRule.from_cut_points"
     what = "a list of ascending numbers"
-    given = _Given.read(_plain(cut_points), _of_numbers, output_names, who, "cut_points", what)
-    labels = _labels(classes, len(given.each), who)
-    scales = _grades_each(grades, len(given.each), given.several, who)
+    given = _Given.read(_plain(cut_points), _of_numbers, output_names, "cut_points", what)
+    labels = _labels(classes, len(given.each))
+    scales = _grades_each(grades, len(given.each), given.several)
     read = []
     for m, (cuts, known, scale) in enumerate(zip(given.each, labels, scales, strict=True)):
         title, size = given.title(m), len(cuts) + 1
         known = list(range(size)) if known is None else known
         if len(known) != size:
-            raise ValueError(
-                f"{who}: cut_points must have one number fewer than there are classes, {len(known) - 1} for "
-                f"{len(known)}, got {len(cuts)}{title}."
+            raise InvalidParameter(
+                "cut_points",
+                f"have one number fewer than there are classes, {len(known) - 1} for {len(known)}",
+                f"{len(cuts)}{title}",
             )
-        values = _checked_grades(scale, known, title, who)
-        read.append((_loss_of_cuts(_checked_cuts(cuts, values, title, who), values), known))
+        values = _checked_grades(scale, known, title)
+        read.append((_loss_of_cuts(_checked_cuts(cuts, values, title), values), known))
     width = max(len(own) for own, _ in read)
     tensor = np.stack([np.pad(own, (0, width - len(own))) for own, _ in read])
-    return given.fields(Loss.from_tensor(tensor), checked_classes([own for _, own in read], who))
+    return given.fields(Loss.from_tensor(tensor), checked_classes([own for _, own in read]))
 
 
 def _loss_of_cuts(cuts: FloatArray, grades: FloatArray) -> FloatArray:
@@ -314,7 +320,7 @@ def _loss_of_cuts(cuts: FloatArray, grades: FloatArray) -> FloatArray:
     return np.concatenate([np.zeros((len(grades), 1)), np.cumsum(steps, axis=1)], axis=1)
 
 
-def _grades_each(grades: Any, n_outputs: int, several: bool, who: str) -> list[Any]:
+def _grades_each(grades: Any, n_outputs: int, several: bool) -> list[Any]:
     plain = _plain(grades)
     if plain is None or _of_numbers(plain):
         return [plain] * n_outputs
@@ -326,28 +332,31 @@ def _grades_each(grades: Any, n_outputs: int, several: bool, who: str) -> list[A
     ):
         return plain
     each = f", or a list of one such list for each of the {n_outputs} outputs" if several else ""
-    raise ValueError(f"{who}: grades must be a list of numbers, one per class{each}, got {shown(grades)}.")
+    raise InvalidParameter("grades", f"be a list of numbers, one per class{each}", shown(grades))
 
 
-def _checked_grades(given: list[float] | None, labels: list[Any], title: str, who: str) -> FloatArray:
+def _checked_grades(given: list[float] | None, labels: list[Any], title: str) -> FloatArray:
     places = list(range(len(labels)))
     grades: list[float] = list(places) if given is None else given
     if given is None and labels != places and all(map(is_number, labels)):
-        raise ValueError(
-            f"{who}: grades must be given if classes are numbers other than 0, 1, 2, ...: cut points may refer "
-            f"to the labels, grades={labels}, or to their positions, grades={places}{title}."
+        raise InvalidParameter(
+            "grades",
+            (
+                "be given if classes are numbers other than 0, 1, 2, ...: cut points may refer to the "
+                f"labels, grades={labels}, or to their positions, grades={places}{title}"
+            ),
         )
     if len(grades) != len(labels):
-        raise ValueError(f"{who}: grades must have one number per class, {len(labels)}, got {len(grades)}{title}.")
+        raise InvalidParameter("grades", f"have one number per class, {len(labels)}", f"{len(grades)}{title}")
     array = np.array(grades, dtype=np.float64)
     if not np.isfinite(array).all() or not all(a < b for a, b in pairwise(array)):
-        raise ValueError(f"{who}: grades must be finite and ascend with the classes, got {shown(grades)}{title}.")
+        raise InvalidParameter("grades", "be finite and ascend with the classes", f"{shown(grades)}{title}")
     return array
 
 
-def _checked_cuts(cuts: Sequence[float], grades: FloatArray, title: str, who: str) -> FloatArray:
+def _checked_cuts(cuts: Sequence[float], grades: FloatArray, title: str) -> FloatArray:
     array = np.array(cuts, dtype=np.float64)
     if not all(a <= b for a, b in pairwise(array)) or np.isnan(array).any():
-        raise ValueError(f"{who}: cut_points must ascend, got {shown(list(cuts))}{title}; sort them.")
+        raise InvalidParameter("cut_points", "ascend", f"{shown(list(cuts))}{title}", "sort them")
     # What lies beyond all grades is never crossed, however far it is.
     return np.clip(array, grades[0] - 1.0, grades[-1] + 1.0)

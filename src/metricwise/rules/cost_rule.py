@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, entry_point, mention
 from ..core.losses import Loss
 from ..data import (
     Probabilities,
@@ -87,6 +88,7 @@ class CostRule(StoredRule):
     facts: Mapping[str, Any] = field(default_factory=dict)
     reader: WeightedRule = field(init=False, repr=False)
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", dict(self.facts))
         classes = np.asarray(self.classes)
@@ -100,8 +102,8 @@ class CostRule(StoredRule):
         object.__setattr__(self, "abstain_label", reader.abstain_label)
         priced = self.abstain_cost
         if priced is not None and (self.abstain_label is None or not np.isfinite(priced)):
-            raise ValueError(
-                f"CostRule: abstain_cost must be a finite number, given together with abstain_label, got {priced!r}."
+            raise InvalidParameter(
+                "abstain_cost", f"be a finite number, given together with {mention('abstain_label')}", repr(priced)
             )
 
     @property
@@ -109,6 +111,7 @@ class CostRule(StoredRule):
         """Classes, and whether the rule may abstain."""
         return self.reader.schema
 
+    @entry_point()
     def predict(self, proba: Any, cost: Any = None, *, pos_label: Any = None) -> NDArray[Any]:
         """Predict labels.
 
@@ -125,10 +128,11 @@ class CostRule(StoredRule):
         -------
         ndarray of shape (N,)
         """
-        read = self.reader.read(proba, "CostRule.predict", self.facts, pos_label)
-        codes = self.decide(read, self.read_cost(cost, read.n_rows, "CostRule.predict"))
+        read = self.reader.read(proba, self.facts, pos_label)
+        codes = self.decide(read, self.read_cost(cost, read.n_rows))
         return decode(codes, self.schema.decisions)[:, 0]
 
+    @entry_point()
     def distribution(self, proba: Any, cost: Any = None, *, pos_label: Any = None) -> FloatArray:
         """Return 1 for the decision about each row and 0 for the others; abstentions are the last column.
 
@@ -141,12 +145,13 @@ class CostRule(StoredRule):
         -------
         ndarray of shape (N, K), or (N, K + 1) if the rule may abstain
         """
-        read = self.reader.read(proba, "CostRule.distribution", self.facts, pos_label)
-        codes = self.decide(read, self.read_cost(cost, read.n_rows, "CostRule.distribution"))
+        read = self.reader.read(proba, self.facts, pos_label)
+        codes = self.decide(read, self.read_cost(cost, read.n_rows))
         out = np.zeros((len(codes), self.schema.decision_width))
         np.put_along_axis(out, last_column(codes, self.schema), 1.0, axis=1)
         return out
 
+    @entry_point()
     def calibrated(self, proba: Any, *, pos_label: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
         """Return the probabilities behind the recalibration of the rule, as :meth:`WeightedRule.calibrated` does.
 
@@ -159,9 +164,10 @@ class CostRule(StoredRule):
         -------
         ndarray of the shape of proba
         """
-        read = self.reader.read(proba, "CostRule.calibrated", self.facts, pos_label)
+        read = self.reader.read(proba, self.facts, pos_label)
         return shaped_like(proba, self.reader.calibrated_of(read), multioutput=False)
 
+    @entry_point()
     def value(self, proba: Any, y: Any, cost: Any = None, sample_weight: Any = None) -> float:
         """Return minus the mean cost of the decisions about rows whose labels are known.
 
@@ -177,20 +183,19 @@ class CostRule(StoredRule):
         -------
         float
         """
-        who = "CostRule.value"
-        read = self.reader.read(proba, who, self.facts)
-        costs = self.read_cost(cost, read.n_rows, who)
-        true = _codes(y, self.classes, read.n_rows, who)
-        weight = read_sample_weight(sample_weight, read.n_rows, who)
+        read = self.reader.read(proba, self.facts)
+        costs = self.read_cost(cost, read.n_rows)
+        true = _codes(y, self.classes, read.n_rows)
+        weight = read_sample_weight(sample_weight, read.n_rows)
         weight = np.where(true >= 0, 1.0 if weight is None else weight, 0.0)
         if not weight.any():
-            raise ValueError(f"{who}: y must have at least one observed label of positive weight, got none.")
+            raise InvalidParameter("y", "have at least one observed label of positive weight", "none")
         return -float(self.paid(costs, true, self.decide(read, costs)[:, 0]) @ weight / weight.sum())
 
-    def read_cost(self, cost: Any, n_rows: int, who: str) -> FloatArray:
+    def read_cost(self, cost: Any, n_rows: int) -> FloatArray:
         """Read the costs of decisions about `n_rows` rows."""
         may, k = self.abstain_label is not None, len(self.classes)
-        return read_row_costs(cost, n_rows, k, who, abstain=may, abstain_cost=self.abstain_cost)
+        return read_row_costs(cost, n_rows, k, abstain=may, abstain_cost=self.abstain_cost)
 
     def decide(self, proba: Probabilities, cost: FloatArray) -> IntArray:
         """Return codes of shape (N, 1) for probabilities and costs that have been read already."""
@@ -226,37 +231,37 @@ class CostRule(StoredRule):
             lines.append(f"Abstain, {self.abstain_label!r}, if every class costs more than an abstention: {price}.")
         return "\n".join([*lines, *link_lines(self.reader, 0, own_costs=True)])
 
+    @entry_point()
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
-        who = "CostRule.to_dict"
         link = self.link
         return {
             "format": serialize.FORMAT,
             "version": serialize.VERSION,
             "kind": "row_costs",
-            **shared_to_dict(self.reader, who),
+            **shared_to_dict(self.reader),
             "link": None if link is None else link.to_dict(),
-            "abstain_cost": serialize.plain(self.abstain_cost, who, "abstain_cost"),
-            "facts": serialize.plain(self.facts, who, "facts"),
+            "abstain_cost": serialize.plain(self.abstain_cost, "abstain_cost"),
+            "facts": serialize.plain(self.facts, "facts"),
         }
 
     @classmethod
+    @entry_point()
     def from_dict(cls, document: Mapping[str, Any]) -> CostRule:
         """Return the rule from a dict written by `to_dict`; every field is checked."""
-        who = "CostRule.from_dict"
-        read = serialize.read_object(document, who, "the rule")
-        serialize.check_fields(read, "row_costs", _FIELDS, who, ("abstain_label",))
-        shared = shared_from_dict(read, who)
+        read = serialize.read_object(document, "the rule")
+        serialize.check_fields(read, "row_costs", _FIELDS, ("abstain_label",))
+        shared = shared_from_dict(read)
         if len(shared["classes"]) != 1 or shared["multioutput"] or shared["output_names"] is not None:
-            raise ValueError(f"{who}: classes must be those of one output, got {len(shared['classes'])} outputs.")
+            raise InvalidParameter("classes", "be those of one output", f"{len(shared['classes'])} outputs")
         price = read["abstain_cost"]
         return cls(
             shared["classes"][0],
-            read_link(read["link"], who),
+            read_link(read["link"]),
             shared["normalize"],
             shared["abstain_label"],
-            None if price is None else float(serialize.read_numbers(price, who, "abstain_cost", 0)),
-            serialize.read_facts(read["facts"], who),
+            None if price is None else float(serialize.read_numbers(price, "abstain_cost", 0)),
+            serialize.read_facts(read["facts"]),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -273,15 +278,15 @@ class CostRule(StoredRule):
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
 
 
-def _codes(y: Any, classes: NDArray[Any], n_rows: int, who: str) -> NDArray[Any]:
+def _codes(y: Any, classes: NDArray[Any], n_rows: int) -> NDArray[Any]:
     """Read labels of known classes, (N,), -1 where one is missing."""
-    labels = observed_labels(y, who=who)
+    labels = observed_labels(y)
     if labels.multioutput or len(labels.codes) != n_rows:
-        raise ValueError(f"{who}: y must have one label for each of the {n_rows} rows, got shape {np.shape(y)}.")
+        raise InvalidParameter("y", f"have one label for each of the {n_rows} rows", f"shape {np.shape(y)}")
     known = {label: code for code, label in enumerate(python_labels(classes))}
     seen = python_labels(labels.classes[0])
     unknown = [label for label in seen if label not in known]
     if unknown:
-        raise ValueError(f"{who}: y must hold only the classes {list(known)}, got {unknown[0]!r}.")
+        raise InvalidParameter("y", f"hold only the classes {list(known)}", repr(unknown[0]))
     table = np.array([known[label] for label in seen] + [-1], dtype=np.intp)
     return np.asarray(table[labels.codes[:, 0]])

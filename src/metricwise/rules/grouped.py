@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..data import Groups, Probabilities, Schema, decode
 from . import serialize
@@ -82,6 +83,7 @@ class GroupedRule(StoredRule):
     facts: Mapping[str, Any] = field(default_factory=dict)
     other: Rule | None = None
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
         object.__setattr__(self, "groups", tuple(self.groups))
@@ -161,6 +163,7 @@ class GroupedRule(StoredRule):
 
     # ---------------------------------------------------------------------------------------------- decisions
 
+    @entry_point()
     def predict(
         self, proba: Any, sensitive_features: Any = None, start: int = 0, *, pos_label: Any = None
     ) -> NDArray[Any]:
@@ -182,10 +185,11 @@ class GroupedRule(StoredRule):
         -------
         ndarray of shape (N,), or (N, M) if `multioutput`
         """
-        read, codes = self._read(proba, sensitive_features, "GroupedRule.predict", pos_label)
+        read, codes = self._read(proba, sensitive_features, pos_label)
         labels = decode(self.decide(read, codes, start), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 
+    @entry_point()
     def distribution(self, proba: Any, sensitive_features: Any = None, *, pos_label: Any = None) -> FloatArray:
         """Return the exact probability with which each class is predicted; nothing is drawn.
 
@@ -198,7 +202,7 @@ class GroupedRule(StoredRule):
         -------
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
-        read, codes = self._read(proba, sensitive_features, "GroupedRule.distribution", pos_label)
+        read, codes = self._read(proba, sensitive_features, pos_label)
         result = np.zeros((read.n_rows, self.n_outputs, self.schema.decision_width))
         for g, rule in enumerate(self.parts):
             rows = np.flatnonzero(codes == g)
@@ -206,6 +210,7 @@ class GroupedRule(StoredRule):
                 result[rows] = rule.distribution_of(read.take(rows))
         return result if self.multioutput else result[:, 0]
 
+    @entry_point()
     def calibrated(
         self, proba: Any, sensitive_features: Any = None, *, pos_label: Any = None
     ) -> NDArray[Any] | list[NDArray[Any]]:
@@ -220,7 +225,7 @@ class GroupedRule(StoredRule):
         -------
         ndarray of the shape of proba, or list of M such
         """
-        read, codes = self._read(proba, sensitive_features, "GroupedRule.calibrated", pos_label)
+        read, codes = self._read(proba, sensitive_features, pos_label)
         result = recalibrated(None, read)
         for g, rule in enumerate(self.parts):
             rows = np.flatnonzero(codes == g)
@@ -229,9 +234,9 @@ class GroupedRule(StoredRule):
                     block[rows] = own
         return shaped_like(proba, result, self.multioutput)
 
-    def _read(self, proba: Any, sensitive_features: Any, who: str, pos_label: Any) -> tuple[Probabilities, IntArray]:
-        read = components(self.rules[0])[0].read(proba, who, self.facts, pos_label)
-        return read, self.known.codes(sensitive_features, read.n_rows, who, others=self.other is not None)
+    def _read(self, proba: Any, sensitive_features: Any, pos_label: Any) -> tuple[Probabilities, IntArray]:
+        read = components(self.rules[0])[0].read(proba, self.facts, pos_label)
+        return read, self.known.codes(sensitive_features, read.n_rows, others=self.other is not None)
 
     @property
     def known(self) -> Groups:
@@ -267,45 +272,45 @@ class GroupedRule(StoredRule):
 
     # ---------------------------------------------------------------------------------------- copies and files
 
+    @entry_point()
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
-        who = "GroupedRule.to_dict"
-        parts = [_part_to_dict(rule, who) for rule in self.rules]
-        other = {} if self.other is None else {"other": _part_to_dict(self.other, who)}
+        parts = [_part_to_dict(rule) for rule in self.rules]
+        other = {} if self.other is None else {"other": _part_to_dict(self.other)}
         names = [list(name) if isinstance(name, tuple) else [name] for name in self.groups]
         return {
             "format": serialize.FORMAT,
             "version": serialize.VERSION,
             "kind": "grouped",
-            **shared_to_dict(components(self.rules[0])[0], who),
-            "groups": [serialize.plain_labels(_objects(own), who, "groups") for own in names],
+            **shared_to_dict(components(self.rules[0])[0]),
+            "groups": [serialize.plain_labels(_objects(own), "groups") for own in names],
             "features": None if self.features is None else list(self.features),
             "rules": parts,
             **other,
             "seed": next((rule.seed for rule in self.parts if isinstance(rule, MixtureRule)), 0),
-            "facts": serialize.plain(self.facts, who, "facts"),
+            "facts": serialize.plain(self.facts, "facts"),
         }
 
     @classmethod
+    @entry_point()
     def from_dict(cls, document: Mapping[str, Any]) -> GroupedRule:
         """Return the rule from a dict written by `to_dict`; every field is checked."""
-        who = "GroupedRule.from_dict"
-        read = serialize.read_object(document, who, "the rule")
-        serialize.check_fields(read, "grouped", _FIELDS, who, ("abstain_label", "other"))
-        shared, seed = shared_from_dict(read, who), serialize.read_int(read["seed"], who, "seed")
-        parts = serialize.read_list(read["rules"], who, "rules")
-        rules = tuple(_rule_from(part, shared, seed, who, f"rules[{g}]") for g, part in enumerate(parts))
+        read = serialize.read_object(document, "the rule")
+        serialize.check_fields(read, "grouped", _FIELDS, ("abstain_label", "other"))
+        shared, seed = shared_from_dict(read), serialize.read_int(read["seed"], "seed")
+        parts = serialize.read_list(read["rules"], "rules")
+        rules = tuple(_rule_from(part, shared, seed, f"rules[{g}]") for g, part in enumerate(parts))
         names = [
-            serialize.read_labels(name, who, f"groups[{g}]").tolist()
-            for g, name in enumerate(serialize.read_list(read["groups"], who, "groups"))
+            serialize.read_labels(name, f"groups[{g}]").tolist()
+            for g, name in enumerate(serialize.read_list(read["groups"], "groups"))
         ]
         features = read["features"]
         return cls(
             rules,
             tuple(tuple(name) if len(name) > 1 else name[0] for name in names),
-            None if features is None else serialize.read_names(features, who, "features"),
-            serialize.read_facts(read["facts"], who),
-            _rule_from(read["other"], shared, seed, who, "other") if "other" in read else None,
+            None if features is None else serialize.read_names(features, "features"),
+            serialize.read_facts(read["facts"]),
+            _rule_from(read["other"], shared, seed, "other") if "other" in read else None,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -366,27 +371,29 @@ def _of_outputs(rule: Rule, outputs: IntArray, schema: Schema) -> Rule:
     )
 
 
-def _part_to_dict(rule: Rule, who: str) -> dict[str, Any]:
+def _part_to_dict(rule: Rule) -> dict[str, Any]:
     """Return the rule of one group as a dict."""
-    weights = None if isinstance(rule, WeightedRule) else serialize.plain(rule.weights, who, "weights")
-    return {"rules": [decision_to_dict(one, who) for one in components(rule)], "weights": weights}
+    weights = None if isinstance(rule, WeightedRule) else serialize.plain(rule.weights, "weights")
+    return {"rules": [decision_to_dict(one) for one in components(rule)], "weights": weights}
 
 
-def _rule_from(part: Any, shared: Mapping[str, Any], seed: int, who: str, field: str) -> Rule:
+def _rule_from(part: Any, shared: Mapping[str, Any], seed: int, field: str) -> Rule:
     """Read the rule of one group."""
-    read = serialize.read_object(part, who, field)
-    serialize.check_keys(read, ("rules", "weights"), who, field)
-    documents = serialize.read_list(read["rules"], who, f"{field}.rules")
+    read = serialize.read_object(part, field)
+    serialize.check_keys(read, ("rules", "weights"), field)
+    documents = serialize.read_list(read["rules"], f"{field}.rules")
     for r, own in enumerate(documents):
         name = f"{field}.rules[{r}]"
-        serialize.check_keys(serialize.read_object(own, who, name), ("loss", "link"), who, name)
-    rules = tuple(rule_from_fields(shared, own, {}, who) for own in documents)
+        serialize.check_keys(serialize.read_object(own, name), ("loss", "link"), name)
+    rules = tuple(rule_from_fields(shared, own, {}) for own in documents)
     if read["weights"] is None:
         if len(rules) > 1:
-            raise ValueError(f"{who}: {field}.weights must have the shares of its {len(rules)} rules, got None.")
+            raise InvalidParameter(
+                "", problem=f"{field}.weights must have the shares of its {len(rules)} rules, got None"
+            )
         return rules[0]
-    value = serialize.read_list(read["weights"], who, f"{field}.weights")
-    weights = serialize.read_numbers(value, who, f"{field}.weights", 2 if isinstance(value[0], list) else 1)
+    value = serialize.read_list(read["weights"], f"{field}.weights")
+    weights = serialize.read_numbers(value, f"{field}.weights", 2 if isinstance(value[0], list) else 1)
     return MixtureRule(rules, weights, seed)
 
 
@@ -397,27 +404,26 @@ def _objects(values: list[Any]) -> NDArray[Any]:
 
 
 def _check(rule: GroupedRule) -> None:
-    who, rules = "GroupedRule", rule.rules
+    rules = rule.rules
     if not rules or not all(isinstance(one, (WeightedRule, MixtureRule)) for one in rule.parts):
         found = [type(one).__name__ for one in rule.parts]
-        raise ValueError(f"{who}: rules must hold a WeightedRule or a MixtureRule for every group, got {found}.")
+        raise InvalidParameter("rules", "hold a WeightedRule or a MixtureRule for every group", found)
     if len(rule.groups) != len(rules) or len(set(rule.groups)) < len(rules):
-        raise ValueError(
-            f"{who}: groups must have a distinct name for each of the {len(rules)} rules, got {list(rule.groups)}."
-        )
+        raise InvalidParameter("groups", f"have a distinct name for each of the {len(rules)} rules", list(rule.groups))
     sizes = {len(name) if isinstance(name, tuple) else 1 for name in rule.groups}
     if len(sizes) > 1 or (rule.features is not None and len(rule.features) not in sizes):
-        raise ValueError(
-            f"{who}: groups must all have one label per feature, got {list(rule.groups)} and {rule.features!r}."
-        )
+        raise InvalidParameter("groups", "all have one label per feature", f"{list(rule.groups)} and {rule.features!r}")
     first = rules[0].schema
     for g, one in enumerate(rule.parts[1:], start=1):
         own = one.schema
         alike = same_classes(own.classes, first.classes) and own.multioutput == first.multioutput
         if not alike or own.normalize != first.normalize or own.output_names != first.output_names:
-            raise ValueError(
-                f"{who}: rules must share outputs and classes, but those of "
-                f"{f'rules[{g}]' if g < len(rules) else 'other'} differ from those of rules[0]."
+            raise InvalidParameter(
+                "rules",
+                (
+                    f"share outputs and classes, but those of {f'rules[{g}]' if g < len(rules) else 'other'} "
+                    "differ from those of rules[0]"
+                ),
             )
     if len({one.seed for one in rule.parts if isinstance(one, MixtureRule)}) > 1:
-        raise ValueError(f"{who}: mixtures among the rules must share their seed, got different ones.")
+        raise InvalidParameter("rules", problem="mixtures among the rules must share their seed, got different ones")

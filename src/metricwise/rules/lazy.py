@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, InvalidType
 from ..data import Schema, decode, host_array, is_tensor, shared_array
 
 __all__ = ["batches_of", "predict_lazily"]
@@ -22,7 +23,7 @@ _ENTRIES = 1 << 21  # of a batch
 Predict = Callable[..., NDArray[Any]]
 
 
-def predict_lazily(predict: Predict, schema: Schema, proba: Any, who: str, *, draws: bool = False) -> Any:
+def predict_lazily(predict: Predict, schema: Schema, proba: Any, *, draws: bool = False) -> Any:
     """Return the labels of a Dask collection as one, with its chunks; nothing is computed.
 
     Parameters
@@ -32,8 +33,6 @@ def predict_lazily(predict: Predict, schema: Schema, proba: Any, who: str, *, dr
     schema : Schema
         Of the rule.
     proba : Dask array or data frame, or list of arrays
-    who : str
-        For messages.
     draws : bool, default=False
         Whether predictions depend on the positions of rows.
 
@@ -45,13 +44,19 @@ def predict_lazily(predict: Predict, schema: Schema, proba: Any, who: str, *, dr
     empty = empty if schema.multioutput else empty[:, 0]
     first = proba[0] if isinstance(proba, (list, tuple)) else proba
     if hasattr(first, "chunks"):
-        return _of_arrays(predict, schema, proba, empty, who, draws)
+        return _of_arrays(predict, schema, proba, empty, draws)
     if first is not proba:
-        raise TypeError(f"{who}: proba given as a list of Dask collections must hold Dask arrays, got data frames.")
+        raise InvalidType(
+            "proba", problem="proba given as a list of Dask collections must hold Dask arrays, got data frames"
+        )
     if draws:
-        raise TypeError(
-            f"{who}: the rule draws by row position, but the partitions of a Dask data frame do not know their "
-            "number of rows; pass proba.to_dask_array(lengths=True)."
+        raise InvalidType(
+            "",
+            problem=(
+                "the rule draws by row position, but the partitions of a Dask data frame do not know their "
+                "number of rows"
+            ),
+            remedy="pass proba.to_dask_array(lengths=True)",
         )
     names: tuple[Any, ...] = schema.output_names or tuple(map(int, range(schema.n_outputs)))
     return proba.map_partitions(
@@ -59,16 +64,17 @@ def predict_lazily(predict: Predict, schema: Schema, proba: Any, who: str, *, dr
     )
 
 
-def _of_arrays(predict: Predict, schema: Schema, proba: Any, empty: NDArray[Any], who: str, draws: bool) -> Any:
+def _of_arrays(predict: Predict, schema: Schema, proba: Any, empty: NDArray[Any], draws: bool) -> Any:
     widths = None
     if isinstance(proba, (list, tuple)):
         widths = np.cumsum([one.shape[1] for one in proba])[:-1]
         proba = np.concatenate(proba, axis=1)  # a Dask array, by NumPy's own protocol
     proba = proba.rechunk(dict.fromkeys(range(1, proba.ndim), -1))
     if draws and np.isnan(proba.chunks[0]).any():
-        raise ValueError(
-            f"{who}: the rule draws by row position, but the chunks of proba do not know their number of rows; "
-            "call proba.compute_chunk_sizes() first."
+        raise InvalidParameter(
+            "",
+            problem="the rule draws by row position, but the chunks of proba do not know their number of rows",
+            remedy="call proba.compute_chunk_sizes() first",
         )
     shape: dict[str, Any] = {"drop_axis": proba.ndim - 1}
     if empty.ndim == proba.ndim:

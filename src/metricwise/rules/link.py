@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import kernels
+from ..core.errors import InvalidParameter, entry_point
 from ..data import Probabilities, is_list_of_outputs
 
 __all__ = ["Link", "prior_shift", "recalibrated", "shaped_like"]
@@ -58,22 +59,23 @@ class Link:
     bias: FloatArray
     floor: float = _FLOOR
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         temperature = np.asarray(self.temperature, dtype=np.float64)
         bias = np.asarray(self.bias, dtype=np.float64)
         if temperature.ndim != 1 or bias.ndim != 2 or len(bias) != len(temperature):
-            raise ValueError(
-                f"Link: temperature must have shape (M,) and bias (M, K), got {temperature.shape} and {bias.shape}."
+            raise InvalidParameter(
+                "temperature", "have shape (M,) and bias (M, K)", f"{temperature.shape} and {bias.shape}"
             )
         if not (np.isfinite(temperature).all() and (temperature > 0).all()):
-            raise ValueError(f"Link: temperature must be positive and finite, got {temperature.min():.6g}.")
+            raise InvalidParameter("temperature", "be positive and finite", f"{temperature.min():.6g}")
         if not np.isfinite(bias).all():
-            raise ValueError("Link: bias must be finite, got NaN or infinity.")
+            raise InvalidParameter("bias", "be finite", "NaN or infinity")
         for name, values in (("temperature", temperature), ("bias", bias)):
             if values.size and np.abs(values).max() > _LARGEST:
-                raise ValueError(f"Link: {name} must be at most {_LARGEST:g}, got {np.abs(values).max():.6g}.")
+                raise InvalidParameter(name, f"be at most {_LARGEST:g}", f"{np.abs(values).max():.6g}")
         if not 0 < self.floor < 0.5:
-            raise ValueError(f"Link: floor must lie between 0 and 0.5, got {self.floor!r}.")
+            raise InvalidParameter("floor", "lie between 0 and 0.5", repr(self.floor))
         object.__setattr__(self, "temperature", temperature)
         object.__setattr__(self, "bias", bias)
         object.__setattr__(self, "floor", float(self.floor))
@@ -106,6 +108,7 @@ class Link:
         """Return the link of some of the outputs, given by position."""
         return Link(self.temperature[outputs], self.bias[outputs], self.floor)
 
+    @entry_point()
     def view(self, proba: Probabilities) -> Probabilities:
         """Return a view of the recalibrated probabilities: the link is applied in every pass, without a copy.
 
@@ -119,9 +122,10 @@ class Link:
         Probabilities
             The same blocks, and this link.
         """
-        self._check(proba, "view")
+        self._check(proba)
         return proba.linked(self.arrays)
 
+    @entry_point()
     def apply(self, proba: Probabilities) -> Probabilities:
         """Return a recalibrated copy of the probabilities; :meth:`view` avoids the copy.
 
@@ -135,17 +139,20 @@ class Link:
         Probabilities
             New blocks of the same shapes and dtypes; a padding class keeps probability 0.
         """
-        self._check(proba, "apply")
+        self._check(proba)
         result = self.view(proba).recalibrated()
         kinds = [block.dtype for block in proba.blocks]
         blocks = tuple(block.astype(kind, copy=False) for block, kind in zip(result.blocks, kinds, strict=True))
         return replace(result, blocks=blocks)
 
-    def _check(self, proba: Probabilities, who: str) -> None:
+    def _check(self, proba: Probabilities) -> None:
         if proba.n_outputs != self.n_outputs or proba.width > self.n_classes:
-            raise ValueError(
-                f"Link.{who}: proba must have {self.n_outputs} outputs of at most {self.n_classes} classes, got "
-                f"{proba.n_outputs} of {proba.width}."
+            raise InvalidParameter(
+                "proba",
+                problem=(
+                    f"proba must have {self.n_outputs} outputs of at most {self.n_classes} "
+                    f"classes, got {proba.n_outputs} of {proba.width}"
+                ),
             )
 
     def __eq__(self, other: object) -> bool:
@@ -177,6 +184,7 @@ def shaped_like(given: Any, proba: Probabilities, multioutput: bool) -> NDArray[
     return block[:, 0]
 
 
+@entry_point("prior_shift")
 def prior_shift(link: Link | None, source: ArrayLike, target: ArrayLike, *, floor: float = _FLOOR) -> Link:
     """Move a link to rows whose class priors are known to differ from those it was fitted on.
 
@@ -206,11 +214,11 @@ def prior_shift(link: Link | None, source: ArrayLike, target: ArrayLike, *, floo
     """
     source, target = _priors(source, "source"), _priors(target, "target")
     if source.shape != target.shape:
-        raise ValueError(f"prior_shift: target must have the shape of source, {source.shape}, got {target.shape}.")
+        raise InvalidParameter("target", f"have the shape of source, {source.shape}", target.shape)
     if link is None:
         link = Link.identity(*source.shape)
     if link.bias.shape != source.shape:
-        raise ValueError(f"prior_shift: source must have the shape of the link, {link.bias.shape}, got {source.shape}.")
+        raise InvalidParameter("source", f"have the shape of the link, {link.bias.shape}", source.shape)
     known = source > 0
     shift = np.log(np.maximum(target, floor) / np.maximum(source, floor), where=known, out=np.zeros_like(source))
     # Only differences matter: centred over the classes that exist, the numbers stay readable.
@@ -221,11 +229,11 @@ def prior_shift(link: Link | None, source: ArrayLike, target: ArrayLike, *, floo
 def _priors(values: ArrayLike, name: str) -> FloatArray:
     array = np.array(values, dtype=np.float64, ndmin=2)
     if array.ndim != 2:
-        raise ValueError(f"prior_shift: {name} must have shape (K,) or (M, K), got {array.shape}.")
+        raise InvalidParameter(name, "have shape (K,) or (M, K)", array.shape)
     if not (np.isfinite(array).all() and (array >= 0).all()):
-        raise ValueError(f"prior_shift: {name} must be non-negative and finite, got {array.min():.6g}.")
+        raise InvalidParameter(name, "be non-negative and finite", f"{array.min():.6g}")
     total = array.sum(axis=1)
     if (np.abs(total - 1) > 1e-6).any():
         worst = total[np.argmax(np.abs(total - 1))]
-        raise ValueError(f"prior_shift: {name} must sum to 1 over the classes, got {worst:.6g}.")
+        raise InvalidParameter(name, "sum to 1 over the classes", f"{worst:.6g}")
     return array

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.errors import InvalidParameter, entry_point
 from ..core.sampling import draw_rows
 from ..data import Probabilities
 from .link import Link
@@ -45,6 +46,7 @@ _MAX_STEPS = 50
 _TOL = 1e-9  # nats of penalised likelihood left to gain, of all rows together
 
 
+@entry_point("fit_link")
 def fit_link(
     proba: Probabilities,
     codes: NDArray[Any],
@@ -103,10 +105,11 @@ def fit_link(
     >>> fit_link(read_proba(overconfident), labels[:, None]).temperature.round(1)
     array([0.5])
     """
-    (link,) = _fit("fit_link", _Rows(proba, codes, sample_weight, frequency), shrinkage, max_rows)
+    (link,) = _fit(_Rows(proba, codes, sample_weight, frequency), shrinkage, max_rows)
     return link
 
 
+@entry_point("fit_links")
 def fit_links(
     proba: Probabilities,
     codes: NDArray[Any],
@@ -163,24 +166,23 @@ def fit_links(
     """
     masks = np.asarray(masks)
     if masks.dtype != np.bool_ or masks.ndim != 2 or masks.shape[1] != proba.n_rows:
-        raise ValueError(
-            f"fit_links: masks must be a bool array of shape (R, {proba.n_rows}), a row for each resample, got "
-            f"{masks.dtype} of shape {masks.shape}."
+        raise InvalidParameter(
+            "masks",
+            f"be a bool array of shape (R, {proba.n_rows}), a row for each resample",
+            f"{masks.dtype} of shape {masks.shape}",
         )
-    return _fit("fit_links", _Rows(proba, codes, sample_weight, frequency, masks), shrinkage, max_rows)
+    return _fit(_Rows(proba, codes, sample_weight, frequency, masks), shrinkage, max_rows)
 
 
-def _fit(who: str, rows: _Rows, shrinkage: float, max_rows: int) -> list[Link]:
+def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[Link]:
     """Return the link of each resample, or that of all rows where there are none."""
     if not (np.isfinite(shrinkage) and shrinkage > 0):
-        raise ValueError(f"{who}: shrinkage must be positive, got {shrinkage!r}.")
+        raise InvalidParameter("shrinkage", "be positive", repr(shrinkage))
     if max_rows < 1:
-        raise ValueError(f"{who}: max_rows must be at least 1, got {max_rows!r}.")
+        raise InvalidParameter("max_rows", "be at least 1", repr(max_rows))
     proba, codes = rows.proba, rows.codes
     if codes.shape != (proba.n_rows, proba.n_outputs):
-        raise ValueError(
-            f"{who}: codes must have shape ({proba.n_rows}, {proba.n_outputs}), as proba has, got {codes.shape}."
-        )
+        raise InvalidParameter("codes", f"have shape ({proba.n_rows}, {proba.n_outputs}), as proba has", codes.shape)
     if rows.masks is not None and len(rows.masks) == 0:
         return []
     rows = rows.sample(max_rows)

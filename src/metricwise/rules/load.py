@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from ..core.errors import InvalidParameter, argument, entry_point
 from . import serialize
 from .cost_rule import CostRule
 from .grouped import GroupedRule
@@ -18,6 +19,7 @@ from .weighted import WeightedRule
 __all__ = ["as_rule", "load_rule", "rule_from_dict", "rule_schema"]
 
 
+@entry_point("load_rule")
 def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | GroupedRule | CostRule:
     """Load a rule that was written by `to_json`.
 
@@ -47,12 +49,11 @@ def load_rule(path: str | os.PathLike[str]) -> WeightedRule | MixtureRule | Grou
     >>> mw.load_rule(text).predict([0.6])
     array(['yes'], dtype='<U3')
     """
-    who = "load_rule"
-    document = serialize.read_object(serialize.parse(serialize.read_text(path, who), who), who, "the rule")
+    document = serialize.read_object(serialize.parse(serialize.read_text(path)), "the rule")
     kind = document.get("kind")
     if document.get("format") == serialize.FORMAT and not (isinstance(kind, str) and kind in _KINDS):
         *most, last = map(repr, _KINDS)
-        raise ValueError(f"{who}: kind must be {', '.join(most)} or {last}, got {serialize.shown(kind)}.")
+        raise InvalidParameter("kind", f"be {', '.join(most)} or {last}", serialize.shown(kind))
     return rule_from_dict(document)
 
 
@@ -79,7 +80,7 @@ def rule_schema() -> dict[str, Any]:
     from importlib.resources import files
 
     text = files(__package__).joinpath("rule.schema.json").read_text(encoding="utf-8")
-    return dict(serialize.parse(text, "rule_schema", "the schema"))
+    return dict(serialize.parse(text, "the schema"))
 
 
 _KINDS: dict[str, type[WeightedRule] | type[MixtureRule] | type[GroupedRule] | type[CostRule]] = {
@@ -122,8 +123,13 @@ def as_rule(rule: Any) -> WeightedRule | MixtureRule | GroupedRule:
     else:
         read = rule if isinstance(rule, CostRule) else load_rule(rule)
     if isinstance(read, CostRule):
-        raise ValueError(
-            "rule: must be a rule that decides by probabilities alone, got one for costs per row; use its own "
-            "methods, rule.predict(proba, cost=) and rule.value(proba, y, cost=)."
+        raise InvalidParameter(
+            "",
+            problem="must be a rule that decides by probabilities alone, got one for costs per row",
+            remedy=(
+                f"use its own methods, rule.predict(proba, {argument('cost')}) and rule.value(proba, y, "
+                f"{argument('cost')})"
+            ),
+            owner="rule",
         )
     return read

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, entry_point
 from ..data import Probabilities, Schema, decode, is_lazy
 from . import serialize
 from .description import describe_mixture
@@ -122,6 +123,7 @@ class MixtureRule(StoredRule):
     seed: int = 0
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
         object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64))
@@ -129,7 +131,7 @@ class MixtureRule(StoredRule):
         _check_rules(self.rules)
         _check_weights(self.weights, self.rules[0].n_outputs, len(self.rules))
         if not _is_whole(self.seed) or not 0 <= self.seed < 2**64:
-            raise ValueError(f"MixtureRule: seed must be an integer from 0 to 2**64 - 1, got {self.seed!r}.")
+            raise InvalidParameter("seed", "be an integer from 0 to 2**64 - 1", repr(self.seed))
         object.__setattr__(self, "seed", int(self.seed))
 
     # ------------------------------------------------------------------------------------------------- shapes
@@ -184,6 +186,7 @@ class MixtureRule(StoredRule):
 
     # ---------------------------------------------------------------------------------------------- decisions
 
+    @entry_point()
     def predict(self, proba: Any, start: int = 0, *, pos_label: Any = None) -> NDArray[Any]:
         """Draw and predict labels.
 
@@ -202,11 +205,11 @@ class MixtureRule(StoredRule):
         """
         if is_lazy(proba):
             draw = partial(self._draw_from, int(start), pos_label)
-            return predict_lazily(draw, self.schema, proba, "MixtureRule.predict", draws=True)  # type: ignore[no-any-return]
+            return predict_lazily(draw, self.schema, proba, draws=True)  # type: ignore[no-any-return]
         parts = batches_of(proba)
         if parts is not None:
             return np.concatenate([self.predict(part, start + at, pos_label=pos_label) for at, part in parts])
-        read = self.rules[0].read(proba, "MixtureRule.predict", self.facts, pos_label)
+        read = self.rules[0].read(proba, self.facts, pos_label)
         labels = decode(self.decide(read, start), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 
@@ -214,6 +217,7 @@ class MixtureRule(StoredRule):
         """Predict rows at a position behind the first one."""
         return self.predict(proba, first + start, pos_label=pos_label)
 
+    @entry_point()
     def distribution(self, proba: Any, *, pos_label: Any = None) -> FloatArray:
         """Return the exact probability with which each class is predicted; nothing is drawn.
 
@@ -228,7 +232,7 @@ class MixtureRule(StoredRule):
         -------
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
-        result = self.distribution_of(self.rules[0].read(proba, "MixtureRule.distribution", self.facts, pos_label))
+        result = self.distribution_of(self.rules[0].read(proba, self.facts, pos_label))
         return result if self.multioutput else result[:, 0]
 
     def distribution_of(self, proba: Probabilities) -> FloatArray:
@@ -242,6 +246,7 @@ class MixtureRule(StoredRule):
                 part[row, output, last_column(codes, self.schema)] += weights[:, r]
         return result
 
+    @entry_point()
     def calibrated(self, proba: Any, *, pos_label: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
         """Return the probabilities behind the recalibration of the rule, as :meth:`WeightedRule.calibrated` does.
 
@@ -254,19 +259,22 @@ class MixtureRule(StoredRule):
         -------
         ndarray of the shape of proba, or list of M such
         """
-        read = self.rules[0].read(proba, "MixtureRule.calibrated", self.facts, pos_label)
+        read = self.rules[0].read(proba, self.facts, pos_label)
         return shaped_like(proba, self.calibrated_of(read), self.multioutput)
 
+    @entry_point("{class}.calibrated")
     def calibrated_of(self, proba: Probabilities) -> Probabilities:
         """Return the same for probabilities that have been read already."""
         link = self.rules[0].link
         if any(rule.link != link for rule in self.rules):
-            raise ValueError(
-                "MixtureRule.calibrated: the rules of this mixture recalibrate differently; use "
-                "rule.rules[r].calibrated(proba) of one of them."
+            raise InvalidParameter(
+                "rules",
+                problem="the rules of this mixture recalibrate differently",
+                remedy="use rule.rules[r].calibrated(proba) of one of them",
             )
         return recalibrated(link, proba)
 
+    @entry_point("{class}.predict")
     def decide(self, proba: Probabilities, start: int | IntArray = 0) -> IntArray:
         """Draw and predict codes of shape (N, M) for probabilities that have been read already.
 
@@ -276,7 +284,7 @@ class MixtureRule(StoredRule):
             Position of the first row, or of each.
         """
         if not isinstance(start, np.ndarray) and (not _is_whole(start) or start < 0):
-            raise ValueError(f"MixtureRule.predict: start must be a row position from 0, got {start!r}.")
+            raise InvalidParameter("start", "be a row position from 0", repr(start))
         result = np.empty((proba.n_rows, self.n_outputs), dtype=np.intp)
         for rows in proba.chunks():
             part = result[rows]
@@ -311,35 +319,35 @@ class MixtureRule(StoredRule):
         """Return a copy in the user's labels: solvers build rules whose labels are codes."""
         return MixtureRule(tuple(rule.named(schema, link, {}) for rule in self.rules), self.weights, self.seed, facts)
 
+    @entry_point()
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
-        who = "MixtureRule.to_dict"
         return {
             "format": serialize.FORMAT,
             "version": serialize.VERSION,
             "kind": "mixture",
-            **shared_to_dict(self.rules[0], who),
-            "rules": [decision_to_dict(rule, who) for rule in self.rules],
-            "weights": serialize.plain(self.weights, who, "weights"),
+            **shared_to_dict(self.rules[0]),
+            "rules": [decision_to_dict(rule) for rule in self.rules],
+            "weights": serialize.plain(self.weights, "weights"),
             "seed": self.seed,
-            "facts": serialize.plain(self.facts, who, "facts"),
+            "facts": serialize.plain(self.facts, "facts"),
         }
 
     @classmethod
+    @entry_point()
     def from_dict(cls, document: Mapping[str, Any]) -> MixtureRule:
         """Return the rule from a dict written by `to_dict`; every field is checked."""
-        who = "MixtureRule.from_dict"
-        read = serialize.read_object(document, who, "the rule")
-        serialize.check_fields(read, "mixture", _FIELDS, who, _OPTIONAL)
-        shared = shared_from_dict(read, who)
-        parts = serialize.read_list(read["rules"], who, "rules")
+        read = serialize.read_object(document, "the rule")
+        serialize.check_fields(read, "mixture", _FIELDS, _OPTIONAL)
+        shared = shared_from_dict(read)
+        parts = serialize.read_list(read["rules"], "rules")
         for r, part in enumerate(parts):
-            serialize.check_keys(serialize.read_object(part, who, f"rules[{r}]"), ("loss", "link"), who, f"rules[{r}]")
-        rules = tuple(rule_from_fields(shared, part, {}, who) for part in parts)
-        value = serialize.read_list(read["weights"], who, "weights")
-        weights = serialize.read_numbers(value, who, "weights", 2 if isinstance(value[0], list) else 1)
-        seed = serialize.read_int(read["seed"], who, "seed")
-        return cls(rules, weights, seed, serialize.read_facts(read["facts"], who))
+            serialize.check_keys(serialize.read_object(part, f"rules[{r}]"), ("loss", "link"), f"rules[{r}]")
+        rules = tuple(rule_from_fields(shared, part, {}) for part in parts)
+        value = serialize.read_list(read["weights"], "weights")
+        weights = serialize.read_numbers(value, "weights", 2 if isinstance(value[0], list) else 1)
+        seed = serialize.read_int(read["seed"], "seed")
+        return cls(rules, weights, seed, serialize.read_facts(read["facts"]))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MixtureRule):
@@ -353,35 +361,37 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
+@entry_point("MixtureRule")
 def _check_rules(rules: tuple[WeightedRule, ...]) -> None:
-    who = "MixtureRule"
     if not rules or not all(isinstance(rule, WeightedRule) for rule in rules):
-        raise ValueError(f"{who}: rules must hold at least one WeightedRule, got {[type(r).__name__ for r in rules]}.")
+        raise InvalidParameter("rules", "hold at least one WeightedRule", [type(r).__name__ for r in rules])
     first = rules[0]
     for r, rule in enumerate(rules[1:], start=1):
         if not same_classes(rule.classes, first.classes):
-            raise ValueError(
-                f"{who}: rules must share their classes, but those of rules[{r}] differ from those of rules[0]."
+            raise InvalidParameter(
+                "rules", f"share their classes, but those of rules[{r}] differ from those of rules[0]"
             )
         for name in ("multioutput", "normalize", "output_names", "abstain_label"):
             one, other = getattr(rule, name), getattr(first, name)
             if one != other or (name == "abstain_label" and not same_label(one, other)):
-                raise ValueError(
-                    f"{who}: rules must share {name}, got {getattr(first, name)!r} in rules[0] and "
-                    f"{getattr(rule, name)!r} in rules[{r}]."
+                raise InvalidParameter(
+                    "rules",
+                    f"share {name}",
+                    f"{getattr(first, name)!r} in rules[0] and {getattr(rule, name)!r} in rules[{r}]",
                 )
 
 
+@entry_point("MixtureRule")
 def _check_weights(weights: FloatArray, n_outputs: int, n_rules: int) -> None:
-    who = "MixtureRule"
     if weights.shape not in ((n_rules,), (n_outputs, n_rules)):
-        raise ValueError(
-            f"{who}: weights must have shape ({n_rules},) or ({n_outputs}, {n_rules}), one per rule or one per output "
-            f"and rule, got {weights.shape}."
+        raise InvalidParameter(
+            "weights",
+            f"have shape ({n_rules},) or ({n_outputs}, {n_rules}), one per rule or one per output and rule",
+            weights.shape,
         )
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError(f"{who}: weights must be non-negative and finite, got {weights.min():.6g}.")
+        raise InvalidParameter("weights", "be non-negative and finite", f"{weights.min():.6g}")
     total = weights.sum(axis=-1)
     if (np.abs(total - 1) > _SUM_TOL).any():
         worst = float(total.ravel()[np.abs(total - 1).argmax()])
-        raise ValueError(f"{who}: weights must sum to 1, got {worst:.10g}.")
+        raise InvalidParameter("weights", "sum to 1", f"{worst:.10g}")

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, InvalidType
 from ..data import python_labels
 
 __all__ = [
@@ -56,49 +57,51 @@ Label = str | int | float | bool
 # ------------------------------------------------------------------------------------------------------- write
 
 
-def plain_labels(labels: NDArray[Any], who: str, field: str = "classes") -> list[Label]:
+def plain_labels(labels: NDArray[Any], field: str = "classes") -> list[Label]:
     """Return labels as the JSON types that keep them apart: text, integers, floats and booleans."""
     values = python_labels(labels)
     for value in values:
         if type(value) not in (str, int, float, bool):
-            raise TypeError(
-                f"{who}: {field} must be text, integers, floats or booleans to be written as JSON, got {value!r} "
-                f"({type(value).__name__}); convert the labels, for instance with str()."
+            raise InvalidType(
+                field,
+                "be text, integers, floats or booleans to be written as JSON",
+                f"{value!r} ({type(value).__name__})",
+                "convert the labels, for instance with str()",
             )
         if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{who}: {field} must be finite to be written as JSON, got {value!r}.")
+            raise InvalidParameter(field, "be finite to be written as JSON", repr(value))
         if isinstance(value, int):
-            _check_size(value, who, field)
+            _check_size(value, field)
     return values
 
 
-def _check_size(value: int, who: str, field: str) -> None:
+def _check_size(value: int, field: str) -> None:
     if value.bit_length() > _BITS:
-        raise ValueError(f"{who}: {field} must hold integers of moderate size, got one of {value.bit_length()} bits.")
+        raise InvalidParameter(field, "hold integers of moderate size", f"one of {value.bit_length()} bits")
 
 
-def plain(value: Any, who: str, field: str, depth: int = _DEPTH) -> Any:
+def plain(value: Any, field: str, depth: int = _DEPTH) -> Any:
     """Return `value` in JSON's own types, or refuse it; `depth` is how far lists and objects may still nest."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, int):
-        _check_size(value, who, field)
+        _check_size(value, field)
         return value
     if isinstance(value, float):
         if math.isfinite(value):
             return value
-        raise ValueError(f"{who}: {field} must be finite to be written as JSON, got {value!r}.")
+        raise InvalidParameter(field, "be finite to be written as JSON", repr(value))
     if depth == 0:
         top = field.partition(".")[0]
-        raise ValueError(f"{who}: {top} must nest lists and objects at most {_DEPTH} deep, got more.")
+        raise InvalidParameter("", problem=f"{top} must nest lists and objects at most {_DEPTH} deep, got more")
     if isinstance(value, np.ndarray):
-        return plain(value.tolist(), who, field, depth)
+        return plain(value.tolist(), field, depth)
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: plain(item, who, f"{field}.{key}", depth - 1) for key, item in value.items()}
+        return {key: plain(item, f"{field}.{key}", depth - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item, who, field, depth - 1) for item in value]
-    raise TypeError(f"{who}: {field} must hold JSON values under text keys, got {type(value).__name__}.")
+        return [plain(item, field, depth - 1) for item in value]
+    raise InvalidType(field, "hold JSON values under text keys", type(value).__name__)
 
 
 def dump(document: Mapping[str, Any], path: str | os.PathLike[str] | None) -> str:
@@ -126,20 +129,22 @@ def _json_text(document: Mapping[str, Any]) -> str:
 # -------------------------------------------------------------------------------------------------------- read
 
 
-def read_text(source: str | os.PathLike[str], who: str, what: str = "the rule") -> str:
+def read_text(source: str | os.PathLike[str], what: str = "the rule") -> str:
     """Return `source` if it is JSON text, else the content of the file it names; `what` it is, for messages."""
     if isinstance(source, str) and source.lstrip().startswith(("{", "[")):
         return source
     if not isinstance(source, (str, os.PathLike)):
-        raise TypeError(f"{who}: {what} must be a path or JSON text, got {type(source).__name__}.")
+        raise InvalidType(what, "be a path or JSON text", type(source).__name__)
     if not os.fspath(source):
-        raise ValueError(f"{who}: {what} must be a path or JSON text, got an empty text.")
+        raise InvalidParameter(what, "be a path or JSON text", "an empty text")
     from pathlib import Path
 
     try:
         return Path(source).read_text(encoding="utf-8-sig")  # editors may add a mark
     except UnicodeDecodeError:
-        raise ValueError(f"{who}: {os.fspath(source)} must be a JSON file in UTF-8, got other bytes.") from None
+        raise InvalidParameter(
+            "", problem=f"{os.fspath(source)} must be a JSON file in UTF-8, got other bytes"
+        ) from None
     except (OSError, ValueError) as error:  # ValueError: the character NUL, which no path has
         if isinstance(error, OSError) and error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
             raise
@@ -150,7 +155,7 @@ def read_text(source: str | os.PathLike[str], who: str, what: str = "the rule") 
         ) from None
 
 
-def parse(text: str, who: str, what: str = "the rule") -> Any:
+def parse(text: str, what: str = "the rule") -> Any:
     """Parse JSON strictly: no NaN, no infinity, no key twice."""
     import json
 
@@ -168,96 +173,95 @@ def parse(text: str, who: str, what: str = "the rule") -> Any:
     try:
         return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
     except _RefusedError as error:
-        raise ValueError(f"{who}: {error}") from None
+        raise InvalidParameter("", problem=str(error)) from None
     except json.JSONDecodeError as error:
-        raise ValueError(
-            f"{who}: {what} must be JSON, got text that is truncated or invalid at line {error.lineno}, column "
-            f"{error.colno} ({error.msg})."
+        raise InvalidParameter(
+            what,
+            "be JSON",
+            f"text that is truncated or invalid at line {error.lineno}, column {error.colno} ({error.msg})",
         ) from None
     except (RecursionError, ValueError):  # nested without end, or an integer of thousands of digits
-        raise ValueError(
-            f"{who}: {what} must be JSON without very deep nesting or very long numbers, got one of these."
-        ) from None
+        raise InvalidParameter(what, "be JSON without very deep nesting or very long numbers", "one of these") from None
 
 
 class _RefusedError(Exception):
     """Valid JSON for Python, but not for a rule."""
 
 
-def read_object(value: Any, who: str, field: str) -> dict[str, Any]:
+def read_object(value: Any, field: str) -> dict[str, Any]:
     """Check that a field is a JSON object."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        _refuse(who, field, "an object", value)
+        _refuse(field, "an object", value)
     return dict(value)
 
 
-def check_envelope(document: dict[str, Any], form: str, newest: int, who: str, what: str) -> None:
+def check_envelope(document: dict[str, Any], form: str, newest: int, what: str) -> None:
     """Check that a document is of a format, and of a version that is known."""
     if document.get("format") != form:
-        _refuse(who, "format", repr(form), document.get("format"))
+        _refuse("format", repr(form), document.get("format"))
     version = document.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        _refuse(who, "version", f"an integer from 1 to {newest}", version)
+        _refuse("version", f"an integer from 1 to {newest}", version)
     if version > newest:
-        raise ValueError(
-            f"{who}: version must be at most {newest}, got {shown(version)}; {what} was written by a newer "
-            "version of metricwise; upgrade metricwise."
+        raise InvalidParameter(
+            "version",
+            f"be at most {newest}",
+            shown(version),
+            f"{what} was written by a newer version of metricwise; upgrade metricwise",
         )
 
 
-def check_fields(
-    document: dict[str, Any], kind: str, required: Iterable[str], who: str, optional: Iterable[str] = ()
-) -> None:
+def check_fields(document: dict[str, Any], kind: str, required: Iterable[str], optional: Iterable[str] = ()) -> None:
     """Check the envelope of a rule and that it has exactly the fields of its kind; some may be left out."""
-    check_envelope(document, FORMAT, VERSION, who, "the rule")
+    check_envelope(document, FORMAT, VERSION, "the rule")
     if document.get("kind") != kind:
-        _refuse(who, "kind", repr(kind), document.get("kind"))
+        _refuse("kind", repr(kind), document.get("kind"))
     given = [name for name in optional if name in document]
-    check_keys(document, (*_ENVELOPE, *required, *given), who, "the rule")
+    check_keys(document, (*_ENVELOPE, *required, *given), "the rule")
 
 
-def check_keys(document: dict[str, Any], names: Sequence[str], who: str, field: str) -> None:
+def check_keys(document: dict[str, Any], names: Sequence[str], field: str) -> None:
     """Check that an object has exactly these fields."""
     for name in names:
         if name not in document:
-            raise ValueError(f"{who}: {field} must have the field {name!r}, got {shown(sorted(document))}.")
+            raise InvalidParameter(field, f"have the field {name!r}", shown(sorted(document)))
     unknown = sorted(set(document) - set(names))
     if unknown:
-        raise ValueError(f"{who}: {field} must have only the fields {list(names)}, got also {shown(unknown[0])}.")
+        raise InvalidParameter(field, f"have only the fields {list(names)}", f"also {shown(unknown[0])}")
 
 
-def read_bool(value: Any, who: str, field: str) -> bool:
+def read_bool(value: Any, field: str) -> bool:
     """Check that a field is true or false."""
     if not isinstance(value, bool):
-        _refuse(who, field, "true or false", value)
+        _refuse(field, "true or false", value)
     return value
 
 
-def read_int(value: Any, who: str, field: str) -> int:
+def read_int(value: Any, field: str) -> int:
     """Check that a field is an integer."""
     if isinstance(value, bool) or not isinstance(value, int):
-        _refuse(who, field, "an integer", value)
+        _refuse(field, "an integer", value)
     return value
 
 
-def read_list(value: Any, who: str, field: str) -> list[Any]:
+def read_list(value: Any, field: str) -> list[Any]:
     """Check that a field is a list that is not empty."""
     if not isinstance(value, list) or not value:
-        _refuse(who, field, "a non-empty list", value)
+        _refuse(field, "a non-empty list", value)
     return value
 
 
-def read_numbers(value: Any, who: str, field: str, ndim: int) -> NDArray[np.float64]:
+def read_numbers(value: Any, field: str, ndim: int) -> NDArray[np.float64]:
     """Read nested lists of finite numbers as an array of `ndim` dimensions."""
-    _check_nested(value, who, field, ndim)
+    _check_nested(value, field, ndim)
     try:
         array = np.array(value, dtype=np.float64)
     except ValueError:
-        _refuse(who, field, f"a regular array of {ndim} dimensions", value)
+        _refuse(field, f"a regular array of {ndim} dimensions", value)
     except OverflowError:  # an integer that no float is as large as
-        raise ValueError(f"{who}: {field} must hold numbers of up to 1.8e308, got a larger one.") from None
+        raise InvalidParameter(field, "hold numbers of up to 1.8e308", "a larger one") from None
     if not np.isfinite(array).all():  # 1e999 is valid JSON
-        raise ValueError(f"{who}: {field} must be finite, got NaN or infinity.")
+        raise InvalidParameter(field, "be finite", "NaN or infinity")
     return array
 
 
@@ -271,27 +275,27 @@ def as_float(value: Any) -> float | None:
         return None
 
 
-def _check_nested(value: Any, who: str, field: str, ndim: int) -> None:
+def _check_nested(value: Any, field: str, ndim: int) -> None:
     if ndim == 0:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            _refuse(who, field, "made of numbers", value)
+            _refuse(field, "made of numbers", value)
         return
-    for item in read_list(value, who, field):
-        _check_nested(item, who, field, ndim - 1)
+    for item in read_list(value, field):
+        _check_nested(item, field, ndim - 1)
 
 
-def read_labels(value: Any, who: str, field: str) -> NDArray[Any]:
+def read_labels(value: Any, field: str) -> NDArray[Any]:
     """Read the labels of one output; mixed types stay apart."""
-    labels = read_list(value, who, field)
+    labels = read_list(value, field)
     for label in labels:
         if not isinstance(label, (str, int, float)) or (isinstance(label, float) and not math.isfinite(label)):
-            _refuse(who, field, "made of text, finite numbers or booleans", label)
+            _refuse(field, "made of text, finite numbers or booleans", label)
     return label_array(labels)
 
 
-def read_label(value: Any, who: str, field: str = "abstain_label") -> Label:
+def read_label(value: Any, field: str = "abstain_label") -> Label:
     """Read one label."""
-    return python_labels(read_labels([value], who, field))[0]  # type: ignore[no-any-return]  # checked there
+    return python_labels(read_labels([value], field))[0]  # type: ignore[no-any-return]  # checked there
 
 
 def label_array(labels: list[Any]) -> NDArray[Any]:
@@ -306,21 +310,21 @@ def label_array(labels: list[Any]) -> NDArray[Any]:
     return array
 
 
-def read_names(value: Any, who: str, field: str) -> tuple[str, ...]:
+def read_names(value: Any, field: str) -> tuple[str, ...]:
     """Check that a field is a list of distinct texts."""
-    names = read_list(value, who, field)
+    names = read_list(value, field)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        _refuse(who, field, "a list of distinct texts", value)
+        _refuse(field, "a list of distinct texts", value)
     return tuple(names)
 
 
-def read_facts(value: Any, who: str, field: str = "facts") -> dict[str, Any]:
+def read_facts(value: Any, field: str = "facts") -> dict[str, Any]:
     """Read the facts of a rule: any JSON object of finite numbers."""
-    return dict(plain(read_object(value, who, field), who, field))
+    return dict(plain(read_object(value, field), field))
 
 
-def _refuse(who: str, field: str, expected: str, value: Any) -> NoReturn:
-    raise ValueError(f"{who}: {field} must be {expected}, got {shown(value)}.")
+def _refuse(field: str, expected: str, value: Any) -> NoReturn:
+    raise InvalidParameter(field, f"be {expected}", shown(value))
 
 
 def shown(value: Any) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
+from ..core.errors import entry_point
 from ..core.views import above
 from . import serialize
 
@@ -52,11 +53,11 @@ class StoredRule(ABC):
         return serialize.dump(self.to_dict(), path)
 
     @classmethod
+    @entry_point()
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> Self:
         """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
-        who = f"{cls.__name__}.from_json"
-        document = serialize.parse(serialize.read_text(path_or_text, who), who)
-        return cls.from_dict(serialize.read_object(document, who, "the rule"))
+        document = serialize.parse(serialize.read_text(path_or_text))
+        return cls.from_dict(serialize.read_object(document, "the rule"))
 
     def _repr_html_(self) -> str:
         return str(above("inspection.cards").rule_card(self))

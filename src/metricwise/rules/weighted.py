@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..data import Probabilities, Schema, check_abstain_label, check_rows, decode, is_lazy, python_labels, read_proba
 from ..data.encoding import python_label
@@ -96,6 +97,7 @@ class WeightedRule(StoredRule):
     abstain_label: Any = None
     schema: Schema = field(init=False, repr=False)
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         object.__setattr__(self, "abstain_label", python_label(self.abstain_label))
         schema = Schema(
@@ -260,6 +262,7 @@ class WeightedRule(StoredRule):
 
     # ---------------------------------------------------------------------------------------------- decisions
 
+    @entry_point()
     def predict(self, proba: Any, *, pos_label: Any = None) -> NDArray[Any]:
         """Predict labels.
 
@@ -282,14 +285,15 @@ class WeightedRule(StoredRule):
         """
         if is_lazy(proba):
             predict = partial(self.predict, pos_label=pos_label)
-            return predict_lazily(predict, self.schema, proba, "WeightedRule.predict")  # type: ignore[no-any-return]
+            return predict_lazily(predict, self.schema, proba)  # type: ignore[no-any-return]
         parts = batches_of(proba)
         if parts is not None:
             return np.concatenate([self.predict(part, pos_label=pos_label) for _, part in parts])
-        read = self.read(proba, "WeightedRule.predict", pos_label=pos_label)
+        read = self.read(proba, pos_label=pos_label)
         labels = decode(self.decide(read), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 
+    @entry_point()
     def distribution(self, proba: Any, *, pos_label: Any = None) -> FloatArray:
         """Return the probability with which each class is predicted: 1 for the decision, 0 for the others.
 
@@ -304,7 +308,7 @@ class WeightedRule(StoredRule):
         -------
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
-        result = self.distribution_of(self.read(proba, "WeightedRule.distribution", pos_label=pos_label))
+        result = self.distribution_of(self.read(proba, pos_label=pos_label))
         return result if self.multioutput else result[:, 0]
 
     def distribution_of(self, proba: Probabilities) -> FloatArray:
@@ -314,6 +318,7 @@ class WeightedRule(StoredRule):
         np.put_along_axis(result, codes[:, :, None], 1.0, axis=2)
         return result
 
+    @entry_point()
     def calibrated(self, proba: Any, *, pos_label: Any = None) -> NDArray[Any] | list[NDArray[Any]]:
         """Return the probabilities behind the recalibration of the rule, in the shape that they were given in.
 
@@ -344,44 +349,40 @@ class WeightedRule(StoredRule):
         >>> print(f"{shown.mean():.2f} {rule.calibrated(shown).mean():.2f} {y.mean():.2f}")
         0.41 0.10 0.10
         """
-        read = self.read(proba, "WeightedRule.calibrated", pos_label=pos_label)
+        read = self.read(proba, pos_label=pos_label)
         return shaped_like(proba, self.calibrated_of(read), self.multioutput)
 
     def calibrated_of(self, proba: Probabilities) -> Probabilities:
         """Return the same for probabilities that have been read already."""
         return recalibrated(self.link, proba)
 
-    def read(
-        self, proba: Any, who: str, facts: Mapping[str, Any] | None = None, pos_label: Any = None
-    ) -> Probabilities:
+    def read(self, proba: Any, facts: Mapping[str, Any] | None = None, pos_label: Any = None) -> Probabilities:
         """Read probabilities for this rule, and check that they are of its outputs and classes.
 
         Parameters
         ----------
         proba, pos_label
             As in `predict`.
-        who : str
         facts : mapping, optional
             Of the rule that this one is a part of.
         """
         facts = self.facts if facts is None else facts
-        check_rows(proba, self.classes, self.multioutput, who)
-        _check_outputs(proba, self, who)
+        check_rows(proba, self.classes, self.multioutput)
+        _check_outputs(proba, self)
         if facts.get("column_order") is not None:
-            proba = in_fitted_order(proba, facts, self.classes, who)
+            proba = in_fitted_order(proba, facts, self.classes)
         result = read_proba(
             proba,
             multioutput=self.multioutput,
             classes=self.classes if self.multioutput else self.classes[0],
             columns=self.output_names,
             normalize=self.normalize,
-            who=who,
         )
         if result.n_classes.tobytes() != self.n_classes.tobytes():
-            raise ValueError(
-                f"{who}: proba must have {_counts(self.n_classes)}, as the rule has, got {_counts(result.n_classes)}."
+            raise InvalidParameter(
+                "proba", f"have {_counts(self.n_classes)}, as the rule has", _counts(result.n_classes)
             )
-        return read_single(result, facts, self.classes, pos_label, who) if result.blocks[0].ndim == 2 else result
+        return read_single(result, facts, self.classes, pos_label) if result.blocks[0].ndim == 2 else result
 
     def decide(self, proba: Probabilities) -> IntArray:
         """Predict codes of shape (N, M) for probabilities that have been read already."""
@@ -522,26 +523,26 @@ class WeightedRule(StoredRule):
             schema.abstain_label,
         )
 
+    @entry_point()
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a dict of JSON types; `from_dict` restores it exactly."""
-        who = "WeightedRule.to_dict"
         return {
             "format": serialize.FORMAT,
             "version": serialize.VERSION,
             "kind": "weighted",
-            **shared_to_dict(self, who),
-            **decision_to_dict(self, who),
-            "facts": serialize.plain(self.facts, who, "facts"),
+            **shared_to_dict(self),
+            **decision_to_dict(self),
+            "facts": serialize.plain(self.facts, "facts"),
         }
 
     @classmethod
+    @entry_point()
     def from_dict(cls, document: Mapping[str, Any]) -> WeightedRule:
         """Return the rule from a dict written by `to_dict`; every field is checked."""
-        who = "WeightedRule.from_dict"
-        read = serialize.read_object(document, who, "the rule")
-        serialize.check_fields(read, "weighted", _FIELDS, who, _OPTIONAL)
-        facts = serialize.read_facts(read["facts"], who)
-        return rule_from_fields(shared_from_dict(read, who), read, facts, who)
+        read = serialize.read_object(document, "the rule")
+        serialize.check_fields(read, "weighted", _FIELDS, _OPTIONAL)
+        facts = serialize.read_facts(read["facts"])
+        return rule_from_fields(shared_from_dict(read), read, facts)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, WeightedRule):
@@ -583,36 +584,36 @@ def anonymous_rule(loss: Loss, n_classes: NDArray[Any]) -> WeightedRule:
 
 
 def _check(rule: WeightedRule) -> None:
-    who, loss, link = "WeightedRule", rule.loss, rule.link
+    loss, link = rule.loss, rule.link
     distinct = {id(labels): labels for labels in rule.classes}.values()
     if not rule.classes or any(labels.ndim != 1 or len(labels) < 2 for labels in distinct):
-        raise ValueError(f"{who}: classes must hold one array of at least 2 labels per output, got fewer.")
+        raise InvalidParameter("classes", "hold one array of at least 2 labels per output", "fewer")
     for labels in distinct:
         if len(set(labels.tolist())) < len(labels):
-            raise ValueError(f"{who}: classes must be distinct within an output, got {labels.tolist()}.")
+            raise InvalidParameter("classes", "be distinct within an output", labels.tolist())
     if not rule.multioutput and rule.n_outputs > 1:
-        raise ValueError(f"{who}: multioutput must be True for several outputs, got {rule.n_outputs} and False.")
+        raise InvalidParameter("multioutput", "be True for several outputs", f"{rule.n_outputs} and False")
     if rule.abstain_label is not None:
-        check_abstain_label(rule.abstain_label, rule.classes, who)
+        check_abstain_label(rule.abstain_label, rule.classes)
     width = rule.schema.decision_width
     if loss.n_outputs not in (1, rule.n_outputs) or loss.n_classes != width:
         wanted = f"{width} classes, as in classes" if rule.abstain_label is None else f"{width} decisions"
-        raise ValueError(
-            f"{who}: loss must have {rule.n_outputs} outputs (or 1, shared) and {wanted}, got {loss.n_outputs} and "
-            f"{loss.n_classes}."
+        raise InvalidParameter(
+            "loss",
+            f"have {rule.n_outputs} outputs (or 1, shared) and {wanted}",
+            f"{loss.n_outputs} and {loss.n_classes}",
         )
     if link is not None and link.bias.shape != (rule.n_outputs, rule.width):
-        raise ValueError(
-            f"{who}: link must have {rule.n_outputs} outputs and {rule.width} classes, as in classes, got "
-            f"{link.n_outputs} and {link.n_classes}."
+        raise InvalidParameter(
+            "link",
+            f"have {rule.n_outputs} outputs and {rule.width} classes, as in classes",
+            f"{link.n_outputs} and {link.n_classes}",
         )
     if rule.output_names is not None and len(rule.output_names) != rule.n_outputs:
-        raise ValueError(
-            f"{who}: output_names must have one name per output, {rule.n_outputs}, got {len(rule.output_names)}."
-        )
+        raise InvalidParameter("output_names", f"have one name per output, {rule.n_outputs}", len(rule.output_names))
 
 
-def _check_outputs(proba: Any, rule: WeightedRule, who: str) -> None:
+def _check_outputs(proba: Any, rule: WeightedRule) -> None:
     """Refuse another number of outputs before anything is matched to the classes of an output that is not there."""
     if not rule.multioutput:
         return
@@ -623,7 +624,7 @@ def _check_outputs(proba: Any, rule: WeightedRule, who: str) -> None:
         shape = getattr(proba, "shape", ())
         found = shape[1] if isinstance(shape, tuple) and len(shape) > 1 else rule.n_outputs
     if found != rule.n_outputs:
-        raise ValueError(f"{who}: proba must have {rule.n_outputs} outputs, as the rule has, got {found}.")
+        raise InvalidParameter("proba", f"have {rule.n_outputs} outputs, as the rule has", found)
 
 
 def _counts(n_classes: IntArray) -> str:
@@ -661,74 +662,72 @@ def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ..
 # -------------------------------------------------------------------------------------- fields of a document
 
 
-def shared_to_dict(rule: WeightedRule, who: str) -> dict[str, Any]:
+def shared_to_dict(rule: WeightedRule) -> dict[str, Any]:
     """Fields that the components of a mixture share."""
     return {
-        "classes": [serialize.plain_labels(labels, who) for labels in rule.classes],
+        "classes": [serialize.plain_labels(labels) for labels in rule.classes],
         "multioutput": rule.multioutput,
         "normalize": rule.normalize,
-        "output_names": None if rule.output_names is None else serialize.plain(rule.output_names, who, "output_names"),
+        "output_names": None if rule.output_names is None else serialize.plain(rule.output_names, "output_names"),
         **({} if rule.abstain_label is None else {"abstain_label": rule.abstain_label}),
     }
 
 
-def decision_to_dict(rule: WeightedRule, who: str) -> dict[str, Any]:
+def decision_to_dict(rule: WeightedRule) -> dict[str, Any]:
     """Fields that make the decision: loss and link."""
     names = ("diagonal", "offset") if rule.loss.is_diagonal else ("full",)
     arrays = zip(names, rule.loss.arrays, strict=True)
     link = rule.link
     return {
-        "loss": {name: serialize.plain(array, who, f"loss.{name}") for name, array in arrays},
+        "loss": {name: serialize.plain(array, f"loss.{name}") for name, array in arrays},
         "link": None if link is None else link.to_dict(),
     }
 
 
-def shared_from_dict(document: Mapping[str, Any], who: str) -> dict[str, Any]:
+def shared_from_dict(document: Mapping[str, Any]) -> dict[str, Any]:
     """Check and read what `shared_to_dict` writes."""
-    classes = serialize.read_list(document["classes"], who, "classes")
+    classes = serialize.read_list(document["classes"], "classes")
     names = document["output_names"]
     return {
-        "classes": tuple(serialize.read_labels(labels, who, f"classes[{m}]") for m, labels in enumerate(classes)),
-        "multioutput": serialize.read_bool(document["multioutput"], who, "multioutput"),
-        "normalize": serialize.read_bool(document["normalize"], who, "normalize"),
-        "output_names": None if names is None else serialize.read_names(names, who, "output_names"),
-        "abstain_label": serialize.read_label(document["abstain_label"], who) if "abstain_label" in document else None,
+        "classes": tuple(serialize.read_labels(labels, f"classes[{m}]") for m, labels in enumerate(classes)),
+        "multioutput": serialize.read_bool(document["multioutput"], "multioutput"),
+        "normalize": serialize.read_bool(document["normalize"], "normalize"),
+        "output_names": None if names is None else serialize.read_names(names, "output_names"),
+        "abstain_label": serialize.read_label(document["abstain_label"]) if "abstain_label" in document else None,
     }
 
 
-def rule_from_fields(
-    shared: Mapping[str, Any], document: Mapping[str, Any], facts: Mapping[str, Any], who: str
-) -> WeightedRule:
+def rule_from_fields(shared: Mapping[str, Any], document: Mapping[str, Any], facts: Mapping[str, Any]) -> WeightedRule:
     """Build a rule from shared fields and the loss and link of `document`."""
-    return WeightedRule(_read_loss(document["loss"], who), link=read_link(document["link"], who), facts=facts, **shared)
+    return WeightedRule(_read_loss(document["loss"]), link=read_link(document["link"]), facts=facts, **shared)
 
 
-def _read_loss(value: Any, who: str) -> Loss:
-    document = serialize.read_object(value, who, "loss")
+def _read_loss(value: Any) -> Loss:
+    document = serialize.read_object(value, "loss")
     if "full" in document:
-        serialize.check_keys(document, ("full",), who, "loss")
-        full = serialize.read_numbers(document["full"], who, "loss.full", 3)
+        serialize.check_keys(document, ("full",), "loss")
+        full = serialize.read_numbers(document["full"], "loss.full", 3)
         if full.shape[1] != full.shape[2]:
-            raise ValueError(f"{who}: loss.full must have square matrices, got shape {full.shape}.")
+            raise InvalidParameter("", problem=f"loss.full must have square matrices, got shape {full.shape}")
         return Loss(full=full)
-    serialize.check_keys(document, ("diagonal", "offset"), who, "loss")
-    diagonal = serialize.read_numbers(document["diagonal"], who, "loss.diagonal", 2)
-    offset = serialize.read_numbers(document["offset"], who, "loss.offset", 2)
+    serialize.check_keys(document, ("diagonal", "offset"), "loss")
+    diagonal = serialize.read_numbers(document["diagonal"], "loss.diagonal", 2)
+    offset = serialize.read_numbers(document["offset"], "loss.offset", 2)
     if diagonal.shape != offset.shape:
-        raise ValueError(
-            f"{who}: loss.offset must have the shape of loss.diagonal, {diagonal.shape}, got {offset.shape}."
+        raise InvalidParameter(
+            "", problem=f"loss.offset must have the shape of loss.diagonal, {diagonal.shape}, got {offset.shape}"
         )
     return Loss(diagonal=diagonal, offset=offset)
 
 
-def read_link(value: Any, who: str) -> Link | None:
+def read_link(value: Any) -> Link | None:
     """Check and read a link of a document."""
     if value is None:
         return None
-    document = serialize.read_object(value, who, "link")
-    serialize.check_keys(document, ("temperature", "bias", "floor"), who, "link")
+    document = serialize.read_object(value, "link")
+    serialize.check_keys(document, ("temperature", "bias", "floor"), "link")
     return Link(
-        serialize.read_numbers(document["temperature"], who, "link.temperature", 1),
-        serialize.read_numbers(document["bias"], who, "link.bias", 2),
-        float(serialize.read_numbers(document["floor"], who, "link.floor", 0)),
+        serialize.read_numbers(document["temperature"], "link.temperature", 1),
+        serialize.read_numbers(document["bias"], "link.bias", 2),
+        float(serialize.read_numbers(document["floor"], "link.floor", 0)),
     )

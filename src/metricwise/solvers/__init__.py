@@ -7,6 +7,7 @@ not import one another.
 
 from typing import Any
 
+from ..core.errors import InvalidParameter
 from .ascent import Ascent
 from .base import BaseSolver, Candidate, Estimate, Gain, Outcome, Promise, Recorded, Solution, Solver
 from .bisection import Bisection
@@ -81,8 +82,6 @@ def make_solver(name: str, **settings: Any) -> BaseSolver:
     given = {key: value for key, value in settings.items() if value is not None}
     for key in sorted(given.keys() - solver.settings()):
         takers = sorted(other for other, cls in SOLVERS.items() if key in cls.settings())
-        raise ValueError(
-            f"solver={name!r} takes no {key}, got {key}={given[key]!r}. "
-            + (f"Solvers that take it: {', '.join(map(repr, takers))}." if takers else "No solver takes it.")
-        )
+        remedy = f"Solvers that take it: {', '.join(map(repr, takers))}." if takers else "No solver takes it."
+        raise InvalidParameter("solver", problem=f"solver={name!r} takes no {key}, got {key}={given[key]!r}. {remedy}")
     return solver(**given)

@@ -9,7 +9,6 @@ algorithm.
 from __future__ import annotations
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -20,6 +19,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, argument, entry_point, warn
 from ..core.losses import Loss
 from ..core.views import above
 from ..data.sources.passes import in_passes
@@ -355,6 +355,7 @@ class Solution:
     by_group: dict[Any, dict[str, Recorded]] = field(default_factory=dict)
     problem: Any = field(default=None, repr=False)
 
+    @entry_point()
     def predict(
         self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, start: int = 0, pos_label: Any = None
     ) -> NDArray[Any]:
@@ -389,9 +390,10 @@ class Solution:
         if isinstance(rule, CostRule):
             return rule.predict(proba, cost, pos_label=pos_label)
         if cost is not None:
-            raise ValueError(
-                "Solution.predict: cost must be left out, because this rule has one loss for all rows; optimise with "
-                "cost= to decide each row by its own costs."
+            raise InvalidParameter(
+                "cost",
+                "be left out, because this rule has one loss for all rows",
+                remedy=f"optimise with {argument('cost')} to decide each row by its own costs",
             )
         if isinstance(rule, GroupedRule):
             return rule.predict(proba, sensitive_features, start, pos_label=pos_label)
@@ -435,11 +437,12 @@ class Solution:
     @property
     def value_on_labels(self) -> float | None:
         """Deprecated: `value` is counted with labels wherever there are any."""
-        warnings.warn(
-            "Solution.value_on_labels is deprecated and will be removed in version 0.3; use value, which is "
-            "counted with the labels if there are any.",
+        warn(
+            (
+                "Solution.value_on_labels is deprecated and will be removed in version 0.3; use value, which is "
+                "counted with the labels if there are any."
+            ),
             FutureWarning,
-            stacklevel=2,
         )
         return self.value if self.counted == "labels" else None
 

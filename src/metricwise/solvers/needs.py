@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..core.errors import InvalidParameter
 from ..metrics.objective import Objective
 
 __all__ = ["Form", "Needs", "has_form"]
@@ -127,11 +128,11 @@ class Needs:
             return f"needs a metric with a finite range{of}: {remedy}."
         return None
 
-    def check(self, objective: Objective, who: str, title: str | None = None) -> None:
+    def check(self, objective: Objective, solver: str, title: str | None = None) -> None:
         """Refuse an objective that lacks something; see :meth:`missing`."""
         missing = self.missing(objective, title)
         if missing is not None:
-            raise ValueError(f"{who} {missing}")
+            raise InvalidParameter("solver", problem=f"{solver} {missing}", owner=None)
 
 
 def _has_finite_range(objective: Objective) -> bool:

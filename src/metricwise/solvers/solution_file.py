@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, entry_point
 from ..core.views import above
 from ..rules import CostRule, serialize
 from ..rules.load import rule_from_dict
@@ -24,7 +25,6 @@ __all__ = ["from_dict", "load_solution", "to_dict"]
 
 FORMAT = "metricwise-solution"
 VERSION = 1
-_WHO = "load_solution"
 _WHAT = "the solution"
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DEEPEST = 4  # dimensions of an array
@@ -32,6 +32,7 @@ _DEEPEST = 4  # dimensions of an array
 T = TypeVar("T")
 
 
+@entry_point("load_solution")
 def load_solution(path: str | os.PathLike[str]) -> Solution:
     """Load a solution that was saved with :meth:`Solution.save`.
 
@@ -64,8 +65,8 @@ def load_solution(path: str | os.PathLike[str]) -> Solution:
     >>> again.value == solution.value, again.status == solution.status
     (True, True)
     """
-    text = serialize.read_text(path, _WHO, _WHAT)
-    return from_dict(serialize.read_object(serialize.parse(text, _WHO, _WHAT), _WHO, _WHAT))
+    text = serialize.read_text(path, _WHAT)
+    return from_dict(serialize.read_object(serialize.parse(text, _WHAT), _WHAT))
 
 
 def to_dict(solution: Solution) -> dict[str, Any]:
@@ -94,9 +95,9 @@ def from_dict(document: Mapping[str, Any]) -> Solution:
     -------
     Solution
     """
-    read = serialize.read_object(document, _WHO, _WHAT)
-    serialize.check_envelope(read, FORMAT, VERSION, _WHO, _WHAT)
-    serialize.check_keys(read, ("format", "version", *_FIELDS), _WHO, _WHAT)
+    read = serialize.read_object(document, _WHAT)
+    serialize.check_envelope(read, FORMAT, VERSION, _WHAT)
+    serialize.check_keys(read, ("format", "version", *_FIELDS), _WHAT)
     fields = {name: kind.read(read[name], name) for name, kind in _FIELDS.items()}
     made = above("fitting.example_costs").CostSolution if isinstance(fields["rule"], CostRule) else Solution
     return made(**fields)
@@ -113,7 +114,7 @@ class _Kind(NamedTuple):
 
 
 def _refuse(name: str, expected: str, value: Any) -> ValueError:
-    return ValueError(f"{_WHO}: {name} must be {expected}, got {serialize.shown(value)}.")
+    return InvalidParameter(name, f"be {expected}", serialize.shown(value))
 
 
 def _write_number(value: float) -> float | str:
@@ -148,9 +149,9 @@ def _read_array(value: Any, name: str) -> NDArray[np.float64]:
         raise _refuse(name, "an array", value)
     try:
         return np.array(numbers(value, 0), dtype=np.float64)
-    except ValueError as error:
-        if str(error).startswith(_WHO):
-            raise
+    except InvalidParameter:
+        raise
+    except ValueError:
         raise _refuse(name, "a regular array", value) from None
 
 
@@ -174,21 +175,22 @@ def _read_counted(value: Any, name: str) -> str:
 
 
 def _read_whole(value: Any, name: str) -> int:
-    return serialize.read_int(value, _WHO, name)
+    return serialize.read_int(value, name)
 
 
 def _read_rule(value: Any, name: str) -> Any:
-    return rule_from_dict(serialize.read_object(value, _WHO, name))
+    return rule_from_dict(serialize.read_object(value, name))
 
 
+@entry_point("Solution.save")
 def _write_group(name: Any) -> list[Any]:
     labels = np.empty(len(name) if isinstance(name, tuple) else 1, dtype=object)
     labels[:] = name if isinstance(name, tuple) else (name,)
-    return serialize.plain_labels(labels, "Solution.save", "by_group")
+    return serialize.plain_labels(labels, "by_group")
 
 
 def _read_group(value: Any, name: str) -> Any:
-    labels = serialize.read_labels(value, _WHO, name).tolist()
+    labels = serialize.read_labels(value, name).tolist()
     return tuple(labels) if len(labels) > 1 else labels[0]
 
 
@@ -210,7 +212,7 @@ def _several(kind: _Kind) -> _Kind:
 
 def _by_name(kind: _Kind) -> _Kind:
     def read(value: Any, name: str) -> dict[str, Any]:
-        return {key: kind.read(one, f"{name}.{key}") for key, one in serialize.read_object(value, _WHO, name).items()}
+        return {key: kind.read(one, f"{name}.{key}") for key, one in serialize.read_object(value, name).items()}
 
     return _Kind(lambda values: {key: kind.write(one) for key, one in values.items()}, read)
 
@@ -219,8 +221,8 @@ def _record(made: type[T], **kinds: _Kind) -> _Kind:
     """A dataclass, all of its fields by name."""
 
     def read(value: Any, name: str) -> T:
-        document = serialize.read_object(value, _WHO, name)
-        serialize.check_keys(document, list(kinds), _WHO, name)
+        document = serialize.read_object(value, name)
+        serialize.check_keys(document, list(kinds), name)
         return made(**{key: kind.read(document[key], f"{name}.{key}") for key, kind in kinds.items()})
 
     return _Kind(lambda one: {key: kind.write(getattr(one, key)) for key, kind in kinds.items()}, read)

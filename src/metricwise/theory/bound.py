@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.errors import InvalidParameter, entry_point
 from ._checks import check_number, check_whole, read_tensor
 
 __all__ = ["RegretBound", "regret_bound"]
@@ -57,6 +58,7 @@ class RegretBound:
         return self.total >= 1.0
 
 
+@entry_point("regret_bound")
 def regret_bound(
     A: ArrayLike,
     B: ArrayLike,
@@ -143,42 +145,45 @@ def regret_bound(
     >>> bound.vacuous
     False
     """
-    who = "regret_bound"
     if average == "macro":
-        check_whole(n_outputs, 1, who, "n_outputs")
-        check_number(delta, who, "delta", low=0.0, high=1.0)
+        check_whole(n_outputs, 1, "n_outputs")
+        check_number(delta, "delta", low=0.0, high=1.0)
         shared: dict[str, Any] = {"n_rows": n_rows, "kappa": kappa, "constant": constant, "delta": delta / n_outputs}
-        return _mean_bound(A, B, b, eta_error, n_outputs, shared, who)
+        return _mean_bound(A, B, b, eta_error, n_outputs, shared)
     if average != "micro":
-        raise ValueError(f"{who}: average must be 'micro' or 'macro', got {average!r}.")
-    top, bottom = (read_tensor(part, who, name) for part, name in ((A, "A"), (B, "B")))
+        raise InvalidParameter("average", "be 'micro' or 'macro'", repr(average))
+    top, bottom = (read_tensor(part, name) for part, name in ((A, "A"), (B, "B")))
     if top.ndim != 2 or top.shape != bottom.shape or len(top) < 2:
-        raise ValueError(f"{who}: A and B must have one shape (K, K) with K >= 2, got {np.shape(A)} and {np.shape(B)}.")
+        raise InvalidParameter(
+            "", problem=f"A and B must have one shape (K, K) with K >= 2, got {np.shape(A)} and {np.shape(B)}"
+        )
     for name, part in (("A", top), ("B", bottom)):
         if (part < 0).any():
-            raise ValueError(
-                f"{who}: {name} must be non-negative, as the theorem asks, got {part.min():.6g}; if <B, C> = 1 "
-                "for all C, add a constant to A, which only shifts the metric."
+            raise InvalidParameter(
+                name,
+                "be non-negative, as the theorem asks",
+                f"{part.min():.6g}",
+                "if <B, C> = 1 for all C, add a constant to A, which only shifts the metric",
             )
-    least = _one_number(b, bottom, who)
-    check_whole(n_rows, 1, who, "n_rows")
-    check_whole(n_outputs, 1, who, "n_outputs")
-    check_number(delta, who, "delta", low=0.0, high=1.0)
-    check_number(kappa, who, "kappa", low=0.0)
-    check_number(constant, who, "constant", low=0.0)
+    least = _one_number(b, bottom)
+    check_whole(n_rows, 1, "n_rows")
+    check_whole(n_outputs, 1, "n_outputs")
+    check_number(delta, "delta", low=0.0, high=1.0)
+    check_number(kappa, "kappa", low=0.0)
+    check_number(constant, "constant", low=0.0)
     tau = float(top.sum() + bottom.sum()) / least
     k, size = len(top), n_rows * (n_outputs if independent_outputs else 1)
     deviation = math.sqrt((k * k * math.log(k) * math.log(size) + math.log(k * k / delta)) / size)
     return RegretBound(
         tau=tau,
-        estimation=2.0 * tau * _mean_error(eta_error, n_outputs, who),
+        estimation=2.0 * tau * _mean_error(eta_error, n_outputs),
         sampling=2.0 * math.sqrt(2.0) * constant * tau * deviation,
         bisection=2.0 ** (-kappa * n_rows),
     )
 
 
-def _one_number(b: float | ArrayLike, bottom: NDArray[np.float64], who: str) -> float:
-    check_number(b, who, "b", low=0.0, high=float(bottom.max()))
+def _one_number(b: float | ArrayLike, bottom: NDArray[np.float64]) -> float:
+    check_number(b, "b", low=0.0, high=float(bottom.max()))
     return float(np.asarray(b))
 
 
@@ -189,11 +194,10 @@ def _mean_bound(
     eta_error: float | ArrayLike,
     n_outputs: int,
     shared: dict[str, Any],
-    who: str,
 ) -> RegretBound:
     """Return the means of the terms of each output's own bound."""
     shapes = {"A": (A, 2), "B": (B, 2), "b": (b, 0), "eta_error": (eta_error, 0)}
-    each = {name: _per_output(values, n_outputs, ndim, who, name) for name, (values, ndim) in shapes.items()}
+    each = {name: _per_output(values, n_outputs, ndim, name) for name, (values, ndim) in shapes.items()}
     bounds = [
         regret_bound(top, bottom, float(least), eta_error=float(error), **shared)
         for top, bottom, least, error in zip(*each.values(), strict=True)
@@ -202,26 +206,22 @@ def _mean_bound(
     return RegretBound(**{term: float(np.mean([getattr(bound, term) for bound in bounds])) for term in terms})
 
 
-def _per_output(values: ArrayLike, n_outputs: int, ndim: int, who: str, name: str) -> NDArray[np.float64]:
+def _per_output(values: ArrayLike, n_outputs: int, ndim: int, name: str) -> NDArray[np.float64]:
     """Return an array with one entry per output, from what is shared by all or each output's own."""
-    array = read_tensor(values, who, name) if ndim else np.asarray(values, dtype=np.float64)
+    array = read_tensor(values, name) if ndim else np.asarray(values, dtype=np.float64)
     if array.ndim == ndim:
         return np.broadcast_to(array, (n_outputs, *array.shape))
     if array.ndim != ndim + 1 or len(array) != n_outputs:
-        raise ValueError(
-            f"{who}: {name} must be one for all outputs or one for each of {n_outputs}, got shape {array.shape}."
-        )
+        raise InvalidParameter(name, f"be one for all outputs or one for each of {n_outputs}", f"shape {array.shape}")
     return array
 
 
-def _mean_error(eta_error: float | ArrayLike, n_outputs: int, who: str) -> float:
+def _mean_error(eta_error: float | ArrayLike, n_outputs: int) -> float:
     error = np.asarray(eta_error, dtype=np.float64)
     if error.ndim and error.shape != (n_outputs,):
-        raise ValueError(
-            f"{who}: eta_error must be one number or one for each of {n_outputs} outputs, got shape {error.shape}."
+        raise InvalidParameter(
+            "eta_error", f"be one number or one for each of {n_outputs} outputs", f"shape {error.shape}"
         )
     if not ((error >= 0) & (error <= 2)).all():
-        raise ValueError(
-            f"{who}: eta_error must be between 0 and 2, as L1 distances of probabilities are, got {error}."
-        )
+        raise InvalidParameter("eta_error", "be between 0 and 2, as L1 distances of probabilities are", error)
     return float(error.mean())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import entry_point
 from ..metrics.resolution import resolve, target_kind
 from ._checks import FloatArray, MetricLike, check_number, check_whole
 
@@ -81,6 +82,7 @@ class Monotonicity:
         return self.monotonic
 
 
+@entry_point("check_monotonic")
 def check_monotonic(
     metric: MetricLike,
     n_classes: int,
@@ -132,10 +134,9 @@ def check_monotonic(
     >>> result.counterexample.after < result.counterexample.before
     True
     """
-    who = "check_monotonic"
-    check_whole(n_classes, 2, who, "n_classes")
-    check_whole(n_matrices, 1, who, "n_matrices")
-    check_number(tol, who, "tol", low=0.0)
+    check_whole(n_classes, 2, "n_classes")
+    check_whole(n_matrices, 1, "n_matrices")
+    check_number(tol, "tol", low=0.0)
     found = resolve(metric, target_kind(n_classes, False)).metric.maximised()
     n_moves, worst, drop = 0, None, 0.0
     for C in _random_confusions(n_classes, n_matrices, np.random.default_rng(random_state)):

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.confusion import normalize
+from ..core.errors import InvalidParameter, entry_point
 from ..data import read_output_weight
 from ..goals.aim import Aim
 from ..metrics.base import Metric
@@ -16,6 +17,7 @@ from ._checks import FloatArray, MetricLike, read_sizes, read_tensor
 __all__ = ["loss_from_gradient"]
 
 
+@entry_point("loss_from_gradient")
 def loss_from_gradient(
     metric: MetricLike | ArrayLike,
     confusion: ArrayLike | None = None,
@@ -77,37 +79,37 @@ def loss_from_gradient(
     >>> float((L[0, 1] - L[0, 0]) / (L[0, 1] - L[0, 0] + L[1, 0] - L[1, 1]))
     0.333...
     """
-    who = "loss_from_gradient"
     if not (isinstance(metric, (str, Metric)) or callable(metric)):
-        slope = read_tensor(metric, who, "the gradient")
+        slope = read_tensor(metric, "the gradient")
         if confusion is not None and np.shape(confusion) != slope.shape:
-            raise ValueError(
-                f"{who}: the gradient must have the shape of confusion, {np.shape(confusion)}, got {slope.shape}."
+            raise InvalidParameter(
+                "confusion",
+                problem=f"the gradient must have the shape of confusion, {np.shape(confusion)}, got {slope.shape}",
             )
         single, slope = slope.ndim == 2, slope.reshape(-1, *slope.shape[-2:])
-        sizes = read_sizes(n_classes, slope, who)
+        sizes = read_sizes(n_classes, slope)
         losses = _unit_losses(slope, np.arange(len(slope)), sizes)
         return losses[0] if single else losses
     if confusion is None:
-        raise ValueError(
-            f"{who}: confusion must be given with a metric, got None; it may be left out only with a gradient."
-        )
-    tensor = read_tensor(confusion, who, "confusion")
+        raise InvalidParameter("confusion", "be given with a metric", "None", "it may be left out only with a gradient")
+    tensor = read_tensor(confusion, "confusion")
     if (tensor < 0).any() or not tensor.any():
-        raise ValueError(f"{who}: confusion must be non-negative and not all zero.")
+        raise InvalidParameter("confusion", "be non-negative and not all zero")
     single = tensor.ndim == 2
     C, weight = normalize(tensor.reshape(-1, *tensor.shape[-2:]))
-    sizes = read_sizes(n_classes, C, who)
+    sizes = read_sizes(n_classes, C)
     resolved = to_maximise(resolve(metric, target_kind(C.shape[-1], not single), average))
     if not resolved.average_given:
-        check_same_classes([range(k) for k in sizes.tolist()], who)
-    alpha = read_output_weight(output_weight, len(C), who)
+        check_same_classes([range(k) for k in sizes.tolist()])
+    alpha = read_output_weight(output_weight, len(C))
     aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
     objective = aim.bind(C.sum(axis=-1), weight, sizes)
     grouping = objective.grouping
     slope = objective.gradient(grouping.pool(C))
     if not np.isfinite(slope).all():
-        raise ValueError(f"{who}: {resolved.name} has no finite gradient at this confusion; use another one.")
+        raise InvalidParameter(
+            "confusion", problem=f"{resolved.name} has no finite gradient at this confusion", remedy="use another one"
+        )
     losses = _unit_losses(slope, grouping.group, grouping.n_classes)
     return losses[0] if single else losses
 

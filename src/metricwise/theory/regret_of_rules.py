@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.errors import InvalidParameter, InvalidType, entry_point
 from ..data import kept_order, make_rows, read_output_weight, read_sample_weight
 from ..data.sources import MemorySource
 from ..fitting.solving import Settings, fit
@@ -67,6 +68,7 @@ class Regret:
         return f"Regret(regret={self.regret:.6g}, value={self.value:.6g}, best={self.best:.6g})"
 
 
+@entry_point("regret")
 def regret(
     rule: WeightedRule | MixtureRule,
     proba: Any,
@@ -128,13 +130,12 @@ def regret(
     >>> abs(found.best_rule.threshold - found.best / 2) < 0.01
     True
     """
-    who = "regret"
     if not isinstance(rule, (WeightedRule, MixtureRule)):
-        raise TypeError(f"{who}: rule must be a WeightedRule or a MixtureRule, got {type(rule).__name__}.")
+        raise InvalidType("rule", "be a WeightedRule or a MixtureRule", type(rule).__name__)
     reader = rule if isinstance(rule, WeightedRule) else rule.rules[0]
-    estimate, truth = reader.read(proba, who, rule.facts), reader.read(eta, who, rule.facts)
+    estimate, truth = reader.read(proba, rule.facts), reader.read(eta, rule.facts)
     if estimate.n_rows != truth.n_rows:
-        raise ValueError(f"{who}: eta must have as many rows as proba, {estimate.n_rows}, got {truth.n_rows}.")
+        raise InvalidParameter("eta", f"have as many rows as proba, {estimate.n_rows}", truth.n_rows)
     resolved = to_maximise(
         resolve_for(
             metric,
@@ -144,11 +145,10 @@ def regret(
             average=average,
             pos_label=pos_label,
             outputs=reader.schema.output_names,
-            who=who,
         )
     )
-    weight = read_sample_weight(sample_weight, truth.n_rows, who)
-    alpha = read_output_weight(output_weight, truth.n_outputs, who)
+    weight = read_sample_weight(sample_weight, truth.n_rows)
+    alpha = read_output_weight(output_weight, truth.n_outputs)
     aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
     problem = Problem(MemorySource(make_rows(truth, None, weight), replace(reader.schema, normalize=False)), aim)
     oracle = problem.oracle("expected")

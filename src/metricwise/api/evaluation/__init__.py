@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core.errors import InvalidParameter, argument, entry_point
 from ...core.losses import Loss
 from ...core.progress import Progress
 from ...core.successors import refuses_removed
@@ -39,7 +40,6 @@ from ...metrics.abstention import AbstentionCost
 from ...oracles.problem import InMemory
 from ...rules import CostRule, anonymous_rule
 from .arguments import (
-    WHO,
     ReadRows,
     allowed_for,
     own_average,
@@ -68,6 +68,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 
+@entry_point("evaluate")
 @refuses_removed("evaluate")
 def evaluate(
     rule: Any,
@@ -197,12 +198,10 @@ def evaluate(
         proba, y, metrics = _without_proba(proba, y, metrics)
     contest = read_contest(rule, proba, y, against, pos_label)
     if cost is None and any(isinstance(one, CostRule) for one in contest.rules):
-        raise ValueError(
-            f"{WHO}: cost must give the costs of the decisions about each row, which the rule needs, got None."
-        )
+        raise InvalidParameter("cost", "give the costs of the decisions about each row, which the rule needs", "None")
     if metrics is None:
         metrics, average, pos_label = _own(contest, cost, average, pos_label)
-    warn_of_order(WHO, 2, proba=contest.proba, y=y, sample_weight=sample_weight)
+    warn_of_order(proba=contest.proba, y=y, sample_weight=sample_weight)
     allowed = allowed_for(abstain, *contest.rules)
     goal = GoalSpec(metrics, average, pos_label, output_weight, order=order)
     read = read_rows(
@@ -230,7 +229,7 @@ def _without_proba(proba: Any, y: Any, metrics: Any) -> tuple[None, Any, Any]:
         return None, proba, metrics
     if metrics is None:
         return None, proba, y
-    raise ValueError(f"{WHO}: proba must be left out if rule is a dict of two models, each with its own.")
+    raise InvalidParameter("proba", "be left out if rule is a dict of two models, each with its own")
 
 
 def _own(contest: Contest, cost: Any, average: Any, pos_label: Any) -> tuple[str, Any, Any]:
@@ -256,13 +255,15 @@ def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: Ab
         return None
     schema = read.source.schema
     if schema.multioutput:
-        raise ValueError(
-            f"{WHO}: cost= gives costs per row for a single output, but y is 2-D; evaluate the outputs one by one."
+        raise InvalidParameter(
+            "cost",
+            problem=f"{argument('cost')} gives costs per row for a single output, but y is 2-D",
+            remedy="evaluate the outputs one by one",
         )
     own = [rule for rule in contest.rules if isinstance(rule, CostRule)]
     price = own[0].abstain_cost if own else None if allowed is None else allowed.cost
     payer = CostRule(schema.classes[0], abstain_label=schema.abstain_label, abstain_cost=price)
-    return _Costs(payer.read_cost(cost, read.source.n_rows, WHO), payer, contest.probabilities(read.source, y))
+    return _Costs(payer.read_cost(cost, read.source.n_rows), payer, contest.probabilities(read.source, y))
 
 
 def _read_quantities(
@@ -279,7 +280,11 @@ def _read_quantities(
     gaps = [as_gap(metric) for _, metric in listed]
     by_cost = [costs is not None and isinstance(metric, str) and metric == COST for _, metric in listed]
     if costs is not None and not any(by_cost) and not any(isinstance(rule, CostRule) for rule in contest.rules):
-        raise ValueError(f"{WHO}: cost= is for the metric 'cost', minus the mean cost; add it to metrics.")
+        raise InvalidParameter(
+            "cost",
+            problem=f"{argument('cost')} is for the metric 'cost', minus the mean cost",
+            remedy="add it to metrics",
+        )
     plain = [i for i in range(len(listed)) if gaps[i] is None and not by_cost[i]]
     kept_label, kept = positive_of(next(iter(contest.rules), contest.reader), schema, goal.pos_label)
     strict = len(plain) == len(listed) and not kept and not contest.by_threshold
@@ -305,7 +310,9 @@ def _read_quantities(
         else:
             title, quantity = next(rest)
         if title in found:
-            raise ValueError(f"{WHO}: metrics: {title!r} is the name of two metrics; pass a dict of distinct names.")
+            raise InvalidParameter(
+                "", problem=f"metrics: {title!r} is the name of two metrics", remedy="pass a dict of distinct names"
+            )
         found[title] = quantity
     return found
 
@@ -322,9 +329,12 @@ def _decide(
     table = None if costs is None else costs.table
     probas = [read_for(one, contest, y, proba) for one in contest.contenders]
     if any(own.n_rows != proba.n_rows for own in probas):
-        raise ValueError(
-            f"{WHO}: both models must have probabilities of the same {proba.n_rows} rows, in the same order, got "
-            f"{[own.n_rows for own in probas]}."
+        raise InvalidParameter(
+            "order",
+            problem=(
+                f"both models must have probabilities of the same {proba.n_rows} rows, in the same order, "
+                f"got {[own.n_rows for own in probas]}"
+            ),
         )
     both = [
         one.decisions(contest, y, own, sensitive, table) for one, own in zip(contest.contenders, probas, strict=True)
@@ -351,7 +361,7 @@ class _Judge:
         """Judge two sets of decisions, which are made once for every group if there are any."""
         groups = self.groups(both)
         found = {}
-        with Progress(WHO, len(quantities)) as progress:
+        with Progress("evaluate", len(quantities)) as progress:
             for name, quantity in quantities.items():
                 progress.stage(name)
                 found[name] = self.compare(name, quantity, both, groups)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import InvalidParameter
+from ...core.errors import InvalidParameter, InvalidType, argument, mention
 from ...core.successors import check_removed
 from ...data import (
     Data,
@@ -55,7 +55,6 @@ from ...rules.weighted import same_classes
 from ...solvers import Solution
 
 __all__ = [
-    "WHO",
     "Rule",
     "allowed_for",
     "check_alike",
@@ -75,7 +74,6 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 Rule = WeightedRule | MixtureRule | GroupedRule
 
-WHO = "evaluate"
 _OTHER_GROUPS = "other groups"  # what rows of groups that a rule does not know are called
 
 
@@ -86,10 +84,14 @@ _OF_GOAL = frozenset({"average", "output_weight", "order", "pos_label"})
 def specs_of(proba: Any, y: Any, metrics: Any, options: Mapping[str, Any]) -> tuple[RowSpec, GoalSpec]:
     """Return what was asked by the parameters of :func:`evaluate`, for who hands them on."""
     taken = _OF_ROWS | _OF_GOAL
-    check_removed(WHO, options, taken)
+    check_removed("evaluate", options, taken)
     unknown = sorted(options.keys() - taken)
     if unknown:
-        raise TypeError(f"{WHO}: {unknown[0]}= is not a parameter here; the parameters are {', '.join(sorted(taken))}.")
+        raise InvalidType(
+            "",
+            problem=f"{unknown[0]}= is not a parameter here",
+            remedy=f"the parameters are {', '.join(sorted(taken))}",
+        )
     rows = RowSpec(proba, y, **{name: value for name, value in options.items() if name in _OF_ROWS})
     return rows, GoalSpec(metrics, **{name: value for name, value in options.items() if name in _OF_GOAL})
 
@@ -133,29 +135,34 @@ def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_labe
     schema, rows = replace(data.schema, abstain_label=abstain_label), data.rows
     if spec.order is None:
         schema = replace(schema, order=_order_kept(rule, schema))
-    alpha = read_output_weight(output_weight, schema.n_outputs, WHO)
+    alpha = read_output_weight(output_weight, schema.n_outputs)
     if spec.proba is not None and spec.groups is None and rows.repeats is None:
         rows = replace(rows, cluster=rows.copies())
     source = MemorySource(rows, schema)
     if not (source.class_weights > 0)[alpha > 0].any():
-        raise ValueError(f"{WHO}: no observed label has a positive weight; check sample_weight and output_weight.")
+        raise InvalidParameter(
+            "",
+            problem="no observed label has a positive weight",
+            remedy=f"check {mention('sample_weight')} and {mention('output_weight')}",
+        )
     if spec.proba is not None:
         assert rows.codes is not None
-        warn_of_assignment(rows.proba, rows.codes, schema.classes, WHO)
+        warn_of_assignment(rows.proba, rows.codes, schema.classes)
     return ReadRows(source, alpha, spec.time)
 
 
-def own_metric(rule: Any, who: str = WHO) -> str:
+def own_metric(rule: Any) -> str:
     """Return the name of the metric that a rule was optimised for."""
     name = rule.facts.get("metric")
     if not isinstance(name, str):
-        raise ValueError(
-            f"{who}: metrics must be given, because the rule does not name the metric that it was optimised for."
+        raise InvalidParameter(
+            "metrics", "be given, because the rule does not name the metric that it was optimised for"
         )
     if " (" in name:
-        raise ValueError(
-            f"{who}: metrics must be given, because the rule was optimised for {name}; pass a metric for each output: "
-            "metrics=[{output: metric, ...}]."
+        raise InvalidParameter(
+            "metrics",
+            f"be given, because the rule was optimised for {name}",
+            remedy="pass a metric for each output: metrics=[{output: metric, ...}]",
         )
     return name
 
@@ -166,15 +173,12 @@ def own_average(rule: Any) -> str | None:
     return average if rule.schema.multioutput and isinstance(average, str) else None
 
 
-def read_rule(rule: Any, who: str, parameter: str = "rule") -> Rule:
+def read_rule(rule: Any, parameter: str = "rule") -> Rule:
     """Return the rule that is meant: of a Solution, a file, a text, a document, or itself."""
     if isinstance(rule, Solution):
         rule = rule.rule
     if not isinstance(rule, (CostRule, WeightedRule, MixtureRule, GroupedRule, str, os.PathLike, Mapping)):
-        raise TypeError(
-            f"{who}: {parameter} must be a rule, a Solution, a JSON file or text, or a dict from to_dict, got "
-            f"{shown(rule)}."
-        )
+        raise InvalidType(parameter, "be a rule, a Solution, a JSON file or text, or a dict from to_dict", shown(rule))
     return as_rule(rule)
 
 
@@ -183,8 +187,10 @@ def allowed_for(abstain: Any, *rules: Any) -> AbstentionCost | None:
     who_may = [rule for rule in rules if rule.abstain_label is not None]
     if not who_may:
         if abstain is not None:
-            raise ValueError(
-                f"{WHO}: abstain is only for rules that may abstain, and this rule never does; leave it out."
+            raise InvalidParameter(
+                "abstain",
+                problem=f"{mention('abstain')} is only for rules that may abstain, and this rule never does",
+                remedy="leave it out",
             )
         return None
     fitted = who_may[0].facts.get("abstain")
@@ -208,11 +214,11 @@ def read_groups(
     known = [rule.known for rule in grouped]
     if not known:
         given = sensitive_features
-        return None if given is None else read_sensitive_features(given, n_rows, WHO)
+        return None if given is None else read_sensitive_features(given, n_rows)
     if known[0].names != known[-1].names:
         raise _unlike("groups", shown(list(known[0].names)), shown(list(known[-1].names)), models)
     others = all(rule.other is not None for rule in grouped)
-    codes = known[0].codes(sensitive_features, n_rows, WHO, others=others)
+    codes = known[0].codes(sensitive_features, n_rows, others=others)
     names = known[0].names
     if (codes == len(names)).any():
         return SensitiveFeatures(codes, Groups((*names, _OTHER_GROUPS)))
@@ -231,12 +237,15 @@ def check_alike(rule: Any, other: Any, models: tuple[str, str] | None) -> None:
 def _unlike(what: str, own: str, other: str, models: tuple[str, str] | None) -> ValueError:
     """Return the error where two rules differ in what they must have in common; `models` as in Contest."""
     if models is None:
-        return ValueError(
-            f"{WHO}: against must be a rule for the same {what} as the rule, in the same order, {own}, got {other}."
+        return InvalidParameter(
+            "against", f"be a rule for the same {what} as the rule, in the same order, {own}", other
         )
-    return ValueError(
-        f"{WHO}: the rules of {models[0]!r} and {models[1]!r} must have the same {what}, in the same order, got {own} "
-        f"and {other}."
+    return InvalidParameter(
+        "rules",
+        problem=(
+            f"the rules of {models[0]!r} and {models[1]!r} must have the same {what}, in the same order, "
+            f"got {own} and {other}"
+        ),
     )
 
 
@@ -252,9 +261,13 @@ def _order_kept(rule: Rule, schema: Schema) -> Scales | None:
         return schema.order or kept
     for said, own in zip(schema.order, kept, strict=True):
         if said is not None and own is not None and said != own:
-            raise ValueError(
-                f"{WHO}: y is an ordered categorical, {' < '.join(map(shown, said))}, but the rule was fitted with "
-                f"the order {listed(own)}; pass y.astype(str), with order= if you do not mean that of the rule."
+            raise InvalidParameter(
+                "y",
+                problem=(
+                    f"{mention('y')} is an ordered categorical, {' < '.join(map(shown, said))}, but the "
+                    f"rule was fitted with the order {listed(own)}"
+                ),
+                remedy=f"pass y.astype(str), with {argument('order')} if you do not mean that of the rule",
             )
     return tuple(said or own for said, own in zip(schema.order, kept, strict=True))
 
@@ -262,13 +275,13 @@ def _order_kept(rule: Rule, schema: Schema) -> Scales | None:
 def _read_data(rule: Rule, spec: RowSpec) -> Data:
     """Read rows with labels, the outputs in the order of the rule."""
     if spec.y is None:
-        raise ValueError(f"{WHO}: y must hold the labels of the rows, got None.")
+        raise InvalidParameter("y", "hold the labels of the rows", "None")
     schema, proba, y = rule.schema, spec.proba, spec.y
     if is_in_table(proba, y):
         return _read_from_table(schema, spec)
-    if is_two_dimensional(y, WHO) != schema.multioutput:
+    if is_two_dimensional(y) != schema.multioutput:
         said = f"2-D, with a column for each of its {schema.n_outputs} outputs" if schema.multioutput else "1-D"
-        raise ValueError(f"{WHO}: y must be {said}, as the rule has them, got shape {np.shape(y)}.")
+        raise InvalidParameter("y", f"be {said}, as the rule has them", f"shape {np.shape(y)}")
     if proba is None:  # decisions alone
         proba = np.full((len(y), *([schema.n_outputs] * schema.multioutput), schema.width), 1 / schema.width)
     ordered = _in_order(y, proba, schema.output_names) if schema.multioutput else y
@@ -281,14 +294,14 @@ def _read_data(rule: Rule, spec: RowSpec) -> Data:
         pos_label=[labels[1] for labels in schema.classes] if schema.multioutput else schema.classes[0][1],
         normalize=schema.normalize,
     )
-    data = read_data(read, WHO)
+    data = read_data(read)
     return replace(data, schema=replace(data.schema, output_names=None if names is None else tuple(map(str, names))))
 
 
 def read_proba_for(rule: Any, proba: Any, pos_label: Any) -> Probabilities:
     """Read probabilities as a rule takes them; a single column that it does not know the class of is of pos_label."""
     return first_weighted(rule).read(
-        proba, WHO, rule.facts, None if says_single(rule.facts, rule.schema.classes) else pos_label
+        proba, rule.facts, None if says_single(rule.facts, rule.schema.classes) else pos_label
     )
 
 
@@ -311,10 +324,10 @@ def _read_from_table(schema: Schema, spec: RowSpec) -> Data:
     y, several = spec.y, isinstance(spec.y, (list, tuple))
     if several != schema.multioutput or (several and len(y) != schema.n_outputs):
         names = f"the names of the columns of its {schema.n_outputs} outputs" if schema.multioutput else "one name"
-        raise ValueError(f"{WHO}: y must be {names}, as the rule has outputs, got {shown(y)}.")
+        raise InvalidParameter("y", f"be {names}, as the rule has outputs", shown(y))
     if several and schema.output_names is not None and set(y) == set(schema.output_names):
         y = list(schema.output_names)
-    read_schema, source = open_rows(spec_for_rule(replace(spec, y=y), schema), WHO)
+    read_schema, source = open_rows(spec_for_rule(replace(spec, y=y), schema))
     return Data(source.take(np.arange(source.n_rows)), read_schema)
 
 
@@ -339,16 +352,24 @@ def _in_order(y: Any, proba: Any, outputs: tuple[str, ...] | None) -> Any:
     if outputs is None or names is None:
         known = outputs if names is None else tuple(names)
         if columns is not None and known is not None and set(columns) == set(known) and tuple(columns) != known:
-            who = "y has no names" if names is None else "the outputs of the rule have no names"
-            raise ValueError(
-                f"{WHO}: the columns of proba, {shown(columns)}, are not in the order {shown(list(known))}, "
-                f"and they cannot be matched by name because {who}; pass proba in that order."
+            reason = "y has no names" if names is None else "the outputs of the rule have no names"
+            raise InvalidParameter(
+                "proba",
+                problem=(
+                    f"the columns of proba, {shown(columns)}, are not in the order {shown(list(known))}, "
+                    f"and they cannot be matched by name because {reason}"
+                ),
+                remedy="pass proba in that order",
             )
         return y
     if set(names) != set(outputs):
-        raise ValueError(
-            f"{WHO}: the columns of y must be named like the outputs of the rule, {shown(list(outputs))}, got "
-            f"{shown(names)}; pass y.to_numpy() to take them by position."
+        raise InvalidParameter(
+            "y",
+            problem=(
+                f"the columns of y must be named like the outputs of the rule, {shown(list(outputs))}, got "
+                f"{shown(names)}"
+            ),
+            remedy="pass y.to_numpy() to take them by position",
         )
     if tuple(names) == outputs:
         return y

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.confusion import distributions
+from ...core.errors import InvalidParameter, InvalidType, mention
 from ...core.losses import Loss
 from ...data import Probabilities, RowSpec, SensitiveFeatures, is_two_dimensional, read_pair, shown
 from ...data.open import open_rows
@@ -23,7 +24,7 @@ from ...inference.judging import Decisions
 from ...rules import CostRule, GroupedRule, MixtureRule, WeightedRule, load_rule
 from ...rules.load import rule_from_dict
 from ...solvers import Solution
-from .arguments import WHO, check_alike, first_weighted, is_in_table, read_proba_for, spec_for_rule
+from .arguments import check_alike, first_weighted, is_in_table, read_proba_for, spec_for_rule
 
 __all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_for"]
 
@@ -61,7 +62,7 @@ class Contender:
         reader = contest.reader
         if self.rule is None:
             classes = list(reader.classes) if reader.multioutput else reader.classes[0]
-            codes = read_pair(y, self.labels, classes, WHO)[1]
+            codes = read_pair(y, self.labels, classes)[1]
             return Decisions.of_codes(codes, n_groups)
         if isinstance(self.rule, CostRule):
             assert cost is not None
@@ -132,9 +133,11 @@ def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any) ->
     """
     if is_pair_of_models(rule):
         if against is not None or proba is not None:
-            raise ValueError(f"{WHO}: against and proba must be left out if rule is a dict of two models.")
+            raise InvalidParameter(
+                "against", problem=f"{mention('against')} and proba must be left out if rule is a dict of two models"
+            )
         if len(rule) != 2:
-            raise ValueError(f"{WHO}: rule as a dict must hold two models, got {len(rule)}.")
+            raise InvalidParameter("", problem=f"rule as a dict must hold two models, got {len(rule)}")
         first, last = map(str, rule)
         titles = models = (first, last)
         pairs = [_of_model(name, pair) for name, pair in rule.items()]
@@ -142,13 +145,15 @@ def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any) ->
         titles, models = ("rule", "argmax" if against is None else "other rule"), None
         pairs = [(_read(rule, "rule"), proba)] + ([] if against is None else [(_read(against, "against"), proba)])
     if len(pairs) == 1 and proba is None:
-        raise ValueError(
-            f"{WHO}: proba must hold the probabilities of the rows, got None; only decisions given as labels can be "
-            "compared without them, with other decisions as against."
+        raise InvalidParameter(
+            "proba",
+            "hold the probabilities of the rows",
+            "None",
+            "only decisions given as labels can be compared without them, with other decisions as against",
         )
     shown_proba = next((own for _, own in pairs if own is not None), None)
     if shown_proba is None and not all(isinstance(one, _Labels) for one, _ in pairs):
-        raise ValueError(f"{WHO}: proba must hold the probabilities of the rows, got None.")
+        raise InvalidParameter("proba", "hold the probabilities of the rows", "None")
     reader = _reader([one for one, _ in pairs], shown_proba, y, pos_label)
     found = [_contender(one, own, reader, pos_label) for one, own in pairs]
     second = found[1] if len(found) > 1 else None
@@ -165,9 +170,12 @@ def is_pair_of_models(rule: Any) -> bool:
 
 def _of_model(name: Any, pair: Any) -> tuple[Any, Any]:
     if len(pair) != 2:
-        raise ValueError(
-            f"{WHO}: rule as a dict must hold a pair (rule, proba) for each of two models, got {len(pair)} values for "
-            f"{name!r}."
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"rule as a dict must hold a pair (rule, proba) for each of two models, got {len(pair)} "
+                f"values for {name!r}"
+            ),
         )
     return _read(pair[0], f"rule[{name!r}][0]"), pair[1]
 
@@ -190,14 +198,20 @@ def _read(rule: Any, parameter: str) -> AnyRule | float | _Labels:
         return rule_from_dict(rule)
     if isinstance(rule, (int, float, np.number)) and not isinstance(rule, bool):
         if not (0 <= rule <= 1 or abs(rule) == np.inf):
-            raise ValueError(f"{WHO}: {parameter} as a threshold must be a number in [0, 1], got {shown(rule)}.")
+            raise InvalidParameter(
+                "", problem=f"{parameter} as a threshold must be a number in [0, 1], got {shown(rule)}"
+            )
         return float(rule)
     array_like = hasattr(rule, "__array__") or hasattr(rule, "shape")  # arrays of pyarrow have no shape
     if isinstance(rule, (list, tuple)) or (array_like and len(getattr(rule, "shape", (0,))) in (1, 2)):
         return _Labels(rule)
-    raise TypeError(
-        f"{WHO}: {parameter} must be a rule, a Solution, a JSON file or text, a dict from to_dict, a threshold, or the "
-        f"decisions about the rows as labels, got {shown(rule)}."
+    raise InvalidType(
+        parameter,
+        (
+            "be a rule, a Solution, a JSON file or text, a dict from to_dict, a threshold, or the "
+            "decisions about the rows as labels"
+        ),
+        shown(rule),
     )
 
 
@@ -213,11 +227,11 @@ def _reader(given: list[Any], proba: Any, y: Any, pos_label: Any) -> WeightedRul
 def _classes(given: list[Any], proba: Any, y: Any, pos_label: Any) -> tuple[Any, bool, Any]:
     """Return the classes by the labels of the rows and, where there are no probabilities, by the decisions."""
     if proba is None:
-        pairs = [read_pair(y, one.labels, None, WHO)[2] for one in given]
-        several = is_two_dimensional(y, WHO)
+        pairs = [read_pair(y, one.labels, None)[2] for one in given]
+        several = is_two_dimensional(y)
         joined = [np.unique(np.concatenate([own[m] for own in pairs])) for m in range(len(pairs[0]))]
         return tuple(joined), several, None
-    schema, _ = open_rows(RowSpec(proba, y, pos_label=pos_label), WHO)
+    schema, _ = open_rows(RowSpec(proba, y, pos_label=pos_label))
     return schema.classes, schema.multioutput, schema.output_names
 
 
@@ -226,9 +240,10 @@ def _contender(one: Any, proba: Any, reader: WeightedRule, pos_label: Any) -> Co
         return Contender(None, None, one.labels)
     if isinstance(one, float):
         if max(map(len, reader.classes)) > 2:
-            raise ValueError(
-                f"{WHO}: a threshold is only for two classes, got {max(map(len, reader.classes))}; use "
-                "WeightedRule.from_weights."
+            raise InvalidParameter(
+                "classes",
+                problem=f"a threshold is only for two classes, got {max(map(len, reader.classes))}",
+                remedy="use WeightedRule.from_weights",
             )
         thresholds: Any = [one] * reader.n_outputs if reader.multioutput else one
         classes: Any = list(reader.classes) if reader.multioutput else reader.classes[0]
@@ -245,6 +260,6 @@ def read_for(contender: Contender, contest: Contest, y: Any, rows: Probabilities
         return rows
     if is_in_table(contender.proba, y):
         spec = spec_for_rule(RowSpec(contender.proba, y), replace(reader.schema, normalize=rule.schema.normalize))
-        _, source = open_rows(spec, WHO)
+        _, source = open_rows(spec)
         return source.take(np.arange(source.n_rows)).proba
     return read_proba_for(rule, contender.proba, contest.pos_label)

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ...core.errors import InvalidParameter, mention
 from ...data import Schema
 from ...goals.aim import Aim
 from ...goals.constraint_text import GAP, Gap, Wanted, read_constraints
 from ...goals.parity import PARITIES
 from ...goals.resolve import read_limits
 from ...metrics.abstention import AbstentionCost
-from .arguments import WHO
 
 __all__ = ["COST", "GroupGap", "Quantity", "aims_of", "as_gap", "read_gap"]
 
@@ -67,14 +67,17 @@ def read_gap(
     """Find the metrics whose gaps are meant, each as an aim of the outputs that it is about, pooled."""
     assert wanted.over == GAP
     if groups is None:
-        raise ValueError(
-            f"{WHO}: metrics: {wanted.term} is about groups, so sensitive_features must give the group of every row, "
-            "got None."
+        raise InvalidParameter(
+            "groups",
+            problem=(
+                f"metrics: {wanted.term} is about groups, so {mention('sensitive_features')} must give the "
+                "group of every row, got None"
+            ),
         )
     try:
         found = read_limits([wanted], schema, pos_label=pos_label, groups=groups)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{WHO}: metrics: {str(error).removeprefix('subject_to: ')}") from None
+    except InvalidParameter as error:
+        raise error.within("metrics: ", owner="evaluate") from None
     aims = []
     for one in found:
         if (one.group, one.minus) != (0, 1):  # the others are the same metrics of other groups

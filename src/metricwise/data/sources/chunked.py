@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import InvalidParameter, entry_point
 from ...core.rows import Rows
 from ...kernels import work_alone
 from ..schema import Schema
@@ -95,10 +96,11 @@ class ChunkedSource(LazySource):
     most: int | None = None
 
     @classmethod
+    @entry_point()
     def of(cls, source: MemorySource, n_rows: int) -> ChunkedSource:
         """Split the rows of a source into chunks of `n_rows`."""
         if n_rows < 1:
-            raise ValueError(f"ChunkedSource.of: n_rows must be at least 1, got {n_rows!r}.")
+            raise InvalidParameter("n_rows", "be at least 1", repr(n_rows))
         starts = range(0, max(source.n_rows, 1), n_rows)
         chunks = _Cut([source.rows.take(slice(start, start + n_rows)) for start in starts])
         return cls(chunks, source.schema, source.passes)

@@ -26,7 +26,7 @@ __all__ = ["read_collection"]
 _ABSENT, _UNEQUAL = -1, -2  # in the place of a number of rows: of what is not given, of arrays that differ
 
 
-def read_collection(spec: RowSpec, who: str = "optimize") -> tuple[Data, DaskSource]:
+def read_collection(spec: RowSpec) -> tuple[Data, DaskSource]:
     """Open a Dask collection; see :func:`metricwise.optimize`.
 
     Parameters
@@ -46,13 +46,13 @@ def read_collection(spec: RowSpec, who: str = "optimize") -> tuple[Data, DaskSou
             "groups", problem="InTime needs all rows in memory, to sort them", remedy="pass groups, such as the month"
         )
     given = {"proba": spec.proba, "y": spec.y, "sample_weight": spec.weight, "groups": spec.groups}
-    parts = _Parts(spec.proba, who)
+    parts = _Parts(spec.proba)
     columns = [parts.cut(value, name) for name, value in given.items()]
     raw = [call(_piece, *blocks) for blocks in zip(*columns, strict=True)]
     summary = compute(add_up([call(_Summary.of, piece) for piece in raw], _Summary.add))
-    sizes = _checked_sizes(summary.sizes, list(given), who)
+    sizes = _checked_sizes(summary.sizes, list(given))
     head = replace(spec, proba=summary.head, y=_joined_labels(summary.labels, summary.frame))
-    reader, data = PieceReader.of(head, who)
+    reader, data = PieceReader.of(head)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     sent = leaf(reader)
     pieces = tuple(
@@ -83,8 +83,7 @@ def _rows(piece: Piece, reader: PieceReader, start: int) -> Rows:
 class _Parts:
     """How the probabilities are cut into chunks of rows, which all else follows."""
 
-    def __init__(self, proba: Any, who: str) -> None:
-        self._who = who
+    def __init__(self, proba: Any) -> None:
         first = proba[0] if isinstance(proba, (list, tuple)) else proba
         self._n_chunks, self._sizes = first.npartitions, None
         if hasattr(first, "chunks"):
@@ -105,9 +104,8 @@ class _Parts:
             whole = dict.fromkeys(range(1, values.ndim), -1)
             if self._sizes is not None and len(values.chunks[0]) > 0 and not np.isnan(values.chunks[0]).any():
                 if sum(values.chunks[0]) != sum(self._sizes):
-                    raise ValueError(
-                        f"{self._who}: {name} must have as many rows as proba, {sum(self._sizes)}, got "
-                        f"{sum(values.chunks[0])}."
+                    raise InvalidParameter(
+                        name, f"have as many rows as proba, {sum(self._sizes)}", sum(values.chunks[0])
                     )
                 whole[0] = self._sizes
             blocks = values.rechunk(whole).to_delayed().reshape(-1).tolist() if whole else list(values.to_delayed())
@@ -116,23 +114,26 @@ class _Parts:
             # are made of one reading of the frame that they are columns of.
             blocks = list(values.to_delayed(optimize_graph=False))
         if len(blocks) != self._n_chunks:
-            raise ValueError(
-                f"{self._who}: {name} must have the same chunks as proba, {self._n_chunks}, got {len(blocks)}; "
-                "repartition or rechunk one like the other."
+            raise InvalidParameter(
+                name,
+                f"have the same chunks as proba, {self._n_chunks}",
+                len(blocks),
+                "repartition or rechunk one like the other",
             )
         return blocks
 
     def _cut_in_memory(self, values: Any, name: str) -> list[Any]:
         if self._sizes is None:
-            raise ValueError(
-                f"{self._who}: {name} must be a Dask collection with the same chunks as proba, whose chunks do "
-                f"not know their number of rows, got {shown(values)}; for a Dask array, call "
-                "compute_chunk_sizes() first."
+            raise InvalidParameter(
+                name,
+                "be a Dask collection with the same chunks as proba, whose chunks do not know their number of rows",
+                shown(values),
+                "for a Dask array, call compute_chunk_sizes() first",
             )
         total = sum(self._sizes)
         values = values if is_frame(values) or hasattr(values, "iloc") else np.asarray(values)
         if len(values) != total:
-            raise ValueError(f"{self._who}: {name} must have as many rows as proba, {total}, got {len(values)}.")
+            raise InvalidParameter(name, f"have as many rows as proba, {total}", len(values))
         ends = np.cumsum(self._sizes)
         rows = values.iloc if hasattr(values, "iloc") else values
         return [rows[int(end) - size : int(end)] for end, size in zip(ends, self._sizes, strict=True)]
@@ -219,20 +220,25 @@ def _joined_labels(labels: list[Any] | None, frame: Any) -> Any:
     return np.stack([own[place] for own, place in zip(labels, places, strict=True)], axis=1)
 
 
-def _checked_sizes(sizes: list[tuple[int, ...]], names: list[str], who: str) -> Any:
+def _checked_sizes(sizes: list[tuple[int, ...]], names: list[str]) -> Any:
     """Return the rows of each chunk; refuse others than there are in the probabilities."""
     for chunk, size in enumerate(sizes):
         for name, n_rows in zip(names, size, strict=True):
             if n_rows == _UNEQUAL:
-                raise ValueError(
-                    f"{who}: the arrays of proba must have the same number of rows, which they do not in chunk {chunk}."
+                raise InvalidParameter(
+                    "proba",
+                    problem=(
+                        f"the arrays of proba must have the same number of rows, which they do not in chunk {chunk}"
+                    ),
                 )
             if n_rows not in (_ABSENT, size[0]):
-                raise ValueError(
-                    f"{who}: {name} must have as many rows as proba in every chunk, got {n_rows} where proba "
-                    f"has {size[0]} in chunk {chunk}; repartition or rechunk one like the other."
+                raise InvalidParameter(
+                    name,
+                    "have as many rows as proba in every chunk",
+                    f"{n_rows} where proba has {size[0]} in chunk {chunk}",
+                    "repartition or rechunk one like the other",
                 )
     found = np.array([size[0] for size in sizes], dtype=np.intp)
     if found.sum() == 0:
-        raise ValueError(f"{who}: proba must have at least one row, got none in {len(sizes)} chunks.")
+        raise InvalidParameter("proba", "have at least one row", f"none in {len(sizes)} chunks")
     return found

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import InvalidParameter
+from ...core.errors import InvalidParameter, InvalidType, refused_by
 from ...core.messages import shown
 from ...core.rows import Rows
 from ...kernels import code_type
@@ -43,7 +43,7 @@ _FIRST = 16  # times as few rows are read to see what a row takes
 _ITEM = 256  # bytes that a change along a line takes, with what is made of it
 
 
-def read_table_source(table: Table, spec: RowSpec, who: str = "optimize") -> tuple[Data, ChunkedSource]:
+def read_table_source(table: Table, spec: RowSpec) -> tuple[Data, ChunkedSource]:
     """Open a table; see :func:`metricwise.optimize`.
 
     Parameters
@@ -59,18 +59,18 @@ def read_table_source(table: Table, spec: RowSpec, who: str = "optimize") -> tup
     ChunkedSource
     """
     y, weight = spec.y, spec.weight
-    names = _target_names(y, who)
+    names = _target_names(y)
     if spec.time is not None:
         raise InvalidParameter(
             "groups", problem="InTime needs all rows in memory, to sort them", remedy="pass groups, such as the month"
         )
     for parameter, value in (("sample_weight", weight), ("groups", spec.groups)):
         if value is not None and not isinstance(value, str):
-            raise TypeError(f"{who}: {parameter} must be the name of a column of the table, got {shown(value)}.")
+            raise InvalidType(parameter, "be the name of a column of the table", shown(value))
     stream = open_stream(table)
     n_rows, targets = _survey(stream, names, table.memory_limit)
     beside = [name for name in (*names, weight, spec.groups) if name is not None]
-    found, declared = _find(stream, table, targets, spec.classes, spec.pos_label, beside, who)
+    found, declared = _find(stream, table, targets, spec.classes, spec.pos_label, beside)
     numbers = dict.fromkeys((name for one in found for name in one.columns), True)
     some = next(stream.batches(numbers, batch_rows(8 * len(numbers), table.memory_limit // _FIRST)))
     first = _numbers_only(some.slice(0, 1), stream.title)
@@ -78,23 +78,20 @@ def read_table_source(table: Table, spec: RowSpec, who: str = "optimize") -> tup
     proba, labels, classes = _head(first, found, targets, declared, isinstance(y, (list, tuple)))
     singles = [one.classes[1] if one.single else None for one in found]
     positive = singles if len(singles) > 1 else singles[0]
-    reader, data = PieceReader.of(replace(spec, proba=proba, y=labels, classes=classes, pos_label=positive), who)
+    reader, data = PieceReader.of(replace(spec, proba=proba, y=labels, classes=classes, pos_label=positive))
     layout = _Layout(reader, found, tuple(targets), weight, spec.groups, stream.title)
     chunks = TableChunks(stream, layout, n_rows, n_batch)
     return data, ChunkedSource(chunks, data.schema, most=table.memory_limit // _ITEM)
 
 
-def _target_names(y: Any, who: str) -> list[str]:
+def _target_names(y: Any) -> list[str]:
     if y is None:
         return []
     names = [y] if isinstance(y, str) else y
     if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
-        raise TypeError(
-            f"{who}: y must be the name of the column of labels, or a list of names, if proba is a table, got "
-            f"{shown(y)}."
-        )
+        raise InvalidType("y", "be the name of the column of labels, or a list of names, if proba is a table", shown(y))
     if len(set(names)) < len(names):
-        raise ValueError(f"{who}: y must name each column only once, got {shown(list(names))}.")
+        raise InvalidParameter("y", "name each column only once", shown(list(names)))
     return list(names)
 
 
@@ -142,7 +139,7 @@ def _survey(stream: Stream, names: Sequence[str], memory_limit: int) -> tuple[in
         for one in distinct:
             one.add(batch.column(one.name))
     if n_rows == 0:
-        raise ValueError(f"{stream.title}: the table must have at least one row, got none.")
+        raise InvalidParameter("", problem="the table must have at least one row, got none", owner=stream.title)
     return n_rows, [one.target(stream.texts) for one in distinct]
 
 
@@ -164,9 +161,13 @@ class _Distinct:
         # NaN is not equal to itself, and would be another label every time.
         self._seen.update(dict.fromkeys(None if label != label else label for label in found))
         if len(self._seen) > _MOST_LABELS:
-            raise ValueError(
-                f"{self._title}: the column {shown(self.name)} must hold labels, got more than {_MOST_LABELS} "
-                "distinct values; name another column."
+            raise InvalidParameter(
+                "",
+                problem=(
+                    f"the column {shown(self.name)} must hold labels, got more than {_MOST_LABELS} distinct values"
+                ),
+                remedy="name another column",
+                owner=self._title,
             )
 
     def target(self, texts: bool) -> _Target:
@@ -224,17 +225,11 @@ def _head_labels(targets: Sequence[_Target], several: bool) -> Any:
 
 
 def _find(
-    stream: Stream,
-    table: Table,
-    targets: Sequence[_Target],
-    classes: Any,
-    pos_label: Any,
-    beside: Sequence[str],
-    who: str,
+    stream: Stream, table: Table, targets: Sequence[_Target], classes: Any, pos_label: Any, beside: Sequence[str]
 ) -> tuple[list[ProbabilityColumns], list[Any]]:
     """Find the columns of probabilities of each output, and say which were guessed."""
     if not targets and classes is None:
-        raise ValueError(f"{who}: classes must be given without y, to identify the columns of probabilities, got None.")
+        raise InvalidParameter("classes", "be given without y, to identify the columns of probabilities", "None")
     n_outputs = max(len(targets), 1)
     nested = classes is not None and n_outputs > 1
     given = list(classes) if nested else [None if classes is None else list(classes)] * n_outputs
@@ -282,24 +277,26 @@ def proba_columns(
     named: Any = [None] * n_outputs if table.proba is None else table.proba
     singles = [named] if isinstance(named, str) else list(named)
     if len(singles) != n_outputs:
-        raise ValueError(f"Table: proba must name a column for each of the {n_outputs} outputs, got {len(singles)}.")
-    free = [name for name in stream.names if name not in beside]
-    found = [
-        probability_columns(
-            free,
-            list(labels[m]),
-            output=outputs[m],
-            several=n_outputs > 1,
-            prefix=table.proba_prefix,
-            classes=classes[m],
-            column=singles[m],
-            pos_label=positive[m],
-            of_rule=of_rule,
-            who=stream.title,
+        raise InvalidParameter(
+            "proba", f"name a column for each of the {n_outputs} outputs", len(singles), owner="Table"
         )
-        for m in range(n_outputs)
-    ]
-    check_singles(found, [str(name) for name in outputs], stream.title)
+    free = [name for name in stream.names if name not in beside]
+    with refused_by(stream.title):
+        found = [
+            probability_columns(
+                free,
+                list(labels[m]),
+                output=outputs[m],
+                several=n_outputs > 1,
+                prefix=table.proba_prefix,
+                classes=classes[m],
+                column=singles[m],
+                pos_label=positive[m],
+                of_rule=of_rule,
+            )
+            for m in range(n_outputs)
+        ]
+        check_singles(found, [str(name) for name in outputs])
     for one in found:
         if one.guessed_prefix is not None:
             sys.stderr.write(
@@ -313,7 +310,9 @@ def _numbers_only(table: Any, title: str) -> Any:
     """Refuse columns that hold something else than numbers."""
     for field in table.schema:
         if not str(field.type).startswith(("float", "double", "halffloat", "int", "uint", "decimal")):
-            raise ValueError(f"{title}: the column {shown(field.name)} must hold numbers, got type {field.type}.")
+            raise InvalidParameter(
+                "", problem=f"the column {shown(field.name)} must hold numbers, got type {field.type}", owner=title
+            )
     return table
 
 
@@ -376,9 +375,13 @@ class _Layout:
             elif label in place:
                 known.append(place[label])
             else:
-                raise ValueError(
-                    f"{self.title}: the column {shown(target.name)} must hold the same labels in every pass, "
-                    f"got the new label {shown(label)}."
+                raise InvalidParameter(
+                    "",
+                    problem=(
+                        f"the column {shown(target.name)} must hold the same labels in every pass, got the "
+                        f"new label {shown(label)}"
+                    ),
+                    owner=self.title,
                 )
         table = np.array([*known, -1], dtype=np.intp)  # -1, the last, is where a missing label looks
         return np.asarray(table[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)])

@@ -25,7 +25,7 @@ __all__ = ["read_tensor"]
 _ENTRIES = 1 << 21  # of a batch
 
 
-def read_tensor(spec: RowSpec, who: str = "optimize") -> tuple[Data, ChunkedSource]:
+def read_tensor(spec: RowSpec) -> tuple[Data, ChunkedSource]:
     """Open a tensor; see :func:`metricwise.optimize`.
 
     Parameters
@@ -48,14 +48,14 @@ def read_tensor(spec: RowSpec, who: str = "optimize") -> tuple[Data, ChunkedSour
     proba = spec.proba
     n_rows = int(proba.shape[0])
     if n_rows == 0:
-        raise ValueError(f"{who}: proba must have at least one row, got shape {tuple(proba.shape)}.")
+        raise InvalidParameter("proba", "have at least one row", f"shape {tuple(proba.shape)}")
     others = {"y": spec.y, "sample_weight": spec.weight, "groups": spec.groups}
     arrays = {name: None if values is None else np.asarray(values) for name, values in others.items()}
     for name, values in arrays.items():
         if values is not None and len(values) != n_rows:
-            raise ValueError(f"{who}: {name} must have as many rows as proba, {n_rows}, got {len(values)}.")
+            raise InvalidParameter(name, f"have as many rows as proba, {n_rows}", len(values))
     head = replace(spec, proba=host_array(proba[:1]), y=_distinct(arrays["y"]))
-    reader, data = PieceReader.of(head, who)
+    reader, data = PieceReader.of(head)
     chunks = _Batches(proba, arrays["y"], arrays["sample_weight"], arrays["groups"], reader)
     return data, ChunkedSource(chunks, data.schema)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ...core.errors import InvalidParameter, argument
 from ...core.messages import shown
 from .formats import arrow
 
@@ -40,16 +41,21 @@ def check_head(head: bytes, separator: str, title: str) -> None:
     if encoding is None and b"\x00" in head:
         encoding = "UTF-16, or a file that is no text"
     if encoding is not None:
-        raise ValueError(
-            f"{title}: text must be in UTF-8, got {encoding}; save the file as UTF-8 (in Excel: CSV UTF-8), or with "
-            "iconv -f utf-16 -t utf-8."
+        raise InvalidParameter(
+            "text",
+            "be in UTF-8",
+            encoding,
+            "save the file as UTF-8 (in Excel: CSV UTF-8), or with iconv -f utf-16 -t utf-8",
+            owner=title,
         )
     first = head.decode("utf-8-sig", errors="replace").split("\n")[0].strip("\r")
     names = [said for sign, said in _SEPARATORS.items() if sign != separator and sign in first]
     if names and separator not in first:
-        raise ValueError(
-            f"{title}: there is only one column, {shown(first)}; if columns are separated by {names[0]}, set "
-            "mw.Table(path, separator=...)."
+        raise InvalidParameter(
+            "",
+            problem=f"there is only one column, {shown(first)}",
+            remedy=f"if columns are separated by {names[0]}, set {argument('Table.separator')}",
+            owner=title,
         )
 
 
@@ -58,4 +64,6 @@ def no_number(title: str, name: str, text: Any, row: int) -> ValueError:
     remedy = ""
     if isinstance(text, str) and _DECIMAL_COMMA.fullmatch(text):
         remedy = f"; write decimals with a point, {text.strip().replace(',', '.')}"
-    return ValueError(f"{title}: the column {shown(name)} must hold numbers, got {shown(text)} in row {row}{remedy}.")
+    return InvalidParameter(
+        "", problem=f"the column {shown(name)} must hold numbers, got {shown(text)} in row {row}{remedy}", owner=title
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.errors import InvalidParameter, MissingDependency
+
 __all__ = ["STANDARD_STREAM", "arrow", "format_of"]
 
 STANDARD_STREAM = "-"
@@ -36,9 +38,13 @@ def format_of(path: str, *, written: bool = False) -> str:
     for ending in known:
         if path.lower().endswith(ending):
             return _ENDINGS[ending]
-    raise ValueError(
-        f"{path}: the name of a table must end in {', '.join(known[:-1])} or {known[-1]}, or be - for CSV on the "
-        f"standard {'output' if written else 'input'}."
+    raise InvalidParameter(
+        "",
+        problem=(
+            f"the name of a table must end in {', '.join(known[:-1])} or {known[-1]}, or be - for CSV on "
+            f"the standard {'output' if written else 'input'}"
+        ),
+        owner=path,
     )
 
 
@@ -47,5 +53,5 @@ def arrow() -> Any:
     try:
         import pyarrow as pa
     except ImportError:
-        raise ImportError("tables need pyarrow: pip install 'metricwise[tables]'.") from None
+        raise MissingDependency("tables need pyarrow: pip install 'metricwise[tables]'", owner=None) from None
     return pa

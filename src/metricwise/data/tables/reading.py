@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import InvalidParameter, argument
 from ...core.messages import shown
 from ..columns import few, labels_of_texts
 from .csv_text import HEAD_BYTES, check_head, no_number, read_head
@@ -66,12 +67,19 @@ class Columns(ABC):
     def check(self, name: str) -> None:
         """Refuse a name that no column has."""
         if name not in self.names:
-            raise ValueError(f"{self.path}: there is no column {shown(name)}; the columns are {few(self.names)}.")
+            raise InvalidParameter(
+                "",
+                problem=f"there is no column {shown(name)}",
+                remedy=f"the columns are {few(self.names)}",
+                owner=self.path,
+            )
 
     def _check_all(self) -> None:
         twice = [name for at, name in enumerate(self.names) if name in self.names[:at]]
         if twice:
-            raise ValueError(f"{self.path}: the names of columns must be distinct, got {shown(twice[0])} twice.")
+            raise InvalidParameter(
+                "", problem=f"the names of columns must be distinct, got {shown(twice[0])} twice", owner=self.path
+            )
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,12 @@ class Arrays:
     def get(self, name: str) -> NDArray[Any]:
         """Return the array of a name."""
         if name not in self.arrays:
-            raise ValueError(f"{self.path}: there is no array {shown(name)}; the arrays are {few(self.names)}.")
+            raise InvalidParameter(
+                "",
+                problem=f"there is no array {shown(name)}",
+                remedy=f"the arrays are {few(self.names)}",
+                owner=self.path,
+            )
         return self.arrays[name]
 
 
@@ -118,7 +131,9 @@ def open_table(path: str, *, separator: str | None = None, tick: Callable[[], No
     """
     kind = format_of(path)
     if separator is not None and kind != "csv":
-        raise ValueError(f"{path}: separator= is only for CSV; leave it out.")
+        raise InvalidParameter(
+            "separator", problem=f"{argument('separator')} is only for CSV", remedy="leave it out", owner=path
+        )
     if kind in ("npy", "npz"):
         return _read_arrays(path)
     arrow()
@@ -144,7 +159,9 @@ class _Csv(Columns):
 
     def __init__(self, path: str, separator: str, tick: Callable[[], None]) -> None:
         if len(separator) != 1:
-            raise ValueError(f"{path}: a separator must be one character, got {shown(separator)}.")
+            raise InvalidParameter(
+                "separator", problem=f"a separator must be one character, got {shown(separator)}", owner=path
+            )
         self.path = "standard input" if path == STANDARD_STREAM else path
         self._separator, self._tick = separator, tick
         self._content = sys.stdin.buffer.read() if path == STANDARD_STREAM else None
@@ -190,16 +207,18 @@ class _Csv(Columns):
             table = pa.Table.from_batches(batches, reader.schema)
         self._rows = table.num_rows
         if table.num_rows == 0:
-            raise ValueError(f"{self.path}: there are no rows below the names of the columns.")
+            raise InvalidParameter("", problem="there are no rows below the names of the columns", owner=self.path)
         return table
 
     def _refusal(self, error: Exception) -> ValueError:
         said = _sentence(error)
         if "Empty CSV" in said:
-            return ValueError(f"{self.path}: the file is empty.")
+            return InvalidParameter("", problem="the file is empty", owner=self.path)
         if "UTF8" in said.upper().replace("-", ""):
-            return ValueError(f"{self.path}: text must be in UTF-8.")
-        return ValueError(f"{self.path}: this is not valid CSV: {said.removeprefix('CSV parse error: ')}.")
+            return InvalidParameter("text", "be in UTF-8", owner=self.path)
+        return InvalidParameter(
+            "", problem=f"this is not valid CSV: {said.removeprefix('CSV parse error: ')}", owner=self.path
+        )
 
     @property
     def n_rows(self) -> int:
@@ -253,9 +272,13 @@ class _Csv(Columns):
                 return texts.cast(kind)
             except pa.ArrowInvalid:
                 continue
-        raise ValueError(
-            f"{self.path}: the column {shown(name)} must hold numbers or dates such as 2024-01-31 or 2024-01-31 12:30, "
-            f"got {shown(texts[0].as_py())}."
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"the column {shown(name)} must hold numbers or dates such as 2024-01-31 or 2024-01-31 "
+                f"12:30, got {shown(texts[0].as_py())}"
+            ),
+            owner=self.path,
         )
 
 
@@ -277,7 +300,9 @@ class _Columnar(Columns):
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             kind = self._kind.capitalize()
-            raise ValueError(f"{self.path}: this is not a {kind} file: {_sentence(error)}.") from None
+            raise InvalidParameter(
+                "", problem=f"this is not a {kind} file: {_sentence(error)}", owner=self.path
+            ) from None
 
     def _schema(self) -> Any:
         import pyarrow as pa
@@ -296,7 +321,7 @@ class _Columnar(Columns):
         read = parquet.read_table if self._kind == "parquet" else feather.read_table
         table = self._tried(lambda: read(self.path, columns=list(names)))
         if table.num_rows == 0:
-            raise ValueError(f"{self.path}: there are no rows.")
+            raise InvalidParameter("", problem="there are no rows", owner=self.path)
         return table
 
     @cached_property
@@ -312,8 +337,10 @@ class _Columnar(Columns):
         table = self._table(names)
         for field in table.schema:
             if not (types.is_floating(field.type) or types.is_integer(field.type) or types.is_decimal(field.type)):
-                raise ValueError(
-                    f"{self.path}: the column {shown(field.name)} must hold numbers, got type {field.type}."
+                raise InvalidParameter(
+                    "",
+                    problem=f"the column {shown(field.name)} must hold numbers, got type {field.type}",
+                    owner=self.path,
                 )
         _refuse_nulls(table, self.path)
         return table
@@ -329,8 +356,10 @@ def _refuse_nulls(table: Any, path: str) -> None:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.null_count:
             row = column.is_null().to_pylist().index(True)
-            raise ValueError(
-                f"{path}: the column {shown(name)} must hold a number in every row, got none in row {row}."
+            raise InvalidParameter(
+                "",
+                problem=f"the column {shown(name)} must hold a number in every row, got none in row {row}",
+                owner=path,
             )
 
 
@@ -342,12 +371,12 @@ def _read_arrays(path: str) -> Arrays:
     try:
         with Path(path).open("rb") as file:
             if not file.read(6).startswith((b"\x93NUMPY", b"PK")):
-                raise ValueError("no array")
+                raise InvalidParameter("", problem="no array")
             file.seek(0)
             read = np.load(file, allow_pickle=False)
             found = dict(read) if hasattr(read, "files") else {"": read}
     except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
         objects = "Object arrays" in str(error)
         said = "it holds Python objects, which are not read" if objects else "it is damaged, or of another kind"
-        raise ValueError(f"{path}: this is not a NumPy array file: {said}.") from None
+        raise InvalidParameter("", problem=f"this is not a NumPy array file: {said}", owner=path) from None
     return Arrays(path, found)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...core.errors import InvalidParameter, InvalidType, argument, entry_point
 from ...core.messages import shown
 from ..columns import few
 from .csv_text import check_head, no_number, read_head
@@ -68,12 +69,11 @@ class Table:
     separator: str | None = None
     memory_limit: int = MEMORY_LIMIT
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         limit: Any = self.memory_limit
         if not isinstance(limit, int) or limit < _LEAST_LIMIT:
-            raise ValueError(
-                f"Table: memory_limit must be a number of bytes of at least {_LEAST_LIMIT}, got {shown(limit)}."
-            )
+            raise InvalidParameter("memory_limit", f"be a number of bytes of at least {_LEAST_LIMIT}", shown(limit))
 
 
 class Stream(ABC):
@@ -106,7 +106,12 @@ class Stream(ABC):
         """
         for name in columns:
             if name not in self.names:
-                raise ValueError(f"{self.title}: there is no column {shown(name)}; the columns are {few(self.names)}.")
+                raise InvalidParameter(
+                    "",
+                    problem=f"there is no column {shown(name)}",
+                    remedy=f"the columns are {few(self.names)}",
+                    owner=self.title,
+                )
         pa = arrow()
         held: list[Any] = []
         for batch in self._read(columns, n_rows):
@@ -142,9 +147,12 @@ def open_stream(table: Table) -> Stream:
     data = table.data
     pa = arrow()
     if isinstance(data, pa.RecordBatchReader):
-        raise TypeError(
-            "Table: data must be readable several times, got a RecordBatchReader, which is exhausted after "
-            "one pass; pass what it reads from, or its read_all() if that fits in memory."
+        raise InvalidType(
+            "data",
+            "be readable several times",
+            "a RecordBatchReader, which is exhausted after one pass",
+            "pass what it reads from, or its read_all() if that fits in memory",
+            owner="Table",
         )
     if hasattr(data, "scanner"):
         return _Dataset(data)
@@ -163,7 +171,7 @@ def _paths(data: Any) -> list[str]:
     if isinstance(data, (list, tuple)):
         return [path for one in data for path in _paths(one)]
     if not isinstance(data, (str, os.PathLike)):
-        raise TypeError(f"Table: data must be a path, a dataset, a query or a data frame, got {shown(data)}.")
+        raise InvalidType("data", "be a path, a dataset, a query or a data frame", shown(data), owner="Table")
     text = os.fspath(data)
     if Path(text).is_dir():
         files = sorted(path for path in Path(text).rglob("*") if path.is_file() and path.name[0] not in "._")
@@ -173,7 +181,7 @@ def _paths(data: Any) -> list[str]:
     else:
         return [text]
     if not found:
-        raise ValueError(f"{text}: there are no such files.")
+        raise InvalidParameter("", problem="there are no such files", owner=text)
     return found
 
 
@@ -185,12 +193,21 @@ class _Files(Stream):
     def __init__(self, paths: list[str], separator: str | None) -> None:
         kinds = {format_of(path) for path in paths}
         if len(kinds) > 1:
-            raise ValueError(f"{paths[0]} and other files: all must be of one format, got {few(sorted(kinds))}.")
+            raise InvalidParameter(
+                "", problem=f"{paths[0]} and other files: all must be of one format, got {few(sorted(kinds))}"
+            )
         (self._kind,) = kinds
         if self._kind in ("npy", "npz"):
-            raise ValueError(f"{paths[0]}: an array has no column names; leave these out, and pass y as an array.")
+            raise InvalidParameter(
+                "",
+                problem="an array has no column names",
+                remedy="leave these out, and pass y as an array",
+                owner=paths[0],
+            )
         if separator is not None and self._kind != "csv":
-            raise ValueError(f"{paths[0]}: separator= is only for CSV; leave it out.")
+            raise InvalidParameter(
+                "separator", problem=f"{argument('separator')} is only for CSV", remedy="leave it out", owner=paths[0]
+            )
         self.texts = self._kind == "csv"
         self._separator = separator or ("\t" if paths[0].lower().endswith(".tsv") else ",")
         self._paths = paths
@@ -214,7 +231,7 @@ class _Files(Stream):
         if _stamp(path) != self._stamps[path]:
             return _changed(path)
         kind = "CSV" if self.texts else self._kind.capitalize()
-        return ValueError(f"{path}: this is not a complete {kind} file: {said}.")
+        return InvalidParameter("", problem=f"this is not a complete {kind} file: {said}", owner=path)
 
     def _schema(self, path: str) -> Any:
         pa = arrow()
@@ -238,9 +255,11 @@ class _Files(Stream):
         for name, numbers in columns.items():
             for path, schema in self._schemas.items():
                 if schema.get_field_index(name) < 0:
-                    raise ValueError(
-                        f"{path}: there is no column {shown(name)}, which other files have; the columns are "
-                        f"{few(schema.names)}."
+                    raise InvalidParameter(
+                        "",
+                        problem=f"there is no column {shown(name)}, which other files have",
+                        remedy=f"the columns are {few(schema.names)}",
+                        owner=path,
                     )
             kinds = {schema.field(name).type: path for path, schema in self._schemas.items()}
             kind = next(iter(kinds))
@@ -249,9 +268,13 @@ class _Files(Stream):
             elif len(kinds) > 1:
                 if not all(pa.types.is_floating(one) or pa.types.is_integer(one) for one in kinds):
                     (first, one), (second, other) = list(kinds.items())[:2]
-                    raise ValueError(
-                        f"{other}: the column {shown(name)} must have the same type in all files, got "
-                        f"{second}, but {first} in {one}."
+                    raise InvalidParameter(
+                        "",
+                        problem=(
+                            f"the column {shown(name)} must have the same type in all files, got {second}, "
+                            f"but {first} in {one}"
+                        ),
+                        owner=other,
                     )
                 kind = pa.float64()
             fields.append((name, kind))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import FileIsThere, InvalidParameter, argument
 from ...core.files import replacing, write_bytes
 from ..columns import few
 from .formats import STANDARD_STREAM, arrow, format_of
@@ -39,18 +40,20 @@ def check_target(path: str, *, force: bool = False) -> None:
         return
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise ValueError(f"{path}: this is a folder; pass the name of a file.")
+        raise InvalidParameter("", problem="this is a folder", remedy="pass the name of a file", owner=path)
     if target.exists() and not target.is_file():
         return  # a pipe or a device, which has no old content
     if target.exists() and not force:
-        raise FileExistsError(f"{path}: the file exists; choose another name, or use force=True to overwrite it.")
+        raise FileIsThere(
+            f"the file exists; choose another name, or use {argument('force', True)} to overwrite it", owner=path
+        )
     if not target.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {target.parent}.")
+        raise InvalidParameter("", problem=f"there is no folder {target.parent}", owner=path)
     try:
         with tempfile.TemporaryFile(dir=target.parent):  # without a name, so that nothing can be left of it
             pass
     except OSError:
-        raise ValueError(f"{path}: the folder {target.parent} cannot be written to.") from None
+        raise InvalidParameter("", problem=f"the folder {target.parent} cannot be written to", owner=path) from None
 
 
 def write_table(
@@ -104,7 +107,9 @@ class TableWriter:
     def __init__(self, path: str, separator: str | None = None) -> None:
         self._kind = format_of(path, written=True)
         if self._kind in ("npy", "npz") or path == STANDARD_STREAM:
-            raise ValueError(f"{path}: a table that is written in batches must be a .parquet, .feather or .csv file.")
+            raise InvalidParameter(
+                "", problem="a table that is written in batches must be a .parquet, .feather or .csv file", owner=path
+            )
         self._path, self._separator = path, separator or ("\t" if path.lower().endswith(".tsv") else ",")
         self._closing = ExitStack()
         self._file: Any = None
@@ -224,9 +229,11 @@ def _array_bytes(path: str, kind: str, columns: Mapping[str, Any], n_decided: in
                     np.lib.format.write_array(file, array, allow_pickle=False)
         return buffer.getvalue()
     if n_decided is not None and n_decided < len(arrays):
-        raise ValueError(
-            f"{path}: a .npy file has no names for the columns {few(list(arrays)[:-n_decided])}; write .npz, .csv or "
-            ".parquet to keep them."
+        raise InvalidParameter(
+            "",
+            problem=f"a .npy file has no names for the columns {few(list(arrays)[:-n_decided])}",
+            remedy="write .npz, .csv or .parquet to keep them",
+            owner=path,
         )
     one = list(arrays.values())
     np.save(buffer, one[0] if len(one) == 1 else _plain_array(np.stack(one, axis=1), path), allow_pickle=False)
@@ -239,5 +246,9 @@ def _plain_array(array: NDArray[Any], path: str) -> NDArray[Any]:
         return array
     values = array.ravel().tolist()
     if len({type(value) for value in values}) != 1 or not isinstance(values[0], (str, int, float, bool)):
-        raise ValueError(f"{path}: labels of several kinds, or missing ones, need a .csv, .parquet or .feather file.")
+        raise InvalidParameter(
+            "missing",
+            problem="labels of several kinds, or missing ones, need a .csv, .parquet or .feather file",
+            owner=path,
+        )
     return np.array(values).reshape(array.shape)

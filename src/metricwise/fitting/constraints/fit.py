@@ -7,7 +7,6 @@ know solvers or user input.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.messages import caller_level
+from ...core.errors import argument, warn
 from ...goals.constraint import Constraint, Difference, Limit, can_be_empty
 from ...inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
 from ...inference.uncertainty import count_independent
@@ -141,8 +140,9 @@ def fit_within(
         raise InfeasibleConstraintsError(said) from None
     except NoSingleRuleError as error:
         raise InfeasibleConstraintsError(
-            "subject_to: no single rule was found that satisfies all constraints, but a mixture of rules "
-            f"does, with a value of {error.point.value:.4g}; set randomized=True to get it, or loosen a bound."
+            "no single rule was found that satisfies all constraints, but a mixture of rules "
+            f"does, with a value of {error.point.value:.4g}; set {argument('randomized', True)} to get it, or loosen a "
+            "bound."
         ) from None
     return task.presented(search, found, margins, promised, seen, facts, read_before)
 
@@ -399,7 +399,7 @@ class _Task:
             "There are too few labels to promise the constraints for new rows with a confidence of "
             f"{wanted:g}: they allow {said}. Loosen a bound, provide more rows, or lower the confidence."
         )
-        warnings.warn(f"subject_to: {words}", UserWarning, stacklevel=caller_level())
+        warn(words, owner="subject_to")
         return [f"Constraints satisfied on the given rows: {kept}.", words]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import InvalidParameter
 from ...data import Schema, python_labels
 from ...goals.aim import Aim
 from ...goals.constraint import Constraint, Difference, Limit, Limits
@@ -33,12 +34,14 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-_WHO = "subject_to"
 _TOL = 1e-9
 
 
-class InfeasibleConstraintsError(ValueError):
+class InfeasibleConstraintsError(InvalidParameter):
     """Raised if no rule that was found satisfies the constraints, although they are valid."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__("subject_to", problem=problem, owner="subject_to")
 
 
 def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Sequence[Any] | None = None) -> None:
@@ -54,7 +57,12 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Seq
         m = one.output
         if m is not None and judge.weight[_outputs(one, problem.schema)].sum() == 0:
             name = m if names is None else names[m]
-            raise ValueError(f"{_WHO}: '{one.name}' is about the output {name!r}, which has no label; leave it out.")
+            raise InvalidParameter(
+                "",
+                problem=f"'{one.name}' is about the output {name!r}, which has no label",
+                remedy="leave it out",
+                owner="subject_to",
+            )
     for one, bound in zip(constraints, bind_limits(constraints, problem.schema, judge).constraints, strict=True):
         if bound.constant:
             alone = bound.one if isinstance(bound, Difference) and bound.one.constant else bound
@@ -62,7 +70,9 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Seq
             where = "" if g is None else f" of the group {g if groups is None else groups[g]!r}"
             reason = f"because no row{where} is of a class that it is about"
             words = f"whatever is predicted, {reason}; leave it out, or provide such rows."
-            raise ValueError(f"{_WHO}: '{one.name}' bounds a metric that is the same {words}")
+            raise InvalidParameter(
+                "metric", problem=f"'{one.name}' bounds a metric that is the same {words}", owner="subject_to"
+            )
 
 
 def bind_limits(constraints: Sequence[Constraint], schema: Schema, oracle: Oracle) -> Limits:
@@ -145,8 +155,8 @@ def explain_infeasible(
     for limits, name in zip(promises, names, strict=True):
         if not _can_be_kept(problem, judge, limits):
             end = _furthest(problem, judge, limits, Limits())
-            return f"subject_to: no rule satisfies {name} {where}{end}; loosen the bound, or use a better model."
-    said = f"subject_to: no rule satisfies {_listed(names)} together {where}"
+            return f"no rule satisfies {name} {where}{end}; loosen the bound, or use a better model."
+    said = f"no rule satisfies {_listed(names)} together {where}"
     for q in reversed(range(len(promises))):
         others = [r for r in range(len(promises)) if r != q]
         rest = Limits(tuple(one for r in others for one in promises[r].constraints))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...api.evaluation import allowed_for, own_average, own_metric, read_judged, read_rule, specs_of
+from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...fitting.selection import judging_rows
 from ...goals.aim import Aim
@@ -64,18 +65,26 @@ class Details:
     problem: Problem | None
 
     @classmethod
+    @entry_point("{class}")
     def of_solution(cls, solution: Any) -> Details:
         """Return the details of a solution whose rows are known."""
         if not isinstance(solution.rule, (WeightedRule, MixtureRule, GroupedRule)):
-            raise ValueError(
-                "Solution: details based on confusion matrices are not available for a "
-                f"{type(solution.rule).__name__}, which decides every row by its own costs; use "
-                "solution.report instead."
+            raise InvalidParameter(
+                "confusion",
+                problem=(
+                    "details based on confusion matrices are not available for a "
+                    f"{type(solution.rule).__name__}, which decides every row by its own costs"
+                ),
+                remedy="use solution.report instead",
             )
         if solution.problem is None:
-            raise ValueError(
-                "Solution: its rows are not available, because files do not contain them; pass them to "
-                "from_predictions of a display such as displays.MetricCurveDisplay, or call optimize again."
+            raise InvalidParameter(
+                "",
+                problem="its rows are not available, because files do not contain them",
+                remedy=(
+                    "pass them to from_predictions of a display such as displays.MetricCurveDisplay, or "
+                    "call optimize again"
+                ),
             )
         rule, problem = solution.rule, solution.problem
         if isinstance(rule, GroupedRule):
@@ -85,10 +94,13 @@ class Details:
         if len(found) > len(solution.confusion):
             found = pool_groups(found, details.weight, len(found) // len(solution.confusion))
         if not np.allclose(found, solution.confusion, rtol=0, atol=_ROUNDING):
-            raise ValueError(
-                "Solution: the rows have changed since optimize was called: the rule now decides them "
-                "differently. Do not modify arrays in place before drawing the solution, or call optimize "
-                "again."
+            raise InvalidParameter(
+                "",
+                problem=(
+                    "the rows have changed since optimize was called: the rule now decides them "
+                    "differently. Do not modify arrays in place before drawing the solution, or call "
+                    "optimize again"
+                ),
             )
         return details
 
@@ -99,8 +111,6 @@ class Details:
         proba: Any,
         y: ArrayLike,
         metrics: Any = None,
-        *,
-        who: str = "Details.of_rows",
         **options: Any,
     ) -> Details:
         """Return the details of a rule on rows with labels.
@@ -120,14 +130,13 @@ class Details:
         -------
         Details
         """
-        rule = read_rule(rule, who)
+        rule = read_rule(rule)
         if isinstance(rule, GroupedRule):
-            raise ValueError(
-                f"{who}: rule must be one rule for all groups, got a rule by group; use from_solution with the "
-                "result of optimize."
+            raise InvalidParameter(
+                "rule", "be one rule for all groups", "a rule by group", "use from_solution with the result of optimize"
             )
         if metrics is None:
-            metrics = own_metric(rule, who)
+            metrics = own_metric(rule)
             if options.get("pos_label") is None:
                 options["pos_label"] = rule.facts.get("pos_label")
             if options.get("average") is None:
@@ -244,12 +253,16 @@ class Details:
         return judge_of(self._rows, self.rule)
 
     @property
+    @entry_point("{class}")
     def _rows(self) -> Problem:
         if self.problem is None:
-            raise ValueError(
-                "Details: this part was not computed before the solution was saved, and files do not contain "
-                "rows; pass them to from_predictions of a display such as displays.MetricCurveDisplay, or "
-                "call optimize again."
+            raise InvalidParameter(
+                "",
+                problem="this part was not computed before the solution was saved, and files do not contain rows",
+                remedy=(
+                    "pass them to from_predictions of a display such as displays.MetricCurveDisplay, or "
+                    "call optimize again"
+                ),
             )
         return self.problem
 

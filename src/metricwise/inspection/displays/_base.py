@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
+from ...core.errors import InvalidType, entry_point
 from ...solvers import Solution
 from ..details import Details
 
@@ -41,6 +42,7 @@ class RowsDisplay(ABC):
         """Draw."""
 
     @classmethod
+    @entry_point()
     def from_solution(cls, solution: Solution, *, metrics: Any = None, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the display of a solution, on the rows that it was fitted to.
 
@@ -60,12 +62,13 @@ class RowsDisplay(ABC):
         -------
         display
         """
-        details = details_of(solution, f"{cls.__name__}.from_solution")
+        details = details_of(solution)
         if metrics is not None:
             details = details.with_metrics(metrics)
         return cls.from_details(details, solution).plot(ax=ax, **kwargs)
 
     @classmethod
+    @entry_point()
     def from_estimator(
         cls,
         estimator: Any,
@@ -98,21 +101,22 @@ class RowsDisplay(ABC):
         -------
         display
         """
-        who = f"{cls.__name__}.from_estimator"
         rule = getattr(estimator, "rule_", None)
         if rule is None:
-            raise TypeError(
-                f"{who}: estimator must be a fitted estimator with a rule, such as MetricOptimalClassifierCV, got "
-                f"{type(estimator).__name__}."
+            raise InvalidType(
+                "estimator",
+                "be a fitted estimator with a rule, such as MetricOptimalClassifierCV",
+                type(estimator).__name__,
             )
         options = {"sample_weight": sample_weight, "pos_label": getattr(estimator, "pos_label", None)}
         if metrics is None and hasattr(estimator, "metric"):
             metrics = [estimator.metric]
             options |= {name: getattr(estimator, name, None) for name in ("average", "output_weight")}
-        details = Details.of_rows(rule, estimator.predict_proba(X), y, metrics, who=who, strict=False, **options)
+        details = Details.of_rows(rule, estimator.predict_proba(X), y, metrics, strict=False, **options)
         return cls.from_details(details).plot(ax=ax, **kwargs)
 
     @classmethod
+    @entry_point()
     def from_predictions(
         cls,
         y_true: Any,
@@ -152,21 +156,14 @@ class RowsDisplay(ABC):
         display
         """
         details = Details.of_rows(
-            rule,
-            proba,
-            y_true,
-            metrics,
-            who=f"{cls.__name__}.from_predictions",
-            average=average,
-            pos_label=pos_label,
-            sample_weight=sample_weight,
+            rule, proba, y_true, metrics, average=average, pos_label=pos_label, sample_weight=sample_weight
         )
         return cls.from_details(details).plot(ax=ax, **kwargs)
 
 
-def details_of(solution: Any, who: str) -> Details:
+def details_of(solution: Any) -> Details:
     """Return the details of a solution, and nothing else."""
     if not isinstance(solution, Solution):
-        raise TypeError(f"{who}: solution must be a Solution returned by optimize, got {type(solution).__name__}.")
+        raise InvalidType("solution", "be a Solution returned by optimize", type(solution).__name__)
     details: Details = solution.details
     return details

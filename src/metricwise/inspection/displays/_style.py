@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.errors import MissingDependency
+
 __all__ = [
     "ARGMAX",
     "BAND",
@@ -66,18 +68,18 @@ _SCRIPTS = (
 )
 
 
-def pyplot(who: str) -> Any:
+def pyplot() -> Any:
     """Return matplotlib.pyplot, or say how to get it."""
     try:
         from matplotlib import pyplot as plt
     except ImportError:
-        raise ImportError(f"{who} needs matplotlib: pip install 'metricwise[plot]'.") from None
+        raise MissingDependency("matplotlib is not installed: pip install 'metricwise[plot]'") from None
     return plt
 
 
-def new_axes(who: str, ax: Any, **options: Any) -> tuple[Any, Any]:
+def new_axes(ax: Any, **options: Any) -> tuple[Any, Any]:
     """Return the figure and the axes to draw on."""
-    plt = pyplot(who)
+    plt = pyplot()
     if ax is not None:
         return ax.figure, ax
     return plt.subplots(layout="constrained", **options)

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import InvalidParameter, entry_point
 from ...data import python_labels
 from ...metrics.naming import same_classes
 from ...solvers import Solution
@@ -86,6 +87,7 @@ class ConfusionChangeDisplay(RowsDisplay):
         total = matrix.sum(axis=1, keepdims=True) if self.normalize == "true" else matrix.sum()
         return np.asarray(matrix / np.where(total > 0, total, 1.0))
 
+    @entry_point("{class}")
     def plot(
         self, ax: Any = None, *, normalize: str | None = None, cmap: str = "Greys", diverging: str = "PuOr_r"
     ) -> Self:
@@ -107,17 +109,18 @@ class ConfusionChangeDisplay(RowsDisplay):
         if normalize is not None:
             self.normalize = normalize
         if self.normalize not in ("true", "all", "counts"):
-            raise ValueError(
-                f"{type(self).__name__}.plot: normalize must be 'true', 'all' or 'counts', got {normalize!r}."
+            raise InvalidParameter(
+                "normalize",
+                problem=f"{type(self).__name__}.plot: normalize must be 'true', 'all' or 'counts', got {normalize!r}",
             )
-        plt, k = pyplot(type(self).__name__), len(self.labels)
+        plt, k = pyplot(), len(self.labels)
         if ax is None:
             side = float(np.clip(1.1 + 0.42 * k, 2.6, 5.5))
             self.figure_, axes = plt.subplots(1, 3, figsize=(3 * side, side + 0.7), layout="constrained")
         else:
             axes = np.asarray(ax, dtype=object).ravel()
             if len(axes) != 3:
-                raise ValueError(f"{type(self).__name__}.plot: ax must be 3 axes, got {len(axes)}.")
+                raise InvalidParameter("", problem=f"{type(self).__name__}.plot: ax must be 3 axes, got {len(axes)}")
             self.figure_ = axes[0].figure
         self.ax_ = axes
         matrices = self.matrices
@@ -178,10 +181,15 @@ def pooled(details: Details) -> tuple[FloatArray, FloatArray, list[str], list[st
     """
     classes = details.rule.classes
     if not same_classes(classes):
-        raise ValueError(
-            "ConfusionChangeDisplay: outputs must have the same classes to be shown together, got different "
-            "ones; draw one of them: ConfusionChangeDisplay(before, after, labels), with "
-            "solution.details.before[m] and .after[m]."
+        raise InvalidParameter(
+            "outputs",
+            "have the same classes to be shown together",
+            "different ones",
+            (
+                "draw one of them: ConfusionChangeDisplay(before, after, labels), with "
+                "solution.details.before[m] and .after[m]"
+            ),
+            owner="ConfusionChangeDisplay",
         )
     k = len(classes[0])
     before, after = (np.einsum("m,mij->ij", details.weight, own)[:k] for own in (details.before, details.after))

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import InvalidType, entry_point
 from ...solvers import Solution
 from ._style import BAND, GREY, RULE, bare, legend, new_axes, number, plain_text
 
@@ -72,15 +73,19 @@ class ConvergenceDisplay:
             Passed to the line.
         """
         if not isinstance(solution, Solution):
-            raise TypeError(
-                f"{cls.__name__}.from_solution: solution must be a Solution returned by optimize, got "
-                f"{type(solution).__name__}."
+            raise InvalidType(
+                "",
+                problem=(
+                    f"{cls.__name__}.from_solution: solution must be a Solution returned by optimize, got "
+                    f"{type(solution).__name__}"
+                ),
             )
         alike = abs(solution.optimized_value - solution.value) < 1e-9
         baseline = solution.baseline if alike else None
         display = cls(np.array(solution.history), baseline, solution.upper_bound, solution.gap, solution.status)
         return display.plot(ax=ax, **kwargs)
 
+    @entry_point("{class}")
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw.
 
@@ -94,7 +99,7 @@ class ConvergenceDisplay:
         -------
         self
         """
-        self.figure_, self.ax_ = new_axes(type(self).__name__, ax, figsize=(6.2, 4.0))
+        self.figure_, self.ax_ = new_axes(ax, figsize=(6.2, 4.0))
         ax, steps = self.ax_, np.arange(1, len(self.history) + 1)
         best = np.maximum.accumulate(self.history) if len(self.history) else self.history
         last = float(self.history[-1]) if len(self.history) else np.nan

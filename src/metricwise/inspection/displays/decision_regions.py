@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...api.evaluation import read_rule
+from ...core.errors import InvalidParameter, InvalidType, entry_point
 from ...data import decode, python_labels
 from ...rules import MixtureRule, WeightedRule
 from ._style import INK, font_for, legend, new_axes, short
@@ -53,7 +54,7 @@ def regions(rule: WeightedRule | MixtureRule, n: int = _SIDE) -> tuple[FloatArra
     first, second = first[inside], second[inside]
     proba = np.stack([first, second, n - first - second], axis=1) / n
     reader = rule.rules[0] if isinstance(rule, MixtureRule) else rule
-    read = reader.read(proba, "regions", {})  # whatever the rule was fitted to, in the order of its classes
+    read = reader.read(proba, {})  # whatever the rule was fitted to, in the order of its classes
     if isinstance(rule, MixtureRule):
         return proba, np.argmax(rule.distribution_of(read)[:, 0], axis=1)
     return proba, rule.decide(read)[:, 0]
@@ -118,6 +119,7 @@ class DecisionRegionsDisplay:
     right: NDArray[np.bool_] | None = None
 
     @classmethod
+    @entry_point()
     def from_rule(cls, rule: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the regions of a rule.
 
@@ -129,22 +131,24 @@ class DecisionRegionsDisplay:
         **kwargs
             Passed to `plot`.
         """
-        return cls._of(rule, f"{cls.__name__}.from_rule").plot(ax=ax, **kwargs)
+        return cls._of(rule).plot(ax=ax, **kwargs)
 
     @classmethod
+    @entry_point()
     def from_solution(cls, solution: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the regions of the rule of a solution; see :meth:`from_rule`."""
-        return cls._of(solution, f"{cls.__name__}.from_solution").plot(ax=ax, **kwargs)
+        return cls._of(solution).plot(ax=ax, **kwargs)
 
     @classmethod
+    @entry_point()
     def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the regions of a fitted estimator's rule, with rows as dots at their probabilities."""
-        who = f"{cls.__name__}.from_estimator"
         if not hasattr(estimator, "rule_"):
-            raise TypeError(f"{who}: estimator must be a fitted estimator with a rule, got {type(estimator).__name__}.")
-        return cls._of(estimator.rule_, who, estimator.predict_proba(X), y).plot(ax=ax, **kwargs)
+            raise InvalidType("estimator", "be a fitted estimator with a rule", type(estimator).__name__)
+        return cls._of(estimator.rule_, estimator.predict_proba(X), y).plot(ax=ax, **kwargs)
 
     @classmethod
+    @entry_point()
     def from_predictions(cls, y_true: Any, proba: Any, rule: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the regions of a rule, and rows as dots.
 
@@ -158,26 +162,29 @@ class DecisionRegionsDisplay:
         **kwargs
             Passed to `plot`.
         """
-        return cls._of(rule, f"{cls.__name__}.from_predictions", proba, y_true).plot(ax=ax, **kwargs)
+        return cls._of(rule, proba, y_true).plot(ax=ax, **kwargs)
 
     @classmethod
-    def _of(cls, rule: Any, who: str, proba: Any = None, y: Any = None) -> Self:
-        rule = read_rule(rule, who)
+    def _of(cls, rule: Any, proba: Any = None, y: Any = None) -> Self:
+        rule = read_rule(rule)
         if rule.n_outputs != 1 or rule.width != 3:
-            raise ValueError(
-                f"{who}: rule must have one output with three classes, got {rule.n_outputs} with up to "
-                f"{rule.width}; use ConfusionChangeDisplay or MetricCurveDisplay instead."
+            raise InvalidParameter(
+                "rule",
+                "have one output with three classes",
+                f"{rule.n_outputs} with up to {rule.width}",
+                "use ConfusionChangeDisplay or MetricCurveDisplay instead",
             )
         labels = [str(label) for label in python_labels(rule.classes[0])]
         right = None
         if proba is not None:
             read = rule if isinstance(rule, WeightedRule) else rule.rules[0]
-            rows = read.read(proba, who, rule.facts)
+            rows = read.read(proba, rule.facts)
             predicted = decode(rule.decide(rows), rule.schema.decisions)[:, 0]
             proba = np.asarray(rows.blocks[0][:, 0], dtype=np.float64)
             right = None if y is None else np.asarray(predicted == np.asarray(y))
         return cls(*regions(rule), labels, proba, right)
 
+    @entry_point("{class}")
     def plot(self, ax: Any = None, *, max_rows: int = 500) -> Self:
         """Draw the triangle.
 
@@ -191,7 +198,7 @@ class DecisionRegionsDisplay:
         -------
         self
         """
-        self.figure_, self.ax_ = new_axes(type(self).__name__, ax, figsize=(5.2, 4.8))
+        self.figure_, self.ax_ = new_axes(ax, figsize=(5.2, 4.8))
         ax, at = self.ax_, self.proba @ _CORNERS
         names = [short(label) for label in self.labels]
         mesh = _mesh(at)

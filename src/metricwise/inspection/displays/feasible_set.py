@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...data import Schema, make_rows, python_labels, read_proba, read_sample_weight
 from ...data.sources import MemorySource
@@ -75,6 +76,7 @@ class FeasibleSetDisplay:
     normal: FloatArray | None = None
 
     @classmethod
+    @entry_point()
     def from_solution(
         cls, solution: Solution, *, x: Any = None, y: Any = None, n: int = 360, ax: Any = None, **kwargs: Any
     ) -> Self:
@@ -94,18 +96,19 @@ class FeasibleSetDisplay:
         **kwargs
             Passed to `plot`.
         """
-        who = f"{cls.__name__}.from_solution"
-        details = details_of(solution, who)
+        details = details_of(solution)
         if details.problem is None or solution.rule.n_outputs != 1:
-            raise ValueError(
-                f"{who}: solution must have one output and its rows, which a pickle does not contain; call "
-                "optimize again, or use from_predictions."
+            raise InvalidParameter(
+                "solution",
+                "have one output and its rows, which a pickle does not contain",
+                remedy="call optimize again, or use from_predictions",
             )
         link = details.link
         feasible = FeasibleSet(Counts(details.problem.source, "expected", link))
-        return cls._of(feasible, solution.rule, x, y, n, who).plot(ax=ax, **kwargs)
+        return cls._of(feasible, solution.rule, x, y, n).plot(ax=ax, **kwargs)
 
     @classmethod
+    @entry_point()
     def from_predictions(
         cls,
         proba: ArrayLike,
@@ -131,21 +134,20 @@ class FeasibleSetDisplay:
         **kwargs
             Passed to `plot`.
         """
-        who = f"{cls.__name__}.from_predictions"
         link = None if rule is None else _first(rule).link
         if rule is None:
-            read = read_proba(proba, who=who)
+            read = read_proba(proba)
         else:
-            read = _first(rule).read(proba, who, rule.facts)
-        weight = read_sample_weight(sample_weight, read.n_rows, who)
+            read = _first(rule).read(proba, rule.facts)
+        weight = read_sample_weight(sample_weight, read.n_rows)
         schema = Schema.of_codes(read.n_classes) if rule is None else rule.schema
         if schema.n_outputs != 1:
-            raise ValueError(f"{who}: proba must have one output, got {schema.n_outputs}.")
+            raise InvalidParameter("proba", "have one output", schema.n_outputs)
         source = MemorySource(make_rows(read, None, weight), schema)
-        return cls._of(FeasibleSet(Counts(source, "expected", link)), rule, x, y, n, who).plot(ax=ax, **kwargs)
+        return cls._of(FeasibleSet(Counts(source, "expected", link)), rule, x, y, n).plot(ax=ax, **kwargs)
 
     @classmethod
-    def _of(cls, feasible: FeasibleSet, rule: Any, x: Any, y: Any, n: int, who: str) -> Self:
+    def _of(cls, feasible: FeasibleSet, rule: Any, x: Any, y: Any, n: int) -> Self:
         k = int(feasible.oracle.n_classes[0])
         labels = [str(j) for j in range(k)] if rule is None else [str(v) for v in python_labels(rule.classes[0])]
         axes: list[Any]
@@ -169,6 +171,7 @@ class FeasibleSetDisplay:
             normal = _normal(functionals, parts[0].loss.tensor()) if len(parts) == 1 else None
         return cls(feasible.boundary_2d(*axes, n=n), points, named, normal)
 
+    @entry_point("{class}")
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the set.
 
@@ -182,7 +185,7 @@ class FeasibleSetDisplay:
         -------
         self
         """
-        self.figure_, self.ax_ = new_axes(type(self).__name__, ax, figsize=(5.2, 5.0))
+        self.figure_, self.ax_ = new_axes(ax, figsize=(5.2, 5.0))
         ax = self.ax_
         look = {"facecolor": "#e3edf6", "edgecolor": RULE, "linewidth": 1.4, "zorder": 1, "label": "reachable"}
         ax.fill(*self.outline.T, **(look | kwargs))

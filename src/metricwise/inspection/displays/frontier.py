@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...api.frontier import TradeOff, trade_off
+from ...core.errors import InvalidParameter, entry_point
 from ...data import read_sensitive_features
 from ._style import ARGMAX, GREY, LINES, bare, legend, mark_argmax, mark_rule, new_axes, number, plain_text, short
 
@@ -60,11 +61,11 @@ class FrontierDisplay:
 
     def __post_init__(self) -> None:
         if not self.frontiers:
-            raise ValueError(f"{type(self).__name__}: frontiers must hold at least one frontier, got none.")
+            raise InvalidParameter("frontiers", "hold at least one frontier", "none", owner=type(self).__name__)
         first = next(iter(self.frontiers.values()))
         if any((one.metric, one.against) != (first.metric, first.against) for one in self.frontiers.values()):
-            raise ValueError(
-                f"{type(self).__name__}: frontiers must all be of the same two metrics, got different ones."
+            raise InvalidParameter(
+                "frontiers", "all be of the same two metrics", "different ones", owner=type(self).__name__
             )
         self.names = (first.against, first.metric)
 
@@ -88,6 +89,7 @@ class FrontierDisplay:
         return cls(named, bound).plot(ax=ax, **kwargs)
 
     @classmethod
+    @entry_point()
     def from_predictions(
         cls,
         y_true: Any,
@@ -122,7 +124,7 @@ class FrontierDisplay:
             found = {"": trade_off(proba, y_true, metric, against, **options)}
         else:
             y, proba = np.asarray(y_true), np.asarray(proba)
-            read = read_sensitive_features(sensitive_features, len(y), f"{cls.__name__}.from_predictions")
+            read = read_sensitive_features(sensitive_features, len(y))
             found = {}
             for g, name in enumerate(read.groups.names):
                 own = read.codes == g
@@ -130,6 +132,7 @@ class FrontierDisplay:
                 found[title] = trade_off(proba[own], y[own], metric, against, **options)
         return cls(found, bound).plot(ax=ax, **(plot_kwargs or {}))
 
+    @entry_point("{class}")
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw.
 
@@ -143,7 +146,7 @@ class FrontierDisplay:
         -------
         self
         """
-        self.figure_, self.ax_ = new_axes(type(self).__name__, ax, figsize=(5.6, 4.6))
+        self.figure_, self.ax_ = new_axes(ax, figsize=(5.6, 4.6))
         ax, several = self.ax_, len(self.frontiers) > 1
         for (name, one), (color, dashes) in zip(self.frontiers.items(), cycle(LINES), strict=False):
             order = np.argsort(one.others, kind="stable")

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ...core.errors import InvalidParameter, entry_point
 from ...solvers import Solution
 from ..details import Details, Gains
 from ._base import RowsDisplay
@@ -56,9 +57,10 @@ class GainsDisplay(RowsDisplay):
         """Return the display without drawing it."""
         gains = details.gains
         if gains is None:
-            raise ValueError(f"{cls.__name__}: rows must have labels, by which the rule is judged, got none.")
+            raise InvalidParameter("rows", "have labels, by which the rule is judged", "none", owner=cls.__name__)
         return cls(gains)
 
+    @entry_point("{class}")
     def plot(self, ax: Any = None, *, sort: bool = True) -> Self:
         """Draw a line for each part; with more than 40, only the ends are named.
 
@@ -75,7 +77,7 @@ class GainsDisplay(RowsDisplay):
         n = len(self.gains)
         order = np.argsort(-self.gains.difference[:, 0], kind="stable") if sort else np.arange(n)
         height = 1.4 + 0.27 * n if n <= _MANY else 6.5
-        self.figure_, self.ax_ = new_axes(type(self).__name__, ax, figsize=(6.6, height))
+        self.figure_, self.ax_ = new_axes(ax, figsize=(6.6, height))
         ax, place = self.ax_, np.arange(n)
         middle, low, high = self.gains.difference[order].T
         ax.axvline(0, color=INK, linewidth=1.0, zorder=1)

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ...core.errors import InvalidParameter, entry_point
 from ...data import python_labels
 from ...solvers import Estimate, Solution
 from ..details import Curve, Details
@@ -91,7 +92,12 @@ class MetricCurveDisplay(RowsDisplay):
         """Return the display without drawing it; a solution adds estimates for new rows."""
         curve = details.curve
         if curve is None:
-            raise ValueError(f"{cls.__name__}: there are too many classes for a curve; use GainsDisplay instead.")
+            raise InvalidParameter(
+                "classes",
+                problem="there are too many classes for a curve",
+                remedy="use GainsDisplay instead",
+                owner=cls.__name__,
+            )
         known: dict[str, Any] = {}
         if solution is not None:
             ends = solution.threshold_range
@@ -104,6 +110,7 @@ class MetricCurveDisplay(RowsDisplay):
         total = None if rows is None or rows.n_rows == curve.n_rows else rows.n_rows
         return cls(curve, label, n_rows=total, expected=not details.labelled, **known)
 
+    @entry_point("{class}")
     def plot(self, ax: Any = None, *, show_interval: bool = True, **kwargs: Any) -> Self:
         """Draw.
 
@@ -120,7 +127,7 @@ class MetricCurveDisplay(RowsDisplay):
         self
         """
         several = len(self.curve.values) + len(self.curve.bounded) > 1
-        self.figure_, self.ax_ = new_axes(type(self).__name__, ax, figsize=(8.4 if several else 6.4, 4.2))
+        self.figure_, self.ax_ = new_axes(ax, figsize=(8.4 if several else 6.4, 4.2))
         curve, x = self.curve, self._shown(self.curve.position)
         self._draw_ranges(x, show_interval)
         names = [*curve.values, *curve.bounded]

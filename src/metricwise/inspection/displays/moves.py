@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ...core.errors import entry_point
 from ...data import python_labels
 from ...solvers import Solution
 from ..details import Details, Moves
@@ -93,6 +94,7 @@ class MovesDisplay(RowsDisplay):
                 found.append(self.Flow(title, *(float(part[m, a, b]) for part in parts)))
         return sorted(found, key=lambda flow: -flow.total)
 
+    @entry_point("{class}")
     def plot(self, ax: Any = None, *, max_bars: int = _MOST) -> Self:
         """Draw bars, the largest first.
 
@@ -108,7 +110,7 @@ class MovesDisplay(RowsDisplay):
         """
         flows, rest = self.flows[:max_bars], self.flows[max_bars:]
         height = 1.5 + 0.36 * max(len(flows), 2)
-        self.figure_, self.ax_ = new_axes(type(self).__name__, ax, figsize=(6.8, height))
+        self.figure_, self.ax_ = new_axes(ax, figsize=(6.8, height))
         ax, place = self.ax_, np.arange(len(flows))
         left = np.zeros(len(flows))
         said = "expected " if self.moves.expected else ""

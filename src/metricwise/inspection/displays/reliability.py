@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
+from ...core.errors import InvalidParameter, entry_point
 from ...data import python_labels
 from ...solvers import Solution
 from ..details import Bins, Details, Reliability
@@ -54,11 +55,14 @@ class ReliabilityDisplay(RowsDisplay):
     def from_details(cls, details: Details, solution: Solution | None = None) -> Self:
         """Return the display without drawing it."""
         if details.reliability is None:
-            raise ValueError(f"{cls.__name__}: rows must have labels, with which probabilities are compared, got none.")
+            raise InvalidParameter(
+                "rows", "have labels, with which probabilities are compared", "none", owner=cls.__name__
+            )
         rule = details.rule
         binary = rule.n_outputs == 1 and rule.width == 2
         return cls(details.reliability, str(python_labels(rule.classes[0])[1]) if binary else "a class")
 
+    @entry_point("{class}")
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw.
 
@@ -72,7 +76,7 @@ class ReliabilityDisplay(RowsDisplay):
         -------
         self
         """
-        self.figure_, self.ax_ = new_axes(type(self).__name__, ax, figsize=(5.0, 4.8))
+        self.figure_, self.ax_ = new_axes(ax, figsize=(5.0, 4.8))
         ax, found = self.ax_, self.reliability
         ax.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), label="kept exactly", zorder=1)
         looks: list[tuple[Bins | None, str, dict[str, Any]]] = [

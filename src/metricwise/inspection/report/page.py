@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from ...core.errors import MissingDependency
 from ...core.files import write_text
 from ..cards.numbers import number
 from ..cards.svg import Mark, line_chart, scatter_lines
@@ -102,7 +103,7 @@ def _template() -> Any:
     try:
         import jinja2
     except ImportError:
-        raise ImportError("report needs Jinja2: pip install 'metricwise[report]'.") from None
+        raise MissingDependency("report needs Jinja2: pip install 'metricwise[report]'", owner=None) from None
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the first metric is the one that matters
     environment.filters |= {"number": number, "rows": _rows}

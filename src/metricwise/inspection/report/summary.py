@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..._version import __version__
 from ...api.evaluation import Comparison, evaluate, own_average, read_rule
+from ...core.errors import InvalidParameter, entry_point, mention
 from ...data import python_labels
 from ...fitting.metadata import losses_of
 from ...goals.for_outputs import are_for_outputs
@@ -75,16 +76,20 @@ class Subject:
     comparison: Comparison | None = None
 
     @classmethod
+    @entry_point("report")
     def of(cls, found: Any, proba: Any = None, y: Any = None, metrics: Any = None, **options: Any) -> Subject:
         """Return the subject that is meant; see :func:`summarize`."""
         if proba is None:
             if isinstance(found, Solution):
                 return cls(found.rule, found, _known(lambda: found.details))
-            raise ValueError("report: proba and y must be given for a rule, which does not contain rows, got None.")
-        rule = read_rule(found, "report")
+            raise InvalidParameter(
+                "proba",
+                problem=f"{mention('proba')} and y must be given for a rule, which does not contain rows, got None",
+            )
+        rule = read_rule(found)
         if metrics is None and options.get("average") is None:
             options["average"] = own_average(rule)
-        details = Details.of_rows(rule, proba, y, metrics, who="report", **options)
+        details = Details.of_rows(rule, proba, y, metrics, **options)
         assert details.problem is not None
         name, first = details.problem.aim.name, _first(metrics, rule)
         with warnings.catch_warnings():

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...data import Schema, make_rows, read_output_weight, read_proba, read_sample_weight
 from ...data.sources import MemorySource
@@ -73,14 +74,18 @@ class FeasibleSet:
 
     oracle: Oracle
 
+    @entry_point("{class}")
     def __post_init__(self) -> None:
         if not self.oracle.certified:
-            raise ValueError(
-                "FeasibleSet: oracle must count probabilities (certified=True), got one that counts labels; use "
-                "FeasibleSet.from_proba, or an oracle with expected=True."
+            raise InvalidParameter(
+                "oracle",
+                "count probabilities (certified=True)",
+                "one that counts labels",
+                "use FeasibleSet.from_proba, or an oracle with expected=True",
             )
 
     @classmethod
+    @entry_point()
     def from_proba(
         cls,
         proba: Any,
@@ -102,9 +107,8 @@ class FeasibleSet:
         classes, normalize
             As in :func:`metricwise.optimize`.
         """
-        who = "FeasibleSet.from_proba"
-        read = read_proba(proba, multioutput=multioutput, classes=classes, normalize=normalize, who=who)
-        weight = read_sample_weight(sample_weight, read.n_rows, who)
+        read = read_proba(proba, multioutput=multioutput, classes=classes, normalize=normalize)
+        weight = read_sample_weight(sample_weight, read.n_rows)
         source = MemorySource(make_rows(read, None, weight), Schema.of_codes(read.n_classes))
         return cls(Counts(source, "expected"))
 
@@ -134,6 +138,7 @@ class FeasibleSet:
 
     # ------------------------------------------------------------------------------------- oracle and support
 
+    @entry_point()
     def vertex(self, loss: Loss | ArrayLike) -> FloatArray:
         """Return the confusion tensor of the rule of a loss, which minimises ``<L, C>``.
 
@@ -146,9 +151,10 @@ class FeasibleSet:
         ndarray of shape (M, K, K)
         """
         if not isinstance(loss, Loss):
-            loss = Loss.from_tensor(self.read(loss, "vertex", "loss", broadcast=True))
+            loss = Loss.from_tensor(self.read(loss, "loss", broadcast=True))
         return np.asarray(self.oracle.confusions([loss])[0])
 
+    @entry_point()
     def support(self, direction: ArrayLike) -> float:
         """Return the support function, the largest ``<D, C>`` over the set.
 
@@ -157,9 +163,10 @@ class FeasibleSet:
         direction : array-like of shape (K, K) or (M, K, K)
             One matrix serves all outputs, whose values add up.
         """
-        D = self.read(direction, "support", "direction", broadcast=True)
+        D = self.read(direction, "direction", broadcast=True)
         return float(np.sum(D * self.vertex(-D)))
 
+    @entry_point()
     def objective(
         self,
         metric: MetricLike,
@@ -172,15 +179,15 @@ class FeasibleSet:
         several, binary = len(n_classes) > 1, int(n_classes.max()) == 2
         kind = ("multilabel" if binary else "multioutput") if several else ("binary" if binary else "multiclass")
         resolved = to_maximise(resolve(metric, kind, average, zero_division))
-        who = "FeasibleSet.objective"
         if not resolved.average_given:
-            check_same_classes([range(k) for k in n_classes.tolist()], who)
-        alpha = read_output_weight(output_weight, len(n_classes), who)
+            check_same_classes([range(k) for k in n_classes.tolist()])
+        alpha = read_output_weight(output_weight, len(n_classes))
         aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
         return aim.bind(self.priors, self.oracle.weight, n_classes)
 
     # --------------------------------------------------------------------------------------------- membership
 
+    @entry_point()
     def contains(self, C: ArrayLike, *, tol: float = 1e-8, max_passes: int = 2000) -> Membership:
         """Decide whether a confusion tensor can be reached, with a proof either way.
 
@@ -198,7 +205,7 @@ class FeasibleSet:
         -------
         Membership
         """
-        C = self.read(C, "contains", "C")
+        C = self.read(C, "C")
         searches = [(m, _member(frame, self.cut(C, m), tol, max_passes)) for m, frame in enumerate(self.frames)]
         found = self.run(searches)
         if all(part.losses for part in found):
@@ -211,6 +218,7 @@ class FeasibleSet:
         loss = Loss(full=L)
         return Membership(False, None, loss, float(np.sum(L * (self.vertex(loss) - C))))
 
+    @entry_point()
     def exit(self, start: ArrayLike, direction: ArrayLike, *, tol: float = 1e-10, max_passes: int = 2000) -> Exit:
         """Follow a ray from a point of the set to the relative boundary.
 
@@ -228,16 +236,16 @@ class FeasibleSet:
         -------
         Exit
         """
-        begin, step = self.read(start, "exit", "start"), self.read(direction, "exit", "direction")
+        begin, step = self.read(start, "start"), self.read(direction, "direction")
         return self.exits(begin, step[None], tol, max_passes)[0]
 
+    @entry_point("{class}.exit")
     def exits(self, start: FloatArray, directions: FloatArray, tol: float, max_passes: int) -> list[Exit]:
         """Follow rays from one point in several directions (R, M, K, K) side by side."""
         steps = [[f.along(self.cut(D, m)) for m, f in enumerate(self.frames)] for D in directions]
         if any(max((np.abs(s).max(initial=0.0) for s in step), default=0.0) <= tol for step in steps):
-            raise ValueError(
-                "FeasibleSet.exit: direction must have a component within the affine hull of the set, got one "
-                "that only changes row sums."
+            raise InvalidParameter(
+                "direction", "have a component within the affine hull of the set", "one that only changes row sums"
             )
         pools: list[Pool] = self.run([(m, start_pool(frame)) for m, frame in enumerate(self.frames)])
         origins = self.run(
@@ -294,6 +302,7 @@ class FeasibleSet:
         tensors = self.oracle.confusions([Loss(full=loss) for loss in np.round(losses, 12) + 0.0])
         return np.asarray(np.einsum("amij,rmij->ra", axes, tensors))
 
+    @entry_point()
     def slice_2d(
         self, center: ArrayLike, x: ArrayLike, y: ArrayLike, *, n: int = 72, tol: float = 1e-8, max_passes: int = 2000
     ) -> FloatArray:
@@ -315,23 +324,28 @@ class FeasibleSet:
         ndarray of shape (n, 2)
             Pairs (s, t) where the plane meets the relative boundary, counterclockwise.
         """
-        point = self.read(center, "slice_2d", "center")
-        axes = np.stack([self.read(axis, "slice_2d", name) for axis, name in ((x, "x"), (y, "y"))])
+        point = self.read(center, "center")
+        axes = np.stack([self.read(axis, name) for axis, name in ((x, "x"), (y, "y"))])
         angles = 2 * np.pi * np.arange(n) / n
         units = np.column_stack([np.cos(angles), np.sin(angles)])
         found = self.exits(point, np.einsum("ra,amij->rmij", units, axes), tol, max_passes)
         return np.asarray(np.array([end.length for end in found])[:, None] * units)
 
+    @entry_point("boundary_2d")
     def functional(self, axis: MetricLike | ArrayLike) -> FloatArray:
         """Return a linear functional as a tensor (M, K, K)."""
         if not (isinstance(axis, (str, Metric)) or callable(axis)):
-            return self.read(axis, "boundary_2d", "x and y", broadcast=True)
+            return self.read(axis, "x and y", broadcast=True)
         objective = self.objective(axis)
         ratio, grouping = objective.ratio, objective.grouping
         if ratio is None or not ratio.linear:
-            raise ValueError(
-                f"boundary_2d: x and y must be linear metrics or arrays, got {objective.metric.name!r}, which is "
-                f"{objective.family}."
+            raise InvalidParameter(
+                "y",
+                problem=(
+                    f"x and y must be linear metrics or arrays, got {objective.metric.name!r}, which is "
+                    f"{objective.family}"
+                ),
+                owner="boundary_2d",
             )
         scale = grouping.share * grouping.spread(grouping.weight)
         return np.asarray(scale[:, None, None] * grouping.spread(ratio.A))
@@ -355,7 +369,7 @@ class FeasibleSet:
         tensors = self.oracle.confusions([Loss(full=loss) for loss in packed])
         return [tensors[place][: len(q), : len(q)] for place, (_, q) in zip(places, queries, strict=True)]
 
-    def read(self, values: Any, who: str, name: str, *, broadcast: bool = False) -> FloatArray:
+    def read(self, values: Any, name: str, *, broadcast: bool = False) -> FloatArray:
         """Read a tensor (M, K, K); (K, K) will do for one output, or for all with `broadcast`."""
         array = np.asarray(values, dtype=np.float64)
         array = array[None] if array.ndim == 2 else array
@@ -363,11 +377,12 @@ class FeasibleSet:
             array = np.repeat(array, self.shape[0], axis=0)
         if array.shape != self.shape:
             one = " or (K, K)" if broadcast or self.shape[0] == 1 else ""
-            raise ValueError(
-                f"FeasibleSet.{who}: {name} must have shape (M, K, K) = {self.shape}{one}, got {np.shape(values)}."
+            raise InvalidParameter(
+                "",
+                problem=(f"{name} must have shape (M, K, K) = {self.shape}{one}, got {np.shape(values)}"),
             )
         if not np.isfinite(array).all():
-            raise ValueError(f"FeasibleSet.{who}: {name} must be finite, got NaN or infinity.")
+            raise InvalidParameter("", problem=f"{name} must be finite, got NaN or infinity")
         return array
 
     def cut(self, tensor: FloatArray, m: int) -> FloatArray:
@@ -427,8 +442,8 @@ def _placed(frame: Frame, pool: Pool, C: FloatArray, max_passes: int) -> Search[
         upper = ray.upper
     which, weights, error = decompose(pool.matrix, target)
     if max(beside, error) > 1e-6 or upper < 1 - 1e-6:
-        raise ValueError(
-            f"FeasibleSet.exit: start must be in the set, got a tensor that is {max(beside, error):.3g} outside."
+        raise InvalidParameter(
+            "start", "be in the set", f"a tensor that is {max(beside, error):.3g} outside", owner="FeasibleSet.exit"
         )
     return np.asarray(weights @ pool.matrix[which])
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...fitting.solving import Settings
 from ...metrics.base import Metric
@@ -183,14 +184,15 @@ def _answer(feasible: FeasibleSet, C: FloatArray, found: Sequence[_Found], solut
     )
 
 
+@entry_point("contains")
 def _read_target(
     target: Any, feasible: FeasibleSet, options: tuple[Any, ...]
 ) -> tuple[FloatArray, list[Loss], Solution | None]:
     """Return the tensor, losses that may support the set there, and the optimum if there was one to find."""
     if isinstance(target, Solution):
-        return feasible.read(target.confusion, "contains", "the Solution's confusion"), _losses(target), None
+        return feasible.read(target.confusion, "the Solution's confusion"), _losses(target), None
     if not (isinstance(target, (str, Metric)) or callable(target)):
-        return feasible.read(target, "contains", "C"), [], None
+        return feasible.read(target, "C"), [], None
     objective = feasible.objective(target, *options)
     solution = Settings(randomized=True).make(feasible.oracle, objective).solve(feasible.oracle, objective)
     slope = objective.gradient(objective.grouping.pool(solution.confusion))
@@ -240,10 +242,14 @@ def _classify(frame: Frame, C: FloatArray, hints: Sequence[FloatArray], tol: flo
 
 
 def _outside(distance: float) -> ValueError:
-    return ValueError(
-        f"does_weighting_suffice: target must be a confusion tensor that rules can reach, got one {distance:.3g} "
-        "outside the feasible set. A Solution must have counted expected confusion with the probabilities that the "
-        "set was built from, after the link if it has one."
+    return InvalidParameter(
+        "target",
+        "be a confusion tensor that rules can reach",
+        (
+            f"one {distance:.3g} outside the feasible set. A Solution must have counted expected confusion "
+            "with the probabilities that the set was built from, after the link if it has one"
+        ),
+        owner="does_weighting_suffice",
     )
 
 
