@@ -211,7 +211,7 @@ def test_float32_and_float64_of_the_same_numbers_agree():
 
 def test_scores_are_to_be_divided_by_their_sums():
     scores = PROBA * RNG.integers(1, 9, size=(24, 1))
-    with pytest.raises(ValueError, match="proba must sum to 1 .*; divide scores by their sum"):
+    with pytest.raises(ValueError, match=r"proba must sum to 1 .*; divide scores by their sum"):
         solve(scores, Y)
     assert solve(scores / scores.sum(axis=1, keepdims=True), Y).value == pytest.approx(REFERENCE.value)
 

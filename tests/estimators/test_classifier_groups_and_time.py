@@ -177,13 +177,12 @@ def test_time_is_routed(drifting):
     X, y, time = drifting
     with sklearn.config_context(enable_metadata_routing=True):
         asks = WantsTime().set_fit_request(time=True)
-        assert OURS(asks).fit(X, y, groups=mw.InTime(time)).estimator_.seen_ == 400
-        refuses = WantsTime().set_fit_request(time=False)
-        assert OURS(refuses).fit(X, y, groups=mw.InTime(time)).estimator_.seen_ is None
+        assert OURS(asks).fit(X, y, groups=mw.InTime(time), time=time).estimator_.seen_ == 400
+        assert OURS(asks).fit(X, y, groups=mw.InTime(time)).estimator_.seen_ is None
         with pytest.raises(ValueError, match="are passed but are not explicitly set as requested"):
-            OURS(WantsTime()).fit(X, y, groups=mw.InTime(time))
-        # Whoever holds the estimator hands time on if it is asked for.
-        model = OURS(GaussianNB(), metric="f1").set_fit_request(time=True)
+            OURS(WantsTime()).fit(X, y, time=time)
+        # Whoever holds the estimator hands the times on: the rule asks for groups.
+        model = OURS(GaussianNB(), metric="f1")
         found = cross_validate(
             model, X, y, cv=TimeSeriesSplit(2), params={"groups": mw.InTime(time)}, return_estimator=True
         )
@@ -207,10 +206,13 @@ def test_time_is_checked_before_anything_is_fitted(drifting, time, words):
         OURS(NeverFitted()).fit(X, y, groups=mw.InTime(time))
 
 
-def test_groups_and_time_are_one_too_many(drifting):
+def test_time_is_refused_unless_the_estimator_takes_it(drifting):
     X, y, time = drifting
-    with pytest.raises(ValueError, match=r"^MetricOptimalClassifierCV: groups and time cannot both be given"):
-        OURS(NeverFitted(), cv=GroupKFold(2)).fit(X, y, groups=time // 10, time=time)
+    with pytest.raises(
+        TypeError, match=r"^MetricOptimalClassifierCV.fit: time= is not a parameter; pass groups=mw.InT"
+    ):
+        OURS(NeverFitted()).fit(X, y, time=time)
+    assert OURS(WantsTime()).fit(X, y, time=time).estimator_.seen_ == 400
 
 
 # -------------------------------------------------------------------------------------------- weights and progress
@@ -221,7 +223,7 @@ def test_weights_that_count_rows(clustered):
     weight = np.random.default_rng(0).integers(1, 6, len(y))
     fitted = LogisticRegression().fit(X, y)
     frozen = FrozenEstimator(fitted)
-    model = OURS(frozen, metric="f1", weight_kind="frequency").fit(X, y, sample_weight=weight)
+    model = OURS(frozen, metric="f1").fit(X, y, sample_weight=mw.Frequencies(weight))
     same(
         model.solution_,
         mw.optimize(fitted.predict_proba(X), y, "f1", sample_weight=mw.Frequencies(weight)),
@@ -230,11 +232,7 @@ def test_weights_that_count_rows(clustered):
     own = model.solution_.value_on_new_rows
     assert own.high - own.low < 0.8 * (other.high - other.low)
     with pytest.raises(ValueError, match=r"^MetricOptimalClassifierCV: sample_weight must hold whole numbers"):
-        OURS(NeverFitted(), weight_kind="frequency").fit(X, y, sample_weight=weight / 2)
-    with pytest.raises(ValueError, match=r"^MetricOptimalClassifierCV: weight_kind='frequency' is for sample_weight"):
-        OURS(NeverFitted(), weight_kind="frequency").fit(X, y)
-    with pytest.raises(ValueError, match="The 'weight_kind' parameter"):
-        OURS(NeverFitted(), weight_kind="count").fit(X, y, sample_weight=weight)
+        OURS(NeverFitted()).fit(X, y, sample_weight=mw.Frequencies(weight / 2))
 
 
 @pytest.mark.parametrize(("verbose", "told"), [(0, None), (False, None), (1, True), (3, True)])

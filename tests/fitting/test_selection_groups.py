@@ -134,13 +134,9 @@ ERRORS = [
         {"groups": mw.InTime(np.array([(1,), 2, 3, [4]], dtype=object))},
         r"time must hold numbers or dates, got \(1,\)\.",
     ),
-    ({"groups": [1, 1, 2, 2], "time": [1, 2, 3, 4]}, r"groups and time cannot both be given, .* leave out time if"),
-    ({"weight_kind": "count"}, r"weight_kind must be 'importance' or 'frequency', got 'count'\."),
-    ({"weight_kind": None}, r"weight_kind must be 'importance' or 'frequency', got None\."),
-    ({"weight_kind": "frequency"}, r"weight_kind='frequency' is for sample_weight, which is not given; leave it out\."),
     (
         {"sample_weight": mw.Frequencies([1, 2.5, 1, 1])},
-        r"sample_weight must hold whole numbers if .*, got 2\.5; use 'importance' for other weights\.",
+        r"sample_weight must hold whole numbers as Frequencies, .*, got 2\.5; pass other weights without",
     ),
 ]
 

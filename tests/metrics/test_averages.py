@@ -19,10 +19,9 @@ LABELS = {"confusion": "labels", "recalibrate": False}
 RATIOS = ["micro_f1", "kappa", "quadratic_kappa"]
 
 
-def solve(problem, metric, **options):
-    return mw.optimize(
-        problem.proba, problem.labels, metric, **{**problem.arguments(), "strategy": mw.Strategy(**LABELS, **options)}
-    )
+def solve(problem, metric, *, solver="auto", confusion="labels", **options):
+    strategy = mw.Strategy(confusion, recalibrate=False, solver=solver)
+    return mw.optimize(problem.proba, problem.labels, metric, strategy=strategy, **{**problem.arguments(), **options})
 
 
 def several(**options):
@@ -35,7 +34,7 @@ def several(**options):
 @examples(40)
 @given(problem=several(), metric=st.sampled_from(RATIOS), solver=st.sampled_from(["path", "dinkelbach", "bisection"]))
 def test_micro_has_one_shared_loss(problem, metric, solver):
-    rule = solve(problem, metric, average="micro", strategy=mw.Strategy(solver=solver)).rule
+    rule = solve(problem, metric, average="micro", solver=solver).rule
     assert rule.loss.n_outputs == 1
     assert rule.n_outputs == problem.n_outputs
 
@@ -51,14 +50,12 @@ def test_macro_decomposes(problem, metric, solver):
     families = list(worlds.families(problem, partial(exact_ratio, metric), "macro"))
     assume(not any(ties for _, _, ties in families))
     counted = {"confusion": "expected" if solver == "bisection" else "labels"}
-    together = solve(problem, metric, average="macro", strategy=mw.Strategy(solver=solver, **counted))
+    together = solve(problem, metric, average="macro", solver=solver, **counted)
     assume("Did not converge" not in together.status)
     for g, (_, (rows,), _) in zip(together.level, families, strict=True):
         # Dinkelbach may settle where rows tie, and rounding decides them.
         assume(solver != "dinkelbach" or not any(abs(g - point) < 1e-9 for point in worlds.crossings(rows)))
-    parts = [
-        solve(part, metric, strategy=mw.Strategy(solver=solver, **counted)).optimized_value for part, _, _ in families
-    ]
+    parts = [solve(part, metric, solver=solver, **counted).optimized_value for part, _, _ in families]
     assert together.optimized_value == pytest.approx(np.mean(parts), abs=1e-9 if solver == "path" else 1e-5)
 
 
@@ -85,8 +82,7 @@ def test_micro_is_macro_is_instance_for_linear_metrics(problem, metric):
     """Complete labels, equal output weights, a metric that is linear before it knows any priors."""
     metric = "hamming_accuracy" if metric == "accuracy" else metric
     micro, macro, instance = (
-        solve(problem, metric, average=average, strategy=mw.Strategy(solver="closed_form"))
-        for average in ("micro", "macro", "instance")
+        solve(problem, metric, average=average, solver="closed_form") for average in ("micro", "macro", "instance")
     )
     assert micro.value == pytest.approx(macro.value, abs=1e-12)
     assert micro.value == pytest.approx(instance.value, abs=1e-12)
@@ -127,7 +123,7 @@ def test_instance_is_valued_row_by_row_and_called_a_surrogate():
 @given(problem=worlds.tiny(max_outputs=1), metric=st.sampled_from(RATIOS), average=st.sampled_from(["micro", "macro"]))
 def test_one_output_is_multiclass(problem, metric, average):
     """y (N, 1) with proba [(N, K)] is y (N,) with proba (N, K)."""
-    flat = solve(problem, metric, strategy=mw.Strategy(solver="path"))
+    flat = solve(problem, metric, solver="path")
     wide = mw.optimize(
         [problem.eta[0]],
         problem.labels[:, None],
@@ -152,12 +148,10 @@ def test_one_output_is_multiclass(problem, metric, average):
 def test_two_classes_are_multilabel(problem, metric, average):
     """A list of (N, 2) arrays is the (N, M) array of probabilities of class 1."""
     y = problem.labels.reshape(problem.n_rows, -1)
-    options = {"average": average, "sample_weight": problem.weight, **LABELS}
-    pairs = mw.optimize(
-        list(problem.eta), y, metric, classes=[[0, 1]] * problem.n_outputs, strategy=mw.Strategy(**options)
-    )
+    options = {"average": average, "sample_weight": problem.weight, "strategy": mw.Strategy(**LABELS)}
+    pairs = mw.optimize(list(problem.eta), y, metric, classes=[[0, 1]] * problem.n_outputs, **options)
     positive = np.column_stack([eta[:, 1] for eta in problem.eta])
-    labels = mw.optimize(positive, y, metric, classes=[0, 1], strategy=mw.Strategy(**options))
+    labels = mw.optimize(positive, y, metric, classes=[0, 1], **options)
     assert pairs.value == labels.value
     assert np.array_equal(pairs.rule.predict(list(problem.eta)), labels.rule.predict(positive))
 
@@ -169,8 +163,8 @@ def test_two_classes_are_multilabel(problem, metric, average):
 @given(problem=worlds.tiny(max_outputs=1, weights=False), metric=st.sampled_from(RATIOS))
 def test_masking_a_label_is_dropping_its_row(problem, metric):
     seen = problem.y[:, 0] >= 0
-    masked = solve(problem, metric, strategy=mw.Strategy(solver="path"))
-    dropped = solve(worlds.Tiny([problem.eta[0][seen]], problem.y[seen]), metric, strategy=mw.Strategy(solver="path"))
+    masked = solve(problem, metric, solver="path")
+    dropped = solve(worlds.Tiny([problem.eta[0][seen]], problem.y[seen]), metric, solver="path")
     assert masked.value == pytest.approx(dropped.value, abs=1e-12)
     assert np.array_equal(masked.rule.predict(problem.proba), dropped.rule.predict(problem.proba))
 
@@ -182,8 +176,8 @@ def test_a_missing_row_of_everything_weighs_nothing(problem, metric, average):
         [np.vstack([eta, np.eye(eta.shape[1])[[0]]]) for eta in problem.eta],
         np.vstack([problem.y, -np.ones((1, problem.n_outputs), dtype=int)]),
     )
-    assert solve(more, metric, average=average, strategy=mw.Strategy(solver="path")).value == pytest.approx(
-        solve(problem, metric, average=average, strategy=mw.Strategy(solver="path")).value, abs=1e-12
+    assert solve(more, metric, average=average, solver="path").value == pytest.approx(
+        solve(problem, metric, average=average, solver="path").value, abs=1e-12
     )
 
 
@@ -200,11 +194,9 @@ def test_a_weight_is_a_number_of_copies(problem, counts, metric, average):
     repeated = worlds.Tiny(problem.eta, problem.y, times.astype(float))
     assume(not worlds.undecidable(repeated, partial(exact_ratio, metric), average))
     options = {"average": average, "solver": "path"}
-    weighted = solve(problem, metric, sample_weight=times.astype(float), strategy=mw.Strategy(**options))
+    weighted = solve(problem, metric, sample_weight=times.astype(float), **options)
     copies = np.repeat(np.arange(problem.n_rows), times)
-    repeated = solve(
-        worlds.Tiny([eta[copies] for eta in problem.eta], problem.y[copies]), metric, strategy=mw.Strategy(**options)
-    )
+    repeated = solve(worlds.Tiny([eta[copies] for eta in problem.eta], problem.y[copies]), metric, **options)
     assert weighted.value == pytest.approx(repeated.value, abs=1e-9)
 
 
@@ -250,12 +242,12 @@ def test_outputs_that_say_nothing_keep_argmax_under_macro(metric, count):
     proba = rng.random((50, 4)).round(2)
     y = (rng.random((50, 4)) < proba**2).astype(float)
     y[:, 1], y[:, 2] = np.nan, 0
-    options = {"average": "macro", "confusion": count, "recalibrate": False}
-    solution = mw.optimize(proba, y, metric, strategy=mw.Strategy(**options))
+    options = {"average": "macro", "strategy": mw.Strategy(count, recalibrate=False)}
+    solution = mw.optimize(proba, y, metric, **options)
     predicted = solution.rule.predict(proba)
     assert np.array_equal(predicted[:, 1:3], proba[:, 1:3] > 0.5)
     assert "Outputs without labels or with only one class keep plain argmax: 1, 2." in solution.status
-    rest = mw.optimize(proba[:, [0, 3]], y[:, [0, 3]], metric, strategy=mw.Strategy(**options))
+    rest = mw.optimize(proba[:, [0, 3]], y[:, [0, 3]], metric, **options)
     assert np.array_equal(predicted[:, [0, 3]], rest.rule.predict(proba[:, [0, 3]]))
     assert np.isfinite(solution.value)
     if count == "labels":
@@ -308,7 +300,7 @@ def test_unequal_sizes_macro_binds_to_each_outputs_own_classes():
 def test_one_row_with_labels_cannot_be_judged_by_others(average, labels, options):
     y, p = np.array(labels, dtype=float), np.tile([0.3, 0.8], (len(labels), 1)) + np.arange(len(labels))[:, None] / 100
     with pytest.raises(ValueError, match=r"^optimize: proba and y must have at least two independent rows with labels"):
-        mw.optimize(p, y, "f1", average=average, strategy=mw.Strategy(**options))
+        mw.optimize(p, y, "f1", average=average, **options)
     if not options:  # the advice that is printed
         fitted = mw.optimize(p, y, "f1", average=average, strategy=mw.Strategy(confusion="labels", recalibrate=False))
         assert fitted.value == mw.metrics.FBeta().score(y, fitted.rule.predict(p), average=average)

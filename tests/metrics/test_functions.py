@@ -146,8 +146,8 @@ def test_a_scorer_object_is_what_its_name_is(name, kind):
 
 
 def test_a_scorer_of_ours_may_be_given_as_a_metric():
-    found = resolve(mw.make_scorer("f1_macro", zero_division=1.0), "multiclass")
-    assert found.metric == metrics.ClassAverage(metrics.FBeta(zero_division=1.0))
+    found = resolve(mw.make_scorer("f1_macro"), "multiclass")
+    assert found.metric == metrics.ClassAverage(metrics.FBeta())
     assert resolve(mw.make_scorer(metrics.Kappa(), average="macro"), "multioutput").average == "macro"
 
 
@@ -286,7 +286,10 @@ def problem(seed, n=60, k=2):
 )
 def test_known_functions_are_served_by_the_exact_solvers(function, name, k):
     eta, y = problem(0, k=k)
-    for options in (FIXED, {"strategy": mw.Strategy(confusion="expected", recalibrate=True)}):
+    for options in (
+        {"strategy": mw.Strategy(**FIXED)},
+        {"strategy": mw.Strategy(confusion="expected", recalibrate=True)},
+    ):
         found, expected = mw.optimize(eta, y, function, **options), mw.optimize(eta, y, name, **options)
         assert (found.rule.predict(eta) == expected.rule.predict(eta)).all()
         assert found.value == pytest.approx(expected.value - (name == "accuracy"), abs=1e-12)
@@ -350,11 +353,11 @@ def test_whole_weights_are_rows():
     [
         (
             {"strategy": mw.Strategy(confusion="expected")},
-            "confusion='expected' counts fractions of rows; add a parameter sample_weight",
+            r"confusion='expected'\) counts fractions of rows; add a parameter sample_weight",
         ),
         (
             {"strategy": mw.Strategy(confusion="blended", recalibrate=True)},
-            "confusion='blended' counts fractions of rows",
+            r"confusion='blended'\) counts fractions of rows",
         ),
         ({"sample_weight": np.full(60, 0.5)}, "sample_weight= has fractions.*or use whole weights"),
         ({"prior": [0.5, 0.5]}, "prior= counts fractions of rows"),

@@ -223,8 +223,8 @@ class GoalSpec:
         if self.prior is not None:
             raise InvalidParameter(
                 "prior",
-                problem=f"{mention('prior')} and {mention('sensitive_features')} cannot both be given, because it is not "
-                "known how the class priors of each group shift",
+                problem=f"{mention('prior')} and {mention('sensitive_features')} cannot both be given, because it is "
+                "not known how the class priors of each group shift",
                 remedy="leave one of them out",
             )
         if worst_group and aim.average == "macro":
