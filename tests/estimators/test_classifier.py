@@ -515,7 +515,7 @@ def test_seeds(multiclass):
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("cv", 1.5), ("average", "samples"), ("confusion", "guess"), ("calibration", "beta"), ("metric", 3)],
+    [("cv", 1.5), ("average", "samples"), ("strategy", "guess"), ("calibration", "beta"), ("metric", 3)],
 )
 def test_bad_parameters_are_refused(multiclass, parameter, value):
     with pytest.raises(ValueError, match=f"The '{parameter}' parameter of MetricOptimalClassifierCV must be"):

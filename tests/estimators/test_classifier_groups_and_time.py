@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import metricwise as mw
+from metricwise.api.optimization import find_rule
 
 OURS = mw.MetricOptimalClassifierCV
 
@@ -240,10 +241,10 @@ def test_verbose_is_handed_on(clustered, monkeypatch, verbose, told):
     X, y, _ = clustered
     heard = []
 
-    def spy(*args, verbose, **options):
-        heard.append(verbose)
-        return mw.optimize(*args, verbose=verbose, **options)
+    def spy(*args):
+        heard.append(args[-1])
+        return find_rule(*args)
 
-    monkeypatch.setattr("metricwise.estimators.classifier.optimize", spy)
+    monkeypatch.setattr("metricwise.estimators.classifier.find_rule", spy)
     OURS(FrozenEstimator(GaussianNB().fit(X, y)), verbose=verbose).fit(X, y)
     assert heard == [told]

@@ -69,9 +69,7 @@ def test_the_worst_group_is_scored_by_the_worst_group(data):
     right = model.predict(X, sensitive_features=group) == y
     expected = min(right[group == "a"].mean(), right[group == "b"].mean())
     assert model.score(X, y, sensitive_features=group) == pytest.approx(expected)
-    with pytest.raises(
-        ValueError, match=r"metric is that of the worst group, so sensitive_features, .* must be passed to fit"
-    ):
+    with pytest.raises(ValueError, match="metric is that of the worst group, so sensitive_features must give"):
         model.fit(X, y)
 
 

@@ -136,7 +136,9 @@ def test_groups_that_would_be_ignored_are_refused(data, groups, cls, routing, cv
 )
 def test_groups_reach_splitters_that_know_them(data, groups, cls, cv):
     X, y = data
-    fixed = LABELS if cls is mw.MetricOptimalClassifierCV else {}  # else groups decide more than folds
+    fixed = (
+        {"strategy": mw.Strategy(**LABELS)} if cls is mw.MetricOptimalClassifierCV else {}
+    )  # else groups decide more than folds
     model = cls(GaussianNB(), cv=cv, **fixed).fit(X, y, groups=groups)
     ready = cls(GaussianNB(), cv=list(cv.split(X, y, groups=groups)), **fixed).fit(X, y)
     assert model.best_score_ == ready.best_score_

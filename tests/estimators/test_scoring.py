@@ -110,7 +110,7 @@ def test_missing_labels_add_nothing():
 def test_zero_division_is_the_users():
     y = h = np.zeros(4, dtype=int)
     assert mw.make_scorer("f1")(echo(), h, y) == 0.0
-    assert mw.make_scorer(mw.metrics.F1(zero_division=1.0))(echo(), h, y) == 1.0
+    assert mw.make_scorer(mw.metrics.FBeta(zero_division=1.0))(echo(), h, y) == 1.0
 
 
 def test_support_weights_without_any_positive():

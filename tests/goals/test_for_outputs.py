@@ -318,7 +318,7 @@ def test_an_output_of_weight_zero_does_not_count():
 def test_outputs_of_one_class_each_keep_argmax_altogether():
     proba, y = drawn(19, (3, 2))
     y[:] = 0
-    metrics = ["accuracy", mw.metrics.F1(zero_division=1.0)]
+    metrics = ["accuracy", mw.metrics.FBeta(zero_division=1.0)]
     solution = mw.optimize(proba, y, metrics, classes=[[0, 1, 2], [0, 1]], strategy=mw.Strategy(**LABELS))
     plain = np.column_stack([own.argmax(axis=1) for own in proba])
     np.testing.assert_array_equal(solution.rule.predict(proba), plain)

@@ -230,7 +230,7 @@ def test_a_single_column_is_not_turned_silently():
 
 def test_a_fold_that_shows_one_class_scores_as_in_scikit_learn():
     one = np.array(["ok"] * 5)
-    ours = mw.make_scorer(mw.metrics.F1(zero_division=1.0), pos_label="fraud")._score_func(one, one)
+    ours = mw.make_scorer(mw.metrics.FBeta(zero_division=1.0), pos_label="fraud")._score_func(one, one)
     assert ours == sk.f1_score(one, one, pos_label="fraud", zero_division=1) == 1.0
 
 

@@ -16,7 +16,7 @@ from copy import copy
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
-from .successors import HOMES
+from .successors import FIELDS, HOMES
 
 __all__ = [
     "FileIsThere",
@@ -105,7 +105,7 @@ def _in_python(name: str, value: str | None) -> str:
     if inner and container in _CONTAINERS:
         return _CONTAINERS[container].format(f"{inner}={value or '...'}")
     if value is None:
-        return name
+        return FIELDS.get(name, name)
     return HOMES[name].format(value or "...") if name in HOMES else f"{name}={value}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-__all__ = ["HOMES", "check_removed", "refuses_removed", "setting"]
+__all__ = ["FIELDS", "HOMES", "check_removed", "refuses_removed"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,26 +27,17 @@ HOMES = {
     "abstain_label": "abstain=mw.Abstention(cost, label={})",
 }
 
+# Settings that have another name in the object.
+FIELDS = {"abstain_label": "the label of mw.Abstention"}
+
 # What to pass instead of keywords that no object has as a field of the same meaning.
 _INSTEAD = {
     "weight_kind": "pass sample_weight=mw.Frequencies(weight) for weights that count rows",
     "time": "pass groups=mw.InTime(time)",
-    "zero_division": "pass a metric object, such as mw.metrics.F1(zero_division=...)",
+    "zero_division": "pass a metric object, such as mw.metrics.FBeta(zero_division=...)",
     "missing": "pass y with NaN or None for missing labels, or a masked array: np.ma.masked_equal(y, code)",
     "normalize": "divide the scores by their sums: proba / proba.sum(axis=-1, keepdims=True)",
 }
-
-
-def setting(name: str, value: object) -> str:
-    """Return a setting with its value as users write it, for sentences of advice.
-
-    Examples
-    --------
-    >>> from metricwise.core.successors import setting
-    >>> setting("randomized", True)
-    'strategy=mw.Strategy(randomized=True)'
-    """
-    return HOMES[name].format(repr(value))
 
 
 def check_removed(owner: str, names: Iterable[str], taken: Iterable[str]) -> None:

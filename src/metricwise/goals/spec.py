@@ -216,8 +216,8 @@ class GoalSpec:
             if worst_group:
                 raise InvalidParameter(
                     "sensitive_features",
-                    "give the group of every row, because the metric is that of the worst group",
-                    "None",
+                    problem=f"the metric is that of the worst group, so {mention('sensitive_features')} must give the "
+                    "group of every row, got None",
                 )
             return
         if self.prior is not None:
