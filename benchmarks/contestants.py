@@ -85,7 +85,9 @@ def metricwise_fit(solver: str) -> Callable[[Workload, np.ndarray, np.ndarray], 
         import metricwise as mw
 
         average = workload.average if workload.several else None
-        return mw.optimize(proba, y, workload.metric, average=average, solver=solver, **workload.options)
+        return mw.optimize(
+            proba, y, workload.metric, average=average, strategy=mw.Strategy(solver=solver), **workload.options
+        )
 
     return fit
 

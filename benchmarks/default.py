@@ -80,7 +80,7 @@ def of_classes(n_rows: int, rounds: int) -> list[dict[str, Any]]:
             metric = mw.metrics.get_metric(name)
             calls = [
                 lambda p=proba, y=y, m=metric: mw.optimize(p, y, m),
-                lambda p=proba, y=y, m=metric: mw.optimize(p, y, m, **FIXED),
+                lambda p=proba, y=y, m=metric: mw.optimize(p, y, m, strategy=mw.Strategy(**FIXED)),
             ]
             if n_rows <= FEW:
                 calls.append(lambda p=proba, y=y, m=metric: safe_nelder_mead(p, y, m))

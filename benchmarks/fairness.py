@@ -117,7 +117,10 @@ TASKS = [
 
 
 def by_metricwise(rows: Rows, task: Task, **options: Any) -> Callable[[Rows], np.ndarray]:
-    fixed = {"confusion": "labels", "recalibrate": False, "confidence": None, "randomized": True} | options
+    fixed = {
+        "confidence": None,
+        "strategy": mw.Strategy(confusion="labels", recalibrate=False, randomized=True),
+    } | options
     text = f"{task.promise} <= {task.bound}"
     rule = mw.optimize(rows.p, rows.y, task.aim, subject_to=text, sensitive_features=rows.group, **fixed).rule
     return lambda new: rule.distribution(new.p, sensitive_features=new.group)[:, 1]

@@ -77,7 +77,9 @@ def optimize(proba: np.ndarray, y: np.ndarray, metric: Any, average: str | None 
     if proba.ndim > y.ndim:
         own = np.arange(proba.shape[-1])
         classes = own if y.ndim == 1 else [own] * y.shape[1]
-    return mw.optimize(proba, y, metric, average=average, classes=classes, confusion="labels", recalibrate=False)
+    return mw.optimize(
+        proba, y, metric, average=average, classes=classes, strategy=mw.Strategy(confusion="labels", recalibrate=False)
+    )
 
 
 def fitting(metric: str, data: Callable[[int], tuple[np.ndarray, np.ndarray]], average: str | None = None) -> Any:

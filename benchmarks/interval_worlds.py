@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from metricwise import Frequencies, InTime
+
 from .promise_worlds import Draw, binary, drawn, softmax, three
 
 POPULATION_ROWS = 200_000
@@ -86,7 +88,7 @@ def frequency_table() -> World:
     def draw(rng: np.random.Generator, n_rows: int) -> Sample:
         rows = rounded(rng, n_rows)
         cells, counts = np.unique(np.stack([rows.given, rows.y], axis=1), axis=0, return_counts=True)
-        return Sample(cells[:, 0], cells[:, 1].astype(int), {"sample_weight": counts, "weight_kind": "frequency"})
+        return Sample(cells[:, 0], cells[:, 1].astype(int), {"sample_weight": Frequencies(counts)})
 
     return World("frequency table", draw, population_of(rounded))
 
@@ -122,7 +124,7 @@ def autoregressive(rho: float) -> World:
 
     def draw(rng: np.random.Generator, n_rows: int) -> Sample:
         rows = mixed(rng, walk(rng, n_rows, rho), walk(rng, n_rows, rho))
-        return Sample(rows.given, rows.y, {"time": np.arange(n_rows)})
+        return Sample(rows.given, rows.y, {"groups": InTime(np.arange(n_rows))})
 
     return World(f"in time, AR(1) of {rho}", draw, population_of(unrelated))
 

@@ -89,9 +89,13 @@ def optimize_rows(tries: int) -> list[dict[str, Any]]:
     proba, y = draw(find("W9"), "fitted")
     fixed = {"confusion": "labels", "recalibrate": False}
     calls = {
-        "optimize, N=1000, K=4, micro_f1": lambda: mw.optimize(proba, y, "micro_f1", **fixed),
-        "the same, dinkelbach": lambda: mw.optimize(proba, y, "micro_f1", solver="dinkelbach", **fixed),
-        "optimize, N=1000, binary f1": lambda: mw.optimize(proba[:, 0], (y == 0).astype(np.int32), "f1", **fixed),
+        "optimize, N=1000, K=4, micro_f1": lambda: mw.optimize(proba, y, "micro_f1", strategy=mw.Strategy(**fixed)),
+        "the same, dinkelbach": lambda: mw.optimize(
+            proba, y, "micro_f1", strategy=mw.Strategy(solver="dinkelbach", **fixed)
+        ),
+        "optimize, N=1000, binary f1": lambda: mw.optimize(
+            proba[:, 0], (y == 0).astype(np.int32), "f1", strategy=mw.Strategy(**fixed)
+        ),
     }
     aims = [0.5, None, None]
     return [
@@ -103,7 +107,7 @@ def predict_rows(tries: int) -> list[dict[str, Any]]:
     proba, y = draw(find("W9"), "fitted")
     rows = []
     for name, metric in {"diagonal plus offset": "micro_f1", "full": "quadratic_kappa"}.items():
-        rule = mw.optimize(proba, y, metric, confusion="labels", recalibrate=False).rule
+        rule = mw.optimize(proba, y, metric, strategy=mw.Strategy(confusion="labels", recalibrate=False)).rule
         one, L = proba[:1], np.random.default_rng(0).random((4, 4))
         floor = best_seconds(lambda one=one, L=L: (one @ L).argmin(axis=1), tries)
         ours = best_seconds(lambda one=one, rule=rule: rule.predict(one), tries)
@@ -111,7 +115,7 @@ def predict_rows(tries: int) -> list[dict[str, Any]]:
             row(f"predict one row, {name} loss", ours, "µs", None),
             row("over NumPy's floor", ours - floor, "µs", 20),
         ]
-    linked = mw.optimize(proba, y, "micro_f1", confusion="expected", recalibrate=True).rule
+    linked = mw.optimize(proba, y, "micro_f1", strategy=mw.Strategy(confusion="expected", recalibrate=True)).rule
     threshold = mw.WeightedRule.from_thresholds(0.3)
     for name, served, given in (
         ("behind a link", linked, proba[:1]),

@@ -100,11 +100,12 @@ def measure_pass(paths: list[str]) -> dict[str, float]:
     """Count two rules on all rows in one pass, and the same behind a link; rows have been checked before."""
     import metricwise as mw
     from metricwise.core.losses import Loss
-    from metricwise.data.open import read_source
+    from metricwise.data import RowSpec
+    from metricwise.data.open import open_rows
     from metricwise.oracles import Counts
     from metricwise.rules import Link
 
-    _, source = read_source(mw.Table(paths, proba_prefix="p_"), "grade")
+    _, source = open_rows(RowSpec(mw.Table(paths, proba_prefix="p_"), "grade"))
     weights = np.linspace(1, 3, CLASSES)
     losses = [Loss.argmax(CLASSES), Loss.from_tensor(-np.diag(weights))]
     assert source.class_weights.sum() == source.n_rows  # the first pass, which checks rows

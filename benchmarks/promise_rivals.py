@@ -32,7 +32,7 @@ class Problem:
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"confusion": "labels", "recalibrate": not self.raw}
+        return {"strategy": mw.Strategy(confusion="labels", recalibrate=not self.raw)}
 
 
 N_LOSSES = 100_000

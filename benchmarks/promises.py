@@ -193,7 +193,9 @@ def bindings_text() -> str:
         truth = case.world(np.random.default_rng(0), 100_000).truth
         names = [one.split()[0] for one in case.text.split(" and ")]
         free, _ = clocked(partial(mw.optimize, truth, None, case.aim))
-        best, _ = clocked(partial(mw.optimize, truth, None, case.aim, subject_to=case.text, randomized=True))
+        best, _ = clocked(
+            partial(mw.optimize, truth, None, case.aim, subject_to=case.text, strategy=mw.Strategy(randomized=True))
+        )
         C = count(truth, free.rule.predict(truth))
         cells.append(
             {

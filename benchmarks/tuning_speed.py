@@ -75,7 +75,7 @@ def speed(sizes, repeats=3):
         for metric in METRICS:
             theirs = TunedThresholdClassifierCV(model, scoring=metric, **settings)
             fixed = mw.MetricOptimalClassifierCV(
-                model, metric=metric, confusion="labels", recalibrate=False, **settings
+                model, metric=metric, strategy=mw.Strategy(confusion="labels", recalibrate=False), **settings
             )
             default = mw.MetricOptimalClassifierCV(model, metric=metric, **settings)
             took = [seconds(repeats, one.fit, X, y) - idle for one in (theirs, fixed, default)]

@@ -94,7 +94,7 @@ curve = mw.trade_off(
     "abstained",
     abstain=True,
     n_points=16,
-    confusion="expected",
+    strategy=mw.Strategy(confusion="expected"),
 )
 points = pd.DataFrame(
     [on_new_digits(rule.predict(new_proba)) for rule in curve.rules]

@@ -104,7 +104,7 @@ def profit(C):
 
 
 by_confusion = mw.optimize(
-    proba, y_train, profit, confusion="expected", recalibrate=True
+    proba, y_train, profit, strategy=mw.Strategy(confusion="expected", recalibrate=True)
 )
 print(
     f"{by_confusion.value:.2f} euros profit per customer, {by_confusion.baseline:.2f} by the most probable class"

@@ -49,7 +49,9 @@ new_proba = model.predict_proba(X_new)
 # `randomized=False`, the default, returns the best rule that decides equal rows alike.
 
 single = mw.optimize(proba, y, metric="min_recall")
-mixture = mw.optimize(proba, y, metric="min_recall", randomized=True)
+mixture = mw.optimize(
+    proba, y, metric="min_recall", strategy=mw.Strategy(randomized=True)
+)
 print(mixture.rule.describe())
 
 # %%

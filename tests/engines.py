@@ -7,6 +7,7 @@ import weakref
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,6 @@ import pyarrow.parquet as pq
 
 from metricwise.core.rows import Rows
 from metricwise.data import PieceReader, ProbabilityColumns, Schema
-from metricwise.data.open import serving_rows_by
 from metricwise.data.sources import ChunkedSource, MemorySource, tables
 from metricwise.data.sources.dask import DaskSource, call
 from metricwise.data.tables import Table, open_stream
@@ -61,16 +61,16 @@ def on_disk(rows, schema, size):
         columns |= dict(zip(names, eta.T, strict=True))
         found.append(ProbabilityColumns(names, tuple(range(k))))
         if rows.codes is not None:
-            columns[f"y{m}"] = rows.codes[:, m]
+            columns[f"y{m}"] = pa.array(rows.codes[:, m], mask=rows.codes[:, m] < 0)
             targets.append(tables._Target(f"y{m}", list(range(k)), None, None))
     if rows.weight is not None:
         columns["weight"] = rows.weight
     path = folder / "rows.parquet"
     pq.write_table(pa.table(columns), path, row_group_size=size)
     codes = replace(Schema.of_codes(n_classes), multioutput=True)
-    reader = PieceReader(codes, True, None, None, -1, "importance", "optimize")
+    reader = PieceReader(codes, True, None, None)
     weight = None if rows.weight is None else "weight"
-    layout = tables._Layout(reader, found, tuple(targets), weight, None, -1, "rows")
+    layout = tables._Layout(reader, found, tuple(targets), weight, None, "rows")
     chunks = tables.TableChunks(open_stream(Table(path)), layout, rows.n_rows, size)
     weakref.finalize(chunks, shutil.rmtree, folder, ignore_errors=True)
     return ChunkedSource(chunks, schema)
@@ -90,4 +90,9 @@ def counts(proba, codes=None, weight=None, confusion="labels", prior=None, *, li
 
 def served_by(engine):
     """Let `optimize` put the rows that it reads behind an engine, by its name."""
-    return serving_rows_by(partial(source, engine=engine))
+    return rows_served_by(partial(source, engine=engine))
+
+
+def rows_served_by(engine):
+    """Let `optimize` put the rows that it reads behind an engine, from rows and schema to a source."""
+    return mock.patch("metricwise.data.open.MemorySource", engine)

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import metricwise as mw
-from metricwise.api.reading import read_problem
+from metricwise.api.problems import open_problem
+from metricwise.data import RowSpec
+from metricwise.goals.spec import GoalSpec
 from metricwise.inference.uncertainty import bootstrap_errors
 
 from . import peers
@@ -99,7 +101,9 @@ class _Cell:
         }
 
     def optimize(self, confusion: str, recalibrate: bool | str) -> mw.Solution:
-        return mw.optimize(self.oof, self.y, self.metric, confusion=confusion, recalibrate=recalibrate)
+        return mw.optimize(
+            self.oof, self.y, self.metric, strategy=mw.Strategy(confusion=confusion, recalibrate=recalibrate)
+        )
 
     def timed(self, name: str, fit: Callable[[], Callable[[FloatArray], Any]]) -> dict[str, Any]:
         start = time.process_time()
@@ -115,5 +119,5 @@ class _Cell:
         plain = np.argmax(self.test, axis=1)
         if np.array_equal(plain, predicted):
             return 0.0
-        problem = read_problem(self.test, self.y_test, self.metric).sample(len(self.y_test), 0)
+        problem = open_problem(RowSpec(self.test, self.y_test), GoalSpec(self.metric))[0].sample(len(self.y_test), 0)
         return bootstrap_errors(problem, np.asarray(predicted)[:, None], plain[:, None]).difference

@@ -36,7 +36,7 @@ def on(rule, proba, y):
 
 
 def left_panel(ax, proba, y, new_proba, y_new):
-    options = {"abstain": True, "confusion": "expected"}
+    options = {"abstain": True, "strategy": mw.Strategy(confusion="expected")}
     curve = mw.trade_off(proba, y, "accuracy", "abstained", n_points=16, **options)
     ax.plot(curve.others, curve.values, color=BLUE, linewidth=1.8, label="best accuracy, rows given")
     new = np.array([on(rule, new_proba, y_new) for rule in curve.rules])

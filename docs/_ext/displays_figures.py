@@ -61,7 +61,7 @@ def draw(three, two):
     save(displays.DecisionRegionsDisplay.from_predictions(three[1], three[0], macro.rule), "regions")
     frontier = mw.trade_off(*two, "recall", "precision", pos_label="fraud")
     save(displays.FrontierDisplay.from_trade_off(frontier, bound=0.6), "frontier")
-    mixture = mw.optimize(three[0], None, "g_mean", randomized=True)
+    mixture = mw.optimize(three[0], None, "g_mean", strategy=mw.Strategy(randomized=True))
     save(displays.ConvergenceDisplay.from_solution(mixture), "convergence")
     save(displays.GainsDisplay.from_solution(mw.optimize(*labels(), "f1", average="macro")), "gains")
     return binary, macro

@@ -34,14 +34,13 @@ def gap(rule, p, group):
 def left_panel(ax):
     """What a gap costs: rules that see the group, and rules that do not."""
     p, y, group = applicants(0, 4000)
-    fixed = {"confusion": "labels", "recalibrate": False, "confidence": None, "randomized": True}
+    fixed = {"confidence": None, "strategy": mw.Strategy(confusion="labels", recalibrate=False, randomized=True)}
     for aware, color, name in ((True, BLUE, "a rule for each group"), (False, MUTED, "one rule for all")):
         points = []
         for bound in np.linspace(0.0, 0.36, 13):
             solution = mw.optimize(
-                p, y, "accuracy", subject_to=f"demographic_parity <= {bound:.4f}", sensitive_features=group,
-                group_aware=aware, **fixed,
-            )
+                p, y, "accuracy", subject_to=f"demographic_parity <= {bound:.4f}",
+                sensitive_features=mw.Sensitive(group, group_aware=aware), **fixed)
             points.append((solution.constraints[0].value, solution.value))
         ax.plot(*np.array(points).T, color=color, linewidth=1.8, label=name)
     plain = (p > 0.5).astype(int)
@@ -61,8 +60,8 @@ def right_panel(ax, repeats=60, n=2000):
         for confidence, own in values.items():
             solution = mw.optimize(
                 p, y, "accuracy", subject_to=f"demographic_parity <= {BOUND}", sensitive_features=group,
-                confusion="labels", recalibrate=False, randomized=True, confidence=confidence,
-            )
+                confidence=confidence,
+            strategy=mw.Strategy(confusion="labels", recalibrate=False, randomized=True))
             own.append(gap(solution.rule, new_p, new_group))
     bins = np.linspace(0.0, 0.2, 31)
     for (confidence, own), color in zip(values.items(), (RED, GREEN), strict=True):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from metricwise import optimize
+from metricwise import Strategy, optimize
 from metricwise.metrics import Jaccard, Metric, MicroF1, Ordinal, WeightedExponential
 from metricwise.theory import regret_bound
 
@@ -66,7 +66,11 @@ class ConsistencyExperiment:
                 best = _best(name, average, len(X))
                 shared: dict[str, Any] = {"average": average, "classes": [np.arange(N_CLASSES)] * N_OUTPUTS}
                 solution = optimize(
-                    proba, labels, metric, solver="bisection", confusion="labels", recalibrate=False, **shared
+                    proba,
+                    labels,
+                    metric,
+                    strategy=Strategy(solver="bisection", confusion="labels", recalibrate=False),
+                    **shared,
                 )
                 key = f"{name}_{average}"
                 out[f"{key}_regret"] = best - _value(metric, average, solution.rule.predict(here), eta)
@@ -115,7 +119,7 @@ def _best(name: str, average: str, n: int) -> float:
     """Return the value of the Bayes rule."""
     _, eta = _population(n)
     metric = METRICS[name]
-    solution = optimize(eta, None, metric, average=average, confusion="expected", recalibrate=False)
+    solution = optimize(eta, None, metric, average=average, strategy=Strategy(confusion="expected", recalibrate=False))
     return _value(metric, average, solution.rule.predict(eta), eta)
 
 

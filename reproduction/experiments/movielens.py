@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from metricwise import optimize
+from metricwise import Strategy, optimize
 
 from ..datasets import Ratings, load_movielens
 from ..models import OrdRec
@@ -79,7 +79,12 @@ def _evaluate(
     decisions = {"argmax": proba.argmax(axis=-1) + 1}
     for average in AVERAGES:
         decisions[average] = optimize(
-            proba, y_train, "ordinal", average=average, classes=classes, confusion="expected", recalibrate=False
+            proba,
+            y_train,
+            "ordinal",
+            average=average,
+            classes=classes,
+            strategy=Strategy(confusion="expected", recalibrate=False),
         ).rule.predict(proba)
     held_out = train[model.validation_]
     link = optimize(
@@ -87,8 +92,7 @@ def _evaluate(
         ratings.rating[held_out],
         "ordinal",
         classes=model.classes_,
-        confusion="expected",
-        recalibrate=True,
+        strategy=Strategy(confusion="expected", recalibrate=True),
     )
     flat = proba[:, :, model.classes_ - 1].reshape(-1, len(model.classes_))
     decisions["link"] = link.rule.predict(flat).reshape(y_train.shape)

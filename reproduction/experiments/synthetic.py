@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from metricwise import optimize
+from metricwise import Strategy, optimize
 from metricwise.metrics import WeightedExponential
 
 from ..protocol import Row, RunSettings, Task, task_rng
@@ -84,7 +84,7 @@ def _values(proba: FloatArray, eta: FloatArray, y: NDArray[np.intp]) -> dict[str
     out: dict[str, float] = {}
     for c2 in C2_GRID:
         metric = WeightedExponential(gamma=c2)
-        shared: dict[str, Any] = {"confusion": "expected", "recalibrate": False}
+        shared: dict[str, Any] = {"strategy": Strategy(confusion="expected", recalibrate=False)}
         ours = optimize(proba, None, metric, **shared).rule.predict(proba)
         best = optimize(eta, None, metric, **shared).rule.predict(eta)
         weight = np.exp(-c2 * np.arange(1, N_CLASSES + 1))

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from metricwise import optimize
+from metricwise import Strategy, optimize
 from metricwise.metrics import Metric, MicroF1, Ordinal, WeightedExponential
 
 from ..datasets import UCI_LOADERS, Table
@@ -107,12 +107,12 @@ def _decisions(
     if variant == "half_base":
         return proba.half_test.argmax(axis=-1)
     if variant == "half":
-        algorithm: dict[str, Any] = {"solver": "bisection", "confusion": "labels", "recalibrate": False}
+        algorithm: dict[str, Any] = {"strategy": Strategy(solver="bisection", confusion="labels", recalibrate=False)}
         rule = optimize(proba.half, y_train[proba.half_rows], metric, **algorithm, **shared).rule
         return rule.predict(proba.half_test)
     recipes: dict[str, dict[str, Any]] = {
         "default": {},
-        "cross": {"confusion": "expected", "recalibrate": False},
-        "link": {"confusion": "expected", "recalibrate": True},
+        "cross": {"strategy": Strategy(confusion="expected", recalibrate=False)},
+        "link": {"strategy": Strategy(confusion="expected", recalibrate=True)},
     }
     return optimize(proba.out_of_fold, y_train, metric, **recipes[variant], **shared).rule.predict(proba.test)

@@ -209,7 +209,7 @@ def test_frequencies_are_rows(name):
     proba = np.round(proba * 20) / 20
     rows, count = np.unique(np.column_stack([proba, y]), axis=0, return_counts=True)
     plain = mw.evaluate(RULE, proba, y, name)[name]
-    counted = mw.evaluate(RULE, rows[:, 0], rows[:, 1], name, sample_weight=count, weight_kind="frequency")[name]
+    counted = mw.evaluate(RULE, rows[:, 0], rows[:, 1], name, sample_weight=mw.Frequencies(count))[name]
     assert counted.value.estimate == pytest.approx(plain.value.estimate)
     assert half(counted.value) == pytest.approx(half(plain.value), rel=0.2)  # the quantile is of fewer rows
     assert half(counted.difference) == pytest.approx(half(plain.difference), rel=0.2)
@@ -330,7 +330,7 @@ def test_whatever_stands_for_a_rule(tmp_path):
     proba, y = worlds.binary()
     rule = WeightedRule.from_thresholds(0.4)
     rule.to_json(tmp_path / "rule.json")
-    solution = mw.optimize(proba, y, "f1", confusion="labels", recalibrate=False)
+    solution = mw.optimize(proba, y, "f1", strategy=mw.Strategy(confusion="labels", recalibrate=False))
     expected = mw.evaluate(rule, proba, y, "f1").to_dict()
     for given_as in (tmp_path / "rule.json", str(tmp_path / "rule.json"), rule.to_json(), rule.to_dict()):
         assert mw.evaluate(given_as, proba, y, "f1").to_dict() == expected
@@ -535,10 +535,8 @@ SEVERAL, LABELS = worlds.binary((50, 4), b=2)
             "^evaluate: pos_label is only for metrics of one class that do not name",
         ),
         ((RULE, PROBA, Y, "f1"), {"average": "mean"}, "^evaluate: average must be 'micro'"),
-        ((RULE, PROBA, Y, "f1"), {"zero_division": 2}, r"^evaluate: zero_division must be a number in \[0, 1\]"),
         ((RULE, PROBA, Y, "f1"), {"sample_weight": [1]}, r"^evaluate: sample_weight must have shape \(50,\)"),
         ((RULE, PROBA, Y, "f1"), {"groups": np.zeros(50)}, "^evaluate: groups must contain at least two groups"),
-        ((RULE, PROBA, Y, "f1"), {"groups": Y, "time": PROBA}, "^evaluate: groups and time cannot both be given"),
     ],
 )
 def test_what_is_refused(arguments, options, words):

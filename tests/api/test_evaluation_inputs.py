@@ -196,7 +196,7 @@ def test_rows_that_belong_together_widen_gaps():
     copied = mw.evaluate(RULE, P[index], Y[index], "accuracy gap", sensitive_features=GROUP[index], groups=index)
     assert copied["accuracy gap"].value.high == pytest.approx(once.value.high, abs=0.02)
     counted = mw.evaluate(
-        RULE, P, Y, "accuracy gap", sensitive_features=GROUP, sample_weight=np.full(N, 4), weight_kind="frequency"
+        RULE, P, Y, "accuracy gap", sensitive_features=GROUP, sample_weight=mw.Frequencies(np.full(N, 4))
     )["accuracy gap"]
     assert counted.value.high < once.value.high
 
@@ -233,7 +233,7 @@ def test_where_the_worst_group_is_plain_rules_are_compared_on_its_rows():
 
 
 def test_costs_per_row():
-    solution = mw.optimize(P, Y, "cost", cost=COST, recalibrate=False)
+    solution = mw.optimize(P, Y, "cost", cost=COST, strategy=mw.Strategy(recalibrate=False))
     decided, plain = solution.predict(P, cost=COST), (P > 0.5).astype(int)
     found = mw.evaluate(solution, P, Y, ["cost", "accuracy"], cost=COST)
     paid, other = (np.where(own == Y, 0.0, COST[np.arange(N), Y]) for own in (decided, plain))
@@ -349,13 +349,14 @@ def test_a_gap_needs_labelled_rows_of_two_groups():
         mw.evaluate(RULE, P, labels, "accuracy gap", sensitive_features=GROUP)
 
 
-def test_the_code_of_missing_labels_is_known_to_both_tables():
-    labels = np.where(np.arange(N) % 7 == 0, -9, Y)
+def test_labels_that_are_missing_are_so_in_both_tables():
+    some = np.arange(N) % 7 != 0
+    labels = pd.array(np.where(some, Y, -9), dtype="Int64")
+    labels[~some] = pd.NA
     frame = pd.DataFrame({"p": P, "q": Q, "label": labels})
     tables = {"p": (RULE, mw.Table(frame, proba="p")), "q": (OTHER, mw.Table(frame, proba="q"))}
-    found = mw.evaluate(tables, "label", "f1", missing=-9)["f1"]
-    assert found == mw.evaluate({"p": (RULE, P), "q": (OTHER, Q)}, labels, "f1", missing=-9)["f1"]
-    some = labels != -9
+    found = mw.evaluate(tables, "label", "f1")["f1"]
+    assert found == mw.evaluate({"p": (RULE, P), "q": (OTHER, Q)}, labels, "f1")["f1"]
     assert found.baseline.estimate == pytest.approx(sk.f1_score(Y[some], OTHER.predict(Q)[some]))
 
 

@@ -42,7 +42,9 @@ def test_every_point_is_the_best_of_all_thresholds(seed, digits, n, ceiling):
 def test_mixtures_are_as_good_as_a_linear_programme_over_all_of_them():
     rng = np.random.default_rng(3)
     eta = rng.dirichlet([2, 1, 1], 12)
-    frontier = mw.trade_off(eta, None, "accuracy", "recall[2]", classes=[0, 1, 2], randomized=True, n_points=6)
+    frontier = mw.trade_off(
+        eta, None, "accuracy", "recall[2]", classes=[0, 1, 2], n_points=6, strategy=mw.Strategy(randomized=True)
+    )
     recall = np.diag([0.0, 0.0, 1 / eta[:, 2].mean()])
     for bound, value in zip(frontier.bounds, frontier.values, strict=True):
         best = best_of_all(eta[:, None], np.eye(3)[None], [(recall[None], bound - 1e-9)])
@@ -134,14 +136,13 @@ def test_rules_say_what_they_keep():
         ({"n_points": 1}, "n_points must be a whole number of at least 2, got 1"),
         ({"n_points": 2.5}, "n_points must be a whole number"),
         ({"ceiling": "yes"}, "ceiling must be True or False"),
-        ({"randomized": 1}, "randomized must be True or False"),
         ({"random_state": -1}, "random_state must be None or a non-negative integer"),
-        ({"confusion": "both"}, "confusion must be 'auto'"),
-        ({"recalibrate": "no"}, "recalibrate must be 'auto', True or False"),
+        ({"strategy": mw.Strategy(solver="path")}, "strategy must leave solver and tol at their defaults"),
+        ({"strategy": mw.Strategy(tol=0.1)}, "strategy must leave solver and tol at their defaults"),
         ({"against": "precision >= 0.5"}, "against must be a metric without a bound, got 'precision >= 0.5'"),
         ({"against": mw.at_least("precision", 0.5)}, "against must be a metric without a bound"),
         ({"against": "mcc"}, "neither a ratio of linear metrics nor concave"),
-        ({"y": None, "confusion": "labels"}, "need y"),
+        ({"y": None, "strategy": mw.Strategy(confusion="labels")}, "needs y"),
     ],
 )
 def test_what_is_refused(options, message):

@@ -67,7 +67,7 @@ BAD = {
     "proba sum": (
         (PROBA * 2, Y, "kappa"),
         {},
-        "optimize: proba must sum to 1 over the classes .* got 2 in row 0; pass norm",
+        "optimize: proba must sum to 1 over the classes .* got 2 in row 0; divide scores by",
     ),
     "proba 3-D": (
         (np.ones((12, 1, 2)) / 2, B, "f1"),
@@ -102,22 +102,6 @@ BAD = {
         {},
         "optimize: the columns of proba must have distinct names",
     ),
-    "normalize one column": (
-        (P, B, "f1"),
-        {"normalize": True},
-        "optimize: normalize=True needs a score for every class",
-    ),
-    "normalize zeros": (
-        (PROBA * 0, Y, "kappa"),
-        {"normalize": True},
-        "optimize: with normalize=True, the scores in proba must be",
-    ),
-    "normalize word": (
-        (PROBA, Y, "kappa"),
-        {"normalize": "yes"},
-        "optimize: normalize must be True or False, got 'yes'",
-    ),
-    # labels
     "y scalar": ((P, 3, "f1"), {}, r"optimize: y must have shape \(N,\) or \(N, M\), got \(\)"),
     "y text": ((P, "abc", "f1"), {}, r"optimize: y must have shape \(N,\) or \(N, M\)"),
     "y 3-D": ((P, np.zeros((12, 2, 2)), "f1"), {}, "optimize: y must have shape"),
@@ -159,8 +143,7 @@ BAD = {
         {"classes": [0, 1]},
         r"optimize: output 2 of y must hold only the classes \[0, 1\], got 2",
     ),
-    "no y": ((PROBA, None, "kappa"), {}, "optimize: confusion='labels' needs y"),
-    # classes
+    "no y": ((PROBA, None, "kappa"), {}, r"confusion='labels'\) needs y"),
     "classes short": (
         (PROBA, Y, "kappa"),
         {"classes": [0, 1]},
@@ -187,7 +170,6 @@ BAD = {
         {"classes": [[0, 1]]},
         "optimize: classes must hold the labels of each of 2 outputs",
     ),
-    # weights
     "weight negative": (
         (PROBA, Y, "kappa"),
         {"sample_weight": -ONES},
@@ -222,7 +204,6 @@ BAD = {
         r"optimize: output_weight must have shape \(3,\), one per out",
     ),
     "output zero": ((ML, YL, "f1"), {"output_weight": [0, 0, 0]}, "optimize: output_weight must not be all zero"),
-    # priors
     "prior sum": ((PROBA, Y, "kappa"), {"prior": [0.5, 0.5, 0.5]}, "optimize: prior must be non-negative and sum to 1"),
     "prior shape": (
         (PROBA, Y, "kappa"),
@@ -238,7 +219,6 @@ BAD = {
         {"prior": [[0.5, 0.5]], "average": "macro"},
         "optimize: prior must be given once, or for each of the 2 outputs",
     ),
-    # metrics
     "metric none": ((P, B, None), {}, "metric: must be a name, a Metric, a scorer, a function"),
     "metric class": ((P, B, mw.metrics.FBeta), {}, "metric: must be a metric object, got its class"),
     "metric typo": ((P, B, "kapa"), {}, "metric: 'kapa' is not known; did you mean 'kappa'"),
@@ -261,16 +241,6 @@ BAD = {
         {},
         "FractionalLinear: the denominator <B, C> must be positive",
     ),
-    "zero_division nan": (
-        (P, B, "f1"),
-        {"zero_division": np.nan},
-        r"optimize: zero_division must be a number in \[0, 1\], got nan",
-    ),
-    "zero_division word": (
-        (P, B, "f1"),
-        {"zero_division": "warn"},
-        r"optimize: zero_division must be a number in \[0, 1\], got 'w",
-    ),
     "average": (
         (ML, YL, "f1"),
         {"average": "weighted"},
@@ -281,22 +251,11 @@ BAD = {
         {"average": "micro"},
         "metric: for multilabel targets, 'f1_macro' fixes average='macro'",
     ),
-    # solvers and recipes
-    "solver unknown": ((P, B, "f1"), {"solver": "newton"}, "optimize: solver must be 'auto' or one of"),
-    "solver none": ((P, B, "f1"), {"solver": None}, "optimize: solver must be a name or a solver"),
-    "solver class": (
+    "strategy": (
         (P, B, "f1"),
-        {"solver": mw.solvers.Path},
-        "optimize: solver must be a name or a solver such as solvers.Path",
+        {"strategy": "labels"},
+        "strategy must be a Strategy, such as .*, or None, got 'labels'",
     ),
-    "tol negative": (
-        (P, B, "f1"),
-        {"solver": "bisection", "tol": -1},
-        "optimize: tol must be a positive number, got -1",
-    ),
-    "tol word": ((P, B, "f1"), {"solver": "bisection", "tol": "a"}, "optimize: tol must be a positive number, got 'a'"),
-    "confusion": ((P, B, "f1"), {"confusion": "both"}, "optimize: confusion must be .* got 'both'"),
-    "recalibrate": ((P, B, "f1"), {"recalibrate": "yes"}, "optimize: recalibrate must be .* got 'yes'"),
 }
 
 
@@ -304,7 +263,7 @@ BAD = {
 def test_bad_input_gets_one_sentence(case):
     arguments, options, words = BAD[case]
     with pytest.raises((ValueError, TypeError), match=words) as caught:
-        mw.optimize(*arguments, **{**LABELS, **options})
+        mw.optimize(*arguments, **{"strategy": mw.Strategy(**LABELS)} | options)
     assert_sentence(caught.value)
 
 
@@ -326,7 +285,7 @@ def test_matrices_of_ones_own_are_checked(matrix):
 
 
 def test_sentences_about_new_rows():
-    rule = mw.optimize(PROBA, Y, "kappa", **LABELS).rule
+    rule = mw.optimize(PROBA, Y, "kappa", strategy=mw.Strategy(**LABELS)).rule
     for proba in (PROBA[:, :2], PROBA * 2, np.full((2, 3), np.nan), "abc", np.empty((0, 3)), P):
         with pytest.raises((ValueError, TypeError), match=r"WeightedRule.predict: proba ") as caught:
             rule.predict(proba)
@@ -339,11 +298,15 @@ def test_sentences_about_new_rows():
 def test_a_class_by_name_is_that_class():
     y = np.where(B == 1, "yes", "no")
     both = np.stack([1 - P, P], axis=1)
-    by_name = mw.optimize(both, y, mw.metrics.FBeta(pos_label="no"), **LABELS)
+    by_name = mw.optimize(both, y, mw.metrics.FBeta(pos_label="no"), strategy=mw.Strategy(**LABELS))
     assert by_name.value == pytest.approx(sk.f1_score(y, by_name.rule.predict(P, pos_label="yes"), pos_label="no"))
-    assert by_name.value == mw.optimize(P, y, mw.metrics.FBeta(index=0), pos_label="yes", **LABELS).value
     assert (
-        mw.optimize(P, y, mw.metrics.FBeta(pos_label="yes"), **LABELS).value == mw.optimize(P, B, "f1", **LABELS).value
+        by_name.value
+        == mw.optimize(P, y, mw.metrics.FBeta(index=0), pos_label="yes", strategy=mw.Strategy(**LABELS)).value
+    )
+    assert (
+        mw.optimize(P, y, mw.metrics.FBeta(pos_label="yes"), strategy=mw.Strategy(**LABELS)).value
+        == mw.optimize(P, B, "f1", strategy=mw.Strategy(**LABELS)).value
     )
 
 
@@ -361,13 +324,15 @@ def test_prior_is_reweighting_rows_and_shifting_probabilities(k):
         share, target = np.bincount(y) / len(y), rng.dirichlet(np.full(k, 5.0))
         shifted = proba * (target / share)
         shifted /= shifted.sum(axis=1, keepdims=True)
-        ours = mw.optimize(proba, y, "quadratic_kappa", prior=target, **LABELS)
-        by_hand = mw.optimize(shifted, y, "quadratic_kappa", sample_weight=(target / share)[y], **LABELS)
+        ours = mw.optimize(proba, y, "quadratic_kappa", prior=target, strategy=mw.Strategy(**LABELS))
+        by_hand = mw.optimize(
+            shifted, y, "quadratic_kappa", sample_weight=(target / share)[y], strategy=mw.Strategy(**LABELS)
+        )
         assert ours.value == pytest.approx(by_hand.value, abs=1e-9)
         expected = {"confusion": "expected", "recalibrate": False}
-        ours = mw.optimize(proba, y, "quadratic_kappa", prior=target, **expected)
+        ours = mw.optimize(proba, y, "quadratic_kappa", prior=target, strategy=mw.Strategy(**expected))
         frequent = (proba * (target / share)).sum(axis=1)
-        by_hand = mw.optimize(shifted, y, "quadratic_kappa", sample_weight=frequent, **expected)
+        by_hand = mw.optimize(shifted, y, "quadratic_kappa", sample_weight=frequent, strategy=mw.Strategy(**expected))
         assert ours.optimized_value == pytest.approx(by_hand.optimized_value, abs=1e-9)
         predicted = ours.rule.predict(proba)
         on_labels = mw.metrics.Kappa("quadratic").score(y, predicted, sample_weight=(target / share)[y])
@@ -377,8 +342,11 @@ def test_prior_is_reweighting_rows_and_shifting_probabilities(k):
 def test_prior_for_every_output():
     """Unequal outputs, a prior each: macro is each output alone with its own prior."""
     prior = [[0.3, 0.7], [0.2, 0.5, 0.3]]
-    together = mw.optimize(LISTED, Y2, "kappa", average="macro", prior=prior, **LABELS)
-    alone = [mw.optimize(LISTED[m], Y2[:, m], "kappa", prior=prior[m], solver="path", **LABELS) for m in (0, 1)]
+    together = mw.optimize(LISTED, Y2, "kappa", average="macro", prior=prior, strategy=mw.Strategy(**LABELS))
+    alone = [
+        mw.optimize(LISTED[m], Y2[:, m], "kappa", prior=prior[m], strategy=mw.Strategy(solver="path", **LABELS))
+        for m in (0, 1)
+    ]
     assert together.value == pytest.approx(np.mean([solution.value for solution in alone]))
 
 
@@ -394,9 +362,9 @@ def test_prior_helps_under_the_shift_it_names():
 
     proba, y = sample(20_000, 1 / 3)
     new, truth = sample(100_000, 0.05)
-    known = mw.optimize(proba, y, "f1", prior=0.05, **LABELS).rule
-    unknown = mw.optimize(proba, y, "f1", **LABELS).rule
-    best = mw.optimize(new, truth, "f1", **LABELS).value
+    known = mw.optimize(proba, y, "f1", prior=0.05, strategy=mw.Strategy(**LABELS)).rule
+    unknown = mw.optimize(proba, y, "f1", strategy=mw.Strategy(**LABELS)).rule
+    best = mw.optimize(new, truth, "f1", strategy=mw.Strategy(**LABELS)).value
     assert sk.f1_score(truth, known.predict(new)) > sk.f1_score(truth, unknown.predict(new)) + 0.05
     assert sk.f1_score(truth, known.predict(new)) > best - 0.01
 
@@ -442,13 +410,15 @@ def anything(draw):
         y = y * 0
     options = {
         "metric": draw(st.sampled_from(METRICS)),
-        "solver": draw(st.sampled_from(["auto", "closed_form", "sweep", "path", "dinkelbach", "bisection"])),
-        "confusion": draw(st.sampled_from(["labels", "expected"])),
-        "recalibrate": draw(st.booleans()),
         "average": draw(st.sampled_from([None, "micro", "macro", "instance"])),
         "sample_weight": rng.integers(0, 3, size=n).astype(float) if draw(st.booleans()) else None,
         "output_weight": rng.integers(0, 3, size=m).astype(float) if y.ndim == 2 and draw(st.booleans()) else None,
         "zero_division": draw(st.sampled_from([0.0, 1.0])),
+        "strategy": mw.Strategy(
+            solver=draw(st.sampled_from(["auto", "closed_form", "sweep", "path", "dinkelbach", "bisection"])),
+            confusion=draw(st.sampled_from(["labels", "expected"])),
+            recalibrate=draw(st.booleans()),
+        ),
     }
     if kind in ("binary", "multilabel") and draw(st.booleans()):
         options["prior"] = round(rng.random(), 1)
@@ -487,7 +457,14 @@ def test_a_solution_predicts_as_its_rule_does():
     plain = mw.optimize(p, y, "f1")
     np.testing.assert_array_equal(plain.predict(p), plain.rule.predict(p))
     np.testing.assert_array_equal(plain.predict(p, sensitive_features=group), plain.rule.predict(p))
-    mixed = mw.optimize(p, y, "f1", subject_to="recall <= 0.5", confidence=None, randomized=True, confusion="expected")
+    mixed = mw.optimize(
+        p,
+        y,
+        "f1",
+        subject_to="recall <= 0.5",
+        confidence=None,
+        strategy=mw.Strategy(randomized=True, confusion="expected"),
+    )
     np.testing.assert_array_equal(mixed.predict(p[7:], start=7), mixed.rule.predict(p)[7:])
     fair = mw.optimize(p, y, "f1", sensitive_features=group, subject_to="equal_opportunity <= 0.1", confidence=None)
     np.testing.assert_array_equal(
@@ -514,5 +491,7 @@ def test_recalibrated_probabilities_undo_undersampling(kept):
     true = rng.beta(1, 8, 20_000)
     y = (rng.random(20_000) < true).astype(int)
     shown = true / (true + kept * (1 - true))  # what a model says that saw a share of the negative rows
-    rule = mw.optimize(shown[:10_000], y[:10_000], "f1", recalibrate=True, confusion="labels").rule
+    rule = mw.optimize(
+        shown[:10_000], y[:10_000], "f1", strategy=mw.Strategy(recalibrate=True, confusion="labels")
+    ).rule
     np.testing.assert_allclose(rule.calibrated(shown[10_000:]), true[10_000:], atol=0.03)

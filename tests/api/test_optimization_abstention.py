@@ -37,7 +37,7 @@ def chow(P, cost, names, label):
 def test_chows_rule_on_every_row(k, cost):
     names = ["a", "b", "c", "d", "e"][:k]
     P, y = drawn(k, k=k, names=names)
-    solution = mw.optimize(P, y, "accuracy", abstain=cost, **PLAIN)
+    solution = mw.optimize(P, y, "accuracy", abstain=cost, strategy=mw.Strategy(**PLAIN))
     predicted = solution.rule.predict(P)
     assert predicted.tolist() == chow(P, cost, names, "abstain")
     worth = np.where(predicted == "abstain", 1 - cost, predicted == y)
@@ -57,10 +57,9 @@ def test_chows_rule_behind_the_link_which_leaks_nothing_into_abstentions():
             labels,
             "accuracy",
             abstain=0.2,
-            confusion="expected",
-            recalibrate=True,
             classes=names,
             pos_label=None if proba.ndim == 2 else "a",
+            strategy=mw.Strategy(confusion="expected", recalibrate=True),
         )
         link = solution.rule.link
         block = link.apply(read_proba(proba)).blocks[0][:, 0]
@@ -177,7 +176,7 @@ def test_selective_rules_are_those_of_a_programme_over_all_randomised_rules(name
         keep.append(cells(k, (0, 0)) - 0.3 * cells(k, *((0, j) for j in range(k))))
         wanted.append("recall[0] >= 0.3")
     best = programme(P, A, B, keep)
-    options = {"abstain": True, "subject_to": wanted, "randomized": True}
+    options = {"abstain": True, "subject_to": wanted, "strategy": mw.Strategy(randomized=True)}
     assert best is not None
     solution = mw.optimize(P, None, name, **options)
     value = solution.value**0.5 if name == "polynomial" else solution.value
@@ -190,7 +189,9 @@ def test_selective_rules_are_those_of_a_programme_over_all_randomised_rules(name
 def test_selective_accuracy_is_sorting_by_confidence(bound):
     P, y = drawn(2, 1000)
     sure = np.sort(P.max(axis=1))[::-1][: round(1000 * (1 - bound))]
-    mixture = mw.optimize(P, None, "accuracy", abstain=True, subject_to=f"abstained <= {bound}", randomized=True)
+    mixture = mw.optimize(
+        P, None, "accuracy", abstain=True, subject_to=f"abstained <= {bound}", strategy=mw.Strategy(randomized=True)
+    )
     assert mixture.value == pytest.approx(sure.mean(), abs=1e-7)
     assert mixture.upper_bound == pytest.approx(sure.mean(), abs=1e-6)
     single = mw.optimize(P, None, "accuracy", abstain=True, subject_to=f"abstained <= {bound}")
@@ -202,7 +203,13 @@ def test_selective_accuracy_is_sorting_by_confidence(bound):
     assert (~kept).mean() == pytest.approx(bound, abs=0.002)
     # With labels, at least as good as sorting by what the link makes of the probabilities.
     labelled = mw.optimize(
-        P, y, "accuracy", abstain=True, subject_to=f"abstained <= {bound}", confidence=None, confusion="labels"
+        P,
+        y,
+        "accuracy",
+        abstain=True,
+        subject_to=f"abstained <= {bound}",
+        confidence=None,
+        strategy=mw.Strategy(confusion="labels"),
     )
     eta = labelled.rule.link.apply(read_proba(P)).blocks[0][:, 0]
     first = np.argsort(-eta.max(axis=1))[: round(1000 * (1 - bound))]
@@ -211,7 +218,9 @@ def test_selective_accuracy_is_sorting_by_confidence(bound):
 
 def test_the_bound_is_promised_of_new_rows():
     P, y = drawn(3, 500)
-    solution = mw.optimize(P, y, "accuracy", abstain=True, subject_to="abstained <= 0.2", confusion="labels")
+    solution = mw.optimize(
+        P, y, "accuracy", abstain=True, subject_to="abstained <= 0.2", strategy=mw.Strategy(confusion="labels")
+    )
     (promise,) = solution.constraints
     assert promise.confidence == 0.95
     assert promise.margin > 0
@@ -223,7 +232,9 @@ def test_the_bound_is_promised_of_new_rows():
 
 def test_the_risk_coverage_curve():
     P, y = drawn(5, 800)
-    curve = mw.trade_off(P, None, "accuracy", "abstained", abstain=True, n_points=9, randomized=True)
+    curve = mw.trade_off(
+        P, None, "accuracy", "abstained", abstain=True, n_points=9, strategy=mw.Strategy(randomized=True)
+    )
     order = np.sort(P.max(axis=1))[::-1]
     sums = np.append(0.0, np.cumsum(order))
     assert curve.ceiling
@@ -243,14 +254,16 @@ def test_the_risk_coverage_curve():
 @pytest.mark.parametrize("metric", ["g_mean", "min_recall", "balanced_accuracy"])
 def test_what_counts_abstentions_as_misses_gains_nothing_by_them(metric):
     P, _ = drawn(6, 12)
-    free = mw.optimize(P, None, metric, randomized=True)
-    may = mw.optimize(P, None, metric, abstain=True, subject_to="abstained <= 0.5", randomized=True)
+    free = mw.optimize(P, None, metric, strategy=mw.Strategy(randomized=True))
+    may = mw.optimize(
+        P, None, metric, abstain=True, subject_to="abstained <= 0.5", strategy=mw.Strategy(randomized=True)
+    )
     assert may.value == pytest.approx(free.value, abs=1e-6)
 
 
 def test_macro_f1_gains_by_abstaining_and_is_what_scikit_learn_says():
     P, y = drawn(7, 1500, sharp=0.7)
-    options = {"confusion": "labels", "recalibrate": False, "confidence": None}
+    options = {"confidence": None, "strategy": mw.Strategy(confusion="labels", recalibrate=False)}
     solution = mw.optimize(P, y, "macro_f1", abstain=True, subject_to="abstained <= 0.3", **options)
     predicted = solution.rule.predict(P)
     assert solution.value == pytest.approx(sk.f1_score(y, predicted, labels=[0, 1, 2], average="macro"))
@@ -263,7 +276,7 @@ def test_macro_f1_gains_by_abstaining_and_is_what_scikit_learn_says():
 def test_outputs_of_different_classes_abstain_each_by_itself():
     first, second = drawn(8, 400, 2)[0], drawn(9, 400, 4)[0]
     y = np.column_stack([drawn(8, 400, 2)[1], drawn(9, 400, 4)[1]])
-    solution = mw.optimize([first, second], y, "accuracy", average="macro", abstain=0.3, **PLAIN)
+    solution = mw.optimize([first, second], y, "accuracy", average="macro", abstain=0.3, strategy=mw.Strategy(**PLAIN))
     predicted = solution.rule.predict([first, second])
     assert predicted[:, 0].tolist() == chow(first, 0.3, [0, 1], -1)
     assert predicted[:, 1].tolist() == chow(second, 0.3, [0, 1, 2, 3], -1)
@@ -280,13 +293,13 @@ def test_multilabel_outputs_share_a_rule_or_have_one_each():
     P = rng.random((500, 3))
     Y = (rng.random(P.shape) < P).astype(int)
     for average in ("micro", "macro", "instance"):
-        solution = mw.optimize(P, Y, "hamming_accuracy", average=average, abstain=0.2, **PLAIN)
+        solution = mw.optimize(P, Y, "hamming_accuracy", average=average, abstain=0.2, strategy=mw.Strategy(**PLAIN))
         predicted = solution.rule.predict(P)
         expected = np.where(np.maximum(P, 1 - P) >= 0.8, P > 0.5, -1)
         np.testing.assert_array_equal(predicted, expected)
         worth = np.where(predicted == -1, 0.8, predicted == Y)
         assert solution.value == pytest.approx(worth.mean())
-    mixed = mw.optimize(P, Y, ["accuracy", "balanced_accuracy", "ordinal"], abstain=0.2, **PLAIN)
+    mixed = mw.optimize(P, Y, ["accuracy", "balanced_accuracy", "ordinal"], abstain=0.2, strategy=mw.Strategy(**PLAIN))
     assert mixed.rule.predict(P)[:, 0].tolist() == expected[:, 0].tolist()
 
 
@@ -305,7 +318,7 @@ def test_multilabel_outputs_share_a_rule_or_have_one_each():
 )
 def test_the_label_by_default_is_that_of_its_kind(classes, label, kind):
     P, y = drawn(11, 200, 2, names=np.asarray(classes))
-    rule = mw.optimize(P, y, "accuracy", abstain=0.2, **PLAIN).rule
+    rule = mw.optimize(P, y, "accuracy", abstain=0.2, strategy=mw.Strategy(**PLAIN)).rule
     predicted = rule.predict(P)
     assert rule.abstain_label == label
     assert type(rule.abstain_label) is type(label)
@@ -330,7 +343,7 @@ def test_the_label_by_default_is_that_of_its_kind(classes, label, kind):
 def test_a_label_that_would_be_mistaken_is_refused(classes, given, message):
     P, y = drawn(12, 60, 2, names=np.asarray(classes))
     with pytest.raises(ValueError, match=message):
-        mw.optimize(P, y, "accuracy", abstain=0.2, abstain_label=given)
+        mw.optimize(P, y, "accuracy", abstain=mw.Abstention(0.2, label=given))
 
 
 def test_labels_in_y_are_classes():
@@ -340,7 +353,7 @@ def test_labels_in_y_are_classes():
     with pytest.raises(ValueError, match="abstain"):
         mw.optimize(P, y, "accuracy", abstain=0.2, classes=["a", "b", "c"])
     with pytest.raises(ValueError, match="y_true must hold only classes, got the abstain_label 'abstain'"):
-        mw.metrics.Accuracy().score(y, y, abstain_label="abstain")
+        mw.metrics.Accuracy().score(y, y, abstain=mw.Abstention(label="abstain"))
 
 
 def test_files_are_checked_and_old_ones_still_load():
@@ -364,7 +377,9 @@ def test_files_are_checked_and_old_ones_still_load():
 
 def test_mixtures_know_abstentions():
     P, _ = drawn(15, 200)
-    rule = mw.optimize(P, None, "accuracy", abstain=True, subject_to="abstained <= 0.333", randomized=True).rule
+    rule = mw.optimize(
+        P, None, "accuracy", abstain=True, subject_to="abstained <= 0.333", strategy=mw.Strategy(randomized=True)
+    ).rule
     assert isinstance(rule, mw.MixtureRule)
     assert rule.abstain_label == -1
     assert rule.distribution(P)[:, 3].mean() == pytest.approx(0.333, abs=1e-6)
@@ -386,7 +401,7 @@ def test_rules_describe_where_they_abstain():
         return mw.WeightedRule(Loss(full=square[None]), (np.array(classes),), abstain_label=label, **options)
 
     P, y = drawn(16, 300)
-    said = mw.optimize(P, y, "accuracy", abstain=0.2, **PLAIN).rule.describe()
+    said = mw.optimize(P, y, "accuracy", abstain=0.2, strategy=mw.Strategy(**PLAIN)).rule.describe()
     assert "abstentions at a cost of 0.2" in said
     assert "Predict the most probable class if its probability is at least 0.8, else abstain: -1." in said
     binary = rule([[0, 1, 0.2], [1, 0, 0.3]], ["no", "yes"])
@@ -406,7 +421,9 @@ def test_rules_describe_where_they_abstain():
     assert "or abstain: '?'" in table.describe()
     assert table.threshold is None
     assert binary.regions == (("no", 0.0, pytest.approx(0.2222, abs=1e-4)), *binary.regions[1:])
-    weighted = mw.optimize(P, y, mw.metrics.WeightedAccuracy([1, 2, 3]), abstain=0.5, **PLAIN).rule
+    weighted = mw.optimize(
+        P, y, mw.metrics.WeightedAccuracy([1, 2, 3]), abstain=0.5, strategy=mw.Strategy(**PLAIN)
+    ).rule
     assert weighted.describe().count("\n") >= 1
 
 
@@ -415,21 +432,23 @@ def test_rules_describe_where_they_abstain():
 
 def test_scores_know_the_label():
     P, y = drawn(17, 500, names=["a", "b", "c"])
-    predicted = mw.optimize(P, y, "accuracy", abstain=0.3, **PLAIN).rule.predict(P)
+    predicted = mw.optimize(P, y, "accuracy", abstain=0.3, strategy=mw.Strategy(**PLAIN)).rule.predict(P)
     kept = predicted != "abstain"
     accuracy, f1 = mw.metrics.Accuracy(), mw.metrics.get_metric("macro_f1")
-    assert accuracy.score(y, predicted, abstain_label="abstain") == pytest.approx(np.mean(predicted[kept] == y[kept]))
+    assert accuracy.score(y, predicted, abstain=mw.Abstention(label="abstain")) == pytest.approx(
+        np.mean(predicted[kept] == y[kept])
+    )
     worth = np.where(kept, predicted == y, 0.7)
-    assert accuracy.score(y, predicted, abstain_label="abstain", abstain=0.3) == pytest.approx(worth.mean())
+    assert accuracy.score(y, predicted, abstain=mw.Abstention(0.3, label="abstain")) == pytest.approx(worth.mean())
     expected = sk.f1_score(y, predicted, labels=["a", "b", "c"], average="macro")
-    assert f1.score(y, predicted, abstain_label="abstain") == pytest.approx(expected)
+    assert f1.score(y, predicted, abstain=mw.Abstention(label="abstain")) == pytest.approx(expected)
     with pytest.raises(ValueError, match="y_pred must have the shape of y_true"):
-        accuracy.score(y, predicted[:-1], abstain_label="abstain")
+        accuracy.score(y, predicted[:-1], abstain=mw.Abstention(label="abstain"))
 
 
 def test_evaluate_counts_abstentions_as_the_rule_was_fitted():
     P, y = drawn(18, 1500, names=["a", "b", "c"])
-    solution = mw.optimize(P, y, "accuracy", abstain=0.3, **PLAIN)
+    solution = mw.optimize(P, y, "accuracy", abstain=0.3, strategy=mw.Strategy(**PLAIN))
     predicted = solution.rule.predict(P)
     kept = predicted != "abstain"
     found = mw.evaluate(solution, P, y, ["accuracy", "f1_macro", "abstained"])
@@ -447,7 +466,7 @@ def test_evaluate_counts_abstentions_as_the_rule_was_fitted():
     assert selective.high - selective.estimate == pytest.approx(
         1.96 * np.sqrt(right * (1 - right) / kept.sum()), rel=0.01
     )
-    plain = mw.optimize(P, y, "accuracy", **PLAIN)
+    plain = mw.optimize(P, y, "accuracy", strategy=mw.Strategy(**PLAIN))
     other = mw.evaluate(plain, P, y, "accuracy", against=solution)["accuracy"]
     assert other.difference.estimate == pytest.approx(solution.baseline - solution.value)
     with pytest.raises(ValueError, match="abstain is only for rules that may abstain, and this rule never does"):
@@ -468,11 +487,10 @@ def test_estimators_predict_the_label_and_score_by_it():
     bounded = mw.MetricOptimalClassifierCV(
         LogisticRegression(),
         metric="accuracy",
-        abstain=True,
+        abstain=mw.Abstention(label="?"),
         subject_to="abstained <= 0.2",
-        abstain_label="?",
         confidence=None,
-        confusion="expected",
+        strategy=mw.Strategy(confusion="expected"),
     ).fit(X[:300], y[:300])
     predicted = bounded.predict(X)
     kept = predicted != "?"
@@ -480,7 +498,7 @@ def test_estimators_predict_the_label_and_score_by_it():
     fixed = mw.FixedRuleClassifier(bounded.estimator_, bounded.rule_.to_json())  # fitted already
     assert fixed.predict(X).tolist() == predicted.tolist()
     assert fixed.score(X, y) == pytest.approx(bounded.score(X, y))
-    scorer = mw.make_scorer("f1_macro", abstain_label="?", classes=["a", "b", "c"])
+    scorer = mw.make_scorer("f1_macro", abstain=mw.Abstention(label="?"), classes=["a", "b", "c"])
     expected = sk.f1_score(y, predicted, labels=["a", "b", "c"], average="macro")
     assert scorer(bounded, X, y) == pytest.approx(expected)
 
@@ -492,7 +510,6 @@ def test_estimators_predict_the_label_and_score_by_it():
         ({"abstain": True, "subject_to": "abstained <= 1"}, "needs a bound on how often"),
         ({"abstain": True, "subject_to": "abstained >= 0.1"}, "needs a bound on how often"),
         ({"subject_to": "abstained <= 0.1"}, "only for rules that may abstain; set abstain=True"),
-        ({"abstain_label": "?"}, "abstain_label is only for rules that may abstain"),
         ({"metric": "macro_f1", "abstain": 0.1}, "a cost of abstaining needs a linear metric"),
         (
             {"metric": "quadratic_kappa", "abstain": True, "subject_to": "abstained <= 0.1"},
@@ -503,7 +520,7 @@ def test_estimators_predict_the_label_and_score_by_it():
             "does not define a value for undecided rows",
         ),
         ({"abstain": 0.1, "record": ["ordinal"]}, "does not define a value for undecided rows"),
-        ({"abstain": 0.1, "solver": "sweep"}, "binary"),
+        ({"abstain": 0.1, "strategy": mw.Strategy(solver="sweep")}, "binary"),
     ],
 )
 def test_what_means_nothing_is_refused(options, message):
@@ -516,11 +533,18 @@ def test_what_means_nothing_is_refused(options, message):
 def test_a_table_may_say_what_abstentions_cost():
     P, y = drawn(21, 300)
     table = np.array([[0, 1, 2, 0.3], [1, 0, 1, 0.2], [3, 1, 0, 0.4]])
-    solution = mw.optimize(P, y, mw.metrics.Cost(table), abstain=True, **PLAIN)
+    solution = mw.optimize(P, y, mw.metrics.Cost(table), abstain=True, strategy=mw.Strategy(**PLAIN))
     assert solution.rule.predict(P).tolist() == [[0, 1, 2, -1][j] for j in (P @ table).argmin(axis=1)]
     paid = table[y, solution.rule.predict(P)]
     assert solution.value == pytest.approx(-paid.mean())
-    bounded = mw.optimize(P, None, mw.metrics.Cost(table), abstain=True, subject_to="abstained <= 0.1", randomized=True)
+    bounded = mw.optimize(
+        P,
+        None,
+        mw.metrics.Cost(table),
+        abstain=True,
+        subject_to="abstained <= 0.1",
+        strategy=mw.Strategy(randomized=True),
+    )
     keep = [0.1 * np.ones((3, 4)) - cells(3, (0, 3), (1, 3), (2, 3))]
     assert bounded.value == pytest.approx(programme(P, -table, np.ones((3, 4)), keep), abs=1e-7)
 
@@ -528,7 +552,7 @@ def test_a_table_may_say_what_abstentions_cost():
 def test_known_priors_shift_what_is_abstained():
     P, y = drawn(22, 1000)
     prior = [0.6, 0.3, 0.1]
-    solution = mw.optimize(P, y, "accuracy", abstain=0.3, prior=prior, **PLAIN)
+    solution = mw.optimize(P, y, "accuracy", abstain=0.3, prior=prior, strategy=mw.Strategy(**PLAIN))
     ratio = np.array(prior) / np.bincount(y) * len(y)
     eta = P * ratio / (P * ratio).sum(axis=1, keepdims=True)
     assert np.mean(solution.rule.predict(P) == np.array(chow(eta, 0.3, [0, 1, 2], -1))) == 1.0
@@ -537,8 +561,8 @@ def test_known_priors_shift_what_is_abstained():
 @pytest.mark.parametrize("label", [10**20, -(10**20), 2**63])
 def test_an_integer_beyond_64_bits_may_stand_for_an_abstention(label):
     P, y = drawn(23, 200)
-    plain = mw.optimize(P, y, "accuracy", abstain=0.3, **PLAIN).rule
-    rule = mw.optimize(P, y, "accuracy", abstain=0.3, abstain_label=label, **PLAIN).rule
+    plain = mw.optimize(P, y, "accuracy", abstain=0.3, strategy=mw.Strategy(**PLAIN)).rule
+    rule = mw.optimize(P, y, "accuracy", abstain=mw.Abstention(0.3, label=label), strategy=mw.Strategy(**PLAIN)).rule
     expected = [label if code == -1 else code for code in plain.predict(P).tolist()]
     assert label in expected
     assert rule.predict(P).tolist() == mw.load_rule(rule.to_json()).predict(P).tolist() == expected

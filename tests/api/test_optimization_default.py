@@ -25,9 +25,9 @@ def cases():
     return {
         "binary": (binary, y, "f1", {}),
         "weighted": (binary, y, "mcc", {"sample_weight": weight}),
-        "counted": (binary, y, "f1", {"sample_weight": weight, "weight_kind": "frequency"}),
+        "counted": (binary, y, "f1", {"sample_weight": mw.Frequencies(weight)}),
         "grouped": (binary, y, "f1", {"groups": np.arange(600) % 50}),
-        "in time": (binary, y, "f1", {"time": np.arange(600)[::-1]}),
+        "in time": (binary, y, "f1", {"groups": mw.InTime(np.arange(600)[::-1])}),
         "copied": (binary[repeated], y[repeated], "f1", {}),
         "ordinal": (several, labels, "quadratic_kappa", {}),
         "concave": (several, labels, "g_mean", {}),
@@ -77,7 +77,7 @@ def test_the_order_of_rows_changes_nothing(name):
     proba, y, metric, options = cases()[name]
     one = mw.optimize(proba, y, metric, **options)
     at = np.random.default_rng(2).permutation(len(y))
-    moved = {key: value[at] if isinstance(value, np.ndarray) else value for key, value in options.items()}
+    moved = {key: value[at] if hasattr(value, "shape") else value for key, value in options.items()}
     other = mw.optimize(proba[at], y[at], metric, **moved)
     assert one.rule.metadata.recipe == other.rule.metadata.recipe
     np.testing.assert_array_equal(one.rule.predict(proba), other.rule.predict(proba))

@@ -47,7 +47,7 @@ def test_solvers(rows, metric, confusion):
     if metric == "g_mean":
         metric = "q_mean"  # the same way; with two rows per class the geometric mean is 0 and nothing is left to climb
     proba, y = rows
-    fit = lambda: mw.optimize(proba, y, metric, confusion=confusion, recalibrate=False, tol=1e-3)  # noqa: E731
+    fit = lambda: mw.optimize(proba, y, metric, strategy=mw.Strategy(confusion=confusion, recalibrate=False, tol=1e-3))  # noqa: E731
     solution, used = peak(fit)
     assert used < LIMIT, f"{used / 1e6:.0f} MB"
     assert solution.value >= solution.baseline - 1e-9
@@ -85,8 +85,8 @@ def test_a_default_call(rows):
 
 def test_recipes_of_full_losses_are_compared_on_fewer_rows(rows):
     """A row costs as the square of its classes there."""
-    from metricwise.api.reading import read_problem
     from metricwise.fitting.selection import _enough
+    from problems import read_problem
 
     proba, y = rows
     assert _enough(read_problem(proba, y, "quadratic_kappa")) == 2 * K

@@ -72,7 +72,7 @@ def test_labels_that_are_ignored_change_nothing():
     proba, _ = proba_of("multiclass")
     y = np.random.default_rng(0).integers(0, 3, len(proba))
     without = mw.optimize(proba, None, "macro_f1")
-    ignored = mw.optimize(proba, y, "macro_f1", confusion="expected", recalibrate=False)
+    ignored = mw.optimize(proba, y, "macro_f1", strategy=mw.Strategy(confusion="expected", recalibrate=False))
     assert without.value == ignored.optimized_value
     assert without.rule == ignored.rule
 
@@ -87,9 +87,9 @@ def test_classes_name_the_columns():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confusion": "labels"}, "confusion='labels' needs y"),
-        ({"confusion": "blended"}, "confusion='blended' needs y"),
-        ({"recalibrate": True}, "recalibrate=True needs y"),
+        ({"strategy": mw.Strategy(confusion="labels")}, r"confusion='labels'\) needs y"),
+        ({"strategy": mw.Strategy(confusion="blended")}, r"confusion='blended'\) needs y"),
+        ({"strategy": mw.Strategy(recalibrate=True)}, r"recalibrate=True\) needs y"),
     ],
 )
 def test_what_needs_labels_says_so(options, message):
@@ -127,7 +127,7 @@ def on_new_rows(rule, metric, trained, target):
 def test_shift_with_labels(trained, target, metric):
     """Labelled rows of the old priors, a rule for the new: each class is weighed by what is known of it."""
     X, y = worlds.clouds(5_000, trained, CENTRES, seed=0)
-    options = {"prior": target, "confusion": "labels", "recalibrate": False}
+    options = {"prior": target, "strategy": mw.Strategy(confusion="labels", recalibrate=False)}
     solution = mw.optimize(worlds.posterior(X, trained, CENTRES), y, metric, **options)
     reached, best = on_new_rows(solution.rule, metric, trained, target)
     assert reached > best - 0.02
@@ -148,7 +148,7 @@ def test_shift_of_a_batch_without_labels(trained, target, metric):
 def test_shift_with_labels_and_expected_confusion(trained, target, metric):
     """Labelled rows of the old priors, counted by probabilities: rows of classes that grow must weigh more."""
     X, y = worlds.clouds(5_000, trained, CENTRES, seed=0)
-    options = {"prior": target, "confusion": "expected", "recalibrate": False}
+    options = {"prior": target, "strategy": mw.Strategy(confusion="expected", recalibrate=False)}
     solution = mw.optimize(worlds.posterior(X, trained, CENTRES), y, metric, **options)
     reached, best = on_new_rows(solution.rule, metric, trained, target)
     assert reached > best - 0.005

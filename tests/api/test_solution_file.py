@@ -25,27 +25,48 @@ EXPECTED = {"confusion": "expected", "recalibrate": False}
 
 CASES = {
     "default": lambda: mw.optimize(P, Y, "f1", record=["recall", "precision"]),
-    "sweep": lambda: mw.optimize(P, Y, "f1", solver="sweep", **FIXED),
-    "path": lambda: mw.optimize(ETA, GRADES, "quadratic_kappa", solver="path", **FIXED),
-    "bisection": lambda: mw.optimize(ETA, GRADES, "micro_f1", solver="bisection", **FIXED),
-    "dinkelbach": lambda: mw.optimize(ETA, GRADES, "micro_f1", solver="dinkelbach", **EXPECTED),
-    "closed_form": lambda: mw.optimize(ETA, GRADES, "balanced_accuracy", solver="closed_form", **FIXED),
-    "frank_wolfe": lambda: mw.optimize(ETA, GRADES, "g_mean", solver="frank_wolfe", randomized=True, **EXPECTED),
-    "column_generation": lambda: mw.optimize(ETA, GRADES, "min_recall", randomized=True, **EXPECTED),
-    "ascent": lambda: mw.optimize(ETA, GRADES, "macro_f1", solver="ascent", **FIXED),
+    "sweep": lambda: mw.optimize(P, Y, "f1", strategy=mw.Strategy(solver="sweep", **FIXED)),
+    "path": lambda: mw.optimize(ETA, GRADES, "quadratic_kappa", strategy=mw.Strategy(solver="path", **FIXED)),
+    "bisection": lambda: mw.optimize(ETA, GRADES, "micro_f1", strategy=mw.Strategy(solver="bisection", **FIXED)),
+    "dinkelbach": lambda: mw.optimize(ETA, GRADES, "micro_f1", strategy=mw.Strategy(solver="dinkelbach", **EXPECTED)),
+    "closed_form": lambda: mw.optimize(
+        ETA, GRADES, "balanced_accuracy", strategy=mw.Strategy(solver="closed_form", **FIXED)
+    ),
+    "frank_wolfe": lambda: mw.optimize(
+        ETA, GRADES, "g_mean", strategy=mw.Strategy(solver="frank_wolfe", randomized=True, **EXPECTED)
+    ),
+    "column_generation": lambda: mw.optimize(
+        ETA, GRADES, "min_recall", strategy=mw.Strategy(randomized=True, **EXPECTED)
+    ),
+    "ascent": lambda: mw.optimize(ETA, GRADES, "macro_f1", strategy=mw.Strategy(solver="ascent", **FIXED)),
     "without labels": lambda: mw.optimize(ETA, None, "quadratic_kappa", classes=[0, 1, 2]),
     "constraints": lambda: mw.optimize(P, Y, "recall", subject_to=["precision >= 0.4", "share <= 0.6"], confidence=0.9),
     "a mixture that keeps constraints": lambda: mw.optimize(
-        ETA, GRADES, "accuracy", subject_to="min_recall >= 0.3", confidence=None, randomized=True, **FIXED
+        ETA,
+        GRADES,
+        "accuracy",
+        subject_to="min_recall >= 0.3",
+        confidence=None,
+        strategy=mw.Strategy(randomized=True, **FIXED),
     ),
     "multilabel": lambda: mw.optimize(
         np.stack([P, 1 - P], 1), np.stack([Y, 1 - Y], 1), "f1", average="macro", record=["recall"]
     ),
     "a metric for each output": lambda: mw.optimize(
-        [ETA, np.stack([1 - P, P], 1)], np.stack([GRADES, Y], 1), ["quadratic_kappa", "f1"], average="macro", **FIXED
+        [ETA, np.stack([1 - P, P], 1)],
+        np.stack([GRADES, Y], 1),
+        ["quadratic_kappa", "f1"],
+        average="macro",
+        strategy=mw.Strategy(**FIXED),
     ),
     "rules by group": lambda: mw.optimize(
-        P, Y, "accuracy", subject_to="demographic_parity <= 0.05", sensitive_features=GROUPS, confidence=None, **FIXED
+        P,
+        Y,
+        "accuracy",
+        subject_to="demographic_parity <= 0.05",
+        sensitive_features=GROUPS,
+        confidence=None,
+        strategy=mw.Strategy(**FIXED),
     ),
     "groups of several columns": lambda: mw.optimize(
         P,
@@ -54,10 +75,12 @@ CASES = {
         subject_to="demographic_parity <= 0.4",
         sensitive_features=np.stack([GROUPS == "a", Y * 0], axis=1).astype(object),
         confidence=None,
-        **FIXED,
+        strategy=mw.Strategy(**FIXED),
     ),
-    "one rule, values by group": lambda: mw.optimize(P, Y, "f1", sensitive_features=GROUPS, **FIXED),
-    "abstentions": lambda: mw.optimize(P, Y, "accuracy", abstain=0.2, **FIXED),
+    "one rule, values by group": lambda: mw.optimize(
+        P, Y, "f1", sensitive_features=GROUPS, strategy=mw.Strategy(**FIXED)
+    ),
+    "abstentions": lambda: mw.optimize(P, Y, "accuracy", abstain=0.2, strategy=mw.Strategy(**FIXED)),
     "costs per row": lambda: mw.optimize(P, Y, "cost", cost=COSTS),
 }
 

@@ -27,7 +27,8 @@ USE = """
     import metricwise as mw
     from metricwise import kernels
     proba = np.random.default_rng(0).dirichlet(np.ones(3), size=60)
-    solution = mw.optimize(proba, np.arange(60) % 3, "quadratic_kappa", confusion="labels", recalibrate=False)
+    fixed = mw.Strategy(confusion="labels", recalibrate=False)
+    solution = mw.optimize(proba, np.arange(60) % 3, "quadratic_kappa", strategy=fixed)
     print(kernels.in_use(), kernels.max_threads() >= 1, len(solution.rule.predict(proba)))
 """
 

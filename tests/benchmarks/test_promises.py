@@ -91,7 +91,7 @@ def test_random_losses_are_counted_as_rules_decide(rivals, worlds):
 
 def test_a_link_is_applied_by_its_formula(rivals, worlds):
     rows = worlds.three(np.random.default_rng(2), 500)
-    rule = mw.optimize(rows.given, rows.y, "accuracy", confusion="labels", recalibrate=True).rule
+    rule = mw.optimize(rows.given, rows.y, "accuracy", strategy=mw.Strategy(confusion="labels", recalibrate=True)).rule
     assert rule.link is not None
     counted = rivals.count_losses(rivals.behind(rule.link, rows.given), rows.y, rule.loss.tensor())
     np.testing.assert_array_equal(counted[0], sk.confusion_matrix(rows.y, rule.predict(rows.given)))

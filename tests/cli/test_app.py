@@ -181,11 +181,11 @@ def test_options_reach_the_library(tmp_path):
         (["--weight", "weight"], {"sample_weight": frame["weight"]}),
         (
             ["--weight", "weight", "--weight-kind", "frequency"],
-            {"sample_weight": frame["weight"], "weight_kind": "frequency"},
+            {"sample_weight": mw.Frequencies(frame["weight"])},
         ),
         (["--groups", "person"], {"groups": frame["person"]}),
-        (["--time", "day"], {"time": pd.to_datetime(frame["day"])}),
-        (["--time", "day", "--dependence", "20"], {"time": mw.InTime(pd.to_datetime(frame["day"]), 20)}),
+        (["--time", "day"], {"groups": mw.InTime(pd.to_datetime(frame["day"]))}),
+        (["--time", "day", "--dependence", "20"], {"groups": mw.InTime(pd.to_datetime(frame["day"]), 20)}),
         (["--record", "recall", "--seed", "3"], {"record": ["recall"], "random_state": 3}),
         (["--subject-to", "recall >= 0.6"], {"subject_to": "recall >= 0.6"}),
         (
@@ -304,7 +304,7 @@ def test_abstentions(tmp_path):
     source = write(frame, tmp_path / "rows.csv")
     words = ["-m", "accuracy", "--abstain", "0.3", "--abstain-label", "ask"]
     done("fit", source, *options, *words, "-o", tmp_path / "cost.json")
-    expected = mw.optimize(proba, y, "accuracy", abstain=0.3, abstain_label="ask").rule
+    expected = mw.optimize(proba, y, "accuracy", abstain=mw.Abstention(0.3, label="ask")).rule
     assert mw.load_rule(tmp_path / "cost.json") == expected
     done("apply", tmp_path / "cost.json", source, "-o", tmp_path / "out.csv")
     decided = read(tmp_path / "out.csv")["truth"].tolist()
@@ -367,7 +367,7 @@ def test_solvers_of_the_catalogue_are_those_that_serve():
         if "Needs" in one["about"]:
             continue
         options = {"pos_label": 1} if mw.metrics.get_metric(one["name"]).wants_positive else {}
-        mw.optimize(proba, None, one["name"], solver=one["solver"], **options)
+        mw.optimize(proba, None, one["name"], strategy=mw.Strategy(solver=one["solver"]), **options)
 
 
 def test_export_to_sql_and_python_decide_alike(tmp_path, fitted):

@@ -89,7 +89,7 @@ def test_confusion_of_a_randomised_rule_is_the_mix_of_its_rules():
     rng = np.random.default_rng(4)
     proba, y = rng.random(50), rng.integers(0, 2, size=50)
     rules = [
-        mw.optimize(proba, y, metric, solver="sweep", confusion="labels", recalibrate=False).rule
+        mw.optimize(proba, y, metric, strategy=mw.Strategy(solver="sweep", confusion="labels", recalibrate=False)).rule
         for metric in ("f1", "accuracy", "g_mean")
     ]
     mixture = mw.MixtureRule(tuple(rules), np.array([0.5, 0.3, 0.2]))

@@ -153,7 +153,9 @@ def test_optimize_says_what_it_is_doing(monkeypatch, capsys):
     assert told[0] == "optimize: recalibrating resamples"
     assert "optimize: fitting rules to resamples" in told
     assert told[-2:] == ["optimize: judging rows that were left out", "optimize: fitting all rows"]
-    assert stages(True, monkeypatch, capsys, confusion="labels", recalibrate=False) == ["optimize: fitting all rows"]
+    assert stages(True, monkeypatch, capsys, strategy=mw.Strategy(confusion="labels", recalibrate=False)) == [
+        "optimize: fitting all rows"
+    ]
     assert stages(False, monkeypatch, capsys) == []
     assert stages(None, monkeypatch, capsys) == []  # captured, so no terminal
     for yes in (1, np.True_):
@@ -164,7 +166,11 @@ def test_stages_are_as_many_as_were_announced(monkeypatch, capsys):
     rng = np.random.default_rng(0)
     proba = rng.beta(1, 3, 200)
     monkeypatch.setattr("metricwise.core.progress.time", Ticking())
-    for options in ({}, {"confusion": "labels"}, {"confusion": "labels", "recalibrate": True}):
+    for options in (
+        {},
+        {"strategy": mw.Strategy(confusion="labels")},
+        {"strategy": mw.Strategy(confusion="labels", recalibrate=True)},
+    ):
         mw.optimize(proba, rng.random(200) < proba, "f1", verbose=True, **options)
         last = capsys.readouterr().err.splitlines()[-1]
         done, _, announced = last.partition("(stage ")[2].partition(",")[0].partition(" of ")
@@ -177,7 +183,7 @@ FIXED = {"confusion": "labels", "recalibrate": False}
 @pytest.mark.parametrize(
     ("others", "unknown", "options"),
     [
-        *itertools.product([[], ["recall >= 0.5"]], ["refuse", "blind"], [FIXED]),
+        *itertools.product([[], ["recall >= 0.5"]], ["refuse", "blind"], [{"strategy": mw.Strategy(**FIXED)}]),
         (["recall >= 0.5"], "blind", {}),
         pytest.param(["recall >= 0.5"], "refuse", {}, marks=pytest.mark.slow),
         pytest.param([], "blind", {}, marks=pytest.mark.slow),

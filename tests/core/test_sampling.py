@@ -111,16 +111,16 @@ def test_forty_positives_among_many_rows_are_not_overlooked(metric):
     new_p, new_y = rare_world(300_000, 40, seed=4)
     solution = mw.optimize(p, y, metric)
     score = mw.metrics.get_metric(metric).score
-    fixed = mw.optimize(p, y, metric, confusion="expected", recalibrate=True)
+    fixed = mw.optimize(p, y, metric, strategy=mw.Strategy(confusion="expected", recalibrate=True))
     best = score(new_y, fixed.rule.predict(new_p))
     assert best > 0.75
     assert score(new_y, solution.rule.predict(new_p)) > best - 0.03
 
 
 def test_choice_is_made_on_a_sample_with_the_rare_class():
-    from metricwise.api.reading import read_problem
     from metricwise.fitting.solving import Settings
     from metricwise.oracles.problem import Recipe
+    from problems import read_problem
 
     p, y = rare_world(100_000, 30, seed=5)
     problem = read_problem(p, y, "balanced_accuracy")

@@ -13,4 +13,4 @@ CODES[:3] = range(3)
 
 
 def solve(proba, y, metric="kappa", **options):
-    return mw.optimize(proba, y, metric, **LABELS, **options)
+    return mw.optimize(proba, y, metric, strategy=mw.Strategy(**LABELS), **options)

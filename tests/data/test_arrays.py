@@ -21,7 +21,7 @@ NAMES = np.array(["a", "b", "c"])
 
 
 def solve(proba, y, metric="kappa", **options):
-    return mw.optimize(proba, y, metric, **LABELS, **options)
+    return mw.optimize(proba, y, metric, strategy=mw.Strategy(**LABELS), **options)
 
 
 REFERENCE = solve(PROBA, Y)
@@ -90,8 +90,9 @@ def test_missing_labels_of_any_kind_weigh_nothing(y, labels):
 
 
 @pytest.mark.parametrize(("gap", "values"), [(-1, [0, 1, 2]), (999, [0, 1, 2]), ("?", ["a", "b", "c"])])
-def test_a_code_for_missing_labels(gap, values):
-    solution = solve(PROBA, gappy(values, gap), missing=gap)
+def test_a_code_for_missing_labels_is_masked(gap, values):
+    coded = gappy(values, gap)
+    solution = solve(PROBA, np.ma.masked_array(coded, mask=np.asarray(coded) == gap))
     assert solution.value == pytest.approx(WITH_GAPS.value)
     assert solution.rule.classes[0].tolist() == values
     with pytest.raises(
@@ -102,7 +103,7 @@ def test_a_code_for_missing_labels(gap, values):
 
 def test_minus_one_is_a_class_unless_said_otherwise():
     assert solve(POSITIVE, 2 * BINARY - 1, "f1").rule.classes[0].tolist() == [-1, 1]
-    with pytest.raises(ValueError, match="If -1 marks missing labels, pass missing=-1"):
+    with pytest.raises(ValueError, match="If -1 marks missing labels, mask them or make them None"):
         solve(PROBA, GAPS)
     with pytest.raises(ValueError, match=r"must hold only the classes \[0, 1, 2\], got -1; missing labels must be NaN"):
         solve(PROBA, GAPS, classes=[0, 1, 2])
@@ -208,11 +209,11 @@ def test_float32_and_float64_of_the_same_numbers_agree():
     assert solve(short, Y).value == solve(short.astype(np.float64), Y).value
 
 
-def test_scores_are_normalized_on_both_sides():
+def test_scores_are_to_be_divided_by_their_sums():
     scores = PROBA * RNG.integers(1, 9, size=(24, 1))
-    solution = solve(scores, Y, normalize=True)
-    assert solution.value == pytest.approx(REFERENCE.value)
-    assert np.array_equal(solution.rule.predict(scores), REFERENCE.rule.predict(PROBA))
+    with pytest.raises(ValueError, match=r"proba must sum to 1 .*; divide scores by their sum"):
+        solve(scores, Y)
+    assert solve(scores / scores.sum(axis=1, keepdims=True), Y).value == pytest.approx(REFERENCE.value)
 
 
 # -------------------------------------------------------------------------------------------------- several outputs
@@ -291,7 +292,7 @@ def test_integer_labels_of_any_type_are_told_apart(dtype):
     low, high = (-128, 127) if np.issubdtype(dtype, np.signedinteger) else (0, 255)
     y = np.array([low, high, 5, high, low, 5], dtype=dtype)
     proba = np.full((6, 3), 1 / 3)
-    solution = mw.optimize(proba, y, "accuracy", confusion="labels", recalibrate=False)
+    solution = mw.optimize(proba, y, "accuracy", strategy=mw.Strategy(confusion="labels", recalibrate=False))
     assert solution.rule.classes[0].tolist() == sorted({low, 5, high})
     assert solution.value == pytest.approx(np.mean(y == low))
 
@@ -310,19 +311,6 @@ def test_numbered_columns_beside_the_same_classes_in_another_order_are_refused()
         solve(frame, Y, classes=[2, 1, 0])
     assert rule.predict(frame[[2, 1, 0]]).tolist() == rule.predict(frame[[2, 1, 0]].to_numpy()).tolist()
     assert rule.predict(frame.to_numpy()).tolist() == rule.predict(PROBA).tolist()
-
-
-@pytest.mark.parametrize(("missing", "y"), [(pd.NA, Y), (np.nan, Y), (pd.NA, NAMES[Y])])
-def test_what_is_missing_anyway_may_be_named_as_such(missing, y):
-    assert solve(PROBA, y, missing=missing).value == solve(PROBA, y).value
-
-
-@pytest.mark.parametrize("missing", [[-1], np.array(-1), np.array([-1, 0]), {"a": 1}, pd.Series([1])])
-def test_the_code_of_missing_labels_is_one_label(missing):
-    with pytest.raises(TypeError, match="optimize: missing must be one label, such as -1, got "):
-        solve(PROBA, Y, missing=missing)
-    with pytest.raises(TypeError, match=r"Accuracy\.score: missing must be one label, such as -1, got "):
-        mw.metrics.Accuracy().score(Y, Y, missing=missing)
 
 
 @pytest.mark.parametrize(
@@ -421,7 +409,10 @@ def test_what_does_not_fit_is_said_before_what_it_sums_to():
 def test_argmax_that_is_always_right_is_doubted():
     proba, _ = three_classes()
     likeliest = np.array(["a", "b", "c"])[proba.argmax(axis=1)]
-    words, fixed = "The most probable class is right in every row", {"confusion": "labels", "recalibrate": False}
+    words, fixed = (
+        "The most probable class is right in every row",
+        {"strategy": mw.Strategy(confusion="labels", recalibrate=False)},
+    )
     assert words in mw.optimize(proba, likeliest, "accuracy", **fixed).status
     positive = proba[:, 0]
     assert words in mw.optimize(positive, (positive > 0.5).astype(int), "f1", **fixed).status
@@ -439,7 +430,7 @@ def test_a_table_of_costs_is_no_metric_by_itself():
 
 def test_a_missing_folder_is_named_with_the_path_given(tmp_path):
     proba, y = three_classes()
-    solution = mw.optimize(proba, y, "accuracy", confusion="labels", recalibrate=False)
+    solution = mw.optimize(proba, y, "accuracy", strategy=mw.Strategy(confusion="labels", recalibrate=False))
     path = tmp_path / "nowhere" / "report.html"
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere: '.*report.html'"):
         solution.report(path)
@@ -447,7 +438,7 @@ def test_a_missing_folder_is_named_with_the_path_given(tmp_path):
 
 def test_probabilities_that_are_missing_when_predicting():
     proba, y = three_classes()
-    rule = mw.optimize(proba, y, "accuracy", confusion="labels", recalibrate=False).rule
+    rule = mw.optimize(proba, y, "accuracy", strategy=mw.Strategy(confusion="labels", recalibrate=False)).rule
     proba[3, 0] = np.nan
     with pytest.raises(ValueError, match=r"in row 3; .* drop such rows, and their labels if there are any"):
         rule.predict(proba)

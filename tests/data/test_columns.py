@@ -115,7 +115,7 @@ class NamedColumns(LogisticRegression):
 
 def test_frames_of_an_estimator_are_read_by_name():
     X, y = np.log(PROBA + 1e-3), np.array(SCALE)[CODES]
-    options = {"metric": "kappa", **LABELS}
+    options = {"metric": "kappa", "strategy": mw.Strategy(**LABELS)}
     plain = mw.MetricOptimalClassifierCV(LogisticRegression(), **options).fit(X, y)
     framed = mw.MetricOptimalClassifierCV(NamedColumns(), **options).fit(X, y)
     assert framed.best_score_ == plain.best_score_

@@ -168,7 +168,9 @@ def test_outputs_share_one_array_of_labels():
     table = np.add.outer(np.arange(4), np.arange(6)) % 2
     for y in (table, table.astype(bool), table.astype(float), table.astype(str)):
         assert len({id(labels) for labels in read_labels(y, uniform(4, 6, 2), None, None).classes}) == 1
-    solution = mw.optimize(np.full((4, 6), 0.5), table, "f1", confusion="labels", recalibrate=False)
+    solution = mw.optimize(
+        np.full((4, 6), 0.5), table, "f1", strategy=mw.Strategy(confusion="labels", recalibrate=False)
+    )
     assert len({id(labels) for labels in solution.rule.classes}) == 1
     assert len({id(labels) for labels in mw.load_rule(solution.rule.to_json()).classes}) == 1
 

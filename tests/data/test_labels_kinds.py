@@ -65,7 +65,7 @@ def test_dates_are_refused_by_json_and_equal_only_dates(labels):
 
 def test_dates_go_through_an_estimator():
     X, y = np.log(PROBA + 1e-3), DAYS.astype("datetime64[ns]")[CODES]
-    model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="kappa", **LABELS).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="kappa", strategy=mw.Strategy(**LABELS)).fit(X, y)
     assert model.predict(X).dtype == y.dtype
     assert model.classes_.dtype == y.dtype
     assert model.score(X, y) == pytest.approx(
@@ -212,8 +212,12 @@ def test_scores_go_by_the_order_of_the_true_labels():
 @pytest.mark.parametrize("metric", ["quadratic_kappa", "ordinal"])
 def test_an_estimator_goes_by_the_order_of_its_labels(metric):
     X = np.log(PROBA + 1e-3)
-    by_place = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, **LABELS).fit(X, CODES)
-    by_word = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, **LABELS).fit(X, ordered())
+    by_place = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, strategy=mw.Strategy(**LABELS)).fit(
+        X, CODES
+    )
+    by_word = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, strategy=mw.Strategy(**LABELS)).fit(
+        X, ordered()
+    )
     assert by_word.classes_.tolist() == sorted(SCALE)  # as scikit-learn has them
     assert by_word.best_score_ == pytest.approx(by_place.best_score_, abs=5e-3)  # the fits differ by rounding
     words = np.array(SCALE)[CODES]  # no order any more: the model remembers

@@ -38,15 +38,15 @@ def test_classes_name_columns_and_set_no_order(classes):
     assert "['high', 'low', 'mid']" not in str(raised.value)  # nothing wrong to paste
     solution = mw.optimize(PROBA, Y, "quadratic_kappa", classes=classes, order=SCALE)
     assert solution.value == pytest.approx(kappa(Y, solution.rule.predict(PROBA)))
-    exact = mw.optimize(PROBA, Y, "quadratic_kappa", classes=classes, order=SCALE, **FIXED)
-    by_number = mw.optimize(PROBA[:, [1, 2, 0]], NUMBERS, "quadratic_kappa", **FIXED)
+    exact = mw.optimize(PROBA, Y, "quadratic_kappa", classes=classes, order=SCALE, strategy=mw.Strategy(**FIXED))
+    by_number = mw.optimize(PROBA[:, [1, 2, 0]], NUMBERS, "quadratic_kappa", strategy=mw.Strategy(**FIXED))
     assert exact.value == pytest.approx(by_number.value, abs=1e-12)
     assert kappa(Y_NEW, solution.rule.predict(NEW)) > kappa(Y_NEW, np.array(COLUMNS)[NEW.argmax(axis=1)])
 
 
 def test_numbers_sort_whatever_the_columns_are():
-    expected = mw.optimize(PROBA[:, [1, 2, 0]], NUMBERS, "quadratic_kappa", **FIXED)
-    found = mw.optimize(PROBA, NUMBERS, "quadratic_kappa", classes=[3, 1, 2], **FIXED)
+    expected = mw.optimize(PROBA[:, [1, 2, 0]], NUMBERS, "quadratic_kappa", strategy=mw.Strategy(**FIXED))
+    found = mw.optimize(PROBA, NUMBERS, "quadratic_kappa", classes=[3, 1, 2], strategy=mw.Strategy(**FIXED))
     assert found.value == pytest.approx(expected.value, abs=1e-12)
     assert found.rule.describe() == expected.rule.describe()
     assert "Grades: 1: 1, 2: 2, 3: 3." in found.rule.describe()
@@ -60,10 +60,12 @@ def test_an_order_reaches_metrics_within_metrics(metric):
         "neg_quadratic": lambda **order: Affine(mw.metrics.Kappa("quadratic", **order), 2.0, -1.0),
         "minimum": lambda **order: mw.metrics.Minimum([mw.metrics.Accuracy(), mw.metrics.Ordinal(**order)]),
     }[metric]
-    expected = mw.optimize(PROBA, Y, made(order=SCALE), **FIXED)
-    assert mw.optimize(PROBA, Y, made(), order=SCALE, **FIXED).value == pytest.approx(expected.value)
+    expected = mw.optimize(PROBA, Y, made(order=SCALE), strategy=mw.Strategy(**FIXED))
+    assert mw.optimize(PROBA, Y, made(), order=SCALE, strategy=mw.Strategy(**FIXED)).value == pytest.approx(
+        expected.value
+    )
     with pytest.raises(ValueError, match=r"pass order=\[lowest"):
-        mw.optimize(PROBA, Y, made(), **FIXED)
+        mw.optimize(PROBA, Y, made(), strategy=mw.Strategy(**FIXED))
 
 
 @pytest.mark.parametrize(
@@ -101,8 +103,12 @@ def test_two_orders_are_refused_with_both_shown():
     frame = pd.DataFrame(PROBA, columns=COLUMNS)
     with pytest.raises(ValueError, match=r"order is \['high', .* ordered categorical, 'low' < 'mid' < 'high'"):
         mw.optimize(frame, categorical, "quadratic_kappa", order=other)
-    same = mw.optimize(frame, categorical, mw.metrics.Kappa("quadratic", order=SCALE), order=SCALE, **FIXED)
-    assert same.value == pytest.approx(mw.optimize(PROBA, Y, "quadratic_kappa", order=SCALE, **FIXED).value)
+    same = mw.optimize(
+        frame, categorical, mw.metrics.Kappa("quadratic", order=SCALE), order=SCALE, strategy=mw.Strategy(**FIXED)
+    )
+    assert same.value == pytest.approx(
+        mw.optimize(PROBA, Y, "quadratic_kappa", order=SCALE, strategy=mw.Strategy(**FIXED)).value
+    )
 
 
 def test_several_outputs_have_an_order_each():
@@ -110,16 +116,18 @@ def test_several_outputs_have_an_order_each():
     proba = [PROBA, np.column_stack([PROBA[:, 1], 1 - PROBA[:, 1]])]
     y = np.column_stack([Y.astype(object), other])
     aims = ["quadratic_kappa", "accuracy"]
-    solution = mw.optimize(proba, y, aims, order=[SCALE, None], **FIXED)
-    single = mw.optimize(PROBA, Y, "quadratic_kappa", order=SCALE, **FIXED)
-    accuracy = mw.optimize(proba[1], other, "accuracy", **FIXED).value
+    solution = mw.optimize(proba, y, aims, order=[SCALE, None], strategy=mw.Strategy(**FIXED))
+    single = mw.optimize(PROBA, Y, "quadratic_kappa", order=SCALE, strategy=mw.Strategy(**FIXED))
+    accuracy = mw.optimize(proba[1], other, "accuracy", strategy=mw.Strategy(**FIXED)).value
     assert solution.value == pytest.approx((single.value + accuracy) / 2)
     assert solution.rule.metadata.order == [SCALE, None]
     (judged,) = mw.evaluate(solution.rule, proba, y, [aims]).values()
     assert judged.value.estimate == pytest.approx(solution.value)
     with pytest.raises(ValueError, match=r"each of the classes of output 1 once.* None in their place"):
         mw.optimize(proba, y, aims, order=SCALE)
-    twice = mw.optimize([PROBA, PROBA], np.column_stack([Y, Y]), "quadratic_kappa", order=SCALE, **FIXED)
+    twice = mw.optimize(
+        [PROBA, PROBA], np.column_stack([Y, Y]), "quadratic_kappa", order=SCALE, strategy=mw.Strategy(**FIXED)
+    )
     assert twice.value == pytest.approx(single.value)
 
 
@@ -136,7 +144,13 @@ WAYS = {
         PROBA, pd.Categorical(Y, SCALE, ordered=True), "quadratic_kappa", classes=COLUMNS, **options
     ),
     "randomized": lambda **options: mw.optimize(
-        PROBA, Y, "quadratic_kappa", order=SCALE, randomized=True, subject_to="recall[mid] >= 0.3", confidence=None
+        PROBA,
+        Y,
+        "quadratic_kappa",
+        order=SCALE,
+        subject_to="recall[mid] >= 0.3",
+        confidence=None,
+        strategy=mw.Strategy(randomized=True),
     ),
 }
 
@@ -176,10 +190,12 @@ def test_facts_that_are_no_order_are_none(facts):
 
 
 def test_cut_points_are_described_in_order():
-    by_number = mw.optimize(PROBA[:, [1, 2, 0]], NUMBERS, "quadratic_kappa", **FIXED).rule.describe()
+    by_number = mw.optimize(
+        PROBA[:, [1, 2, 0]], NUMBERS, "quadratic_kappa", strategy=mw.Strategy(**FIXED)
+    ).rule.describe()
     for rule in (
-        mw.optimize(PROBA, Y, "quadratic_kappa", order=SCALE, **FIXED).rule,
-        mw.optimize(PROBA, Y, mw.metrics.Kappa("quadratic", order=SCALE), **FIXED).rule,
+        mw.optimize(PROBA, Y, "quadratic_kappa", order=SCALE, strategy=mw.Strategy(**FIXED)).rule,
+        mw.optimize(PROBA, Y, mw.metrics.Kappa("quadratic", order=SCALE), strategy=mw.Strategy(**FIXED)).rule,
     ):
         assert "Grades: 'low': 0, 'mid': 1, 'high': 2." in rule.describe()
         cuts, expected = (
@@ -187,7 +203,7 @@ def test_cut_points_are_described_in_order():
             for text in (rule.describe(), by_number)
         )
         np.testing.assert_allclose(cuts, expected - 1, atol=1e-3)  # grades from 0 on, not from 1
-    one = mw.optimize(PROBA, Y, "quadratic_kappa", order=SCALE, **FIXED).rule
+    one = mw.optimize(PROBA, Y, "quadratic_kappa", order=SCALE, strategy=mw.Strategy(**FIXED)).rule
     np.testing.assert_allclose(one.grades, [2, 0, 1], atol=1e-12)  # in the order of the columns
     assert (np.diff(one.cut_points) > 0).all()
     graded_rows = np.digitize(one.calibrated(NEW) @ one.grades, one.cut_points, right=True)

@@ -37,6 +37,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
 from metricwise.estimators._per_output import fit_labels
+from problems import asking
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 EXPECTED = {"confusion": "expected", "recalibrate": False}
@@ -76,8 +77,10 @@ def grades():
 )
 def test_labels_of_any_type(multiclass, names):
     X, y = multiclass
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="f1_macro", **EXPECTED).fit(X, names[y])
-    plain = mw.MetricOptimalClassifierCV(GaussianNB(), metric="f1_macro", **EXPECTED).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="f1_macro", strategy=mw.Strategy(**EXPECTED)).fit(
+        X, names[y]
+    )
+    plain = mw.MetricOptimalClassifierCV(GaussianNB(), metric="f1_macro", strategy=mw.Strategy(**EXPECTED)).fit(X, y)
     assert model.classes_.tolist() == names.tolist()
     assert model.predict(X).tolist() == names[plain.predict(X)].tolist()
     assert model.score(X, names[y]) == plain.score(X, y)
@@ -87,14 +90,16 @@ def test_labels_of_any_type(multiclass, names):
 def test_labels_of_mixed_types(multiclass):
     X, y = multiclass
     names = np.array([1, "two", "three"], dtype=object)
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="f1_macro", **EXPECTED).fit(X, names[y])
+    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="f1_macro", strategy=mw.Strategy(**EXPECTED)).fit(
+        X, names[y]
+    )
     assert set(model.predict(X).tolist()) == {1, "two", "three"}
     assert model.score(X, names[y]) > 0.5
 
 
 def test_boolean_labels(multiclass):
     X, y = multiclass
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="f1", **LABELS).fit(X, y > 0)
+    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="f1", strategy=mw.Strategy(**LABELS)).fit(X, y > 0)
     assert model.classes_.tolist() == [False, True]
     assert model.predict(X).dtype == bool
     assert model.score(X, y > 0) == pytest.approx(f1_score(y > 0, model.predict(X)))
@@ -116,7 +121,9 @@ def test_boolean_labels(multiclass):
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, pd.DataFrame, pl.DataFrame])
 def test_multilabel(multilabel, estimator, container):
     X, Y = multilabel
-    model = mw.MetricOptimalClassifierCV(estimator, metric="f1_micro", **EXPECTED).fit(X, container(Y))
+    model = mw.MetricOptimalClassifierCV(estimator, metric="f1_micro", strategy=mw.Strategy(**EXPECTED)).fit(
+        X, container(Y)
+    )
     predicted = model.predict(X)
     assert predicted.shape == Y.shape
     assert set(np.unique(predicted)) <= {0, 1}
@@ -129,7 +136,9 @@ def test_multilabel(multilabel, estimator, container):
 def test_estimators_that_take_all_outputs_are_fitted_once(multilabel, grades):
     forest = RandomForestClassifier(5, random_state=0)
     for X, Y in (multilabel, grades):
-        model = mw.MetricOptimalClassifierCV(forest, metric="micro_f1", average="micro", **EXPECTED).fit(X, Y)
+        model = mw.MetricOptimalClassifierCV(
+            forest, metric="micro_f1", average="micro", strategy=mw.Strategy(**EXPECTED)
+        ).fit(X, Y)
         assert isinstance(model.estimator_, RandomForestClassifier)
         for ours, own in zip(model.predict_proba(X), clone(forest).fit(X, Y).predict_proba(X), strict=True):
             np.testing.assert_array_equal(ours, own)
@@ -151,7 +160,9 @@ def test_outputs_with_labels_of_different_types(grades):
     X, Y = grades
     frame = pd.DataFrame({"size": np.array(["S", "M", "L"])[Y[:, 0]], "sold": Y[:, 1] == 1, "stars": Y[:, 2]})
     for y in (frame, pl.from_pandas(frame)):
-        model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="macro_f1", average="macro", **EXPECTED).fit(X, y)
+        model = mw.MetricOptimalClassifierCV(
+            GaussianNB(), metric="macro_f1", average="macro", strategy=mw.Strategy(**EXPECTED)
+        ).fit(X, y)
         predicted = model.predict(X)
         assert [set(column) for column in predicted.T] == [{"S", "M", "L"}, {False, True}, {0, 1, 2, 3}]
         assert model.rule_.output_names == ("size", "sold", "stars")
@@ -163,7 +174,7 @@ def test_missing_labels_are_left_out_output_by_output(grades, estimator):
     X, Y = grades
     hidden = np.random.default_rng(0).random(Y.shape) < 0.3
     masked = np.where(hidden, np.nan, Y)
-    settings = {"metric": "macro_f1", "average": "macro", **EXPECTED}
+    settings = {"metric": "macro_f1", "average": "macro", "strategy": mw.Strategy(**EXPECTED)}
     model = mw.MetricOptimalClassifierCV(estimator, **settings).fit(X, masked)
     for m, block in enumerate(model.predict_proba(X)):
         seen = ~hidden[:, m]
@@ -190,8 +201,10 @@ def test_outputs_of_one_class_or_none_keep_argmax_and_are_named(grades):
 
 def test_a_single_column_is_a_single_output(multiclass):
     X, y = multiclass
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="micro_f1", **EXPECTED).fit(X, y[:, None])
-    plain = mw.MetricOptimalClassifierCV(GaussianNB(), metric="micro_f1", **EXPECTED).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="micro_f1", strategy=mw.Strategy(**EXPECTED)).fit(
+        X, y[:, None]
+    )
+    plain = mw.MetricOptimalClassifierCV(GaussianNB(), metric="micro_f1", strategy=mw.Strategy(**EXPECTED)).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), plain.predict(X)[:, None])
 
 
@@ -201,7 +214,9 @@ def test_frames_keep_their_names(multiclass, frame):
     X = frame({f"f{i}": column for i, column in enumerate(X.T)})
     names = np.array(["low", "middle", "high"])
     series = pd.Series(names[y], dtype="category") if frame is pd.DataFrame else pl.Series(names[y])
-    model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="g_mean", **EXPECTED).fit(X, series)
+    model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="g_mean", strategy=mw.Strategy(**EXPECTED)).fit(
+        X, series
+    )
     assert model.feature_names_in_.tolist() == [f"f{i}" for i in range(20)]
     assert model.n_features_in_ == 20
     assert set(model.predict(X)) == set(names)
@@ -210,7 +225,9 @@ def test_frames_keep_their_names(multiclass, frame):
 def test_metrics_of_every_sort(multiclass):
     X, y = multiclass
     for metric in ("recall_macro", mw.metrics.FBeta(beta=2, index=2), lambda C: np.trace(C) - C[0, 2]):
-        model = mw.MetricOptimalClassifierCV(GaussianNB(), metric=metric, cv=2, **LABELS).fit(X, y)
+        model = mw.MetricOptimalClassifierCV(GaussianNB(), metric=metric, cv=2, strategy=mw.Strategy(**LABELS)).fit(
+            X, y
+        )
         assert model.best_score_ == pytest.approx(model.solution_.value)
 
 
@@ -228,9 +245,11 @@ def test_what_is_no_metric_of_the_confusion_is_refused(multiclass, metric):
 @pytest.mark.parametrize("cv", [None, 3, StratifiedKFold(4), KFold(3, shuffle=True, random_state=0)])
 def test_the_rule_is_that_of_out_of_fold_probabilities(multiclass, cv):
     X, y = multiclass
-    model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="f1_macro", cv=cv, **LABELS).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(
+        LogisticRegression(), metric="f1_macro", cv=cv, strategy=mw.Strategy(**LABELS)
+    ).fit(X, y)
     proba = cross_val_predict(LogisticRegression(), X, y, cv=cv, method="predict_proba")
-    by_hand = mw.optimize(proba, y, "f1_macro", **LABELS)
+    by_hand = mw.optimize(proba, y, "f1_macro", strategy=mw.Strategy(**LABELS))
     assert model.rule_ == by_hand.rule
     assert model.best_score_ == by_hand.value
     np.testing.assert_array_equal(model.predict_proba(X), LogisticRegression().fit(X, y).predict_proba(X))
@@ -243,30 +262,40 @@ def test_folds_that_lack_a_class_are_aligned():
     X[y == "b", 0] += 2
     X[y == "c", 1] += 5
     folds = [(np.arange(58), np.array([58, 59])), (np.arange(20, 60), np.arange(20)), (np.arange(2), np.arange(2, 4))]
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="g_mean", cv=folds[:2], **LABELS).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(
+        GaussianNB(), metric="g_mean", cv=folds[:2], strategy=mw.Strategy(**LABELS)
+    ).fit(X, y)
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.predict_proba(X).shape == (60, 3)
     assert model.solution_.rule.metadata.rows == 22  # rows that no fold tests do not take part
     # By default a class with fewer rows than folds is no reason to warn.
-    mw.MetricOptimalClassifierCV(GaussianNB(), metric="g_mean", **LABELS).fit(X, y)
+    mw.MetricOptimalClassifierCV(GaussianNB(), metric="g_mean", strategy=mw.Strategy(**LABELS)).fit(X, y)
 
 
 def test_rows_that_are_tested_several_times_count_once(multiclass):
     X, y = multiclass
     cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="f1_macro", cv=cv, **LABELS).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="f1_macro", cv=cv, strategy=mw.Strategy(**LABELS)).fit(
+        X, y
+    )
     splits = list(cv.split(X, y))
     proba = [cross_val_predict(GaussianNB(), X, y, cv=splits[i : i + 3], method="predict_proba") for i in (0, 3)]
-    assert model.best_score_ == pytest.approx(mw.optimize(np.mean(proba, axis=0), y, "f1_macro", **LABELS).value)
+    assert model.best_score_ == pytest.approx(
+        mw.optimize(np.mean(proba, axis=0), y, "f1_macro", strategy=mw.Strategy(**LABELS)).value
+    )
 
 
 @pytest.mark.parametrize("n", [200, 201])
 def test_a_float_is_one_split_and_the_model_takes_the_odd_row(multiclass, n):
     X, y = (part[:n] for part in multiclass)
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), cv=0.5, refit=False, random_state=0, **LABELS).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(
+        GaussianNB(), cv=0.5, refit=False, random_state=0, strategy=mw.Strategy(**LABELS)
+    ).fit(X, y)
     assert model.estimator_.class_count_.sum() == n - n // 2
     assert model.rule_.metadata.rows == n // 2
-    refitted = mw.MetricOptimalClassifierCV(GaussianNB(), cv=0.5, random_state=0, **LABELS).fit(X, y)
+    refitted = mw.MetricOptimalClassifierCV(GaussianNB(), cv=0.5, random_state=0, strategy=mw.Strategy(**LABELS)).fit(
+        X, y
+    )
     assert refitted.estimator_.class_count_.sum() == n
     assert refitted.rule_ == model.rule_
 
@@ -274,7 +303,7 @@ def test_a_float_is_one_split_and_the_model_takes_the_odd_row(multiclass, n):
 def test_a_single_split_of_a_splitter_can_be_kept(multiclass):
     X, y = multiclass
     cv = ShuffleSplit(1, test_size=0.25, random_state=0)
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), cv=cv, refit=False, **LABELS).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(GaussianNB(), cv=cv, refit=False, strategy=mw.Strategy(**LABELS)).fit(X, y)
     assert model.estimator_.class_count_.sum() == 300
 
 
@@ -286,17 +315,17 @@ def test_refit_false_needs_a_single_split(multiclass):
 def test_a_fitted_estimator_stays_as_it_is(multiclass):
     X, y = multiclass
     fitted = GaussianNB().fit(X[:200], y[:200])
-    prefit = mw.MetricOptimalClassifierCV(fitted, cv="prefit", **LABELS).fit(X[200:], y[200:])
-    frozen = mw.MetricOptimalClassifierCV(FrozenEstimator(fitted), **LABELS).fit(X[200:], y[200:])
+    prefit = mw.MetricOptimalClassifierCV(fitted, cv="prefit", strategy=mw.Strategy(**LABELS)).fit(X[200:], y[200:])
+    frozen = mw.MetricOptimalClassifierCV(FrozenEstimator(fitted), strategy=mw.Strategy(**LABELS)).fit(X[200:], y[200:])
     assert prefit.estimator_ is fitted
-    by_hand = mw.optimize(fitted.predict_proba(X[200:]), y[200:], "balanced_accuracy", **LABELS)
+    by_hand = mw.optimize(fitted.predict_proba(X[200:]), y[200:], "balanced_accuracy", strategy=mw.Strategy(**LABELS))
     assert prefit.rule_ == frozen.rule_ == by_hand.rule
 
 
 def test_a_fitted_estimator_may_know_more_classes(multiclass):
     X, y = multiclass
     fitted, few = GaussianNB().fit(X, y), y < 2
-    model = mw.MetricOptimalClassifierCV(fitted, cv="prefit", **LABELS).fit(X[few], y[few])
+    model = mw.MetricOptimalClassifierCV(fitted, cv="prefit", strategy=mw.Strategy(**LABELS)).fit(X[few], y[few])
     assert model.classes_.tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="must hold only known classes"):
         mw.MetricOptimalClassifierCV(GaussianNB().fit(X[few], y[few]), cv="prefit").fit(X, y)
@@ -305,7 +334,9 @@ def test_a_fitted_estimator_may_know_more_classes(multiclass):
 def test_a_fitted_estimator_of_several_outputs(grades):
     X, Y = grades
     forest = RandomForestClassifier(5, random_state=0).fit(X[:200], Y[:200])
-    model = mw.MetricOptimalClassifierCV(forest, metric="quadratic_kappa", average="micro", cv="prefit", **EXPECTED)
+    model = mw.MetricOptimalClassifierCV(
+        forest, metric="quadratic_kappa", average="micro", cv="prefit", strategy=mw.Strategy(**EXPECTED)
+    )
     model.fit(X[200:], Y[200:])
     assert [len(labels) for labels in model.classes_] == [3, 2, 4]
 
@@ -320,7 +351,9 @@ def test_what_is_not_fitted_is_refused(multiclass):
 def test_calibration_inside_the_folds(multiclass, method):
     X, y = multiclass
     y = np.array(["a", "b", "c"])[y]
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), cv=2, calibration=method, **EXPECTED).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(GaussianNB(), cv=2, calibration=method, strategy=mw.Strategy(**EXPECTED)).fit(
+        X, y
+    )
     assert type(model.estimator_).__name__ == "CalibratedClassifierCV"
     assert model.estimator_.method == method
     assert model.score(X, y) > 0.5
@@ -329,7 +362,7 @@ def test_calibration_inside_the_folds(multiclass, method):
 def test_calibration_makes_probabilities_of_scores(multilabel):
     X, Y = multilabel
     for y in (Y[:, 0], Y):
-        model = mw.MetricOptimalClassifierCV(LinearSVC(), cv=2, calibration="sigmoid", **EXPECTED)
+        model = mw.MetricOptimalClassifierCV(LinearSVC(), cv=2, calibration="sigmoid", strategy=mw.Strategy(**EXPECTED))
         assert hasattr(model, "predict_proba")
         assert model.fit(X, y).score(X, y) > 0.5
     with pytest.raises(ValueError, match="LinearSVC lacks; use calibration='sigmoid'"):
@@ -340,7 +373,9 @@ def test_calibration_of_a_fitted_estimator(multiclass, multilabel):
     X, y = multiclass
     fitted = GaussianNB().fit(X[:200], y[:200])
     for settings in ({"estimator": fitted, "cv": "prefit"}, {"estimator": FrozenEstimator(fitted)}):
-        model = mw.MetricOptimalClassifierCV(**settings, calibration="temperature", **EXPECTED).fit(X[200:], y[200:])
+        model = mw.MetricOptimalClassifierCV(**asking(settings, **EXPECTED), calibration="temperature").fit(
+            X[200:], y[200:]
+        )
         assert type(model.estimator_).__name__ == "CalibratedClassifierCV"
         assert model.rule_.metadata.rows == 200
     X, Y = multilabel
@@ -361,14 +396,16 @@ def test_the_fitted_attributes_say_what_was_found(multiclass):
     table = pd.DataFrame(model.cv_results_)
     assert list(table.columns) == ["recipe", "score", "gain", "std_error"]
     assert table.recipe.tolist() == ["recalibrated + expected and labels"]
-    fixed = mw.MetricOptimalClassifierCV(GaussianNB(), metric="g_mean", **LABELS).fit(X, y)
+    fixed = mw.MetricOptimalClassifierCV(GaussianNB(), metric="g_mean", strategy=mw.Strategy(**LABELS)).fit(X, y)
     assert fixed.gain_ is None
     assert fixed.cv_results_ is None
 
 
 def test_decision_distribution(multiclass):
     X, y = multiclass
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="min_recall", randomized=True, **EXPECTED).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(
+        GaussianNB(), metric="min_recall", strategy=mw.Strategy(randomized=True, **EXPECTED)
+    ).fit(X, y)
     distribution = model.decision_distribution(X)
     np.testing.assert_allclose(distribution.sum(axis=1), 1)
     assert (distribution[np.arange(len(X)), model.predict(X)] > 0).all()
@@ -379,7 +416,9 @@ def test_decision_distribution(multiclass):
 def test_a_class_that_was_never_seen_is_scored_as_an_error(multiclass):
     X, y = multiclass
     few = y < 2
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="accuracy", **EXPECTED).fit(X[few], y[few])
+    model = mw.MetricOptimalClassifierCV(GaussianNB(), metric="accuracy", strategy=mw.Strategy(**EXPECTED)).fit(
+        X[few], y[few]
+    )
     assert model.score(X, y) == pytest.approx(np.mean(model.predict(X) == y))
 
 
@@ -393,7 +432,7 @@ def test_weights_of_rows_are_repetitions(multiclass):
     half = len(y) // 2
     folds = [(np.arange(half), np.arange(half, len(y))), (np.arange(half, len(y)), np.arange(half))]
     same = [(np.flatnonzero(np.isin(rows, a)), np.flatnonzero(np.isin(rows, b))) for a, b in folds]
-    settings = {"metric": "f1_macro", **LABELS}
+    settings = {"metric": "f1_macro", "strategy": mw.Strategy(**LABELS)}
     weighted = mw.MetricOptimalClassifierCV(GaussianNB(), cv=folds, **settings).fit(X, y, sample_weight=weight)
     repeated = mw.MetricOptimalClassifierCV(GaussianNB(), cv=same, **settings).fit(X[rows], y[rows])
     assert weighted.best_score_ == pytest.approx(repeated.best_score_)
@@ -404,18 +443,25 @@ def test_weights_of_rows_are_repetitions(multiclass):
 def test_weights_that_the_estimator_does_not_take_weigh_the_metric(multiclass):
     X, y = multiclass
     with pytest.warns(UserWarning, match="KNeighborsClassifier does not take sample_weight"):
-        mw.MetricOptimalClassifierCV(KNeighborsClassifier(), **LABELS).fit(X, y, sample_weight=1.0 + y)
+        mw.MetricOptimalClassifierCV(KNeighborsClassifier(), strategy=mw.Strategy(**LABELS)).fit(
+            X, y, sample_weight=1.0 + y
+        )
 
 
 def test_groups_reach_the_splitter(multiclass):
     X, y = multiclass
     groups = np.arange(len(y)) % 7
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), cv=GroupKFold(3), **LABELS).fit(X, y, groups=groups)
+    model = mw.MetricOptimalClassifierCV(GaussianNB(), cv=GroupKFold(3), strategy=mw.Strategy(**LABELS)).fit(
+        X, y, groups=groups
+    )
     splits = list(GroupKFold(3).split(X, y, groups))
-    assert model.rule_ == mw.MetricOptimalClassifierCV(GaussianNB(), cv=splits, **LABELS).fit(X, y).rule_
+    assert (
+        model.rule_
+        == mw.MetricOptimalClassifierCV(GaussianNB(), cv=splits, strategy=mw.Strategy(**LABELS)).fit(X, y).rule_
+    )
     with sklearn.config_context(enable_metadata_routing=True):
         estimator = GaussianNB().set_fit_request(sample_weight=True)
-        routed = mw.MetricOptimalClassifierCV(estimator, cv=GroupKFold(3), **LABELS)
+        routed = mw.MetricOptimalClassifierCV(estimator, cv=GroupKFold(3), strategy=mw.Strategy(**LABELS))
         routed.fit(X, y, groups=groups, sample_weight=np.ones(len(y)))
         assert routed.rule_ == model.rule_
         outer = cross_val_score(
@@ -433,7 +479,9 @@ def test_a_pipeline_takes_weights_through_routing(multiclass):
     weight = 1.0 + y
     with sklearn.config_context(enable_metadata_routing=True):
         steps = StandardScaler().set_fit_request(sample_weight=False), GaussianNB().set_fit_request(sample_weight=True)
-        model = mw.MetricOptimalClassifierCV(make_pipeline(*steps), **LABELS).fit(X, y, sample_weight=weight)
+        model = mw.MetricOptimalClassifierCV(make_pipeline(*steps), strategy=mw.Strategy(**LABELS)).fit(
+            X, y, sample_weight=weight
+        )
         alone = GaussianNB().fit(StandardScaler().fit_transform(X), y, sample_weight=weight)
         np.testing.assert_allclose(model.estimator_[-1].class_prior_, alone.class_prior_)
 
@@ -443,7 +491,7 @@ def test_a_pipeline_takes_weights_through_routing(multiclass):
 
 def test_life_among_the_tools_of_scikit_learn(multiclass):
     X, y = multiclass
-    model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="g_mean", cv=2, **EXPECTED)
+    model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="g_mean", cv=2, strategy=mw.Strategy(**EXPECTED))
     pipeline = make_pipeline(StandardScaler(), model).set_output(transform="pandas")
     search = GridSearchCV(pipeline, {"metricoptimalclassifiercv__estimator__C": [0.1, 1.0]}, cv=2).fit(X, y)
     fitted = search.best_estimator_[-1]
@@ -467,7 +515,7 @@ def test_seeds(multiclass):
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("cv", 1.5), ("average", "samples"), ("confusion", "guess"), ("calibration", "beta"), ("metric", 3)],
+    [("cv", 1.5), ("average", "samples"), ("strategy", "guess"), ("calibration", "beta"), ("metric", 3)],
 )
 def test_bad_parameters_are_refused(multiclass, parameter, value):
     with pytest.raises(ValueError, match=f"The '{parameter}' parameter of MetricOptimalClassifierCV must be"):

@@ -57,7 +57,9 @@ def test_both_know_these_metrics():
 def test_the_value_on_the_pooled_rows_is_never_lower(replay, name):
     model, X, y, splits = replay
     theirs = TunedThresholdClassifierCV(model, scoring=name, cv=splits, thresholds=40).fit(X, y)
-    ours = mw.MetricOptimalClassifierCV(model, metric=name, cv=splits, confusion="labels", recalibrate=False).fit(X, y)
+    ours = mw.MetricOptimalClassifierCV(
+        model, metric=name, cv=splits, strategy=mw.Strategy(confusion="labels", recalibrate=False)
+    ).fit(X, y)
     scorer = get_scorer(name)
     assert ours.best_score_ >= scorer(theirs, X, y) - 1e-12
     assert ours.best_score_ == pytest.approx(scorer(ours, X, y))

@@ -104,10 +104,8 @@ def test_it_is_the_papers_algorithm(data, name, matrices, estimator, seed):
         metric=name,
         cv=0.5,
         refit=False,
-        confusion="labels",
-        recalibrate=False,
-        solver="bisection",
         random_state=seed,
+        strategy=mw.Strategy(confusion="labels", recalibrate=False, solver="bisection"),
     ).fit(X, y)
 
     np.testing.assert_allclose(np.stack(as_list(model.predict_proba(X)), axis=1), eta)

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import metricwise as mw
+from metricwise.api.optimization import find_rule
 
 OURS = mw.MetricOptimalClassifierCV
 
@@ -148,20 +149,20 @@ def test_time_reaches_whatever_judges_the_rule(drifting, kind):
     given = time[at]
     if kind != "numbers":
         given = pd.Series(pd.to_datetime("2024-01-01", utc=kind == "zoned" or None) + pd.to_timedelta(given, "h"))
-    model = OURS(GaussianNB(), metric="f1").fit(X[at], y[at], time=given)
+    model = OURS(GaussianNB(), metric="f1").fit(X[at], y[at], groups=mw.InTime(given))
     proba = out_of_fold(GaussianNB(), X[at], y[at], cv=5)
-    same(model.solution_, mw.optimize(proba, y[at], "f1", time=time[at]))
+    same(model.solution_, mw.optimize(proba, y[at], "f1", groups=mw.InTime(time[at])))
     assert model.solution_.value_on_new_rows != mw.optimize(proba, y[at], "f1").value_on_new_rows
 
 
 def test_rows_that_a_time_series_split_never_tests_take_no_part(drifting):
     X, y, time = drifting
     cv = TimeSeriesSplit(4)
-    model = OURS(GaussianNB(), metric="f1", cv=cv).fit(X, y, time=time)
+    model = OURS(GaussianNB(), metric="f1", cv=cv).fit(X, y, groups=mw.InTime(time))
     parts = [(test, GaussianNB().fit(X[train], y[train]).predict_proba(X[test])) for train, test in cv.split(X)]
     rows = np.concatenate([test for test, _ in parts])
     assert 0 < len(rows) < 400
-    expected = mw.optimize(np.concatenate([proba for _, proba in parts]), y[rows], "f1", time=time[rows])
+    expected = mw.optimize(np.concatenate([proba for _, proba in parts]), y[rows], "f1", groups=mw.InTime(time[rows]))
     same(model.solution_, expected)
 
 
@@ -177,16 +178,17 @@ def test_time_is_routed(drifting):
     X, y, time = drifting
     with sklearn.config_context(enable_metadata_routing=True):
         asks = WantsTime().set_fit_request(time=True)
-        assert OURS(asks).fit(X, y, time=time).estimator_.seen_ == 400
-        refuses = WantsTime().set_fit_request(time=False)
-        assert OURS(refuses).fit(X, y, time=time).estimator_.seen_ is None
+        assert OURS(asks).fit(X, y, groups=mw.InTime(time), time=time).estimator_.seen_ == 400
+        assert OURS(asks).fit(X, y, groups=mw.InTime(time)).estimator_.seen_ is None
         with pytest.raises(ValueError, match="are passed but are not explicitly set as requested"):
             OURS(WantsTime()).fit(X, y, time=time)
-        # Whoever holds the estimator hands time on if it is asked for.
-        model = OURS(GaussianNB(), metric="f1").set_fit_request(time=True)
-        found = cross_validate(model, X, y, cv=TimeSeriesSplit(2), params={"time": time}, return_estimator=True)
+        # Whoever holds the estimator hands the times on: the rule asks for groups.
+        model = OURS(GaussianNB(), metric="f1")
+        found = cross_validate(
+            model, X, y, cv=TimeSeriesSplit(2), params={"groups": mw.InTime(time)}, return_estimator=True
+        )
         train = next(iter(TimeSeriesSplit(2).split(X)))[0]
-        by_hand = OURS(GaussianNB(), metric="f1").fit(X[train], y[train], time=time[train])
+        by_hand = OURS(GaussianNB(), metric="f1").fit(X[train], y[train], groups=mw.InTime(time[train]))
         same(found["estimator"][0].solution_, by_hand.solution_)
 
 
@@ -202,13 +204,16 @@ def test_time_is_routed(drifting):
 def test_time_is_checked_before_anything_is_fitted(drifting, time, words):
     X, y, _ = drifting
     with pytest.raises(ValueError, match=f"^MetricOptimalClassifierCV: {words}"):
-        OURS(NeverFitted()).fit(X, y, time=time)
+        OURS(NeverFitted()).fit(X, y, groups=mw.InTime(time))
 
 
-def test_groups_and_time_are_one_too_many(drifting):
+def test_time_is_refused_unless_the_estimator_takes_it(drifting):
     X, y, time = drifting
-    with pytest.raises(ValueError, match=r"^MetricOptimalClassifierCV: groups and time cannot both be given"):
-        OURS(NeverFitted(), cv=GroupKFold(2)).fit(X, y, groups=time // 10, time=time)
+    with pytest.raises(
+        TypeError, match=r"^MetricOptimalClassifierCV.fit: time= is not a parameter; pass groups=mw.InT"
+    ):
+        OURS(NeverFitted()).fit(X, y, time=time)
+    assert OURS(WantsTime()).fit(X, y, time=time).estimator_.seen_ == 400
 
 
 # -------------------------------------------------------------------------------------------- weights and progress
@@ -219,20 +224,16 @@ def test_weights_that_count_rows(clustered):
     weight = np.random.default_rng(0).integers(1, 6, len(y))
     fitted = LogisticRegression().fit(X, y)
     frozen = FrozenEstimator(fitted)
-    model = OURS(frozen, metric="f1", weight_kind="frequency").fit(X, y, sample_weight=weight)
+    model = OURS(frozen, metric="f1").fit(X, y, sample_weight=mw.Frequencies(weight))
     same(
         model.solution_,
-        mw.optimize(fitted.predict_proba(X), y, "f1", sample_weight=weight, weight_kind="frequency"),
+        mw.optimize(fitted.predict_proba(X), y, "f1", sample_weight=mw.Frequencies(weight)),
     )
     other = OURS(frozen, metric="f1").fit(X, y, sample_weight=weight).solution_.value_on_new_rows
     own = model.solution_.value_on_new_rows
     assert own.high - own.low < 0.8 * (other.high - other.low)
     with pytest.raises(ValueError, match=r"^MetricOptimalClassifierCV: sample_weight must hold whole numbers"):
-        OURS(NeverFitted(), weight_kind="frequency").fit(X, y, sample_weight=weight / 2)
-    with pytest.raises(ValueError, match=r"^MetricOptimalClassifierCV: weight_kind='frequency' is for sample_weight"):
-        OURS(NeverFitted(), weight_kind="frequency").fit(X, y)
-    with pytest.raises(ValueError, match="The 'weight_kind' parameter"):
-        OURS(NeverFitted(), weight_kind="count").fit(X, y, sample_weight=weight)
+        OURS(NeverFitted()).fit(X, y, sample_weight=mw.Frequencies(weight / 2))
 
 
 @pytest.mark.parametrize(("verbose", "told"), [(0, None), (False, None), (1, True), (3, True)])
@@ -240,10 +241,10 @@ def test_verbose_is_handed_on(clustered, monkeypatch, verbose, told):
     X, y, _ = clustered
     heard = []
 
-    def spy(*args, verbose, **options):
-        heard.append(verbose)
-        return mw.optimize(*args, verbose=verbose, **options)
+    def spy(*args):
+        heard.append(args[-1])
+        return find_rule(*args)
 
-    monkeypatch.setattr("metricwise.estimators.classifier.optimize", spy)
+    monkeypatch.setattr("metricwise.estimators.classifier.find_rule", spy)
     OURS(FrozenEstimator(GaussianNB().fit(X, y)), verbose=verbose).fit(X, y)
     assert heard == [told]

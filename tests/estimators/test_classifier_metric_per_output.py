@@ -39,7 +39,9 @@ def by_scikit_learn(y, h):
 def test_the_classifier_fits_and_scores(metric, cv):
     X, y = table()
     inner = MultiOutputClassifier(LogisticRegression()).fit(X, y) if cv else LogisticRegression()
-    model = mw.MetricOptimalClassifierCV(inner, metric=metric, pos_label=2, cv=cv, **FIXED).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(inner, metric=metric, pos_label=2, cv=cv, strategy=mw.Strategy(**FIXED)).fit(
+        X, y
+    )
     assert model.score(X, y) == pytest.approx(by_scikit_learn(y, model.predict(X)), abs=1e-12)
     assert model.score(X, y.to_numpy()) == model.score(X, y)
     assert model.rule_.metadata.metric.endswith("(spam)")
@@ -49,7 +51,7 @@ def test_the_classifier_fits_and_scores(metric, cv):
 def test_the_rule_of_each_output_is_that_of_a_classifier_of_its_own():
     X, y = table()
     folds = [(np.arange(200, 400), np.arange(200)), (np.arange(200), np.arange(200, 400))]
-    options = {"cv": folds, **FIXED}
+    options = {"cv": folds, "strategy": mw.Strategy(**FIXED)}
     both = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=METRICS, pos_label=2, **options).fit(X, y)
     grade = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="quadratic_kappa", **options).fit(X, y["grade"])
     spam = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="f1", pos_label=2, **options).fit(X, y["spam"])
@@ -62,7 +64,9 @@ def test_the_rule_of_each_output_is_that_of_a_classifier_of_its_own():
 @pytest.mark.parametrize("metric", [METRICS, ["quadratic_kappa", mw.metrics.FBeta(beta=1.0)]])
 def test_parameters_are_kept_cloned_and_searched_over(metric):
     X, y = table(200)
-    model = mw.MetricOptimalClassifierCV(DecisionTreeClassifier(random_state=0), metric=metric, pos_label=2, **FIXED)
+    model = mw.MetricOptimalClassifierCV(
+        DecisionTreeClassifier(random_state=0), metric=metric, pos_label=2, strategy=mw.Strategy(**FIXED)
+    )
     assert model.get_params()["metric"] is metric
     copy = clone(model)
     assert copy.metric == metric
@@ -75,7 +79,9 @@ def test_parameters_are_kept_cloned_and_searched_over(metric):
 
 def test_metrics_are_candidates_of_a_search():
     X, y = table(200)
-    model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="accuracy", average="macro", **FIXED)
+    model = mw.MetricOptimalClassifierCV(
+        LogisticRegression(), metric="accuracy", average="macro", strategy=mw.Strategy(**FIXED)
+    )
     scorer = mw.make_scorer(METRICS, pos_label=2, classes=[[0, 1, 2, 3], [1, 2]])
     folds = list(KFold(3).split(X))
     candidates = ["accuracy", ["quadratic_kappa", "accuracy"], {"grade": "accuracy", "spam": "balanced_accuracy"}]
@@ -117,7 +123,9 @@ def test_a_scorer_is_a_metric_for_each_output_as_well():
     proba = [rng.dirichlet(np.ones(3), 100), rng.dirichlet(np.ones(2), 100)]
     y = np.column_stack([rng.integers(0, 3, 100), rng.integers(0, 2, 100)])
     scorer = mw.make_scorer(["quadratic_kappa", "f1"])
-    found, direct = (mw.optimize(proba, y, metric, **FIXED) for metric in (scorer, ["quadratic_kappa", "f1"]))
+    found, direct = (
+        mw.optimize(proba, y, metric, strategy=mw.Strategy(**FIXED)) for metric in (scorer, ["quadratic_kappa", "f1"])
+    )
     assert found.value == direct.value
     with pytest.raises(ValueError, match="average must be 'macro' or None"):
         mw.optimize(proba, y, scorer, average="micro")

@@ -39,10 +39,15 @@ def test_an_estimator_takes_classes_in_their_order(cv):
     places = np.array([SCALE.index(label) for label in y])
     X = features(places)
     by_word = mw.MetricOptimalClassifierCV(
-        LogisticRegression().fit(X, y), metric="quadratic_kappa", classes=SCALE, order=SCALE, cv=cv, **FIXED
+        LogisticRegression().fit(X, y),
+        metric="quadratic_kappa",
+        classes=SCALE,
+        order=SCALE,
+        cv=cv,
+        strategy=mw.Strategy(**FIXED),
     ).fit(X, y)
     by_place = mw.MetricOptimalClassifierCV(
-        LogisticRegression().fit(X, places), metric="quadratic_kappa", cv=cv, **FIXED
+        LogisticRegression().fit(X, places), metric="quadratic_kappa", cv=cv, strategy=mw.Strategy(**FIXED)
     ).fit(X, places)
     assert by_word.classes_.tolist() == SCALE
     np.testing.assert_array_equal(by_word.predict(X), np.array(SCALE)[by_place.predict(X)])
@@ -58,7 +63,9 @@ def test_classes_that_do_not_occur_may_be_declared():
     y = y[:, 0]
     X = features(y)
     wide = ["none", *SCALE]
-    model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="kappa", classes=wide, **FIXED).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(
+        LogisticRegression(), metric="kappa", classes=wide, strategy=mw.Strategy(**FIXED)
+    ).fit(X, y)
     assert model.classes_.tolist() == wide
     assert model.predict_proba(X).shape == (len(X), 4)
     assert not model.predict_proba(X)[:, 0].any()
@@ -77,7 +84,7 @@ def test_classes_and_positive_classes_of_several_outputs():
         average="macro",
         classes=[["good", "bad"], ["dirty", "neat"]],
         pos_label=["bad", "neat"],
-        **FIXED,
+        strategy=mw.Strategy(**FIXED),
     ).fit(X, y)
     assert [labels.tolist() for labels in model.classes_] == [["good", "bad"], ["dirty", "neat"]]
     found = model.predict(X)

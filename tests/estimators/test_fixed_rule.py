@@ -35,7 +35,9 @@ def data():
 
 @pytest.fixture(scope="module")
 def tuned(data):
-    return mw.MetricOptimalClassifierCV(GaussianNB(), metric="g_mean", confusion="labels", recalibrate=True).fit(*data)
+    return mw.MetricOptimalClassifierCV(
+        GaussianNB(), metric="g_mean", strategy=mw.Strategy(confusion="labels", recalibrate=True)
+    ).fit(*data)
 
 
 def test_a_rule_in_any_form(data, tuned, tmp_path):
@@ -86,7 +88,7 @@ def test_probabilities_in_a_frame_are_read_by_name(data, estimator, numbers):
     model = mw.FixedRuleClassifier(estimator, None).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), plain.predict(X))
     np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
-    settings = {"metric": "g_mean", "confusion": "labels", "recalibrate": False}
+    settings = {"metric": "g_mean", "strategy": mw.Strategy(confusion="labels", recalibrate=False)}
     tuned = mw.MetricOptimalClassifierCV(estimator, **settings).fit(X, y)
     assert tuned.rule_ == mw.MetricOptimalClassifierCV(GaussianNB(), **settings).fit(X, y).rule_
     several = np.stack([y, y[::-1]], axis=1)
@@ -97,7 +99,9 @@ def test_probabilities_in_a_frame_are_read_by_name(data, estimator, numbers):
 def test_a_mixture(data):
     X, y = data
     mixed = mw.MetricOptimalClassifierCV(
-        GaussianNB(), metric="min_recall", randomized=True, confusion="expected", recalibrate=False
+        GaussianNB(),
+        metric="min_recall",
+        strategy=mw.Strategy(randomized=True, confusion="expected", recalibrate=False),
     ).fit(X, y)
     assert isinstance(mixed.rule_, mw.MixtureRule)
     model = mw.FixedRuleClassifier(GaussianNB(), mixed.rule_.to_dict()).fit(X, y)
@@ -120,7 +124,9 @@ def test_the_classes_of_the_rule_may_be_in_another_order(data):
 @pytest.mark.parametrize("estimator", [GaussianNB(), DecisionTreeClassifier(max_depth=3, random_state=0)])
 def test_several_outputs(estimator):
     X, Y = make_multilabel_classification(200, n_classes=3, random_state=0)
-    tuned = mw.MetricOptimalClassifierCV(estimator, metric="f1_macro", confusion="labels", recalibrate=False).fit(X, Y)
+    tuned = mw.MetricOptimalClassifierCV(
+        estimator, metric="f1_macro", strategy=mw.Strategy(confusion="labels", recalibrate=False)
+    ).fit(X, Y)
     model = mw.FixedRuleClassifier(estimator, tuned.rule_).fit(X, Y)
     np.testing.assert_array_equal(model.predict(X), tuned.predict(X))
     assert model.score(X, Y) == pytest.approx(np.mean(model.predict(X) == Y))
@@ -153,7 +159,9 @@ def test_a_fitted_multilabel_estimator_predicts_at_once(estimator, frame):
     X, Y = make_multilabel_classification(150, n_classes=3, random_state=0)
     X = pd.DataFrame(X).add_prefix("x") if frame else X
     fitted = clone(estimator).fit(X, Y)
-    tuned = mw.MetricOptimalClassifierCV(fitted, metric="f1_macro", cv="prefit", recalibrate=False).fit(X, Y)
+    tuned = mw.MetricOptimalClassifierCV(
+        fitted, metric="f1_macro", cv="prefit", strategy=mw.Strategy(recalibrate=False)
+    ).fit(X, Y)
     for wrapped in (fitted, FrozenEstimator(fitted)):
         model = mw.FixedRuleClassifier(wrapped, None)
         np.testing.assert_array_equal(model.predict(X), fitted.predict(X))

@@ -136,7 +136,9 @@ def test_groups_that_would_be_ignored_are_refused(data, groups, cls, routing, cv
 )
 def test_groups_reach_splitters_that_know_them(data, groups, cls, cv):
     X, y = data
-    fixed = LABELS if cls is mw.MetricOptimalClassifierCV else {}  # else groups decide more than folds
+    fixed = (
+        {"strategy": mw.Strategy(**LABELS)} if cls is mw.MetricOptimalClassifierCV else {}
+    )  # else groups decide more than folds
     model = cls(GaussianNB(), cv=cv, **fixed).fit(X, y, groups=groups)
     ready = cls(GaussianNB(), cv=list(cv.split(X, y, groups=groups)), **fixed).fit(X, y)
     assert model.best_score_ == ready.best_score_
@@ -234,7 +236,9 @@ def test_a_calibrator_keeps_groups_together(data, groups, several):
         target = np.column_stack([y, y == 1]).astype(float)
         target[::7, 1] = np.nan
     Spy.fits.clear()
-    model = mw.MetricOptimalClassifierCV(Spy(), average="macro", cv=GroupKFold(2), calibration="sigmoid", **LABELS)
+    model = mw.MetricOptimalClassifierCV(
+        Spy(), average="macro", cv=GroupKFold(2), calibration="sigmoid", strategy=mw.Strategy(**LABELS)
+    )
     model.fit(numbered, target, groups=groups)
     assert len(Spy.fits) > 9
     for rows in Spy.fits:
@@ -247,7 +251,9 @@ def test_a_calibrator_keeps_groups_together(data, groups, several):
 
 def test_a_calibrator_needs_two_groups(data):
     X, y = data
-    model = mw.MetricOptimalClassifierCV(GaussianNB(), cv=GroupKFold(2), calibration="sigmoid", **LABELS)
+    model = mw.MetricOptimalClassifierCV(
+        GaussianNB(), cv=GroupKFold(2), calibration="sigmoid", strategy=mw.Strategy(**LABELS)
+    )
     with pytest.raises(ValueError, match="calibration needs training rows of at least two groups"):
         model.fit(X, y, groups=np.arange(len(y)) % 2)
 
@@ -306,9 +312,9 @@ def overlapping(X, y):
 def test_rows_that_are_tested_several_times_count_once_with_their_mean(data, model, splits):
     X, y = data
     splits = list(splits(X, y))
-    found = mw.MetricOptimalClassifierCV(model, metric="g_mean", cv=splits, **LABELS).fit(X, y)
+    found = mw.MetricOptimalClassifierCV(model, metric="g_mean", cv=splits, strategy=mw.Strategy(**LABELS)).fit(X, y)
     rows, proba = mean_by_hand(model, X, y, splits)
-    wanted = mw.optimize(proba, y[rows], "g_mean", classes=[0, 1, 2], **LABELS)
+    wanted = mw.optimize(proba, y[rows], "g_mean", classes=[0, 1, 2], strategy=mw.Strategy(**LABELS))
     assert found.best_score_ == pytest.approx(wanted.value, abs=1e-12 if type(model) is not Single else 0.02)
 
 
@@ -316,7 +322,7 @@ def test_rows_that_are_tested_several_times_count_once_with_their_mean(data, mod
 def test_several_outputs_that_are_tested_several_times(estimator):
     X, Y = make_multilabel_classification(150, n_classes=3, random_state=0)
     repeated = [(train, np.r_[test, test]) for train, test in KFold(3).split(X)]
-    settings = {"metric": "f1_macro", **LABELS}
+    settings = {"metric": "f1_macro", "strategy": mw.Strategy(**LABELS)}
     one = mw.MetricOptimalClassifierCV(estimator, cv=repeated, **settings).fit(X, Y)
     assert one.rule_ == mw.MetricOptimalClassifierCV(estimator, cv=KFold(3), **settings).fit(X, Y).rule_
 

@@ -104,13 +104,13 @@ def test_given_classes_fix_order_and_number():
 
 def test_missing_labels_add_nothing():
     y, h = np.array([0, 1, 1, -1]), np.array([0, 1, 0, 0])
-    assert mw.make_scorer("accuracy", missing=-1)(echo(), h, y) == pytest.approx(2 / 3)
+    assert mw.make_scorer("accuracy")(echo(), h, np.ma.masked_equal(y, -1)) == pytest.approx(2 / 3)
 
 
 def test_zero_division_is_the_users():
     y = h = np.zeros(4, dtype=int)
     assert mw.make_scorer("f1")(echo(), h, y) == 0.0
-    assert mw.make_scorer("f1", zero_division=1.0)(echo(), h, y) == 1.0
+    assert mw.make_scorer(mw.metrics.FBeta(zero_division=1.0))(echo(), h, y) == 1.0
 
 
 def test_support_weights_without_any_positive():

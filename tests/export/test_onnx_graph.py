@@ -271,9 +271,9 @@ def test_estimators_of_metricwise(iris, estimator, labels):
     X, y = iris
     y = np.array(labels)[y]
     worth = mw.metrics.Linear(np.diag([1.0, 6.0, 2.0][: len(set(labels))]))
-    model = mw.MetricOptimalClassifierCV(estimator, metric=worth, confusion="expected", recalibrate=True, cv=3).fit(
-        X, y
-    )
+    model = mw.MetricOptimalClassifierCV(
+        estimator, metric=worth, cv=3, strategy=mw.Strategy(confusion="expected", recalibrate=True)
+    ).fit(X, y)
     # Trees take single precision, and are cut where it decides.
     kind, given = (FloatTensorType, X.astype(np.float32)) if "Tree" in repr(estimator) else (DoubleTensorType, X)
     decided, proba = run(convert(model, X, kind=kind), X=given)

@@ -329,7 +329,9 @@ def test_what_is_no_rule(export, thing):
 def test_what_stands_for_a_rule(export, tmp_path):
     rule = yes_no()
     text = rule.to_json(tmp_path / "rule.json")
-    solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1", recalibrate=False, confusion="labels")
+    solution = mw.optimize(
+        [0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1", strategy=mw.Strategy(recalibrate=False, confusion="labels")
+    )
     assert export(rule) == export(text) == export(tmp_path / "rule.json") == export(rule.to_dict())
     assert export(solution) == export(solution.rule)
 

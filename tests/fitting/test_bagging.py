@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import worlds
-from metricwise.api.reading import read_problem
+from metricwise import Frequencies, InTime
 from metricwise.core.losses import Loss
 from metricwise.fitting import bagging as bags
 from metricwise.fitting import selection
@@ -17,6 +17,7 @@ from metricwise.fitting.solving import Settings, solve
 from metricwise.oracles.problem import Recipe
 from metricwise.rules import fit_link
 from metricwise.solvers import make_solver
+from problems import read_problem
 from profiles import examples
 
 RECIPES = [Recipe(confusion, link) for confusion in ("labels", "expected", "blended") for link in (False, True)]
@@ -394,7 +395,7 @@ def test_blocks_in_time_are_stretches(n, seed, kind):
     proba = rng.beta(1, 3, n)
     y = (rng.random(n) < proba).astype(int)
     y[:2] = 0, 1
-    problem = read_problem(proba, y, "f1", time=time).sample(n, 0)
+    problem = read_problem(proba, y, "f1", groups=InTime(time)).sample(n, 0)
     resamples = bags.draw(problem, rng)
     check_left_out(resamples, n)
     block = resamples.block[np.argsort(time, kind="stable")]
@@ -420,7 +421,7 @@ def counted(repeats, seed=0):
     rng = np.random.default_rng(seed)
     proba, y = rng.random(len(repeats)), rng.integers(0, 2, len(repeats))
     y[:2] = 0, 1
-    return read_problem(proba, y, "f1", sample_weight=repeats, weight_kind="frequency").sample(len(y), 0)
+    return read_problem(proba, y, "f1", sample_weight=Frequencies(repeats)).sample(len(y), 0)
 
 
 @given(st.lists(st.integers(0, 40), min_size=10, max_size=40), st.integers(0, 5))

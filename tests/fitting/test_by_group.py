@@ -17,7 +17,6 @@ from scipy.optimize import linprog
 import metricwise as mw
 import worlds
 from golden.worlds import make
-from metricwise.api.reading import read_problem
 from metricwise.core.losses import Loss
 from metricwise.data.sensitive import read_sensitive_features
 from metricwise.data.sources import ChunkedSource, MemorySource
@@ -25,9 +24,10 @@ from metricwise.goals.constraint import Constraint, Difference, Limit
 from metricwise.goals.constraint_text import read_constraints
 from metricwise.inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
 from metricwise.oracles import Counts
+from problems import asking, read_problem
 from profiles import examples
 
-FIXED = {"confusion": "expected", "recalibrate": False, "randomized": True, "confidence": None}
+FIXED = {"confidence": None, "strategy": mw.Strategy(confusion="expected", recalibrate=False, randomized=True)}
 
 
 class Rules:
@@ -275,7 +275,7 @@ def thresholds_programme(p, y, group, name, bound, shared):
     return -found.fun
 
 
-LABELS = {"confusion": "labels", "recalibrate": False, "confidence": None}
+LABELS = {"confidence": None, "strategy": mw.Strategy(confusion="labels", recalibrate=False)}
 
 
 @pytest.mark.parametrize("name", ["demographic_parity", "equal_opportunity", "equalized_odds"])
@@ -285,7 +285,7 @@ def test_no_mixture_of_thresholds_is_better_by_labels(name, seed, n_groups, boun
     p, y, group = worlds.shifted_groups(n_groups=n_groups, seed=seed)
     best = thresholds_programme(p, y, group, name, bound, shared=False)
     solution = mw.optimize(
-        p, y, "accuracy", subject_to=f"{name} <= {bound}", sensitive_features=group, randomized=True, **LABELS
+        p, y, "accuracy", subject_to=f"{name} <= {bound}", sensitive_features=group, **asking(LABELS, randomized=True)
     )
     assert solution.value == pytest.approx(best, abs=1e-8)
     assert solution.constraints[0].value <= bound + 1e-8
@@ -304,8 +304,8 @@ def test_a_rule_that_does_not_see_groups_is_the_best_of_shared_thresholds(seed, 
     p, y, group = worlds.shifted_groups(seed=seed)
     text = f"demographic_parity <= {bound}"
     best = thresholds_programme(p, y, group, "demographic_parity", bound, shared=True)
-    ask = {"subject_to": text, "sensitive_features": group, "group_aware": False, **LABELS}
-    mixture = mw.optimize(p, y, "accuracy", randomized=True, **ask)
+    ask = {"subject_to": text, "sensitive_features": mw.Sensitive(group, group_aware=False), **LABELS}
+    mixture = mw.optimize(p, y, "accuracy", **asking(ask, randomized=True))
     assert mixture.value == pytest.approx(best, abs=1e-8)
     aware = thresholds_programme(p, y, group, "demographic_parity", bound, shared=False)
     assert mixture.alternative == pytest.approx(aware, abs=1e-8)
@@ -327,7 +327,8 @@ def test_what_sees_groups_bounds_what_does_not(k):
     rules = Rules(eta, group)
     goal = rules.accuracy(np.ones(len(eta), dtype=bool))
     best = rules.best(goal, parity_rows(rules, "equalized_odds", 0.1))
-    solution = solve(eta, group, "accuracy", "equalized_odds <= 0.1", group_aware=False, randomized=False)
+    blind = mw.Sensitive(group, group_aware=False)
+    solution = solve(eta, blind, "accuracy", "equalized_odds <= 0.1", **asking(FIXED, randomized=False))
     assert solution.upper_bound == pytest.approx(best, abs=1e-6)
     assert solution.value <= best + 1e-9
     assert solution.outcome is mw.solvers.Outcome.LOCAL
@@ -339,7 +340,9 @@ def test_what_sees_groups_bounds_what_does_not(k):
 def test_margins_and_groups_that_have_few_rows():
     p, y, group = worlds.shifted_groups(2000, decimals=6)
     ask = {"confusion": "labels", "recalibrate": False, "randomized": True}
-    promised = mw.optimize(p, y, "accuracy", subject_to="demographic_parity <= 0.15", sensitive_features=group, **ask)
+    promised = mw.optimize(
+        p, y, "accuracy", subject_to="demographic_parity <= 0.15", sensitive_features=group, strategy=mw.Strategy(**ask)
+    )
     (promise,) = promised.constraints
     assert promise.confidence == 0.95
     assert promise.margin > 0
@@ -348,7 +351,14 @@ def test_margins_and_groups_that_have_few_rows():
     assert promised.gain is not None
     group = np.where(np.arange(2000) < 12, 2, group)
     with pytest.warns(UserWarning, match="too few labels to promise"):
-        few = mw.optimize(p, y, "accuracy", subject_to="demographic_parity <= 0.02", sensitive_features=group, **ask)
+        few = mw.optimize(
+            p,
+            y,
+            "accuracy",
+            subject_to="demographic_parity <= 0.02",
+            sensitive_features=group,
+            strategy=mw.Strategy(**ask),
+        )
     assert few.constraints[0].confidence != 0.95
     assert few.constraints[0].value <= 0.02 + 1e-8
 
@@ -454,9 +464,7 @@ def test_a_sample_stands_for_all_rows():
         "accuracy",
         subject_to="demographic_parity <= 0.05",
         sensitive_features=group,
-        confusion="labels",
-        recalibrate=False,
-        randomized=True,
+        strategy=mw.Strategy(confusion="labels", recalibrate=False, randomized=True),
     )
     decided = solution.rule.distribution(p, sensitive_features=group)[:, 1]
     shares = [decided[group == g].mean() for g in (0, 1)]
@@ -487,8 +495,6 @@ P4, Y4, G4 = [0.2, 0.6, 0.4, 0.8], [0, 1, 0, 1], ["a", "a", "b", "b"]
     [
         ({"subject_to": "demographic_parity <= 0.1"}, "is about groups, so sensitive_features must give"),
         ({"subject_to": "accuracy >= 0.5 in every group"}, "is about groups, so sensitive_features must give"),
-        ({"group_aware": False}, "group_aware is False, so sensitive_features must give"),
-        ({"sensitive_features": G4, "group_aware": "no"}, "group_aware must be True or False, got 'no'"),
         ({"sensitive_features": ["a"] * 4}, r"must contain at least two groups, got only \['a'\]"),
         ({"sensitive_features": ["a", None, "b", "b"]}, "must be known for every row, got a missing value in row 1"),
         ({"sensitive_features": ["a", "b"]}, r"one value for each of the 4 rows, .*, got shape \(2,\)"),
@@ -579,8 +585,8 @@ def test_groups_and_abstentions_against_the_programme_over_all_rules(k, name):
         b_eq=np.ones(n),
         bounds=(0, 1),
     )
-    ask = {"subject_to": f"{name} <= {bound}", "sensitive_features": group, "abstain": cost, "randomized": True}
-    solution = mw.optimize(eta, None, "accuracy", **ask)
+    ask = {"subject_to": f"{name} <= {bound}", "sensitive_features": group, "abstain": cost}
+    solution = mw.optimize(eta, None, "accuracy", strategy=mw.Strategy(randomized=True), **ask)
     assert solution.value == pytest.approx(-best.fun, abs=1e-6)
     assert solution.upper_bound == pytest.approx(-best.fun, abs=1e-6)
     decided = solution.rule.distribution(eta, sensitive_features=group).ravel()

@@ -15,10 +15,10 @@ from sklearn.preprocessing import StandardScaler
 
 import metricwise as mw
 import worlds
-from metricwise.api.reading import read_problem
 from metricwise.data import read_proba
 from metricwise.fitting.example_costs import _left_out, with_costs
 from metricwise.inference.uncertainty import Spread, heaviest_share, mean_interval
+from problems import read_problem
 from profiles import examples
 
 
@@ -65,7 +65,14 @@ def test_every_row_is_decided_and_valued_by_its_own_costs(k, kind, seed, weighte
     abstain = {"abstain": True}.get(kind, price)
     w = np.random.default_rng(seed).integers(1, 4, 30) / 2 if weighted else None
     solution = mw.optimize(
-        P, y, "cost", cost=cost, abstain=abstain, recalibrate=False, sample_weight=w, classes=list(range(k))
+        P,
+        y,
+        "cost",
+        cost=cost,
+        abstain=abstain,
+        sample_weight=w,
+        classes=list(range(k)),
+        strategy=mw.Strategy(recalibrate=False),
     )
     codes = [cheapest(eta, own, k, price) for eta, own in zip(P, cost.tolist(), strict=True)]
     labels = [*range(k), -1]
@@ -91,7 +98,7 @@ def test_behind_the_link_and_without_labels():
     assert solution.value > solution.baseline
     assert solution.gain.low > 0
     assert solution.value_on_new_rows.low < -solution.value * -1 < solution.value_on_new_rows.high
-    raw = mw.optimize(sharp, y, "cost", cost=cost, recalibrate=False)
+    raw = mw.optimize(sharp, y, "cost", cost=cost, strategy=mw.Strategy(recalibrate=False))
     assert solution.value > raw.value  # twice as sure as it should be, which the link mends
     free = mw.optimize(P, None, "cost", cost=cost)
     expected = np.mean(np.sum(P * cost, axis=1) - (P * cost).max(axis=1))
@@ -117,7 +124,7 @@ def test_the_gain_is_what_new_rows_show_and_knows_groups():
 
 def test_a_rule_that_decides_as_argmax_does_saves_nothing_for_sure():
     eta, y, *_ = drawn(0, k=2)
-    solution = mw.optimize(eta, y, "cost", cost=np.ones((len(y), 2)), recalibrate=False)
+    solution = mw.optimize(eta, y, "cost", cost=np.ones((len(y), 2)), strategy=mw.Strategy(recalibrate=False))
     assert (solution.gain.estimate, solution.gain.low, solution.gain.high) == (0, 0, 0)
     assert solution.value_on_new_rows.low < solution.value_on_new_rows.high
 
@@ -199,7 +206,7 @@ def test_it_is_said_when_few_rows_carry_the_whole():
 
 def test_rows_in_time_are_said_to_depend():
     P, y, cost, _ = drawn(3)
-    said = mw.optimize(P, y, "cost", cost=cost, time=mw.InTime(np.arange(300), 30)).status
+    said = mw.optimize(P, y, "cost", cost=cost, groups=mw.InTime(np.arange(300), 30)).status
     assert "depend on one another over at most 30 rows (as given)" in said
 
 
@@ -208,7 +215,7 @@ def test_missing_labels_cost_nothing():
     labels = y.astype(float)
     labels[::3] = np.nan
     seen = np.flatnonzero(~np.isnan(labels))
-    solution = mw.optimize(P, labels, "cost", cost=cost, classes=[0, 1, 2], recalibrate=False)
+    solution = mw.optimize(P, labels, "cost", cost=cost, classes=[0, 1, 2], strategy=mw.Strategy(recalibrate=False))
     d = (P * cost).argmax(axis=1)
     assert solution.value == pytest.approx(-np.mean(paid(cost[seen], y[seen], d[seen])))
 
@@ -229,9 +236,9 @@ def test_missing_labels_cost_nothing():
             "metric must be 'cost', minus the mean cost, if cost= is given, got 'accuracy'",
         ),
         (lambda c, w: c, {"subject_to": "recall[1] >= 0.1"}, "subject_to must be left out if cost= gives costs"),
-        (lambda c, w: c, {"randomized": True}, "randomized must be left out"),
-        (lambda c, w: c, {"solver": "path"}, "solver must be left out"),
-        (lambda c, w: c, {"confusion": "labels"}, "confusion must be left out"),
+        (lambda c, w: c, {"strategy": mw.Strategy(randomized=True)}, "randomized must be left out"),
+        (lambda c, w: c, {"strategy": mw.Strategy(solver="path")}, "solver must be left out"),
+        (lambda c, w: c, {"strategy": mw.Strategy(confusion="labels")}, "confusion must be left out"),
         (lambda c, w: c, {"prior": [0.2, 0.3, 0.5]}, "prior must be left out"),
         (lambda c, w: c, {"abstain_label": "?"}, "abstain_label is only for rules that may abstain"),
     ],
@@ -307,7 +314,9 @@ def test_estimators_take_costs_to_fit_predict_and_score():
         mw.MetricOptimalClassifierCV(LogisticRegression(), metric="cost").fit(X, y, cost=cost[:-1])
     with pytest.raises(ValueError, match="metric must be 'cost'"):
         mw.MetricOptimalClassifierCV(LogisticRegression()).fit(X, y, cost=cost)
-    plain = mw.MetricOptimalClassifierCV(LogisticRegression(), recalibrate=False, confusion="expected").fit(X, y)
+    plain = mw.MetricOptimalClassifierCV(
+        LogisticRegression(), strategy=mw.Strategy(recalibrate=False, confusion="expected")
+    ).fit(X, y)
     with pytest.raises(ValueError, match="cost is only for rules that were fitted to costs per row"):
         plain.predict(X, cost=cost)
     pipe = make_pipeline(StandardScaler(), mw.MetricOptimalClassifierCV(LogisticRegression(), metric="cost"))

@@ -23,7 +23,7 @@ def rows(seed, n=80, k=2, m=None):
     return (eta if m else eta[0]), (y if m else y[:, 0]), weight
 
 
-@pytest.mark.parametrize("options", [FIXED, {}, {"confusion": "expected", "recalibrate": True}])
+@pytest.mark.parametrize("options", [FIXED, {}, {"strategy": mw.Strategy(confusion="expected", recalibrate=True)}])
 def test_values_are_those_of_the_predictions_and_of_argmax(options):
     eta, y, weight = rows(0)
     record = {"P": "precision", "r": sk.recall_score, "f2": FBeta(2), "half": lambda C: C[0, 0] - C[1, 1] / 2}
@@ -45,7 +45,13 @@ def test_values_are_those_of_the_predictions_and_of_argmax(options):
 def test_outputs_are_averaged_as_for_the_metric(average):
     eta, y, weight = rows(1, k=3, m=4)
     solution = mw.optimize(
-        eta, y, "balanced_accuracy", average=average, sample_weight=weight, record=["accuracy", GMean()], **FIXED
+        eta,
+        y,
+        "balanced_accuracy",
+        average=average,
+        sample_weight=weight,
+        record=["accuracy", GMean()],
+        strategy=mw.Strategy(**FIXED),
     )
     plain = np.column_stack([one.argmax(axis=1) for one in eta])
     for metric in (mw.metrics.Accuracy(), GMean()):
@@ -59,7 +65,11 @@ def test_a_name_that_says_its_average_keeps_it():
     eta, y, _ = rows(2, m=3)
     proba = np.column_stack([one[:, 1] for one in eta])
     solution = mw.optimize(
-        proba, y, "f1_macro", record=["f1_micro", "precision_weighted", "recall", "jaccard_samples"], **FIXED
+        proba,
+        y,
+        "f1_macro",
+        record=["f1_micro", "precision_weighted", "recall", "jaccard_samples"],
+        strategy=mw.Strategy(**FIXED),
     )
     predicted = solution.rule.predict(proba)
     expected = {
@@ -83,7 +93,7 @@ def test_without_labels_values_are_expected():
 
 def test_a_mixture_is_valued_in_expectation():
     eta, y, _ = rows(4, k=3)
-    solution = mw.optimize(eta, y, "min_recall", randomized=True, record=["accuracy"], **FIXED)
+    solution = mw.optimize(eta, y, "min_recall", record=["accuracy"], strategy=mw.Strategy(randomized=True, **FIXED))
     chances = solution.rule.distribution(eta)
     assert isinstance(solution.rule, mw.MixtureRule)
     assert solution.recorded["accuracy"].value == pytest.approx(chances[np.arange(len(y)), y].mean(), abs=1e-12)
@@ -92,7 +102,9 @@ def test_a_mixture_is_valued_in_expectation():
 @pytest.mark.parametrize("prior", [[0.5, 0.5], [0.9, 0.1]])
 def test_the_metric_itself_has_the_value_of_the_solution(prior):
     eta, y, weight = rows(5)
-    solution = mw.optimize(eta, y, "f1", sample_weight=weight, prior=prior, record=["f1"], **FIXED)
+    solution = mw.optimize(
+        eta, y, "f1", sample_weight=weight, prior=prior, record=["f1"], strategy=mw.Strategy(**FIXED)
+    )
     assert solution.recorded["f1"].value == pytest.approx(solution.value, abs=1e-12)
     assert solution.recorded["f1"].baseline == pytest.approx(solution.baseline, abs=1e-12)
 
@@ -101,12 +113,12 @@ def test_a_degenerate_aim_may_be_recorded_without_a_word():
     eta, y, _ = rows(6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mw.optimize(eta, y, "f1", record=["precision", "recall"], **FIXED)
+        mw.optimize(eta, y, "f1", record=["precision", "recall"], strategy=mw.Strategy(**FIXED))
 
 
 def test_nothing_is_recorded_unless_asked_for():
     eta, y, _ = rows(6)
-    assert mw.optimize(eta, y, "f1", **FIXED).recorded == {}
+    assert mw.optimize(eta, y, "f1", strategy=mw.Strategy(**FIXED)).recorded == {}
 
 
 @pytest.mark.parametrize(
@@ -151,7 +163,9 @@ def test_the_table_of_candidates_has_a_column_for_each():
 
 def test_where_the_recipe_is_fixed_the_solution_has_them():
     X, y = worlds.features(200)
-    model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="f1", record=["recall"], **FIXED).fit(X, y)
+    model = mw.MetricOptimalClassifierCV(
+        LogisticRegression(), metric="f1", record=["recall"], strategy=mw.Strategy(**FIXED)
+    ).fit(X, y)
     assert model.cv_results_ is None
     assert 0 < model.solution_.recorded["recall"].value <= 1
 

@@ -9,10 +9,10 @@ from sklearn.metrics import f1_score
 import metricwise as mw
 import worlds
 from laws.metric_records import RECORDS
-from metricwise.api.reading import read_problem
 from metricwise.fitting import selection
 from metricwise.fitting.bagging import Bag, Resamples
 from metricwise.inference import uncertainty
+from problems import asking, read_problem
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 
@@ -142,14 +142,20 @@ class Counting:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"confusion": "labels"}, {"confusion": "blended"}, {"recalibrate": True}, {"recalibrate": False}],
+    [
+        {},
+        {"strategy": mw.Strategy(confusion="labels")},
+        {"strategy": mw.Strategy(confusion="blended")},
+        {"strategy": mw.Strategy(recalibrate=True)},
+        {"strategy": mw.Strategy(recalibrate=False)},
+    ],
 )
 @pytest.mark.parametrize("n", [60, 2_500])
 def test_resamples_are_fitted_at_once(options, n):
     """A recipe is fitted to all resamples in one call of the solver."""
     proba, y = some_rows("multiclass", n)
     solver = Counting(mw.solvers.Path())
-    solution = mw.optimize(proba, y, "quadratic_kappa", solver=solver, **options)
+    solution = mw.optimize(proba, y, "quadratic_kappa", **asking(options, solver=solver))
     assert solver.calls == (1 if "confusion" in options else 2)
     assert len(solution.candidates) == 1
     assert solution.gain is not None
@@ -167,7 +173,9 @@ def test_recipe_fixed_means_no_choice():
     proba, y = some_rows("multiclass", 150)
     for confusion in ("labels", "expected", "blended"):
         for recalibrate in (True, False):
-            solution = mw.optimize(proba, y, "macro_f1", confusion=confusion, recalibrate=recalibrate)
+            solution = mw.optimize(
+                proba, y, "macro_f1", strategy=mw.Strategy(confusion=confusion, recalibrate=recalibrate)
+            )
             assert solution.gain is None
             assert "resamples" not in solution.status
             assert solution.rule.metadata.recipe == "recalibrated + " * recalibrate + confusion
@@ -236,8 +244,8 @@ def test_gain_is_about_new_rows():
         rng = np.random.default_rng(seed)
         proba = rng.dirichlet([3, 1, 1], 60)
         y = worlds.draw_codes(proba, rng)
-        solution = mw.optimize(proba, y, "macro_f1", confusion="labels")
-        fitted = mw.optimize(proba, y, "macro_f1", **FIXED)
+        solution = mw.optimize(proba, y, "macro_f1", strategy=mw.Strategy(confusion="labels"))
+        fitted = mw.optimize(proba, y, "macro_f1", strategy=mw.Strategy(**FIXED))
         new = rng.dirichlet([3, 1, 1], 5_000)
         labels = worlds.draw_codes(new, rng)
         score = mw.metrics.ClassAverage(mw.metrics.FBeta()).score
@@ -301,7 +309,7 @@ def test_a_rule_that_is_chosen_because_it_gained_is_corrected_for_luck():
     """An estimate is handed out if it is above 0: its mean is that of a normal distribution cut off there."""
     chosen = 0
     for seed in range(8):
-        solution = mw.optimize(*noisy_problem(seed), "macro_f1", recalibrate=False)
+        solution = mw.optimize(*noisy_problem(seed), "macro_f1", strategy=mw.Strategy(recalibrate=False))
         one = solution.candidates[0]
         if solution.rule.metadata.recipe == "argmax":
             continue
@@ -451,7 +459,10 @@ def test_sweep_on_blended_counts_is_exact(name, average):
             thresholds = [-1, *(p[1:] + p[:-1]) / 2, 2]
             decisions = [(alone.eta[0][:, [1]] > t).astype(int) for t in thresholds]
             best += max(blended_value(alone, d, metric, "micro") for d in decisions) / problem.n_outputs
-        options = {"confusion": "blended", "recalibrate": False, "solver": "sweep", **problem.arguments()}
+        options = {
+            **problem.arguments(),
+            "strategy": mw.Strategy(confusion="blended", recalibrate=False, solver="sweep"),
+        }
         solution = mw.optimize(problem.proba, problem.labels, name, average=average, **options)
         assert solution.optimized_value == pytest.approx(best, abs=1e-12)
         predicted = solution.rule.predict(problem.proba).reshape(problem.n_rows, -1).astype(int)
@@ -472,7 +483,10 @@ def test_path_on_blended_counts_is_exact():
         tried = [g[0] - 1, *(g[1:] + g[:-1]) / 2, g[-1] + 1]
         decisions = [np.argmin(constant + value * slope, axis=1)[:, None] for value in tried]
         best = max(blended_value(problem, d, RECORDS["micro_f1"].of_counts, "micro") for d in decisions)
-        options = {"confusion": "blended", "recalibrate": False, "solver": "path", **problem.arguments()}
+        options = {
+            **problem.arguments(),
+            "strategy": mw.Strategy(confusion="blended", recalibrate=False, solver="path"),
+        }
         solution = mw.optimize(problem.proba, problem.labels, "micro_f1", **options)
         assert solution.optimized_value == pytest.approx(best, abs=1e-12)
 

@@ -11,8 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
 import worlds
-from metricwise.api.reading import read_problem
 from metricwise.data import read_groups, read_time, stretches
+from problems import read_problem
 from profiles import examples
 
 
@@ -106,29 +106,37 @@ ERRORS = [
     ({"groups": np.ma.masked_equal([1, 2, 3, 4], 3)}, r"known for every row, got a missing value in row 2;"),
     ({"groups": NAT}, r"groups must be known for every row, got a missing value in row 1;"),
     ({"groups": np.array([{}, 1, 2, 3], dtype=object)}, r"groups must hold names or numbers, got \{\}\."),
-    ({"time": [1, 2, 3]}, r"time must have shape \(4,\), one per row, got \(3,\)\."),
+    ({"groups": mw.InTime([1, 2, 3])}, r"time must have shape \(4,\), one per row, got \(3,\)\."),
     (
-        {"time": [2, 2, 2, 2]},
+        {"groups": mw.InTime([2, 2, 2, 2])},
         r"time must hold at least two different times, got one; leave time out if rows have no order in time\.",
     ),
-    ({"time": [1, 2, np.nan, 4]}, r"time must be known for every row, got a missing value in row 2;"),
-    ({"time": NAT}, r"time must be known for every row, got a missing value in row 1;"),
-    ({"time": [ZONED, None, ZONED, ZONED]}, r"time must be known for every row, got a missing value in row 1;"),
-    ({"time": ["a", "b", "c", "d"]}, r"time must hold numbers or dates, got 'a'; convert text to dates with pandas\."),
-    ({"time": pd.Series(["2024-01-01"] * 4)}, r"time must hold numbers or dates, got '2024-01-01'; convert text to"),
-    ({"time": [True, False, True, False]}, r"time must hold numbers or dates, got True;"),
+    ({"groups": mw.InTime([1, 2, np.nan, 4])}, r"time must be known for every row, got a missing value in row 2;"),
+    ({"groups": mw.InTime(NAT)}, r"time must be known for every row, got a missing value in row 1;"),
     (
-        {"time": [ZONED, ZONED.replace(tzinfo=None)] * 2},
+        {"groups": mw.InTime([ZONED, None, ZONED, ZONED])},
+        r"time must be known for every row, got a missing value in row 1;",
+    ),
+    (
+        {"groups": mw.InTime(["a", "b", "c", "d"])},
+        r"time must hold numbers or dates, got 'a'; convert text to dates with pandas\.",
+    ),
+    (
+        {"groups": mw.InTime(pd.Series(["2024-01-01"] * 4))},
+        r"time must hold numbers or dates, got '2024-01-01'; convert text to",
+    ),
+    ({"groups": mw.InTime([True, False, True, False])}, r"time must hold numbers or dates, got True;"),
+    (
+        {"groups": mw.InTime([ZONED, ZONED.replace(tzinfo=None)] * 2)},
         r"dates that all have a time zone, or that all have none, got both\.",
     ),
-    ({"time": np.array([(1,), 2, 3, [4]], dtype=object)}, r"time must hold numbers or dates, got \(1,\)\."),
-    ({"groups": [1, 1, 2, 2], "time": [1, 2, 3, 4]}, r"groups and time cannot both be given, .* leave out time if"),
-    ({"weight_kind": "count"}, r"weight_kind must be 'importance' or 'frequency', got 'count'\."),
-    ({"weight_kind": None}, r"weight_kind must be 'importance' or 'frequency', got None\."),
-    ({"weight_kind": "frequency"}, r"weight_kind='frequency' is for sample_weight, which is not given; leave it out\."),
     (
-        {"weight_kind": "frequency", "sample_weight": [1, 2.5, 1, 1]},
-        r"sample_weight must hold whole numbers if .*, got 2\.5; use 'importance' for other weights\.",
+        {"groups": mw.InTime(np.array([(1,), 2, 3, [4]], dtype=object))},
+        r"time must hold numbers or dates, got \(1,\)\.",
+    ),
+    (
+        {"sample_weight": mw.Frequencies([1, 2.5, 1, 1])},
+        r"sample_weight must hold whole numbers as Frequencies, .*, got 2\.5; pass other weights without",
     ),
 ]
 
@@ -264,7 +272,7 @@ def test_frequencies_are_rows(metric):
     y = np.tile([0, 1], 40)
     mass = np.where(y == 1, level, 1 - level) * (1 - level) ** 2
     n_rows = rng.multinomial(1_500, mass / mass.sum())
-    counted = mw.optimize(level, y, metric, sample_weight=n_rows, weight_kind="frequency")
+    counted = mw.optimize(level, y, metric, sample_weight=mw.Frequencies(n_rows))
     order = np.repeat(np.arange(80), n_rows)
     repeated = mw.optimize(level[order], y[order], metric, groups=np.arange(len(order)))
     assert counted.value_on_new_rows.estimate == pytest.approx(repeated.value_on_new_rows.estimate, abs=0.03)
@@ -281,14 +289,14 @@ def test_rows_that_count_none_change_nothing(confusion):
     y = rng.integers(0, 3, 200)
     weight = rng.integers(0, 3, 200)
     assert (weight == 0).sum() > 20
-    fixed = {"weight_kind": "frequency", "confusion": confusion, "recalibrate": True}
+    fixed = {"weight_kind": "frequency", "strategy": mw.Strategy(confusion=confusion, recalibrate=True)}
     one = mw.optimize(proba, y, "macro_f1", sample_weight=weight, **fixed)
     kept = weight > 0
     other = mw.optimize(proba[kept], y[kept], "macro_f1", sample_weight=weight[kept], **fixed)
     assert one.value == pytest.approx(other.value)
     np.testing.assert_array_equal(one.rule.predict(proba), other.rule.predict(proba))
     np.testing.assert_allclose(one.rule.link.bias, other.rule.link.bias, atol=1e-8)
-    promised = mw.optimize(proba, y, "macro_f1", sample_weight=weight, weight_kind="frequency").value_on_new_rows
+    promised = mw.optimize(proba, y, "macro_f1", sample_weight=mw.Frequencies(weight)).value_on_new_rows
     assert promised.low < promised.estimate < promised.high
 
 

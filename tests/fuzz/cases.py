@@ -280,4 +280,4 @@ def optimize(case, proba):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="optimize: .* alone is highest")  # recall and precision of one class
         options = {**case.options(), "pos_label": case.column_class}
-        return mw.optimize(proba, case.y, case.named_metric, **options, **LABELS)
+        return mw.optimize(proba, case.y, case.named_metric, strategy=mw.Strategy(**LABELS), **options)

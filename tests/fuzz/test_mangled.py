@@ -34,15 +34,11 @@ def problem(rng):
         "classes": ([0, 1], [0, 1, 2], [[0, 1], [0, 1]], [[0, 1, 2], [0, 1]])[kind],
         "pos_label": None,
         "missing": None,
-        "solver": "auto",
-        "confusion": "labels",
-        "recalibrate": False,
         "prior": None,
-        "randomized": False,
         "random_state": 0,
-        "tol": None,
         "normalize": False,
         "zero_division": 0.0,
+        "strategy": mw.Strategy(solver="auto", confusion="labels", recalibrate=False, randomized=False, tol=None),
     }
 
 

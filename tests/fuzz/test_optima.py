@@ -101,6 +101,6 @@ def test_no_decisions_of_a_few_rows_beat_the_certificate(name):
         if one.upper_bound is not None:
             assert best <= one.upper_bound + 1e-9, where
         if bound.concave:
-            mixed = expected_solution(problem, metric, randomized=True)
+            mixed = expected_solution(problem, metric, strategy=mw.Strategy(randomized=True))
             assert best - 1e-6 <= mixed.value <= mixed.upper_bound + 1e-9, where
             assert mixed.upper_bound >= best - 1e-9, where

@@ -74,7 +74,7 @@ def test_scorer_names_are_worth_what_scikit_learn_says_on_multilabel(name):
         y = (rng.random(proba.shape) < proba).astype(int)
         weight = rng.uniform(0, 2, size=20) if seed % 2 else None
         zero = float(seed % 3 == 0)
-        solution = mw.optimize(proba, y, name, sample_weight=weight, zero_division=zero, **LABELS)
+        solution = mw.optimize(proba, y, name, sample_weight=weight, zero_division=zero, strategy=mw.Strategy(**LABELS))
         for value, predicted in ((solution.value, solution.rule.predict(proba)), (solution.baseline, proba > 0.5)):
             expected = function(y, predicted, average=average, sample_weight=weight, zero_division=zero)
             assert value == pytest.approx(expected, abs=1e-12), f"seed {seed}"
@@ -94,7 +94,9 @@ def test_nothing_depends_on_the_number_of_threads(shape, metric):
     solutions = []
     for n_threads in (1, 3):
         with threadpool_limits(limits=n_threads, user_api="openmp"):
-            solution = mw.optimize(proba, y, metric, average="micro", sample_weight=weight, **LABELS)
+            solution = mw.optimize(
+                proba, y, metric, average="micro", sample_weight=weight, strategy=mw.Strategy(**LABELS)
+            )
             solutions.append((solution, solution.rule.predict(proba)))
     (one, labels), (other, others) = solutions
     assert (one.rule, one.value) == (other.rule, other.value)

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 import metricwise as mw
 import worlds
 from laws.metric_records import RECORDS, exact_ratio, having, largest, make
-from metricwise.api.reading import read_problem
 from metricwise.data.sources import ChunkedSource
 from metricwise.fitting.solving import Settings, fit
 from metricwise.oracles.problem import Recipe
 from metricwise.solvers import Outcome
+from problems import read_problem
 from profiles import examples
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 EXPECTED = {"confusion": "expected", "recalibrate": False}
 COUNTING = [
-    {"confusion": confusion, "recalibrate": recalibrate}
+    {"strategy": mw.Strategy(confusion=confusion, recalibrate=recalibrate)}
     for confusion in ("labels", "expected", "blended")
     for recalibrate in (False, True)
 ]
@@ -73,7 +73,7 @@ def test_labels_every_output_is_best_of_its_own_family(problem, data):
         best.append(
             worlds.best_threshold(one, most, "macro") if binary else worlds.best_of_family(one, ratio, most, "macro")
         )
-    solution = solve(problem, names, **LABELS, output_weight=weight)
+    solution = solve(problem, names, output_weight=weight, strategy=mw.Strategy(**LABELS))
     assert solution.value == pytest.approx(np.average(best, weights=weight), abs=1e-9)
     assert solution.upper_bound == pytest.approx(solution.value, abs=1e-12)
     assert solution.outcome is Outcome.OPTIMAL
@@ -95,7 +95,7 @@ def test_probabilities_no_rule_at_all_is_better_for_any_output(problem, data):
         largest(name, worlds.tables(one, worlds.every_rule(one), "expected"))
         for one, name in zip(worlds.blocks(problem, "macro"), names, strict=True)
     ]
-    solution = solve(problem, names, **EXPECTED)
+    solution = solve(problem, names, strategy=mw.Strategy(**EXPECTED))
     assert solution.optimized_value == pytest.approx(np.mean(best), abs=1e-9)
     assert np.mean(best) - 1e-9 <= solution.upper_bound <= np.mean(best) + 1e-9
 
@@ -140,7 +140,9 @@ def test_a_single_array_of_padded_outputs_is_cut_to_the_classes_of_each():
     for m, own in enumerate(proba):
         padded[:, m, : own.shape[1]] = own
     metrics, classes = ["quadratic_kappa", "f1", "g_mean"], [list(range(5)), [0, 1], [0, 1, 2]]
-    first, second = (mw.optimize(p, y, metrics, classes=classes, **LABELS) for p in (padded, proba))
+    first, second = (
+        mw.optimize(p, y, metrics, classes=classes, strategy=mw.Strategy(**LABELS)) for p in (padded, proba)
+    )
     np.testing.assert_array_equal(first.rule.predict(padded), second.rule.predict(proba))
     assert first.value == second.value
 
@@ -148,9 +150,9 @@ def test_a_single_array_of_padded_outputs_is_cut_to_the_classes_of_each():
 def test_outputs_of_one_metric_are_solved_together_wherever_they_stand():
     proba, y = drawn(5, (3, 2, 3, 2, 3))
     metrics = ["quadratic_kappa", "f1", "g_mean", "f1", "quadratic_kappa"]
-    solution = mw.optimize(proba, y, metrics, **LABELS)
+    solution = mw.optimize(proba, y, metrics, strategy=mw.Strategy(**LABELS))
     for m, metric in enumerate(metrics):
-        own = alone(proba, y, m, metric, **LABELS)
+        own = alone(proba, y, m, metric, strategy=mw.Strategy(**LABELS))
         np.testing.assert_array_equal(solution.rule.predict(proba)[:, m], own.rule.predict(proba[m]))
     name = "quadratic_kappa (a, e), f1 (b, d), g_mean (c)"
     assert solution.rule.metadata.metric == name
@@ -220,8 +222,10 @@ def test_without_labels():
 )
 def test_a_solver_by_name_serves_every_output(solver, sizes, metrics):
     proba, y = drawn(14, sizes)
-    solution = mw.optimize(proba, y, list(metrics), solver=solver, **EXPECTED)
-    separate = [alone(proba, y, m, metric, solver=solver, **EXPECTED) for m, metric in enumerate(metrics)]
+    solution = mw.optimize(proba, y, list(metrics), strategy=mw.Strategy(solver=solver, **EXPECTED))
+    separate = [
+        alone(proba, y, m, metric, strategy=mw.Strategy(solver=solver, **EXPECTED)) for m, metric in enumerate(metrics)
+    ]
     assert solution.value == pytest.approx(np.mean([one.value for one in separate]), abs=1e-12)
     for m, one in enumerate(separate):
         np.testing.assert_array_equal(solution.rule.predict(proba)[:, m], one.rule.predict(proba[m]))
@@ -233,7 +237,9 @@ def test_ratios_with_different_values_at_zero_division_keep_them():
     y[0] = 1
     kind = mw.metrics.Precision
     with pytest.warns(UserWarning, match="Precision of"):
-        solution = mw.optimize(proba, y, [kind(zero_division=1.0), kind(zero_division=0.0)], solver="path", **LABELS)
+        solution = mw.optimize(
+            proba, y, [kind(zero_division=1.0), kind(zero_division=0.0)], strategy=mw.Strategy(solver="path", **LABELS)
+        )
     assert solution.value == pytest.approx((1.0 + 0.25) / 2)
 
 
@@ -249,13 +255,13 @@ def test_ratios_with_different_values_at_zero_division_keep_them():
 def test_a_solver_refuses_an_output_that_it_does_not_serve(solver, metrics, words):
     proba, y = drawn(15, (2, 2) if metrics[-1] != "quadratic_kappa" else (2, 3))
     with pytest.raises(ValueError, match=words):
-        mw.optimize(proba, y, metrics, solver=solver, **EXPECTED)
+        mw.optimize(proba, y, metrics, strategy=mw.Strategy(solver=solver, **EXPECTED))
 
 
 def test_a_mixture_of_one_output_makes_a_mixture_of_all():
     proba, y = drawn(16, (3, 3, 2), n=30)
     metrics = ["quadratic_kappa", "min_recall", "f1"]
-    options = {"randomized": True, "random_state": 5, **EXPECTED}
+    options = {"random_state": 5, "strategy": mw.Strategy(randomized=True, **EXPECTED)}
     solution = mw.optimize(proba, y, metrics, **options)
     separate = [alone(proba, y, m, metric, **options) for m, metric in enumerate(metrics)]
     assert [isinstance(one.rule, mw.MixtureRule) for one in separate] == [False, True, False]
@@ -282,9 +288,14 @@ def test_outputs_that_keep_argmax_count_as_they_are():
     y = y.astype(float)
     y["d"] = np.nan
     classes = [[0, 1, 2], [0, 1], [0, 1], [0, 1, 2]]
-    solution = mw.optimize(proba, y, ["quadratic_kappa", "accuracy", "f1", "g_mean"], classes=classes, **LABELS)
+    solution = mw.optimize(
+        proba, y, ["quadratic_kappa", "accuracy", "f1", "g_mean"], classes=classes, strategy=mw.Strategy(**LABELS)
+    )
     kept = sk.accuracy_score(y["b"], proba[1].argmax(axis=1))
-    best = [alone(proba, y, m, metric, **LABELS).value for m, metric in ((0, "quadratic_kappa"), (2, "f1"))]
+    best = [
+        alone(proba, y, m, metric, strategy=mw.Strategy(**LABELS)).value
+        for m, metric in ((0, "quadratic_kappa"), (2, "f1"))
+    ]
     assert solution.value == pytest.approx(np.mean([*best, kept]), abs=1e-12)
     decided = solution.rule.predict(proba)
     for m in (1, 3):
@@ -295,15 +306,20 @@ def test_outputs_that_keep_argmax_count_as_they_are():
 
 def test_an_output_of_weight_zero_does_not_count():
     proba, y = drawn(18, (3, 2))
-    solution = mw.optimize(proba, y, {"a": "quadratic_kappa", "b": "g_mean"}, output_weight=[1, 0], **LABELS)
-    assert solution.value == pytest.approx(alone(proba, y, 0, "quadratic_kappa", **LABELS).value, abs=1e-12)
+    solution = mw.optimize(
+        proba, y, {"a": "quadratic_kappa", "b": "g_mean"}, output_weight=[1, 0], strategy=mw.Strategy(**LABELS)
+    )
+    assert solution.value == pytest.approx(
+        alone(proba, y, 0, "quadratic_kappa", strategy=mw.Strategy(**LABELS)).value, abs=1e-12
+    )
     np.testing.assert_array_equal(solution.rule.predict(proba)[:, 1], proba[1].argmax(axis=1))
 
 
 def test_outputs_of_one_class_each_keep_argmax_altogether():
     proba, y = drawn(19, (3, 2))
     y[:] = 0
-    solution = mw.optimize(proba, y, ["accuracy", "f1"], classes=[[0, 1, 2], [0, 1]], zero_division=1.0, **LABELS)
+    metrics = ["accuracy", mw.metrics.FBeta(zero_division=1.0)]
+    solution = mw.optimize(proba, y, metrics, classes=[[0, 1, 2], [0, 1]], strategy=mw.Strategy(**LABELS))
     plain = np.column_stack([own.argmax(axis=1) for own in proba])
     np.testing.assert_array_equal(solution.rule.predict(proba), plain)
     expected = [sk.accuracy_score(y["a"], plain[:, 0]), sk.f1_score(y["b"], plain[:, 1], zero_division=1.0)]
@@ -340,7 +356,7 @@ def three_outputs(n=300):
 )
 def test_every_entry_may_be_what_a_metric_may_be(metric):
     proba, y = three_outputs()
-    solution = mw.optimize(proba, y, metric, average="macro", **LABELS)
+    solution = mw.optimize(proba, y, metric, average="macro", strategy=mw.Strategy(**LABELS))
     assert solution.value == pytest.approx(by_scikit_learn(y, solution.rule.predict(proba)), abs=1e-12)
     plain = np.column_stack([own.argmax(axis=1) for own in proba])
     assert solution.baseline == pytest.approx(by_scikit_learn(y, plain), abs=1e-12)
@@ -350,15 +366,22 @@ def test_outputs_go_by_the_columns_of_y_of_probabilities_or_by_position():
     proba, y = drawn(22, (2, 2))
     table = pd.DataFrame({"b": proba[1][:, 1], "a": proba[0][:, 1]})
     given = {"b": "accuracy", "a": "f1"}
-    by_y = mw.optimize(table, y, given, **LABELS)
-    by_proba = mw.optimize(table[["a", "b"]], y.to_numpy(), given, **LABELS)
-    by_place = mw.optimize(table[["a", "b"]].to_numpy(), y.to_numpy(), {1: "accuracy", 0: "f1"}, **LABELS)
-    in_order = mw.optimize(table[["a", "b"]].to_numpy(), y.to_numpy(), ["f1", "accuracy"], **LABELS)
+    by_y = mw.optimize(table, y, given, strategy=mw.Strategy(**LABELS))
+    by_proba = mw.optimize(table[["a", "b"]], y.to_numpy(), given, strategy=mw.Strategy(**LABELS))
+    by_place = mw.optimize(
+        table[["a", "b"]].to_numpy(), y.to_numpy(), {1: "accuracy", 0: "f1"}, strategy=mw.Strategy(**LABELS)
+    )
+    in_order = mw.optimize(
+        table[["a", "b"]].to_numpy(), y.to_numpy(), ["f1", "accuracy"], strategy=mw.Strategy(**LABELS)
+    )
     assert by_y.value == by_proba.value == by_place.value == in_order.value
     assert by_y.rule.metadata.metric == by_proba.rule.metadata.metric == "f1 (a), accuracy (b)"
     assert by_place.rule.metadata.metric == "f1 (output 0), accuracy (output 1)"
     numbered = mw.optimize(
-        table[["a", "b"]].to_numpy(), y.set_axis([7, 8], axis=1), {8: "accuracy", "7": "f1"}, **LABELS
+        table[["a", "b"]].to_numpy(),
+        y.set_axis([7, 8], axis=1),
+        {8: "accuracy", "7": "f1"},
+        strategy=mw.Strategy(**LABELS),
     )
     assert numbered.value == by_y.value
 
@@ -366,7 +389,7 @@ def test_outputs_go_by_the_columns_of_y_of_probabilities_or_by_position():
 def test_binary_outputs_read_names_as_if_alone():
     """On multilabel "accuracy" is that of whole rows; of one output it is what it says."""
     proba, y = drawn(23, (2, 2))
-    solution = mw.optimize(proba, y, ["accuracy", "macro_f1"], **LABELS)
+    solution = mw.optimize(proba, y, ["accuracy", "macro_f1"], strategy=mw.Strategy(**LABELS))
     decided = solution.rule.predict(proba)
     expected = [sk.accuracy_score(y["a"], decided[:, 0]), sk.f1_score(y["b"], decided[:, 1], average="macro")]
     assert solution.value == pytest.approx(np.mean(expected), abs=1e-12)
@@ -378,7 +401,9 @@ def test_the_positive_class_is_for_those_that_want_one():
     metrics = {"grade": "qwk", "spam": "f1", "topic": "f1"}
     classes = [[0, 1, 2, 3], ["spam", "ham"], [0, 1, 2]]
     flipped = [proba[0], proba[1][:, ::-1], proba[2]]
-    solution = mw.optimize(flipped, words, metrics, classes=classes, pos_label=[None, "spam", 2], **LABELS)
+    solution = mw.optimize(
+        flipped, words, metrics, classes=classes, pos_label=[None, "spam", 2], strategy=mw.Strategy(**LABELS)
+    )
     decided = solution.rule.predict(flipped)
     expected = [
         sk.cohen_kappa_score(y["grade"], decided[:, 0].astype(int), weights="quadratic"),
@@ -387,7 +412,7 @@ def test_the_positive_class_is_for_those_that_want_one():
     ]
     assert solution.value == pytest.approx(np.mean(expected), abs=1e-12)
     named = {"grade": "qwk", "spam": "f1", "topic": mw.metrics.FBeta(pos_label=2)}
-    again = mw.optimize(flipped, words, named, classes=classes, pos_label="spam", **LABELS)
+    again = mw.optimize(flipped, words, named, classes=classes, pos_label="spam", strategy=mw.Strategy(**LABELS))
     assert again.value == solution.value
 
 
@@ -399,32 +424,32 @@ def test_every_output_has_the_order_of_its_own_column():
         {name: pd.Categorical.from_codes(y[name], dtype=kind) for name, kind in zip(y, kinds, strict=True)}
     )
     frames = [pd.DataFrame(own, columns=scale) for own, scale in zip(proba, scales, strict=True)]
-    solution = mw.optimize(frames, words, {"a": "quadratic_kappa", "b": "ordinal"}, **LABELS)
-    plain = mw.optimize(proba, y, {"a": "quadratic_kappa", "b": "ordinal"}, **LABELS)
+    solution = mw.optimize(frames, words, {"a": "quadratic_kappa", "b": "ordinal"}, strategy=mw.Strategy(**LABELS))
+    plain = mw.optimize(proba, y, {"a": "quadratic_kappa", "b": "ordinal"}, strategy=mw.Strategy(**LABELS))
     assert solution.value == pytest.approx(plain.value, abs=1e-12)
     with pytest.raises(ValueError, match=r"Kappa.*\(output 0\)"):
-        mw.optimize(proba, words.astype(str), {"a": "quadratic_kappa", "b": "accuracy"}, **LABELS)
+        mw.optimize(proba, words.astype(str), {"a": "quadratic_kappa", "b": "accuracy"}, strategy=mw.Strategy(**LABELS))
 
 
-def test_zero_division_is_for_names():
+def test_the_value_at_0_by_0_is_that_of_each_metric():
     proba, y = np.full((4, 2), 0.2), np.zeros((4, 2), dtype=int)
     y[0] = 1
-    own = mw.metrics.Precision(zero_division=0.0)
+    one = mw.metrics.Precision(zero_division=1.0)
     with pytest.warns(UserWarning, match=r"precision \(output 0, output 1\)"):
-        solution = mw.optimize(proba, y, ["precision", "precision"], zero_division=1.0, **LABELS)
+        solution = mw.optimize(proba, y, [one, one], strategy=mw.Strategy(**LABELS))
     assert solution.value == pytest.approx(1.0)
     with pytest.warns(UserWarning, match=r"optimize: precision \(output 0\), precision \(output 1\): Precision of"):
-        solution = mw.optimize(proba, y, ["precision", own], zero_division=1.0, **LABELS)
+        solution = mw.optimize(proba, y, [one, "precision"], strategy=mw.Strategy(**LABELS))
     assert solution.value == pytest.approx((1.0 + 0.25) / 2)
 
 
 def test_a_degenerate_aim_of_one_output_is_warned_of_by_name():
     proba, y = three_outputs()
     with pytest.warns(UserWarning, match=r"optimize: recall \(spam\): Recall of .* alone"):
-        mw.optimize(proba, y, {"grade": "qwk", "spam": "recall", "topic": "accuracy"}, **LABELS)
+        mw.optimize(proba, y, {"grade": "qwk", "spam": "recall", "topic": "accuracy"}, strategy=mw.Strategy(**LABELS))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mw.optimize(proba, y, {"grade": "qwk", "spam": "f1", "topic": "accuracy"}, **LABELS)
+        mw.optimize(proba, y, {"grade": "qwk", "spam": "f1", "topic": "accuracy"}, strategy=mw.Strategy(**LABELS))
 
 
 def test_a_function_of_whole_rows_binds_all_outputs_to_labels():
@@ -432,17 +457,19 @@ def test_a_function_of_whole_rows_binds_all_outputs_to_labels():
         return np.mean(y_true == y_pred)
 
     proba, y = drawn(25, (3, 2))
-    solution = mw.optimize(proba, y, {"a": "quadratic_kappa", "b": hits}, recalibrate=False)
+    solution = mw.optimize(proba, y, {"a": "quadratic_kappa", "b": hits}, strategy=mw.Strategy(recalibrate=False))
     assert solution.rule.metadata.recipe in ("labels", "argmax")
-    with pytest.raises(ValueError, match=r"optimize: hits takes no sample_weight.*confusion='expected'"):
-        mw.optimize(proba, y, {"a": "quadratic_kappa", "b": hits}, **EXPECTED)
+    with pytest.raises(ValueError, match=r"hits takes no sample_weight.*confusion='expected'"):
+        mw.optimize(proba, y, {"a": "quadratic_kappa", "b": hits}, strategy=mw.Strategy(**EXPECTED))
     with pytest.raises(ValueError, match=r"optimize: hits takes no sample_weight.*fractions"):
-        mw.optimize(proba, y, ["quadratic_kappa", hits], sample_weight=np.full(len(y), 0.5), **LABELS)
+        mw.optimize(
+            proba, y, ["quadratic_kappa", hits], sample_weight=np.full(len(y), 0.5), strategy=mw.Strategy(**LABELS)
+        )
 
 
 def test_recorded_metrics_are_averaged_over_outputs_as_ever():
     proba, y = drawn(26, (2, 2))
-    solution = mw.optimize(proba, y, ["f1", "g_mean"], record=["f1", "f1_micro"], **LABELS)
+    solution = mw.optimize(proba, y, ["f1", "g_mean"], record=["f1", "f1_micro"], strategy=mw.Strategy(**LABELS))
     decided = solution.rule.predict(proba)
     assert solution.recorded["f1"].value == pytest.approx(sk.f1_score(y, decided, average="macro"), abs=1e-12)
     assert solution.recorded["f1_micro"].value == pytest.approx(sk.f1_score(y, decided, average="micro"), abs=1e-12)
@@ -464,7 +491,9 @@ def test_the_recipe_is_chosen_for_all_outputs_together():
 
 def test_a_rule_knows_what_it_is_for_and_goes_through_json():
     proba, y = three_outputs()
-    solution = mw.optimize(proba, y, {"grade": "qwk", "spam": "f1", "topic": "f1_macro"}, **LABELS)
+    solution = mw.optimize(
+        proba, y, {"grade": "qwk", "spam": "f1", "topic": "f1_macro"}, strategy=mw.Strategy(**LABELS)
+    )
     document = json.loads(solution.rule.to_json())
     assert document["facts"]["metric"] == "qwk (grade), f1 (spam), f1_macro (topic)"
     assert "qwk (grade), f1 (spam), f1_macro (topic)" in solution.rule.describe()
@@ -473,16 +502,18 @@ def test_a_rule_knows_what_it_is_for_and_goes_through_json():
 
 def test_many_outputs_of_one_metric_are_counted_in_its_name():
     proba, y = drawn(28, (2,) * 8)
-    solution = mw.optimize(np.stack([own[:, 1] for own in proba], axis=1), y, ["f1"] * 7 + ["g_mean"], **LABELS)
+    solution = mw.optimize(
+        np.stack([own[:, 1] for own in proba], axis=1), y, ["f1"] * 7 + ["g_mean"], strategy=mw.Strategy(**LABELS)
+    )
     assert solution.rule.metadata.metric == "f1 (a, b, c, d, e and 2 more), g_mean (h)"
 
 
 def test_regret_takes_a_metric_for_each_output():
     proba, y = three_outputs(100)
-    rule = mw.optimize(proba, y, "accuracy", average="macro", **LABELS).rule
+    rule = mw.optimize(proba, y, "accuracy", average="macro", strategy=mw.Strategy(**LABELS)).rule
     metrics = {"grade": "qwk", "spam": "f1", "topic": "g_mean"}
     found = mw.theory.regret(rule, proba, proba, metrics)
-    best = mw.optimize(proba, None, list(metrics.values()), randomized=True)
+    best = mw.optimize(proba, None, list(metrics.values()), strategy=mw.Strategy(randomized=True))
     assert found.best == pytest.approx(best.value, abs=1e-9)
     assert found.regret >= 0
 
@@ -553,8 +584,8 @@ def test_one_output_has_one_metric(metric):
 
 def test_a_column_of_one_output_takes_a_list_of_one():
     proba, y = drawn(31, (2,))
-    solution = mw.optimize(proba, y, {"a": "f1"}, **LABELS)
-    assert solution.value == alone(proba, y, 0, "f1", **LABELS).value
+    solution = mw.optimize(proba, y, {"a": "f1"}, strategy=mw.Strategy(**LABELS))
+    assert solution.value == alone(proba, y, 0, "f1", strategy=mw.Strategy(**LABELS)).value
 
 
 def test_outputs_without_names_go_by_position():

@@ -187,22 +187,12 @@ def rule_of(spec: Any, world: World) -> Any:
 # Options of a fit by their names in calls, and in the library.
 KEYWORDS = {
     "average": "average",
-    "aware": "group_aware",
     "output_weights": "output_weight",
     "positive": "pos_label",
-    "missing_code": "missing",
-    "solver": "solver",
-    "count": "confusion",
-    "recalibrate": "recalibrate",
     "prior": "prior",
-    "randomized": "randomized",
     "seed": "random_state",
-    "tol": "tol",
-    "normalize": "normalize",
-    "at_zero": "zero_division",
     "confidence": "confidence",
     "abstain": "abstain",
-    "abstain_label": "abstain_label",
     "points": "n_points",
     "ceiling": "ceiling",
     "folds": "cv",
@@ -213,9 +203,42 @@ KEYWORDS = {
 }
 
 
+def _inexpressible(options: Mapping[str, Any]) -> Columns:
+    """Options that contradict one another, by the keywords that took them once and are refused."""
+    found: Columns = {}
+    if options.get("clusters") and options.get("time"):
+        found["time"] = True
+    if "aware" in options and "sensitive" not in options:
+        found["group_aware"] = options["aware"]
+    if "abstain_label" in options and "abstain" not in options:
+        found["abstain_label"] = options["abstain_label"]
+    if options.get("weights") not in (None, "importance", "frequency"):
+        found["weight_kind"] = options["weights"]
+    return found
+
+
+# Fields of a strategy likewise.
+STRATEGY = {
+    "count": "confusion",
+    "recalibrate": "recalibrate",
+    "solver": "solver",
+    "tol": "tol",
+    "randomized": "randomized",
+}
+
+
 def _keywords(options: Mapping[str, Any], world: World, names: Sequence[str] = tuple(KEYWORDS)) -> Columns:
     """Arguments of options that are what they are in the library, by their names there."""
     found = {KEYWORDS[name]: options[name] for name in names if name in options}
+    if "abstain_label" in options and "abstain" in options:
+        found["abstain"] = mw.Abstention(options["abstain"], options["abstain_label"])
+    found |= _inexpressible(options)
+    if names == tuple(KEYWORDS):
+        settings = {field: options[name] for name, field in STRATEGY.items() if name in options}
+        if options.get("estimator") == "weighted":
+            found |= settings
+        elif settings:
+            found["strategy"] = mw.Strategy(**settings)
     if found.get("cv") == "by cluster":
         from sklearn.model_selection import GroupKFold
 
@@ -233,12 +256,13 @@ def _known_of_rows(options: Mapping[str, Any], world: World, which: str) -> Colu
     """Weights, groups, times, sensitive features and costs of rows, by their names in the library."""
     rows, form, found = world.part(which), options.get("form", "array"), {}
     if "weights" in options:
-        values = world.weight if options["weights"] == "importance" else world.frequency
-        found |= {"sample_weight": like(values[rows], form), "weight_kind": options["weights"]}
+        counts = options["weights"] != "importance"
+        values = like((world.frequency if counts else world.weight)[rows], form)
+        found["sample_weight"] = mw.Frequencies(values) if counts else values
     if options.get("clusters"):
         found["groups"] = like(world.cluster[rows], form)
     if options.get("time"):
-        found["time"] = like(world.time[rows], form)
+        found["groups"] = mw.InTime(like(world.time[rows], form))
     return found | _sensitive(options, world, rows) | _row_costs(options, world, rows)
 
 
@@ -249,7 +273,8 @@ def _sensitive(options: Mapping[str, Any], world: World, rows: slice) -> Columns
 
     names = options["sensitive"]
     columns = {name: getattr(world, name)[rows] for name in names}
-    return {"sensitive_features": columns[names[0]] if len(names) == 1 else pd.DataFrame(columns)}
+    values = columns[names[0]] if len(names) == 1 else pd.DataFrame(columns)
+    return {"sensitive_features": values if options.get("aware", True) else mw.Sensitive(values, group_aware=False)}
 
 
 def _row_costs(options: Mapping[str, Any], world: World, rows: slice) -> Columns:
@@ -272,12 +297,18 @@ def _given(world: World, options: Mapping[str, Any], which: str = "given") -> tu
     if form in TABLES:
         return _opened(world, which, options), list(world.names) if world.several else "target"
     proba = probabilities(world, which, form)
-    if "scale" in options:
-        proba = proba * options["scale"]
+    proba = _scaled(proba, options)
     if not options.get("labelled", True):
         return proba, None
     y_form = options.get("y_form", "array" if form in ("columns", "fortran", "float32", "tensor") else form)
-    return proba, targets(world, which, y_form, options.get("missing_code"))
+    y = targets(world, which, y_form, options.get("missing_code"))
+    return proba, np.ma.masked_equal(y, options["missing_code"]) if "missing_code" in options else y
+
+
+def _scaled(proba: Any, options: Mapping[str, Any]) -> Any:
+    """Scores in the place of probabilities, or probabilities made of them again."""
+    scaled = proba * options["scale"] if "scale" in options else proba
+    return scaled / scaled.sum(axis=-1, keepdims=True) if options.get("normalize") else scaled
 
 
 def _opened(world: World, which: str, options: Mapping[str, Any]) -> Any:
@@ -292,10 +323,14 @@ def _fitted(world: World, options: Mapping[str, Any]) -> Any:
     proba, y = _given(world, options)
     known = _known_of_rows(options, world, "given")
     if options.get("form") in TABLES:
-        columns = {"sample_weight": options.get("weights"), "groups": "cluster", "time": "time"}
-        columns["sample_weight"] = "weight" if options.get("weights") == "importance" else "frequency"
+        counts = options.get("weights") == "frequency"
+        columns = {"sample_weight": mw.Frequencies("frequency") if counts else "weight"}
+        columns["groups"] = mw.InTime("time") if options.get("time") else "cluster"
         known = {name: columns.get(name, value) for name, value in known.items()}
-    return mw.optimize(proba, y, metric_of(options["metric"], world), **known, **_keywords(options, world))
+    metric = metric_of(options["metric"], world)
+    if "at_zero" in options:
+        metric = mw.metrics.get_metric(metric, zero_division=options["at_zero"])
+    return mw.optimize(proba, y, metric, **known, **_keywords(options, world))
 
 
 def _optimize(world: World, options: Columns) -> Columns:
@@ -359,8 +394,7 @@ def predictions(rule: Any, world: World, which: str, options: Mapping[str, Any])
     """Decisions of a rule about rows in the form of the call; about rows of a table, those of arrays."""
     form = options.get("form", "array")
     proba = probabilities(world, which, "columns" if form in TABLES else form)
-    if "scale" in options:
-        proba = proba * options["scale"]
+    proba = _scaled(proba, options)
     known: Columns = {}
     if isinstance(rule, mw.GroupedRule):
         known = _sensitive(options, world, world.part(which))
@@ -379,7 +413,6 @@ def _both_decided(rule: Any, world: World, options: Mapping[str, Any]) -> Column
 def _trade_off(world: World, options: Columns) -> Columns:
     proba, y = _given(world, options)
     known = _known_of_rows(options, world, "given")
-    known.pop("weight_kind", None)
     metric, against = metric_of(options["metric"], world), metric_of(options["against"], world)
     found = mw.trade_off(proba, y, metric, against, **known, **_keywords(options, world))
     new = [decisions_of(predictions(rule, world, "new", options), world, rule.abstain_label) for rule in found.rules]
@@ -400,7 +433,7 @@ def _evaluate(world: World, options: Columns) -> Columns:
     against = None if "against" not in options else rule_of(options["against"], world)
     proba, y = _given(world, options, "given")
     known = _known_of_rows(options, world, "given")
-    names = ("average", "output_weights", "positive", "missing_code", "at_zero", "abstain")
+    names = ("average", "output_weights", "positive", "abstain")
     metrics = metric_of(options["metrics"], world)
     found = mw.evaluate(rule, proba, y, metrics, against=against, **known, **_keywords(options, world, names))
     whole = {str(name): values.to_dict() for name, values in found.by_group.items()}
@@ -558,7 +591,6 @@ def estimator_of(options: Mapping[str, Any], world: World) -> Any:
 def fitted_estimator(options: Mapping[str, Any], world: World) -> Any:
     """Return the estimator that a call means, fitted to the rows given."""
     known = _known_of_rows(options, world, "given")
-    known.pop("weight_kind", None)
     return estimator_of(options, world).fit(world.features[world.part("given")], targets(world, "given"), **known)
 
 
@@ -589,7 +621,7 @@ def _fit_estimator(world: World, options: Columns) -> Columns:
 
 
 def _score(world: World, options: Columns) -> Columns:
-    names = ("average", "positive", "at_zero", "output_weights", "abstain", "abstain_label", "missing_code")
+    names = ("average", "positive", "output_weights", "abstain")
     scorer = mw.make_scorer(metric_of(options["metric"], world), **_keywords(options, world, names))
     model = model_of(options.get("model", "bayes"))
     given, new = world.part("given"), world.part("new")

@@ -8,14 +8,15 @@ from scipy.stats import binomtest
 from sklearn import metrics as sk
 
 import worlds
-from metricwise import InTime, metrics
-from metricwise.api.reading import read_problem
+from metricwise import Frequencies, InTime, metrics
 from metricwise.core.losses import Loss
-from metricwise.fitting.constraints.resolve import bind_limits, read_limits
+from metricwise.fitting.constraints.resolve import bind_limits
 from metricwise.goals.constraint import Constraint
 from metricwise.goals.constraint_text import read_constraints
+from metricwise.goals.resolve import read_limits
 from metricwise.inference.confidence_limits import Apart, Counted, counted_by, lower_limit, upper_limit
 from metricwise.rules import anonymous_rule
+from problems import read_problem
 from profiles import examples
 
 PROPORTIONS = {
@@ -110,7 +111,7 @@ def test_frequencies_are_repeated_rows():
     p, y, rng = binary(300)
     times = rng.integers(1, 5, len(p))
     for text in ("precision >= 0.5", "f1 >= 0.5", "kappa >= 0.2", "min_recall >= 0.3"):
-        (one,) = argmax_counted(text, p, y, sample_weight=times, weight_kind="frequency")
+        (one,) = argmax_counted(text, p, y, sample_weight=Frequencies(times))
         (many,) = argmax_counted(text, np.repeat(p, times), np.repeat(y, times))
         for limit in (lower_limit, upper_limit):
             assert limit(one, 0.95) == pytest.approx(limit(many, 0.95), abs=2e-3)
@@ -176,7 +177,7 @@ def test_no_error_in_rows_that_count_as_one_says_as_little_as_one(what):
 def test_no_error_in_rows_in_time_says_as_little_as_in_independent_ones():
     """Sixty runs of ten equal labels, all right: as much as sixty rows say."""
     y = np.repeat(np.random.default_rng(0).integers(0, 2, 60), 10)
-    (one,) = argmax_counted("accuracy >= 0.5", 0.1 + 0.8 * y, y, time=InTime(np.arange(600), 10))
+    (one,) = argmax_counted("accuracy >= 0.5", 0.1 + 0.8 * y, y, groups=InTime(np.arange(600), 10))
     assert one.value == 1.0
     assert lower_limit(one, 0.95) == pytest.approx(0.05 ** (1 / 60), abs=0.005)
 

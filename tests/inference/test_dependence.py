@@ -10,12 +10,12 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 import metricwise as mw
 import worlds
-from metricwise.api.reading import read_problem
 from metricwise.goals.constraint import Constraint
 from metricwise.inference.confidence_limits import Counted, lower_limit, upper_limit
 from metricwise.inference.dependence import dependence_length
 from metricwise.inference.uncertainty import Spread, student
 from metricwise.metrics import Accuracy, Precision
+from problems import read_problem
 
 SCORES = {"f1": f1_score, "precision": precision_score, "recall": recall_score}
 
@@ -44,7 +44,7 @@ def test_the_length_that_is_given_is_used():
     p, y = worlds.in_time(600, 0.9, seed=rng)
     order = rng.permutation(600)
     for length, n_stretches in ((1, 600), (20, 30), (np.int64(300), 2)):
-        rows = read_problem(p[order], y[order], "f1", time=mw.InTime(order, length)).source.rows
+        rows = read_problem(p[order], y[order], "f1", groups=mw.InTime(order, length)).source.rows
         assert rows.dependence.n_stretches == n_stretches
         np.testing.assert_array_equal(rows.cluster, order // length)
 
@@ -59,7 +59,7 @@ def test_intervals_cover_under_long_dependence():
     rule, inside = mw.WeightedRule.from_thresholds(0.4), []
     for seed in range(40):
         p, y = worlds.in_time(3_000, 0.97, seed=seed)
-        values = mw.evaluate(rule, p, y, list(SCORES), time=np.arange(3_000))
+        values = mw.evaluate(rule, p, y, list(SCORES), groups=mw.InTime(np.arange(3_000)))
         inside += [values[name].value.low <= truth[name] <= values[name].value.high for name in SCORES]
     assert np.mean(inside) >= 0.88
 
@@ -69,7 +69,9 @@ def test_independent_rows_lose_little():
     for seed in range(10):
         p, y = worlds.in_time(2_000, 0.0, seed=seed)
         rule = mw.WeightedRule.from_thresholds(0.4)
-        each = [mw.evaluate(rule, p, y, "f1", **own)["f1"].value for own in ({}, {"time": np.arange(2_000)})]
+        each = [
+            mw.evaluate(rule, p, y, "f1", **own)["f1"].value for own in ({}, {"groups": mw.InTime(np.arange(2_000))})
+        ]
         widths.append([one.high - one.low for one in each])
     plain, timed = np.mean(widths, axis=0)
     assert timed == pytest.approx(plain, rel=0.12)
@@ -78,7 +80,9 @@ def test_independent_rows_lose_little():
 def test_intervals_are_those_of_stretches():
     """Of an accuracy, by hand: sums over stretches, Student's quantile, and Wilson's interval."""
     p, y = worlds.in_time(1_000, 0.9, seed=3)
-    values = mw.evaluate(mw.WeightedRule.from_thresholds(0.4), p, y, "accuracy", time=mw.InTime(np.arange(1_000), 100))
+    values = mw.evaluate(
+        mw.WeightedRule.from_thresholds(0.4), p, y, "accuracy", groups=mw.InTime(np.arange(1_000), 100)
+    )
     right = np.stack([(p > 0.4) == y, (p > 0.5) == y]).astype(float)
     sums = (right - right.mean(axis=1, keepdims=True)).reshape(2, 10, 100).sum(axis=2) / 1_000
     one, difference = values["accuracy"].value, values["accuracy"].difference
@@ -130,18 +134,18 @@ def test_few_stretches_widen_limits():
 def test_it_is_said_how_far_rows_depend():
     p, y = worlds.in_time(600, 0.5, seed=0)
     said = r"depend on one another over at most 25 rows \(measured on these rows\): intervals rest on 24 stretches"
-    evaluation = mw.evaluate(mw.WeightedRule.from_thresholds(0.4), p, y, "f1", time=np.arange(600))
+    evaluation = mw.evaluate(mw.WeightedRule.from_thresholds(0.4), p, y, "f1", groups=mw.InTime(np.arange(600)))
     assert re.search(said, evaluation.notes[0])
     assert evaluation.notes[0] in repr(evaluation)
     assert mw.evaluate(mw.WeightedRule.from_thresholds(0.4), p, y, "f1").notes == ()
-    assert re.search(said, mw.optimize(p, y, "f1", time=np.arange(600)).status)
+    assert re.search(said, mw.optimize(p, y, "f1", groups=mw.InTime(np.arange(600))).status)
 
 
 def test_it_is_said_when_no_interval_can_be_trusted():
     p, y = worlds.in_time(500, 0.99, seed=1)
-    solution = mw.optimize(p, y, "accuracy", time=np.arange(500))
+    solution = mw.optimize(p, y, "accuracy", groups=mw.InTime(np.arange(500)))
     assert "no interval can be trusted" in solution.status
-    evaluation = mw.evaluate(solution, p, y, "accuracy", time=mw.InTime(np.arange(500), 125))
+    evaluation = mw.evaluate(solution, p, y, "accuracy", groups=mw.InTime(np.arange(500), 125))
     assert "no interval can be trusted" in evaluation.notes[0]
 
 
@@ -157,11 +161,11 @@ def test_lengths_are_whole_numbers(length):
 def test_a_length_leaves_several_stretches():
     p, y = worlds.in_time(100, 0.5, seed=0)
     with pytest.raises(ValueError, match=r"optimize: the length of InTime must be at most half .*, 50, .* got 60"):
-        mw.optimize(p, y, "f1", time=mw.InTime(np.arange(100), 60))
+        mw.optimize(p, y, "f1", groups=mw.InTime(np.arange(100), 60))
 
 
 def test_estimators_take_it():
     X, y = worlds.features(300, 2, above=0)
     model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="f1")
-    model.fit(X, y, time=mw.InTime(np.arange(300), 30))
+    model.fit(X, y, groups=mw.InTime(np.arange(300), 30))
     assert "at most 30 rows (as given)" in model.solution_.status

@@ -9,11 +9,11 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 
 import metricwise as mw
 import worlds
-from metricwise.api.reading import read_problem
 from metricwise.core.rows import Rows
 from metricwise.fitting import selection
 from metricwise.fitting.bagging import draw
 from metricwise.inference import uncertainty
+from problems import read_problem
 from profiles import examples
 
 FIXED = {"confusion": "labels", "recalibrate": False}
@@ -52,7 +52,7 @@ def counted(rng):
     proba = rounded(worlds.binary(400, seed=rng)[0])
     y = worlds.draw_flags(proba, rng)
     rows, n_rows = np.unique(np.column_stack([proba, y]), axis=0, return_counts=True)
-    return rows[:, 0], rows[:, 1].astype(int), {"sample_weight": n_rows, "weight_kind": "frequency"}
+    return rows[:, 0], rows[:, 1].astype(int), {"sample_weight": mw.Frequencies(n_rows)}
 
 
 def coverage(make, population=POPULATION, n_seeds=60):
@@ -220,7 +220,7 @@ def test_rows_that_count_several_vary_as_several(seed):
     y[:2] = 0, 1
     repeats = rng.integers(1, 6, 40)
     order = np.repeat(np.arange(40), repeats)
-    few = read_problem(proba, y, "f1", sample_weight=repeats, weight_kind="frequency").sample(40, 0)
+    few = read_problem(proba, y, "f1", sample_weight=mw.Frequencies(repeats)).sample(40, 0)
     many = read_problem(proba[order], y[order], "f1", groups=np.arange(len(order))).sample(len(order), 0)
     decided = rng.integers(0, 2, (40, 1))
     decided[1] = 1
@@ -229,7 +229,7 @@ def test_rows_that_count_several_vary_as_several(seed):
     n = len(order)
     spread = uncertainty.Spread.of(few).error(rows)
     assert spread == pytest.approx(uncertainty.Spread.of(many).error(single) * np.sqrt((n - 1) / n))
-    rule = mw.optimize(proba, y, "f1", **FIXED).rule
+    rule = mw.optimize(proba, y, "f1", strategy=mw.Strategy(**FIXED)).rule
     ranges = [uncertainty.threshold_range(problem, rule) for problem in (few, many)]
     np.testing.assert_allclose(ranges[0], ranges[1], atol=1e-12)
 
@@ -295,7 +295,10 @@ def test_thresholds_within_the_range_are_as_good(seed):
     assert solution.threshold_range.shape == (2,)
     check_range(y, proba, float(solution.rule.thresholds[0]), *solution.threshold_range)
     # It is what one could have chosen: the optimum of other rows lies within.
-    others = [mw.optimize(*independent(np.random.default_rng(100 + s), 500)[:2], "f1", **FIXED) for s in range(20)]
+    others = [
+        mw.optimize(*independent(np.random.default_rng(100 + s), 500)[:2], "f1", strategy=mw.Strategy(**FIXED))
+        for s in range(20)
+    ]
     inside = [solution.threshold_range[0] <= one.rule.thresholds[0] <= solution.threshold_range[1] for one in others]
     assert np.mean(inside) > 0.7
 
@@ -321,7 +324,7 @@ def test_thresholds_of_several_outputs():
 
 def test_thresholds_of_groups_have_a_wider_range():
     proba, y, options = in_groups(np.random.default_rng(4), n_groups=60)
-    rule = mw.optimize(proba, y, "f1", **FIXED).rule
+    rule = mw.optimize(proba, y, "f1", strategy=mw.Strategy(**FIXED)).rule
     together, apart = (
         uncertainty.threshold_range(read_problem(proba, y, "f1", **own).sample(600, 0), rule)[0]
         for own in (options, {})
@@ -339,7 +342,9 @@ def test_a_threshold_that_nobody_has_has_no_range():
 
 
 @pytest.mark.parametrize(
-    "options", [{"average": "micro"}, {"average": "instance"}, {"average": "macro", **FIXED}], ids=str
+    "options",
+    [{"average": "micro"}, {"average": "instance"}, {"average": "macro", "strategy": mw.Strategy(**FIXED)}],
+    ids=str,
 )
 def test_no_range_where_thresholds_are_shared_or_the_recipe_was_given(options):
     rng = np.random.default_rng(0)
@@ -366,8 +371,8 @@ def test_value_on_new_rows_is_not_that_of_rows_that_were_fitted():
     for seed in range(60):
         rng = np.random.default_rng(seed)
         proba, y, _ = independent(rng, 120)
-        fitted = mw.optimize(proba, y, "f1", **FIXED)
-        solution = mw.optimize(proba, y, "f1", confusion="labels")
+        fitted = mw.optimize(proba, y, "f1", strategy=mw.Strategy(**FIXED))
+        solution = mw.optimize(proba, y, "f1", strategy=mw.Strategy(confusion="labels"))
         seen.append(fitted.value)
         promised.append(solution.value_on_new_rows.estimate)
         new, labels, _ = independent(rng, 4_000)
@@ -386,16 +391,18 @@ def test_a_mixture_is_fitted_once_to_all_rows(metric, confusion):
     """Mixtures are not averaged: the rule is that of the recipe that was chosen, fixed."""
     rng = np.random.default_rng(0)
     proba, y = worlds.multiclass(300, [4, 1, 1], seed=rng)
-    solution = mw.optimize(proba, y, metric, randomized=True, confusion=confusion)
+    solution = mw.optimize(proba, y, metric, strategy=mw.Strategy(randomized=True, confusion=confusion))
     recipe = solution.rule.metadata.recipe
     assert recipe != "argmax"
     fixed = mw.optimize(
         proba,
         y,
         metric,
-        randomized=True,
-        confusion=recipe.removeprefix("recalibrated + "),
-        recalibrate=recipe.startswith("recalibrated"),
+        strategy=mw.Strategy(
+            randomized=True,
+            confusion=recipe.removeprefix("recalibrated + "),
+            recalibrate=recipe.startswith("recalibrated"),
+        ),
     )
     assert isinstance(solution.rule, mw.MixtureRule)
     assert solution.rule == fixed.rule

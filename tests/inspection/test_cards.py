@@ -89,7 +89,11 @@ def test_promises_are_shown():
     ("options", "kind", "words"),
     [
         ({"metric": "f1"}, "yes", "Use the rule"),
-        ({"metric": "f1", "confusion": "labels", "recalibrate": False}, "maybe", "has not been estimated"),
+        (
+            {"metric": "f1", "strategy": mw.Strategy(confusion="labels", recalibrate=False)},
+            "maybe",
+            "has not been estimated",
+        ),
         ({"metric": "recall", "subject_to": "precision >= 0.6"}, "yes", "95 % confidence"),
         (
             {"metric": "recall", "subject_to": "precision >= 0.6", "confidence": None},
@@ -143,7 +147,7 @@ def test_rules_of_every_kind():
         mw.WeightedRule.from_weights(rng.random((3, 4))),
         mw.WeightedRule.from_cut_points([0.5, 1.7]),
         mw.optimize(P, y, "quadratic_kappa", classes=["low", "mid", "high"], order=["low", "mid", "high"]).rule,
-        mw.optimize(P, None, "min_recall", randomized=True).rule,
+        mw.optimize(P, None, "min_recall", strategy=mw.Strategy(randomized=True)).rule,
         mw.optimize(P, y, "accuracy", abstain=0.3).rule,
         mw.WeightedRule.from_weights(rng.random(40)),
     ]

@@ -158,7 +158,7 @@ def test_steps_without_labels_behind_a_shift_of_the_prior():
 def test_of_very_many_rows_a_sample_is_counted(monkeypatch):
     monkeypatch.setattr("metricwise.inspection.details.curve._ENTRIES", 500_000)
     p, y, _ = binary(20_000)
-    solution = mw.optimize(p, y, "f1", **FIXED)
+    solution = mw.optimize(p, y, "f1", strategy=mw.Strategy(**FIXED))
     curve = solution.details.curve
     assert curve.n_rows < 20_000
     assert abs(curve.values["f1"][curve.chosen] - solution.value) < 0.05
@@ -168,7 +168,7 @@ def test_of_very_many_rows_a_sample_is_counted(monkeypatch):
 def test_very_many_classes_have_no_curve():
     rng = np.random.default_rng(0)
     P = rng.dirichlet(np.ones(250), 300)
-    solution = mw.optimize(P, rng.integers(0, 250, 300), "accuracy", classes=range(250), **FIXED)
+    solution = mw.optimize(P, rng.integers(0, 250, 300), "accuracy", classes=range(250), strategy=mw.Strategy(**FIXED))
     assert solution.details.curve is None
     assert len(solution.details.gains) <= 250
 
@@ -181,7 +181,7 @@ def test_a_function_of_whole_rows_is_asked_about_few_points():
         calls.append(len(y_true))
         return float(np.mean(y_true == y_pred)) ** 3  # no metric of ours
 
-    solution = mw.optimize(p, y, share_right, **FIXED)
+    solution = mw.optimize(p, y, share_right, strategy=mw.Strategy(**FIXED))
     before = len(calls)
     curve = solution.details.curve
     assert len(calls) - before <= 40
@@ -221,7 +221,11 @@ def test_a_rule_that_does_not_see_groups_is_drawn_without_their_gaps():
     proba, y, _ = binary(400)
     groups = np.arange(400) % 2
     solution = mw.optimize(
-        proba, y, "accuracy", subject_to="demographic_parity <= 0.3", sensitive_features=groups, group_aware=False
+        proba,
+        y,
+        "accuracy",
+        subject_to="demographic_parity <= 0.3",
+        sensitive_features=mw.Sensitive(groups, group_aware=False),
     )
     assert solution.details.curve.bounded == {}
     assert "demographic_parity" in solution._repr_html_()
@@ -345,7 +349,7 @@ def test_rows_that_changed_are_noticed():
 
 def test_pickles_hold_what_was_counted_and_no_rows():
     p, y, _ = binary(50_000)
-    solution = mw.optimize(p, y, "f1", **FIXED)
+    solution = mw.optimize(p, y, "f1", strategy=mw.Strategy(**FIXED))
     blank = pickle.loads(pickle.dumps(solution))  # noqa: S301
     with pytest.raises(ValueError, match="rows are not available"):
         _ = blank.details
@@ -368,9 +372,9 @@ def test_the_rows_are_no_copy():
 @pytest.mark.parametrize("engine_of_rows", ["chunks of 3", "pieces"])
 def test_every_engine_says_the_same(engine_of_rows):
     P, y, _ = several_classes(n=200)
-    here = mw.optimize(P, y, "macro_f1", **FIXED).details
+    here = mw.optimize(P, y, "macro_f1", strategy=mw.Strategy(**FIXED)).details
     with served_by(engine_of_rows):
-        solution = mw.optimize(P, y, "macro_f1", **FIXED)
+        solution = mw.optimize(P, y, "macro_f1", strategy=mw.Strategy(**FIXED))
         assert "<svg" not in solution._repr_html_()  # no pass for a card where rows are not in memory
         there = solution.details
         np.testing.assert_allclose(there.curve.confusion, here.curve.confusion, atol=1e-12)

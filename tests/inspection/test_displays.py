@@ -239,7 +239,7 @@ def test_frontiers_and_bounds():
 
 
 def test_convergence_shows_the_bound():
-    found = mw.optimize(three()[0], None, "g_mean", randomized=True)
+    found = mw.optimize(three()[0], None, "g_mean", strategy=mw.Strategy(randomized=True))
     display = drawn(displays.ConvergenceDisplay.from_solution(found))
     np.testing.assert_array_equal(display.history, found.history)
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]

@@ -110,7 +110,7 @@ def test_every_kind_of_target_has_a_report(kind, tmp_path):
     elif kind == "unlabelled":
         found = mw.optimize(P, None, "macro_f1")
     elif kind == "mixture":
-        found = mw.optimize(P, None, "min_recall", randomized=True)
+        found = mw.optimize(P, None, "min_recall", strategy=mw.Strategy(randomized=True))
     elif kind == "constraints":
         found = mw.optimize(*binary(2000), "recall", pos_label="fraud", subject_to="precision >= 0.6")
     elif kind == "groups":
@@ -132,7 +132,9 @@ def test_every_kind_of_target_has_a_report(kind, tmp_path):
     else:
         wide = rng.dirichlet(np.ones(60), 300)
         codes = rng.integers(0, 60, 300)
-        found = mw.optimize(wide, codes, "accuracy", classes=range(60), confusion="labels", recalibrate=False)
+        found = mw.optimize(
+            wide, codes, "accuracy", classes=range(60), strategy=mw.Strategy(confusion="labels", recalibrate=False)
+        )
     json.dumps(report.summarize(found), allow_nan=False)
     path = tmp_path / "report.html"
     found.report(path)
@@ -333,7 +335,7 @@ def test_the_slider_says_that_it_moves_over_a_sample(monkeypatch):
 )
 def test_classes_are_shown_by_what_the_metric_is_made_of(metric, name, score):
     P, y = three()
-    found = mw.optimize(P, y, metric, confusion="labels", recalibrate=True)
+    found = mw.optimize(P, y, metric, strategy=mw.Strategy(confusion="labels", recalibrate=True))
     gains = found.details.gains
     assert gains.metric == name
     h = found.rule.predict(P)
@@ -348,7 +350,7 @@ def test_why_the_rule_is_not_at_the_top_of_its_curve_is_said():
     assert "made for new rows" in by_default.status
     said = report.summarize(by_default)["path"]["beside_top"]
     assert "because it is made for new rows" in said
-    best = mw.optimize(p, y, "f1", pos_label="fraud", confusion="labels", recalibrate=False)
+    best = mw.optimize(p, y, "f1", pos_label="fraud", strategy=mw.Strategy(confusion="labels", recalibrate=False))
     assert report.summarize(best)["path"]["beside_top"] is None
     kept = mw.optimize(p, y, "f1", pos_label="fraud", subject_to="recall >= 0.9")
     assert "must satisfy the constraints" in report.summarize(kept)["path"]["beside_top"]

@@ -210,7 +210,7 @@ def test_no_recalibrated_copy_is_made():
     y = worlds.draw_codes(proba, rng)
     tracemalloc.start()
     try:
-        mw.optimize(proba, y, "macro_f1", confusion="expected", recalibrate=True)
+        mw.optimize(proba, y, "macro_f1", strategy=mw.Strategy(confusion="expected", recalibrate=True))
         used = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

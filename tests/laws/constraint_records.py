@@ -278,7 +278,7 @@ def every(written):
 
 
 COSTS = [[0, 1, 2], [3, 0, 1], [1, 5, 0]]
-ABSTAIN = {"abstain": True, "abstain_label": "?"}
+ABSTAIN = {"abstain": mw.Abstention(label="?")}
 PARITY = {"sense": "ceiling", "over": "gap", "loose": (0.99,)}
 
 RECORDS = {

@@ -294,7 +294,11 @@ def fitted():
     eta = rng.dirichlet(np.ones(3), 200)
     y = (eta.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
     frame = DataFrame(eta, columns=["low", "mid", "top"])
-    options = {"subject_to": "share[top] <= 0.3", "confidence": None, "confusion": "labels", "recalibrate": False}
+    options = {
+        "subject_to": "share[top] <= 0.3",
+        "confidence": None,
+        "strategy": mw.Strategy(confusion="labels", recalibrate=False),
+    }
     return mw.optimize(frame, np.array(["low", "mid", "top"])[y], "kappa", record=["accuracy"], **options).rule
 
 

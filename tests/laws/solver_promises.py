@@ -31,7 +31,7 @@ def serving(name, k):
 def settings_of(solver, name):
     """Optima of concave metrics are mixtures: those who can find them are asked to."""
     form = RECORDS[name].form if solver == "auto" else SOLVERS[solver].needs.form
-    return {"randomized": True} if form in ("concave", "minimum") else {}
+    return {"strategy": mw.Strategy(randomized=True)} if form in ("concave", "minimum") else {}
 
 
 def check_promise(solver, name, solution, best, best_threshold):
@@ -68,7 +68,7 @@ def solve(problem, name, **options):
 
 def check_path(problem, name, average):
     """With labels, the path finds the best rule of its family, and says so."""
-    solution = solve(problem, name, average=average, solver="path", **LABELS)
+    solution = solve(problem, name, average=average, strategy=mw.Strategy(solver="path", **LABELS))
     best = worlds.best_of_family(problem, partial(exact_ratio, name), partial(largest, name), average)
     assert solution.value == pytest.approx(best, abs=1e-9)
     assert solution.upper_bound == solution.value

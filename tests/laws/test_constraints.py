@@ -12,8 +12,9 @@ from scipy.optimize import linprog
 import metricwise as mw
 from laws.constraint_records import RECORDS, SCIKIT_LEARN, WORLDS, accuracy, drawn, f1, having, precision, recall
 from metricwise.fitting.constraints.resolve import InfeasibleConstraintsError
+from problems import asking
 
-AS_GIVEN = {"confusion": "labels", "recalibrate": False, "confidence": None}
+AS_GIVEN = {"confidence": None, "strategy": mw.Strategy(confusion="labels", recalibrate=False)}
 every_constraint = pytest.mark.parametrize("name", RECORDS)
 IN_GROUPS = having(world="groups")
 SEVERAL_GROUPS = [*IN_GROUPS, *having(world="three groups")]
@@ -58,7 +59,7 @@ def solved(name, bounds, form="text", *, randomized=False):
     """What `optimize` finds for a record, under bounds or none."""
     record = RECORDS[name]
     world = WORLDS[record.world]
-    options = {**world.options, **record.options, **AS_GIVEN, "randomized": randomized}
+    options = {**world.options, **record.options, **asking(AS_GIVEN, randomized=randomized)}
     metric = options.pop("metric", "accuracy")
     return mw.optimize(world.proba, world.y, metric, subject_to=asked(name, bounds, form), **options)
 
@@ -271,7 +272,7 @@ def test_the_same_in_other_words_is_the_same_rule(world, first, second):
     """Floors are ceilings of what is left, two bounds are one after the other, names are gaps of metrics."""
     rows = WORLDS[world]
     prior = np.mean(rows.codes[:, 0] == len(rows.classes[0]) - 1)
-    options = {**rows.options, **AS_GIVEN, "randomized": True}
+    options = {**rows.options, **asking(AS_GIVEN, randomized=True)}
     solutions = [
         mw.optimize(
             rows.proba, rows.y, "accuracy", subject_to=text.format(low=prior - 0.15, high=prior + 0.15), **options
@@ -389,7 +390,7 @@ def test_no_mixture_of_all_rules_of_a_few_rows_is_better(name, seed):
         "accuracy",
         classes=WORLDS[record.world].classes[0],
         subject_to=record.written(*np.clip(bounds, 0, None).tolist()),
-        randomized=True,
+        strategy=mw.Strategy(randomized=True),
         **needs,
     )
     assert solution.value == pytest.approx(expected, abs=1e-5)
@@ -405,7 +406,7 @@ WORST = {"accuracy": accuracy, "recall": recall(1), "f1": f1(1)}
 def worst_solved(metric, form, *, randomized):
     world = WORLDS["groups"]
     aim = f"worst_group({metric})" if form == "text" else mw.worst_group(metric)
-    return mw.optimize(world.proba, world.y, aim, randomized=randomized, **world.options, **AS_GIVEN)
+    return mw.optimize(world.proba, world.y, aim, **world.options, **asking(AS_GIVEN, randomized=randomized))
 
 
 def worst_value(tables, score):
@@ -434,7 +435,7 @@ def test_the_worst_group_by_text_and_by_object_and_as_a_floor_in_every_group(nam
     text, made = worst_solved(name, "text", randomized=True), worst_solved(name, "object", randomized=True)
     assert made.rule == text.rule
     world = WORLDS["groups"]
-    ask = {**world.options, **AS_GIVEN, "randomized": True}
+    ask = {**world.options, **asking(AS_GIVEN, randomized=True)}
     reached = f"{name} >= {text.value - 1e-3:.6f} in every group"
     assert (
         mw.optimize(world.proba, world.y, "accuracy", subject_to=reached, **ask).constraints[0].value

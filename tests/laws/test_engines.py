@@ -65,7 +65,7 @@ def test_the_instance_average_adds_up_over_chunks():
     rng = np.random.default_rng(3)
     p = rng.random((80, 5)).round(2)
     y = (rng.random((80, 5)) < p).astype(int)
-    call = {"average": "instance", "confusion": "expected", "recalibrate": True}
+    call = {"average": "instance", "strategy": mw.Strategy(confusion="expected", recalibrate=True)}
     whole = mw.optimize(p, y, "f1", **call)
     with served_by("chunks of 3"):
         pieces = mw.optimize(p, y, "f1", **call)
@@ -77,7 +77,7 @@ def test_a_mixture_draws_by_position_in_chunks_too():
     rng = np.random.default_rng(4)
     p = rng.random((200, 3)).round(1)
     y = (rng.random((200, 3)) < p).astype(int)
-    call = {"average": "instance", "confusion": "labels", "recalibrate": False, "randomized": True}
+    call = {"average": "instance", "strategy": mw.Strategy(confusion="labels", recalibrate=False, randomized=True)}
     whole = mw.optimize(p, y, "min_recall", **call)
     with served_by("chunks of 3"):
         pieces = mw.optimize(p, y, "min_recall", **call)

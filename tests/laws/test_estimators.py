@@ -24,14 +24,24 @@ FOLDS = {"check_sample_weight_equivalence_on_dense_data": WEIGHTS}
 # Each configuration with the checks that need not hold in it; where the best rule happens to be argmax, they do.
 CONFIGURATIONS = [
     (mw.MetricOptimalClassifierCV(GaussianNB()), RULE | FOLDS),
-    (mw.MetricOptimalClassifierCV(LogisticRegression(), cv=2, **LABELS), RULE),
+    (mw.MetricOptimalClassifierCV(LogisticRegression(), cv=2, strategy=mw.Strategy(**LABELS)), RULE),
     (
-        mw.MetricOptimalClassifierCV(GaussianNB(), metric="kappa", cv=0.5, refit=False, solver="bisection", **LABELS),
+        mw.MetricOptimalClassifierCV(
+            GaussianNB(), metric="kappa", cv=0.5, refit=False, strategy=mw.Strategy(solver="bisection", **LABELS)
+        ),
         RULE | FOLDS,
     ),
-    (mw.MetricOptimalClassifierCV(TREE, metric="g_mean", cv=2, randomized=True, **EXPECTED), RULE),
-    (mw.MetricOptimalClassifierCV(GaussianNB(), metric="weighted_exponential", cv=2, **EXPECTED), RULE | ORDER),
-    (mw.MetricOptimalClassifierCV(GaussianNB(), metric="hamming_accuracy", cv=2, **EXPECTED), {}),
+    (
+        mw.MetricOptimalClassifierCV(TREE, metric="g_mean", cv=2, strategy=mw.Strategy(randomized=True, **EXPECTED)),
+        RULE,
+    ),
+    (
+        mw.MetricOptimalClassifierCV(
+            GaussianNB(), metric="weighted_exponential", cv=2, strategy=mw.Strategy(**EXPECTED)
+        ),
+        RULE | ORDER,
+    ),
+    (mw.MetricOptimalClassifierCV(GaussianNB(), metric="hamming_accuracy", cv=2, strategy=mw.Strategy(**EXPECTED)), {}),
     (mw.FixedRuleClassifier(GaussianNB(), None), {}),
     (mw.CostSensitiveClassifier(GaussianNB(), None), {}),
     (mw.MetricWeightedClassifier(TREE, cv=2, max_iter=3), {}),
@@ -39,7 +49,9 @@ CONFIGURATIONS = [
 ]
 
 # A calibrator is fitted in every fold, which takes longer than all of the above.
-CALIBRATED = mw.MetricOptimalClassifierCV(GaussianNB(), metric="mcc", cv=3, calibration="sigmoid", **EXPECTED)
+CALIBRATED = mw.MetricOptimalClassifierCV(
+    GaussianNB(), metric="mcc", cv=3, calibration="sigmoid", strategy=mw.Strategy(**EXPECTED)
+)
 FAILURES = {repr(estimator): failures for estimator, failures in [*CONFIGURATIONS, (CALIBRATED, RULE | FOLDS)]}
 
 

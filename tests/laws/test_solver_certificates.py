@@ -42,7 +42,7 @@ def solvers(metric, priors):
 def bounds(proba, metric, names, **options):
     """What each solver proves; None where a denominator can vanish."""
     for name in names:
-        solution = mw.optimize(proba, None, metric, solver=name, **FIXED, **options)
+        solution = mw.optimize(proba, None, metric, strategy=mw.Strategy(solver=name, **FIXED), **options)
         assert solution.upper_bound is None or solution.upper_bound >= solution.value - ROUNDING
         yield name, solution
 
@@ -92,7 +92,7 @@ def test_outputs_of_unequal_classes_under_micro():
         rows = p.stacked(etas)
         for metric in (mw.metrics.MicroF1(), mw.metrics.Kappa()):
             best = metric.bind(rows.priors).value(rows.vertices()).max()
-            solution = mw.optimize(etas, None, metric, average="micro", **FIXED)
+            solution = mw.optimize(etas, None, metric, average="micro", strategy=mw.Strategy(**FIXED))
             assert best <= solution.upper_bound + ROUNDING
             assert best <= solution.value + 1e-9
 
@@ -149,7 +149,7 @@ def test_the_bound_of_the_worst_recall_is_that_of_a_programme(seed):
     cost = np.append(np.zeros(n * k), -1.0)
     free = [(0, None)] * (n * k) + [(None, None)]
     answer = linprog(cost, A_ub=below, b_ub=np.zeros(k), A_eq=once, b_eq=np.ones(n), bounds=free, method="highs-ipm")
-    solution = mw.optimize(rows.eta, None, "min_recall", **FIXED)
+    solution = mw.optimize(rows.eta, None, "min_recall", strategy=mw.Strategy(**FIXED))
     assert -answer.fun <= solution.upper_bound + 1e-8
     assert solution.alternative == pytest.approx(-answer.fun, abs=2e-6)
 

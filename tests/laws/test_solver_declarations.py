@@ -10,11 +10,11 @@ import pytest
 import metricwise as mw
 from laws.metric_records import EVERY, RECORDS, make
 from laws.solver_promises import check_promise, objective_of, serving, settings_of
-from metricwise.api.reading import read_problem
 from metricwise.fitting import bagging as bags
 from metricwise.fitting import solving
 from metricwise.inference.uncertainty import Errors
 from metricwise.solvers import SOLVERS, Outcome, make_solver
+from problems import read_problem
 from profiles import first_of_each
 
 EXPECTED = {"confusion": "expected", "recalibrate": False}
@@ -51,7 +51,9 @@ def bests(name, k):
 @pytest.mark.parametrize(("solver", "name", "k"), SERVED)
 def test_every_solver_keeps_the_promise_of_its_form(solver, name, k):
     """Expected confusion, against every deterministic rule there is; of a sweep, against every threshold."""
-    solution = mw.optimize(draw(name, k), None, make(name, k), solver=solver, **EXPECTED, **settings_of(solver, name))
+    solution = mw.optimize(
+        draw(name, k), None, make(name, k), strategy=mw.Strategy(solver=solver, **EXPECTED), **settings_of(solver, name)
+    )
     best, best_threshold, best_mixture = bests(name, k)
     check_promise(solver, name, solution, best, best_threshold)
     assert solution.optimized_value >= solution.baseline - 1e-9
@@ -66,7 +68,7 @@ def test_what_a_solver_does_not_serve_is_refused_and_sent_to_one_that_does(solve
     eta, metric = draw(name, k), make(name, k)
     who = SOLVERS[solver].__name__
     with pytest.raises(ValueError, match=rf"^{who} needs .*: use solver='\w+' or 'auto'\.$") as caught:
-        mw.optimize(eta, None, metric, solver=solver, **EXPECTED)
+        mw.optimize(eta, None, metric, strategy=mw.Strategy(solver=solver, **EXPECTED))
     other = re.search(r"use solver='(\w+)'", str(caught.value)).group(1)
     assert SOLVERS[other].needs.missing(objective_of(metric, eta.mean(axis=0))) is None
 
@@ -79,13 +81,13 @@ def test_the_names_of_solvers_in_the_documentation_are_those_there_are():
 def test_frank_wolfe_leaves_minima_to_column_generation():
     """The tangent of a minimum is that of one part: the iteration would stall far from the best."""
     with pytest.raises(ValueError, match=r"FrankWolfe needs .* smooth\. MinRecall is a minimum: .*'column_generation'"):
-        mw.optimize(draw("min_recall", 3), None, "min_recall", solver="frank_wolfe")
+        mw.optimize(draw("min_recall", 3), None, "min_recall", strategy=mw.Strategy(solver="frank_wolfe"))
 
 
 def test_bisection_needs_an_interval_to_halve():
     metric = mw.metrics.FractionalLinear([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 0.0]], zero_division=0.0)
     with pytest.raises(ValueError, match="Bisection needs a metric with a finite range: use solver='path' or 'auto'"):
-        mw.optimize([0.2, 0.6, 0.7], [0, 1, 1], metric, solver="bisection", **LABELS)
+        mw.optimize([0.2, 0.6, 0.7], [0, 1, 1], metric, strategy=mw.Strategy(solver="bisection", **LABELS))
 
 
 # ------------------------------------------------------------------------------------------------------- the settings
@@ -94,7 +96,7 @@ METRICS = {"linear": "accuracy", "ratio": "f1", "concave": "g_mean", "minimum": 
 PROBA, Y = [0.1, 0.35, 0.4, 0.8], [0, 1, 0, 1]
 
 
-@pytest.mark.parametrize("setting", [{"tol": 0.5}, {"randomized": True}])
+@pytest.mark.parametrize("setting", [{"strategy": mw.Strategy(tol=0.5)}, {"strategy": mw.Strategy(randomized=True)}])
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
 def test_a_setting_that_a_solver_lacks_is_refused(solver, setting):
     metric = METRICS[SOLVERS[solver].needs.form]
@@ -102,27 +104,27 @@ def test_a_setting_that_a_solver_lacks_is_refused(solver, setting):
     takers = sorted(name for name in SOLVERS if key in SOLVERS[name].settings())
     assert takers
     if solver in takers:
-        assert mw.optimize(PROBA, Y, metric, solver=solver, **LABELS, **setting).value >= 0
+        assert mw.optimize(PROBA, Y, metric, strategy=mw.Strategy(solver=solver, **LABELS), **setting).value >= 0
         return
     named = ", ".join(map(repr, takers))
     words = rf"^optimize: solver='{solver}' takes no {key}, got {key}=.*\. Solvers that take it: {named}\."
     with pytest.raises(ValueError, match=words + r" Leave it out, or use solver='auto'\.$"):
-        mw.optimize(PROBA, Y, metric, solver=solver, **LABELS, **setting)
+        mw.optimize(PROBA, Y, metric, strategy=mw.Strategy(solver=solver, **LABELS), **setting)
 
 
-@pytest.mark.parametrize("setting", [{"tol": 0.5}, {"randomized": True}])
+@pytest.mark.parametrize("setting", [{"strategy": mw.Strategy(tol=0.5)}, {"strategy": mw.Strategy(randomized=True)}])
 def test_a_solver_object_has_its_own_settings(setting):
     (key,) = setting
     words = rf"^optimize: {key} must be left out if solver is an object.* got {key}=.* and a FrankWolfe;"
     with pytest.raises(ValueError, match=words):
-        mw.optimize(PROBA, Y, "g_mean", solver=mw.solvers.FrankWolfe(), **LABELS, **setting)
+        mw.optimize(PROBA, Y, "g_mean", strategy=mw.Strategy(solver=mw.solvers.FrankWolfe(), **LABELS), **setting)
 
 
 @pytest.mark.parametrize("metric", sorted(METRICS.values()))
 def test_auto_takes_settings_for_any_metric(metric):
     """An exact solver meets every tolerance, and where the optimum is one rule no mixture beats it."""
-    plain = mw.optimize(PROBA, Y, metric, **LABELS)
-    told = mw.optimize(PROBA, Y, metric, tol=1e-3, randomized=True, random_state=3, **LABELS)
+    plain = mw.optimize(PROBA, Y, metric, strategy=mw.Strategy(**LABELS))
+    told = mw.optimize(PROBA, Y, metric, random_state=3, strategy=mw.Strategy(tol=1e-3, randomized=True, **LABELS))
     assert told.value >= plain.value - 1e-3
 
 
@@ -158,7 +160,7 @@ def test_random_state_reaches_the_resamples_whatever_the_solver(monkeypatch, sol
 
     monkeypatch.setattr("metricwise.fitting.selection.draw", watched)
     for seed in (0, 11, 0):
-        mw.optimize(proba, y, "kappa", solver=solver, confusion="labels", random_state=seed)
+        mw.optimize(proba, y, "kappa", random_state=seed, strategy=mw.Strategy(solver=solver, confusion="labels"))
     first, other, again = ((one.block, one.left_out) for one in drawn)
     assert all(map(np.array_equal, first, again))
     assert not any(map(np.array_equal, first, other))
@@ -172,7 +174,7 @@ def test_random_state_reaches_the_error_of_a_metric_that_is_not_smooth(monkeypat
     seeds = []
     errors = Errors(0.1, 0.1, 0.1)
     monkeypatch.setattr("metricwise.fitting.selection.bootstrap_errors", lambda *_, seed: seeds.append(seed) or errors)
-    mw.optimize(proba, y, "min_recall", confusion="expected", random_state=5)
+    mw.optimize(proba, y, "min_recall", random_state=5, strategy=mw.Strategy(confusion="expected"))
     assert seeds == [5]
 
 
@@ -191,28 +193,28 @@ def test_random_state_reaches_the_error_of_a_metric_that_is_not_smooth(monkeypat
 )
 def test_what_is_cut_short_has_not_converged(solver, metric):
     rng = np.random.default_rng(2)
-    solution = mw.optimize(rng.dirichlet([0.5, 1, 2, 3], size=300), None, metric, solver=solver)
+    solution = mw.optimize(rng.dirichlet([0.5, 1, 2, 3], size=300), None, metric, strategy=mw.Strategy(solver=solver))
     assert solution.outcome is Outcome.NOT_CONVERGED
     assert "max_iter" in solution.status
 
 
 def test_a_single_rule_below_the_mixture_is_not_called_optimal():
     proba = [[0.6, 0.4]] * 3  # three rows that no single rule tells apart
-    single = mw.optimize(proba, None, "min_recall", solver="column_generation")
-    mixed = mw.optimize(proba, None, "min_recall", solver="column_generation", randomized=True)
+    single = mw.optimize(proba, None, "min_recall", strategy=mw.Strategy(solver="column_generation"))
+    mixed = mw.optimize(proba, None, "min_recall", strategy=mw.Strategy(solver="column_generation", randomized=True))
     assert (single.outcome, mixed.outcome) == (Outcome.LOCAL, Outcome.OPTIMAL)
 
 
 @pytest.mark.parametrize("solver", ["path", "dinkelbach", "bisection"])
 def test_the_level_is_where_the_rule_was_taken(solver):
     """With expected confusion the best level is the value of the metric."""
-    solution = mw.optimize(draw("levels", 3, 40), None, "micro_f1", solver=solver)
+    solution = mw.optimize(draw("levels", 3, 40), None, "micro_f1", strategy=mw.Strategy(solver=solver))
     assert solution.level == pytest.approx([solution.value], abs=0.05)
     assert solution.threshold is None
 
 
 def test_the_threshold_is_that_of_the_rule():
-    solution = mw.optimize(PROBA, Y, "mcc", **LABELS)
+    solution = mw.optimize(PROBA, Y, "mcc", strategy=mw.Strategy(**LABELS))
     assert solution.threshold == solution.rule.threshold
     assert solution.certificate.threshold == pytest.approx([solution.rule.threshold])
     assert solution.level is None

@@ -74,7 +74,7 @@ def test_sweep_is_best_of_all_thresholds_for_a_function_of_ones_own(problem, ave
     def own(C):
         return float(np.sqrt(C[1, 1]) - 2 * C[0, 1] ** 2 + 0.3 * np.sign(C[1, 0] - 0.1))
 
-    options = {"average": average, "solver": "sweep", "confusion": count, "recalibrate": False}
+    options = {"average": average, "strategy": mw.Strategy(solver="sweep", confusion=count, recalibrate=False)}
     solution = mw.optimize(problem.proba, problem.labels, own, **options, **problem.arguments())
     best = worlds.best_threshold(problem, lambda tables: max(own(C / C.sum()) for C in tables), average, count=count)
     check_sweep(solution, best, count)
@@ -134,8 +134,7 @@ def test_ratios_of_ones_own_beat_every_rule_in_expectation(problem, data, solver
         problem.proba,
         problem.labels,
         mw.metrics.FractionalLinear(A, B),
-        solver=solver,
-        **EXPECTED,
+        strategy=mw.Strategy(solver=solver, **EXPECTED),
         **problem.arguments(),
     )
     best = max(plain(C) for C in worlds.tables(problem, worlds.every_rule(problem), "expected"))
@@ -179,8 +178,8 @@ def test_sweep_admits_what_no_threshold_reaches():
     """Rewarding class 1 where it is unlikely: the best rule is no threshold, and the gap must say so."""
     proba, y = [0.1, 0.2, 0.6, 0.9], [0, 1, 0, 1]
     metric = mw.metrics.FractionalLinear([[0.0, 2.0], [1.0, 0.0]], [[1.0, 2.0], [1.0, 1.5]])
-    sweep = mw.optimize(proba, y, metric, solver="sweep", **EXPECTED)
-    path = mw.optimize(proba, y, metric, solver="path", **EXPECTED)
+    sweep = mw.optimize(proba, y, metric, strategy=mw.Strategy(solver="sweep", **EXPECTED))
+    path = mw.optimize(proba, y, metric, strategy=mw.Strategy(solver="path", **EXPECTED))
     assert sweep.optimized_value < path.optimized_value - 0.1
     assert sweep.upper_bound >= path.optimized_value - 1e-12
     assert path.gap == pytest.approx(0, abs=1e-12)
@@ -191,7 +190,7 @@ def test_classes_that_only_rounding_tells_apart_do_not_cross():
     proba = np.array([[0.0002, 0.9998]] * 7 + [[0.05, 0.95]])
     y = np.array([0, 1, 0, 0, 0, 0, 0, 0])
     weight = np.where(y == 1, 4.0, 4 / 7)
-    solution = mw.optimize(proba, y, "kappa", solver="path", sample_weight=weight, **LABELS)
+    solution = mw.optimize(proba, y, "kappa", sample_weight=weight, strategy=mw.Strategy(solver="path", **LABELS))
     assert solution.value == pytest.approx(0, abs=1e-12)
     assert np.abs(solution.rule.loss.tensor()).max() < 10
 
@@ -248,7 +247,7 @@ def test_the_three_agree_on_many_rows():
     proba = worlds.softmax(logits)
     y = worlds.draw_codes(proba, rng)
     values = [
-        mw.optimize(proba, y, "micro_f1", solver=solver, **LABELS).value
+        mw.optimize(proba, y, "micro_f1", strategy=mw.Strategy(solver=solver, **LABELS)).value
         for solver in ("path", "dinkelbach", "bisection")
     ]
     assert values[0] >= max(values) - 1e-12

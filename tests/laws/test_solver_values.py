@@ -65,7 +65,11 @@ def test_value_is_what_the_rule_gets_binary(seed, name, dtype, two_columns, reca
     given = proba if two_columns else proba[:, 1]
     solver = "sweep" if name in ("mcc", "g_mean") else solver
     solution = mw.optimize(
-        given, y, name, solver=solver, sample_weight=weight, confusion="labels", recalibrate=recalibrate
+        given,
+        y,
+        name,
+        sample_weight=weight,
+        strategy=mw.Strategy(solver=solver, confusion="labels", recalibrate=recalibrate),
     )
     predicted = solution.rule.predict(given)
     assert solution.value == pytest.approx(BINARY[name](y, predicted, weight), abs=1e-10)
@@ -91,7 +95,9 @@ def test_value_is_what_the_rule_gets_multiclass(seed, name, dtype, recalibrate, 
     proba = rounded(rng, 50, 4).astype(dtype)
     y = worlds.draw_codes(worlds.normalized(proba), rng)
     y[:4] = range(4)
-    solution = mw.optimize(proba, y, name, solver=solver, confusion=count, recalibrate=recalibrate)
+    solution = mw.optimize(
+        proba, y, name, strategy=mw.Strategy(solver=solver, confusion=count, recalibrate=recalibrate)
+    )
     truth = MULTICLASS[name](y, solution.rule.predict(proba), None)
     assert solution.value == pytest.approx(truth, abs=1e-10)
     assert solution.baseline == pytest.approx(MULTICLASS[name](y, proba.argmax(axis=1), None), abs=1e-10)
@@ -111,7 +117,7 @@ def test_value_is_what_the_rule_gets_multilabel(seed, average, dtype, name):
     proba = rng.random((40, 5)).round(2).astype(dtype)
     y = (rng.random((40, 5)) < proba).astype(int)
     y[:2] = [[0], [1]]
-    solution = mw.optimize(proba, y, f"{name}_{average}", **LABELS)
+    solution = mw.optimize(proba, y, f"{name}_{average}", strategy=mw.Strategy(**LABELS))
     score = {"f1": sk.f1_score, "jaccard": sk.jaccard_score}[name]
     assert solution.value == pytest.approx(
         score(y, solution.rule.predict(proba), average=average, zero_division=0), abs=1e-10
@@ -132,7 +138,7 @@ def test_value_is_what_the_rule_gets_multioutput(seed, average, solver, dtype):
     proba = [rounded(rng, 40, k).astype(dtype) for k in sizes]
     y = np.column_stack([worlds.draw_codes(worlds.normalized(part), rng) for part in proba])
     y[:4] = np.minimum(np.arange(4)[:, None], np.array(sizes) - 1)
-    solution = mw.optimize(proba, y, "quadratic_kappa", average=average, solver=solver, **LABELS)
+    solution = mw.optimize(proba, y, "quadratic_kappa", average=average, strategy=mw.Strategy(solver=solver, **LABELS))
     predicted = solution.rule.predict(proba)
 
     def kappa(a, b):
@@ -146,7 +152,9 @@ def test_value_is_what_the_rule_gets_multioutput(seed, average, solver, dtype):
 
 @given(problem=worlds.tiny(max_outputs=1, max_classes=2), name=st.sampled_from(["f1", "kappa", "g_mean", "mcc"]))
 def test_sweep_is_never_below_argmax(problem, name):
-    solution = mw.optimize(problem.proba, problem.labels, name, solver="sweep", **LABELS, **problem.arguments())
+    solution = mw.optimize(
+        problem.proba, problem.labels, name, strategy=mw.Strategy(solver="sweep", **LABELS), **problem.arguments()
+    )
     assert solution.value >= solution.baseline - 1e-15  # rounding: 0 is 0 in more than one way
     assert "argmax does better" not in solution.status
 
@@ -156,7 +164,7 @@ def test_threshold_decides_alike():
     proba = rng.random(500).round(2)
     y = (rng.random(500) < proba).astype(int)
     for metric in ("f1", "mcc", "g_mean"):
-        rule = mw.optimize(proba, y, metric, **LABELS).rule
+        rule = mw.optimize(proba, y, metric, strategy=mw.Strategy(**LABELS)).rule
         assert np.array_equal(rule.predict(proba), proba > rule.threshold)
 
 
@@ -174,12 +182,12 @@ def test_threshold_decides_alike():
 )
 def test_solvers_say_what_they_need(solver, metric, words):
     with pytest.raises(ValueError, match=words):
-        mw.optimize([0.2, 0.7, 0.6], [0, 1, 0], metric, solver=solver, **LABELS)
+        mw.optimize([0.2, 0.7, 0.6], [0, 1, 0], metric, strategy=mw.Strategy(solver=solver, **LABELS))
 
 
 def test_sweep_needs_binary_outputs():
     with pytest.raises(ValueError, match="Sweep needs binary outputs, got 3 classes"):
-        mw.optimize(np.full((3, 3), 1 / 3), [0, 1, 2], "kappa", solver="sweep", **LABELS)
+        mw.optimize(np.full((3, 3), 1 / 3), [0, 1, 2], "kappa", strategy=mw.Strategy(solver="sweep", **LABELS))
 
 
 @pytest.mark.parametrize("solver", ["sweep", "path", "dinkelbach", "bisection"])
@@ -188,7 +196,9 @@ def test_precision_alone_works_and_warns(solver, count):
     """Its best rule predicts the surest rows only, right beside the 0/0 of predicting none."""
     proba, y = np.array([0.1, 0.35, 0.4, 0.8, 0.9]), [0, 1, 0, 1, 1]
     with pytest.warns(UserWarning, match="Precision of the positive class alone"):
-        solution = mw.optimize(proba, y, "precision", solver=solver, confusion=count, recalibrate=False)
+        solution = mw.optimize(
+            proba, y, "precision", strategy=mw.Strategy(solver=solver, confusion=count, recalibrate=False)
+        )
     predicted = solution.rule.predict(proba)
     assert predicted[-1] == 1
     assert solution.value == 1.0
@@ -233,8 +243,8 @@ def test_bayes_regret_vanishes(world, name):
     """True eta, 10^6 labelled rows: the fitted rule is within 1e-3 of the best achievable on fresh rows."""
     eta, y, fresh = world
     metric = FRACTIONAL[name]
-    rule = mw.optimize(eta, y, metric, solver="path", **LABELS).rule
-    best = mw.optimize(fresh, None, metric, confusion="expected", recalibrate=False)
+    rule = mw.optimize(eta, y, metric, strategy=mw.Strategy(solver="path", **LABELS)).rule
+    best = mw.optimize(fresh, None, metric, strategy=mw.Strategy(confusion="expected", recalibrate=False))
     assert best.gap < 1e-6  # a certificate: no rule is better on these rows in expectation
     assert best.value == pytest.approx(expected_value(best.rule, fresh, metric), abs=1e-6)
     assert best.value - expected_value(rule, fresh, metric) < 1e-3
@@ -248,7 +258,7 @@ def test_bayes_regret_vanishes_for_precision(world):
     """
     eta, y, _ = world
     with pytest.warns(UserWarning, match="Precision of class 0 alone"):
-        rule = mw.optimize(eta, y, mw.metrics.Precision(index=0), solver="path", **LABELS).rule
+        rule = mw.optimize(eta, y, mw.metrics.Precision(index=0), strategy=mw.Strategy(solver="path", **LABELS)).rule
     chosen = rule.predict(eta) == 0
     assert chosen.any()
     assert eta[chosen, 0].min() > 0.999
@@ -276,8 +286,10 @@ def test_recalibration_repairs_what_class_weights_broke():
         precision, recall, _ = sk.precision_recall_curve(test_y, test)
         best = np.max(2 * precision * recall / np.maximum(precision + recall, 1e-12))
         rules = {
-            "bisection": mw.optimize(tune, tune_y, "f1", solver="bisection", **LABELS).rule,
-            "recalibrated": mw.optimize(tune, tune_y, "f1", confusion="expected", recalibrate=True).rule,
+            "bisection": mw.optimize(tune, tune_y, "f1", strategy=mw.Strategy(solver="bisection", **LABELS)).rule,
+            "recalibrated": mw.optimize(
+                tune, tune_y, "f1", strategy=mw.Strategy(confusion="expected", recalibrate=True)
+            ).rule,
         }
         for name, rule in rules.items():
             regrets[name].append(best - sk.f1_score(test_y, rule.predict(test)))
@@ -291,9 +303,11 @@ def test_dinkelbach_that_goes_to_and_fro_ends_at_the_larger_g_of_the_two():
     eta[[1, 6]], eta[4] = [0.0, 0.51, 0.49], [0.47, 0.27, 0.26]
     other = np.repeat([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3]], 4, axis=0)
     y = np.array([0, 1, 0, 0, 1, 0, 1, 0])
-    alone = mw.optimize(eta, y, "micro_f1", solver="dinkelbach", classes=[0, 1, 2], **LABELS)
+    alone = mw.optimize(eta, y, "micro_f1", classes=[0, 1, 2], strategy=mw.Strategy(solver="dinkelbach", **LABELS))
     assert alone.status.startswith("Oscillates between two rules")
     assert alone.n_passes < 10
     both = np.stack([eta, other], axis=1), np.column_stack([y, y])
-    pair = mw.optimize(*both, "micro_f1", average="macro", solver="dinkelbach", classes=[0, 1, 2], **LABELS)
+    pair = mw.optimize(
+        *both, "micro_f1", average="macro", classes=[0, 1, 2], strategy=mw.Strategy(solver="dinkelbach", **LABELS)
+    )
     np.testing.assert_array_equal(pair.confusion[0], alone.confusion[0])

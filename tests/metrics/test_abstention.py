@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from laws.metric_records import EVERY, RECORDS, make
 from metricwise import metrics
-from metricwise.metrics.abstention import Abstention, read_abstain
+from metricwise.metrics.abstention import AbstentionCost
 from profiles import examples
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -203,26 +203,12 @@ def test_as_good_as_right_at_no_cost_and_as_bad_as_wrong_at_one():
         assert metrics.Abstaining(metric, cost=1.0).value(C) == pytest.approx(float(missed))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (-0.1, "abstain must be True, None, or the cost of an abstention, a finite number of at least 0, got -0.1"),
-        (np.inf, "got inf"),
-        (np.nan, "got nan"),
-        ("often", "got 'often'"),
-    ],
-)
-def test_what_is_no_cost_is_refused(given, message):
-    with pytest.raises(ValueError, match=message):
-        read_abstain(given)
-
-
 def test_a_cost_needs_a_linear_metric_and_is_said_once():
     with pytest.raises(ValueError, match=r"needs a linear metric, but macro_f1 is other; set abstain=True and bound"):
         metrics.Abstaining(make("macro_f1", 3), cost=0.1).value(np.full((3, 4), 1 / 12))
     table = np.ones((3, 4))
     with pytest.raises(ValueError, match="the table of cost already includes the cost of abstaining; set abstain=True"):
-        Abstention(0.2).aim(metrics.Cost(table))
+        AbstentionCost(0.2).aim(metrics.Cost(table))
     with pytest.raises(ValueError, match=r"a cost of shape \(K, K \+ 1\) includes the cost of abstaining"):
         metrics.Cost(table).value(np.eye(3) / 3)
     with pytest.raises(ValueError, match=r"use metrics.Cost\(cost\) with a cost of shape \(K, K \+ 1\)"):

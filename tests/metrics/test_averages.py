@@ -19,8 +19,9 @@ LABELS = {"confusion": "labels", "recalibrate": False}
 RATIOS = ["micro_f1", "kappa", "quadratic_kappa"]
 
 
-def solve(problem, metric, **options):
-    return mw.optimize(problem.proba, problem.labels, metric, **{**LABELS, **problem.arguments(), **options})
+def solve(problem, metric, *, solver="auto", confusion="labels", **options):
+    strategy = mw.Strategy(confusion, recalibrate=False, solver=solver)
+    return mw.optimize(problem.proba, problem.labels, metric, strategy=strategy, **{**problem.arguments(), **options})
 
 
 def several(**options):
@@ -63,8 +64,8 @@ def test_macro_of_binary_outputs_decomposes_for_any_metric():
     proba, y = rng.random((60, 4)).round(2), rng.integers(0, 2, size=(60, 4))
     weight = np.array([1.0, 2.0, 0.5, 3.0])
     for metric in ("g_mean", "mcc", "f1"):
-        parts = [mw.optimize(proba[:, m], y[:, m], metric, **LABELS) for m in range(4)]
-        together = mw.optimize(proba, y, metric, average="macro", output_weight=weight, **LABELS)
+        parts = [mw.optimize(proba[:, m], y[:, m], metric, strategy=mw.Strategy(**LABELS)) for m in range(4)]
+        together = mw.optimize(proba, y, metric, average="macro", output_weight=weight, strategy=mw.Strategy(**LABELS))
         assert together.value == pytest.approx(np.average([part.value for part in parts], weights=weight))
         np.testing.assert_array_equal(together.rule.threshold, [part.rule.threshold for part in parts])
 
@@ -108,8 +109,8 @@ def test_instance_is_valued_row_by_row_and_called_a_surrogate():
     proba = rng.random((80, 5)).round(2)
     y = (rng.random((80, 5)) < proba).astype(int)
     y[:, 0] = 1
-    solution = mw.optimize(proba, y, "f1", average="instance", **LABELS)
-    micro = mw.optimize(proba, y, "f1", average="micro", **LABELS)
+    solution = mw.optimize(proba, y, "f1", average="instance", strategy=mw.Strategy(**LABELS))
+    micro = mw.optimize(proba, y, "f1", average="micro", strategy=mw.Strategy(**LABELS))
     assert solution.rule == micro.rule
     by_row = f1_score(y, solution.rule.predict(proba), average="samples", zero_division=0)
     assert solution.value == pytest.approx(by_row)
@@ -128,10 +129,9 @@ def test_one_output_is_multiclass(problem, metric, average):
         problem.labels[:, None],
         metric,
         average=average,
-        solver="path",
-        **LABELS,
         sample_weight=problem.weight,
         classes=[problem.classes],
+        strategy=mw.Strategy(solver="path", **LABELS),
     )
     assert wide.value == flat.value
     predicted = wide.rule.predict([problem.eta[0]])
@@ -148,7 +148,7 @@ def test_one_output_is_multiclass(problem, metric, average):
 def test_two_classes_are_multilabel(problem, metric, average):
     """A list of (N, 2) arrays is the (N, M) array of probabilities of class 1."""
     y = problem.labels.reshape(problem.n_rows, -1)
-    options = {"average": average, "sample_weight": problem.weight, **LABELS}
+    options = {"average": average, "sample_weight": problem.weight, "strategy": mw.Strategy(**LABELS)}
     pairs = mw.optimize(list(problem.eta), y, metric, classes=[[0, 1]] * problem.n_outputs, **options)
     positive = np.column_stack([eta[:, 1] for eta in problem.eta])
     labels = mw.optimize(positive, y, metric, classes=[0, 1], **options)
@@ -206,10 +206,14 @@ def test_a_weight_is_a_number_of_copies_in_expectation_and_for_the_link():
     y, times = rng.integers(0, 3, size=40), rng.integers(1, 4, size=40)
     copies = np.repeat(np.arange(40), times)
     expected = {"confusion": "expected", "recalibrate": False}
-    weighted = mw.optimize(proba, y, "micro_f1", sample_weight=times, **expected)
-    assert weighted.value == pytest.approx(mw.optimize(proba[copies], y[copies], "micro_f1", **expected).value)
-    doubled = mw.optimize(proba, y, "kappa", sample_weight=np.full(40, 7.0), confusion="expected", recalibrate=True)
-    plain = mw.optimize(proba, y, "kappa", confusion="expected", recalibrate=True)
+    weighted = mw.optimize(proba, y, "micro_f1", sample_weight=times, strategy=mw.Strategy(**expected))
+    assert weighted.value == pytest.approx(
+        mw.optimize(proba[copies], y[copies], "micro_f1", strategy=mw.Strategy(**expected)).value
+    )
+    doubled = mw.optimize(
+        proba, y, "kappa", sample_weight=np.full(40, 7.0), strategy=mw.Strategy(confusion="expected", recalibrate=True)
+    )
+    plain = mw.optimize(proba, y, "kappa", strategy=mw.Strategy(confusion="expected", recalibrate=True))
     np.testing.assert_allclose(doubled.rule.link.bias, plain.rule.link.bias, atol=1e-6)  # in effective rows
     assert doubled.value == pytest.approx(plain.value, abs=1e-6)
 
@@ -218,13 +222,13 @@ def test_output_weights():
     """Macro: weighted mean. Micro: an output of weight 2 is an output given twice. Weight 0: an output left out."""
     rng = np.random.default_rng(2)
     proba, y = rng.random((40, 3)).round(2), rng.integers(0, 2, size=(40, 3))
-    twice = mw.optimize(proba[:, [0, 1, 1, 2]], y[:, [0, 1, 1, 2]], "f1", **LABELS)
-    weighted = mw.optimize(proba, y, "f1", output_weight=[1, 2, 1], **LABELS)
+    twice = mw.optimize(proba[:, [0, 1, 1, 2]], y[:, [0, 1, 1, 2]], "f1", strategy=mw.Strategy(**LABELS))
+    weighted = mw.optimize(proba, y, "f1", output_weight=[1, 2, 1], strategy=mw.Strategy(**LABELS))
     assert weighted.value == pytest.approx(twice.value)
     assert weighted.rule.loss == twice.rule.loss
     for average in ("micro", "macro"):
-        without = mw.optimize(proba[:, :2], y[:, :2], "f1", average=average, **LABELS)
-        zero = mw.optimize(proba, y, "f1", average=average, output_weight=[1, 1, 0], **LABELS)
+        without = mw.optimize(proba[:, :2], y[:, :2], "f1", average=average, strategy=mw.Strategy(**LABELS))
+        zero = mw.optimize(proba, y, "f1", average=average, output_weight=[1, 1, 0], strategy=mw.Strategy(**LABELS))
         assert zero.value == pytest.approx(without.value)
         assert np.array_equal(zero.rule.predict(proba)[:, :2], without.rule.predict(proba[:, :2]))
     assert np.array_equal(zero.rule.predict(proba)[:, 2], proba[:, 2] > 0.5)
@@ -238,7 +242,7 @@ def test_outputs_that_say_nothing_keep_argmax_under_macro(metric, count):
     proba = rng.random((50, 4)).round(2)
     y = (rng.random((50, 4)) < proba**2).astype(float)
     y[:, 1], y[:, 2] = np.nan, 0
-    options = {"average": "macro", "confusion": count, "recalibrate": False}
+    options = {"average": "macro", "strategy": mw.Strategy(count, recalibrate=False)}
     solution = mw.optimize(proba, y, metric, **options)
     predicted = solution.rule.predict(proba)
     assert np.array_equal(predicted[:, 1:3], proba[:, 1:3] > 0.5)
@@ -256,7 +260,7 @@ def test_zero_weights_can_make_an_output_say_nothing():
     proba, y = rng.random((30, 2)), rng.integers(0, 2, size=(30, 2))
     weight = (y[:, 0] == 1).astype(float)
     y[:, 1] = np.arange(30) // 2 % 2
-    solution = mw.optimize(proba, y, "f1", average="macro", sample_weight=weight, **LABELS)
+    solution = mw.optimize(proba, y, "f1", average="macro", sample_weight=weight, strategy=mw.Strategy(**LABELS))
     assert "keep plain argmax: 0." in solution.status
     assert np.array_equal(solution.rule.predict(proba)[:, 0], proba[:, 0] > 0.5)
 
@@ -265,10 +269,13 @@ def test_micro_gives_the_shared_loss_to_an_output_without_labels():
     rng = np.random.default_rng(5)
     proba, y = rng.random((50, 3)), (rng.random((50, 3)) < 0.2).astype(float)
     y[:, 2] = np.nan
-    solution = mw.optimize(proba, y, "f1", average="micro", **LABELS)
+    solution = mw.optimize(proba, y, "f1", average="micro", strategy=mw.Strategy(**LABELS))
     thresholds = solution.rule.threshold
     assert thresholds[0] == thresholds[1] == thresholds[2]
-    assert solution.value == mw.optimize(proba[:, :2], y[:, :2], "f1", average="micro", **LABELS).value
+    assert (
+        solution.value
+        == mw.optimize(proba[:, :2], y[:, :2], "f1", average="micro", strategy=mw.Strategy(**LABELS)).value
+    )
 
 
 def test_unequal_sizes_macro_binds_to_each_outputs_own_classes():
@@ -277,12 +284,12 @@ def test_unequal_sizes_macro_binds_to_each_outputs_own_classes():
     sizes = (2, 4)
     proba = [rng.dirichlet(np.ones(k), size=60) for k in sizes]
     y = np.column_stack([rng.integers(0, k, size=60) for k in sizes])
-    solution = mw.optimize(proba, y, "ordinal", average="macro", solver="closed_form", **LABELS)
+    solution = mw.optimize(proba, y, "ordinal", average="macro", strategy=mw.Strategy(solver="closed_form", **LABELS))
     predicted = solution.rule.predict(proba)
     assert predicted[:, 0].max() <= 1
     values = [1 - np.abs(predicted[:, m] - y[:, m]).mean() / (k - 1) for m, k in enumerate(sizes)]
     assert solution.value == pytest.approx(np.mean(values))
-    micro = mw.optimize(proba, y, "ordinal", average="micro", solver="closed_form", **LABELS)
+    micro = mw.optimize(proba, y, "ordinal", average="micro", strategy=mw.Strategy(solver="closed_form", **LABELS))
     predicted = micro.rule.predict(proba)
     assert micro.value == pytest.approx(1 - np.abs(predicted - y).mean() / 3)
 
@@ -295,7 +302,7 @@ def test_one_row_with_labels_cannot_be_judged_by_others(average, labels, options
     with pytest.raises(ValueError, match=r"^optimize: proba and y must have at least two independent rows with labels"):
         mw.optimize(p, y, "f1", average=average, **options)
     if not options:  # the advice that is printed
-        fitted = mw.optimize(p, y, "f1", average=average, confusion="labels", recalibrate=False)
+        fitted = mw.optimize(p, y, "f1", average=average, strategy=mw.Strategy(confusion="labels", recalibrate=False))
         assert fitted.value == mw.metrics.FBeta().score(y, fitted.rule.predict(p), average=average)
 
 
@@ -315,8 +322,8 @@ def test_dinkelbach_goes_on_until_all_outputs_have_converged():
     proba = np.column_stack([np.repeat([0.001, 0.999], 200), rng.beta(0.5, 8, 400)])
     y = (rng.random(proba.shape) < proba).astype(int)
     options = {"solver": "dinkelbach", "confusion": "expected", "recalibrate": False}
-    both = mw.optimize(proba, y, "f1", average="macro", **options)
-    alone = [mw.optimize(proba[:, m], y[:, m], "f1", **options) for m in range(2)]
+    both = mw.optimize(proba, y, "f1", average="macro", strategy=mw.Strategy(**options))
+    alone = [mw.optimize(proba[:, m], y[:, m], "f1", strategy=mw.Strategy(**options)) for m in range(2)]
     assert len(alone[0].history) < len(alone[1].history)
     assert both.optimized_value == pytest.approx(np.mean([one.optimized_value for one in alone]), abs=1e-9)
     assert both.gap < 1e-8

@@ -45,7 +45,9 @@ def test_words_need_no_quotes(label):
 def test_values_are_those_of_the_class(rows):
     proba, y = rows
     record = ["recall[urgent]", "precision['on hold']", "share[urgent]", "fpr[urgent]"]
-    solution = mw.optimize(proba, y, "f1[urgent]", record=record, confusion="labels", recalibrate=False)
+    solution = mw.optimize(
+        proba, y, "f1[urgent]", record=record, strategy=mw.Strategy(confusion="labels", recalibrate=False)
+    )
     decided = solution.rule.predict(proba)
     assert solution.value == pytest.approx(sk.f1_score(y == "urgent", decided == "urgent"))
     values = {name: one.value for name, one in solution.recorded.items()}
@@ -57,7 +59,9 @@ def test_values_are_those_of_the_class(rows):
             "fpr[urgent]": np.mean(decided[y != "urgent"] == "urgent"),
         }
     )
-    by_parameter = mw.optimize(proba, y, "f1", pos_label="urgent", confusion="labels", recalibrate=False)
+    by_parameter = mw.optimize(
+        proba, y, "f1", pos_label="urgent", strategy=mw.Strategy(confusion="labels", recalibrate=False)
+    )
     np.testing.assert_array_equal(by_parameter.rule.predict(proba), decided)
 
 
@@ -73,7 +77,9 @@ def test_labels_of_several_outputs():
     rng = np.random.default_rng(1)
     proba = rng.beta(1, 2, (300, 3))
     y = np.where(rng.random((300, 3)) < proba, "yes", "no")
-    solution = mw.optimize(proba, y, "f1[yes]", average="macro", confusion="labels", recalibrate=False)
+    solution = mw.optimize(
+        proba, y, "f1[yes]", average="macro", strategy=mw.Strategy(confusion="labels", recalibrate=False)
+    )
     decided = solution.rule.predict(proba)
     each = [sk.f1_score(y[:, m], decided[:, m], pos_label="yes") for m in range(3)]
     assert solution.value == pytest.approx(np.mean(each))

@@ -147,8 +147,8 @@ def test_a_scorer_object_is_what_its_name_is(name, kind):
 
 
 def test_a_scorer_of_ours_may_be_given_as_a_metric():
-    found = resolve(mw.make_scorer("f1_macro", zero_division=1.0), "multiclass")
-    assert found.metric == metrics.ClassAverage(metrics.FBeta(zero_division=1.0))
+    found = resolve(mw.make_scorer("f1_macro"), "multiclass")
+    assert found.metric == metrics.ClassAverage(metrics.FBeta())
     assert resolve(mw.make_scorer(metrics.Kappa(), average="macro"), "multioutput").average == "macro"
 
 
@@ -263,7 +263,7 @@ def test_labels_are_the_users_own():
         return float(np.mean(y_true == y_pred))
 
     p = np.linspace(0.05, 0.95, 20)
-    mw.optimize(p, np.where(p > 0.4, "spam", "ham"), spy, pos_label="spam", **FIXED)
+    mw.optimize(p, np.where(p > 0.4, "spam", "ham"), spy, pos_label="spam", strategy=mw.Strategy(**FIXED))
     assert set(seen) == {"ham", "spam"}
 
 
@@ -287,7 +287,10 @@ def problem(seed, n=60, k=2):
 )
 def test_known_functions_are_served_by_the_exact_solvers(function, name, k):
     eta, y = problem(0, k=k)
-    for options in (FIXED, {"confusion": "expected", "recalibrate": True}):
+    for options in (
+        {"strategy": mw.Strategy(**FIXED)},
+        {"strategy": mw.Strategy(confusion="expected", recalibrate=True)},
+    ):
         found, expected = mw.optimize(eta, y, function, **options), mw.optimize(eta, y, name, **options)
         assert (found.rule.predict(eta) == expected.rule.predict(eta)).all()
         assert found.value == pytest.approx(expected.value - (name == "accuracy"), abs=1e-12)
@@ -297,7 +300,7 @@ def test_known_functions_are_served_by_the_exact_solvers(function, name, k):
 def test_the_sweep_is_exact_for_any_function(seed, weighted):
     eta, y = problem(seed, n=25)
     function = mean_f1 if weighted else lambda y_true, y_pred: mean_f1(y_true, y_pred)
-    found = mw.optimize(eta, y, function, **FIXED)
+    found = mw.optimize(eta, y, function, strategy=mw.Strategy(**FIXED))
     every = [mean_f1(y, (eta[:, 1] > t).astype(int)) for t in [-1.0, *eta[:, 1]]]
     assert found.value == pytest.approx(max(every), abs=1e-12)
     assert found.value == pytest.approx(mean_f1(y, found.rule.predict(eta)), abs=1e-12)
@@ -311,7 +314,10 @@ def test_of_many_thresholds_those_near_the_best_are_looked_at():
         calls.append(1)
         return sk.f1_score(y_true, y_pred, sample_weight=sample_weight) ** 3  # which is best where f1 is
 
-    found, best = mw.optimize(eta, y, counted, **FIXED), mw.optimize(eta, y, "f1", **FIXED)
+    found, best = (
+        mw.optimize(eta, y, counted, strategy=mw.Strategy(**FIXED)),
+        mw.optimize(eta, y, "f1", strategy=mw.Strategy(**FIXED)),
+    )
     assert len(calls) < 400
     assert found.upper_bound is None
     assert "thresholds that were tried" in found.status
@@ -322,7 +328,7 @@ def test_of_many_thresholds_those_near_the_best_are_looked_at():
 def test_ascent_climbs_any_function(weighted):
     eta, y = problem(2, n=200, k=3)
     function = mean_f1 if weighted else lambda y_true, y_pred: mean_f1(y_true, y_pred)
-    found = mw.optimize(eta, y, function, **FIXED)
+    found = mw.optimize(eta, y, function, strategy=mw.Strategy(**FIXED))
     assert found.value > found.baseline + 0.01
     assert found.value == pytest.approx(mean_f1(y, found.rule.predict(eta)), abs=1e-12)
 
@@ -339,18 +345,24 @@ def test_whole_weights_are_rows():
     weight = np.random.default_rng(0).integers(0, 4, size=20)
     weight[:2] = 1
     rows = np.repeat(np.arange(20), weight)
-    found = mw.optimize(eta, y, lambda y, p: mean_f1(y, p), sample_weight=weight, **FIXED)
+    found = mw.optimize(eta, y, lambda y, p: mean_f1(y, p), sample_weight=weight, strategy=mw.Strategy(**FIXED))
     assert found.value == pytest.approx(mean_f1(y[rows], found.rule.predict(eta[rows])), abs=1e-12)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confusion": "expected"}, "confusion='expected' counts fractions of rows; add a parameter sample_weight"),
-        ({"confusion": "blended", "recalibrate": True}, "confusion='blended' counts fractions of rows"),
+        (
+            {"strategy": mw.Strategy(confusion="expected")},
+            r"confusion='expected'\) counts fractions of rows; add a parameter sample_weight",
+        ),
+        (
+            {"strategy": mw.Strategy(confusion="blended", recalibrate=True)},
+            r"confusion='blended'\) counts fractions of rows",
+        ),
         ({"sample_weight": np.full(60, 0.5)}, "sample_weight= has fractions.*or use whole weights"),
         ({"prior": [0.5, 0.5]}, "prior= counts fractions of rows"),
-        ({"randomized": True}, "a mixture of rules counts fractions of rows"),
+        ({"strategy": mw.Strategy(randomized=True)}, "a mixture of rules counts fractions of rows"),
     ],
 )
 def test_a_function_without_weights_is_refused_parts_of_rows(options, message):
@@ -440,11 +452,14 @@ def test_another_function_is_asked_a_few_hundred_times(k):
     assert found.value == pytest.approx(odd(y, found.rule.predict(eta)), abs=1e-12)
     if k == 2:  # nearly the best of all thresholds, which the default does not aim at
         best = max(odd(y, (eta[:, 1] > t).astype(int)) for t in np.quantile(eta[:, 1], np.linspace(0.5, 1, 200)))
-        fixed = mw.optimize(eta, y, odd, confusion="labels", recalibrate=False)
+        fixed = mw.optimize(eta, y, odd, strategy=mw.Strategy(confusion="labels", recalibrate=False))
         assert fixed.value >= best - 0.002
         assert found.value >= best - 0.015
     else:  # no worse than what one fit to all rows finds
-        assert found.value >= mw.optimize(eta, y, odd, confusion="labels", recalibrate=False).value - 0.002
+        assert (
+            found.value
+            >= mw.optimize(eta, y, odd, strategy=mw.Strategy(confusion="labels", recalibrate=False)).value - 0.002
+        )
 
 
 def test_a_function_with_a_kink_is_fitted_to_resamples_as_it_is():
@@ -522,7 +537,7 @@ def test_no_value_is_kept_from_one_call_to_the_next(wrapped):
     eta, y = problem(0)
     for function.power in (3, 5):
         exponent = function.power / 2 if wrapped else function.power
-        found = mw.optimize(eta, y, metric, **FIXED)
+        found = mw.optimize(eta, y, metric, strategy=mw.Strategy(**FIXED))
         assert found.value == pytest.approx(np.mean(y == found.rule.predict(eta)) ** exponent, abs=1e-12)
         assert float(metric.value(C)) == pytest.approx(0.7**exponent)
 
@@ -530,7 +545,9 @@ def test_no_value_is_kept_from_one_call_to_the_next(wrapped):
 def test_outputs_of_one_function_go_on_sharing_it():
     eta, y = problem(0)
     metric = from_callable(OfState())
-    found = mw.optimize(np.column_stack([eta[:, 1]] * 2), np.column_stack([y, y]), [metric, metric], **FIXED)
+    found = mw.optimize(
+        np.column_stack([eta[:, 1]] * 2), np.column_stack([y, y]), [metric, metric], strategy=mw.Strategy(**FIXED)
+    )
     assert len(found.problem.aim.metric.each) == 1
 
 
@@ -586,7 +603,7 @@ def test_a_function_that_forgets_its_weights_is_refused():
         return np.mean(y_true == y_pred)
 
     with pytest.raises(ValueError, match="forgetful returns the same value for all sample weights"):
-        mw.optimize(*problem(0), forgetful, **FIXED)
+        mw.optimize(*problem(0), forgetful, strategy=mw.Strategy(**FIXED))
 
 
 def test_labels_that_are_no_classes_are_refused():
@@ -605,7 +622,9 @@ def test_a_function_must_return_a_finite_number():
 def test_warnings_about_rules_that_are_merely_tried_are_not_passed_on():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mw.optimize(*problem(0), lambda y, p: sk.precision_score(y, p) + sk.recall_score(y, p), **FIXED)
+        mw.optimize(
+            *problem(0), lambda y, p: sk.precision_score(y, p) + sk.recall_score(y, p), strategy=mw.Strategy(**FIXED)
+        )
 
 
 # ------------------------------------------------------------------------------------------------------- estimators
@@ -614,7 +633,9 @@ def test_warnings_about_rules_that_are_merely_tried_are_not_passed_on():
 def test_estimators_take_functions_and_scorers():
     X, y = worlds.features(150, above=1.2, names=["no", "yes"])
     for metric in (partial(sk.f1_score, pos_label="yes"), sk.make_scorer(sk.fbeta_score, beta=2, pos_label="yes")):
-        model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, **FIXED).fit(X, y)
+        model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric=metric, strategy=mw.Strategy(**FIXED)).fit(
+            X, y
+        )
         function, parameters = (
             (metric.func, metric.keywords)
             if hasattr(metric, "func")

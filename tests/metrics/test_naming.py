@@ -72,9 +72,9 @@ def test_one_loss_for_a_class_at_two_positions_is_refused(average):
     proba, y, _ = named_outputs(*classes)
     metric = mw.metrics.MicroF1(negative_label="normal")
     with pytest.raises(ValueError, match=r"at 0 in output 0 and at 1 in output 1; use average='macro'"):
-        mw.optimize(proba, y, metric, average=average, **FIXED)
-    macro = mw.optimize(proba, y, metric, average="macro", **FIXED)
-    each = [mw.optimize(p, y[:, m], metric, **FIXED).value for m, p in enumerate(proba)]
+        mw.optimize(proba, y, metric, average=average, strategy=mw.Strategy(**FIXED))
+    macro = mw.optimize(proba, y, metric, average="macro", strategy=mw.Strategy(**FIXED))
+    each = [mw.optimize(p, y[:, m], metric, strategy=mw.Strategy(**FIXED)).value for m, p in enumerate(proba)]
     assert macro.value == pytest.approx(np.mean(each), abs=1e-12)
 
 
@@ -82,12 +82,12 @@ def test_an_output_without_the_class_is_refused_by_name():
     proba, y, _ = named_outputs(SCALE, ["blue", "red"])
     for average in ("micro", "macro"):
         with pytest.raises(ValueError, match=r"\['blue', 'red'\], got 'mid' \(output 1\)"):
-            mw.optimize(proba, y, mw.metrics.FBeta(pos_label="mid"), average=average, **FIXED)
+            mw.optimize(proba, y, mw.metrics.FBeta(pos_label="mid"), average=average, strategy=mw.Strategy(**FIXED))
 
 
 def test_a_class_at_one_position_among_different_classes_is_pooled():
     proba, y, _ = named_outputs(["no", "sick"], ["no", "sick", "unknown"])
-    solution = mw.optimize(proba, y, "f1", pos_label="sick", average="micro", **FIXED)
+    solution = mw.optimize(proba, y, "f1", pos_label="sick", average="micro", strategy=mw.Strategy(**FIXED))
     predicted = solution.rule.predict(proba)
     assert solution.value == pytest.approx(sk.f1_score(y.ravel(), predicted.ravel(), labels=["sick"], average="micro"))
 
@@ -108,7 +108,7 @@ def test_labels_that_an_output_lacks_leave_the_others_where_they_are():
 @pytest.mark.filterwarnings("ignore:optimize. (Recall|Precision) of:UserWarning")
 def test_the_positive_class_is_the_one_that_is_named(name, positive):
     proba, y = fraud(np.random.default_rng(1).beta(1, 4, 100))
-    solution = mw.optimize(proba, y, name, pos_label=positive, **FIXED)
+    solution = mw.optimize(proba, y, name, pos_label=positive, strategy=mw.Strategy(**FIXED))
     predicted = solution.rule.predict(proba)
     assert solution.value == pytest.approx(ONE_CLASS[name](y, predicted, pos_label=positive), abs=1e-12)
     best = max(
@@ -116,7 +116,7 @@ def test_the_positive_class_is_the_one_that_is_named(name, positive):
         for t in [-1.0, *proba[:, 0]]
     )
     assert solution.value == pytest.approx(best, abs=1e-12)
-    same = mw.optimize(proba, y, mw.metrics.get_metric(name, pos_label=positive), **FIXED)
+    same = mw.optimize(proba, y, mw.metrics.get_metric(name, pos_label=positive), strategy=mw.Strategy(**FIXED))
     assert same.rule == solution.rule
 
 
@@ -150,8 +150,8 @@ def test_one_and_true_are_positive_wherever_they_stand(labels):
     expected = sk.f1_score(y, predicted)
     assert mw.metrics.FBeta().score(y, predicted) == pytest.approx(expected, abs=1e-12)
     assert mw.metrics.FBeta().score(y, predicted, classes=labels[::-1]) == pytest.approx(expected, abs=1e-12)
-    solution = mw.optimize(proba, y, "f1", **FIXED)
-    turned = mw.optimize(proba[:, ::-1], y, "f1", classes=labels[::-1], **FIXED)
+    solution = mw.optimize(proba, y, "f1", strategy=mw.Strategy(**FIXED))
+    turned = mw.optimize(proba[:, ::-1], y, "f1", classes=labels[::-1], strategy=mw.Strategy(**FIXED))
     assert solution.value == pytest.approx(sk.f1_score(y, solution.rule.predict(proba)), abs=1e-12)
     assert turned.value == pytest.approx(solution.value, abs=1e-12)
 
@@ -163,10 +163,13 @@ def test_with_more_classes_it_is_one_against_the_rest(name):
     y, predicted = y[:, 0], predicted[:, 0]
     expected = ONE_CLASS[name](y, predicted, labels=["b"], average="micro")
     assert mw.make_scorer(name, pos_label="b")._score_func(y, predicted) == pytest.approx(expected, abs=1e-12)
-    solution = mw.optimize(proba, y, name, pos_label="b", **FIXED)
-    assert solution.value == mw.optimize(proba, y, mw.metrics.get_metric(name, pos_label="b"), **FIXED).value
+    solution = mw.optimize(proba, y, name, pos_label="b", strategy=mw.Strategy(**FIXED))
+    assert (
+        solution.value
+        == mw.optimize(proba, y, mw.metrics.get_metric(name, pos_label="b"), strategy=mw.Strategy(**FIXED)).value
+    )
     with pytest.raises(ValueError, match="name the class: pos_label="):
-        mw.optimize(proba, y, name, **FIXED)
+        mw.optimize(proba, y, name, strategy=mw.Strategy(**FIXED))
 
 
 @pytest.mark.parametrize(
@@ -196,8 +199,8 @@ def test_a_positive_class_is_one_of_the_classes_and_one_label():
     for bad in (["fraud"], [], {"fraud": 1}, [["fraud"]], np.nan, np.array([["fraud"]]), {"fraud"}):
         with pytest.raises(ValueError, match=r"pos_label must be one label or, for a 2-D y, a list"):
             mw.optimize(proba, y, "f1", pos_label=bad)
-    assert mw.optimize(proba, y, "f1", pos_label=np.str_("fraud"), **FIXED).rule == (
-        mw.optimize(proba, y, "f1", pos_label="fraud", **FIXED).rule
+    assert mw.optimize(proba, y, "f1", pos_label=np.str_("fraud"), strategy=mw.Strategy(**FIXED)).rule == (
+        mw.optimize(proba, y, "f1", pos_label="fraud", strategy=mw.Strategy(**FIXED)).rule
     )
 
 
@@ -206,24 +209,28 @@ def test_a_smallest_metric_hands_the_class_on():
     open_end = mw.metrics.Minimum([mw.metrics.Accuracy(), mw.metrics.Recall()])
     named = mw.metrics.Minimum([mw.metrics.Accuracy(), mw.metrics.Recall(pos_label="fraud")])
     assert (
-        mw.optimize(proba, y, open_end, pos_label="fraud", **FIXED).value == mw.optimize(proba, y, named, **FIXED).value
+        mw.optimize(proba, y, open_end, pos_label="fraud", strategy=mw.Strategy(**FIXED)).value
+        == mw.optimize(proba, y, named, strategy=mw.Strategy(**FIXED)).value
     )
     with pytest.raises(ValueError, match="which of the classes 'fraud' and 'ok' is the positive one"):
-        mw.optimize(proba, y, open_end, **FIXED)
+        mw.optimize(proba, y, open_end, strategy=mw.Strategy(**FIXED))
 
 
 def test_a_single_column_is_not_turned_silently():
     """One column is of pos_label, whatever sorts last."""
     both, y = fraud(np.linspace(0.05, 0.95, 40))
-    expected = mw.optimize(both, y, "f1", pos_label="fraud", **FIXED).value
+    expected = mw.optimize(both, y, "f1", pos_label="fraud", strategy=mw.Strategy(**FIXED)).value
     for classes in (None, ["ok", "fraud"], ["fraud", "ok"]):
-        assert mw.optimize(both[:, 0], y, "f1", pos_label="fraud", classes=classes, **FIXED).value == expected
-        assert mw.optimize(both[:, 0], y, "f1[fraud]", classes=classes, **FIXED).value == expected
+        assert (
+            mw.optimize(both[:, 0], y, "f1", pos_label="fraud", classes=classes, strategy=mw.Strategy(**FIXED)).value
+            == expected
+        )
+        assert mw.optimize(both[:, 0], y, "f1[fraud]", classes=classes, strategy=mw.Strategy(**FIXED)).value == expected
 
 
 def test_a_fold_that_shows_one_class_scores_as_in_scikit_learn():
     one = np.array(["ok"] * 5)
-    ours = mw.make_scorer("f1", pos_label="fraud", zero_division=1.0)._score_func(one, one)
+    ours = mw.make_scorer(mw.metrics.FBeta(zero_division=1.0), pos_label="fraud")._score_func(one, one)
     assert ours == sk.f1_score(one, one, pos_label="fraud", zero_division=1) == 1.0
 
 
@@ -235,9 +242,12 @@ PAIRS = (["bad", "good"], ["dirty", "neat"])
 @pytest.mark.parametrize("positive", [["bad", "neat"], ["good", "neat"], np.array(["bad", "dirty"])])
 def test_each_output_may_have_a_positive_class_of_its_own(positive):
     proba, y, predicted = named_outputs(*PAIRS)
-    solution = mw.optimize(proba, y, "f1", pos_label=positive, average="macro", **FIXED)
+    solution = mw.optimize(proba, y, "f1", pos_label=positive, average="macro", strategy=mw.Strategy(**FIXED))
     found = solution.rule.predict(proba)
-    each = [mw.optimize(p, y[:, m], "f1", pos_label=positive[m], **FIXED).value for m, p in enumerate(proba)]
+    each = [
+        mw.optimize(p, y[:, m], "f1", pos_label=positive[m], strategy=mw.Strategy(**FIXED)).value
+        for m, p in enumerate(proba)
+    ]
     assert solution.value == pytest.approx(np.mean(each), abs=1e-12)
     assert solution.value == pytest.approx(
         np.mean([sk.f1_score(y[:, m], found[:, m], pos_label=positive[m]) for m in range(2)]), abs=1e-12
@@ -256,14 +266,16 @@ def test_one_each_at_one_position_is_pooled_and_else_refused():
     expected = sk.f1_score(indicator, predicted == ["good", "neat"], average="micro")
     for average in ("micro", "instance"):
         with pytest.raises(ValueError, match="must have the same position in all outputs"):
-            mw.optimize(proba, y, "f1", pos_label=["bad", "neat"], average=average, **FIXED)
+            mw.optimize(proba, y, "f1", pos_label=["bad", "neat"], average=average, strategy=mw.Strategy(**FIXED))
         with pytest.raises(ValueError, match="must have the same position in all outputs"):
             mw.metrics.FBeta().score(y, predicted, pos_label=["bad", "neat"], average=average)
     assert mw.metrics.FBeta().score(y, predicted, pos_label=["good", "neat"], average="micro") == pytest.approx(
         expected
     )
-    solution = mw.optimize(proba, y, "f1", pos_label=["good", "neat"], average="micro", **FIXED)
-    plain = mw.optimize(np.stack([p[:, 1] for p in proba], axis=1), indicator.astype(int), "f1", **FIXED)
+    solution = mw.optimize(proba, y, "f1", pos_label=["good", "neat"], average="micro", strategy=mw.Strategy(**FIXED))
+    plain = mw.optimize(
+        np.stack([p[:, 1] for p in proba], axis=1), indicator.astype(int), "f1", strategy=mw.Strategy(**FIXED)
+    )
     assert solution.value == plain.value
 
 
@@ -275,7 +287,7 @@ def test_multilabel_names_count_the_class_that_is_named(name, positive):
     expected = sk.f1_score(y == positive, predicted == positive, average=average, zero_division=0)
     scored = mw.make_scorer(name, pos_label=positive)._score_func(y, predicted)
     assert scored == pytest.approx(expected, abs=1e-12)
-    solution = mw.optimize(proba, y, name, pos_label=positive, **FIXED)
+    solution = mw.optimize(proba, y, name, pos_label=positive, strategy=mw.Strategy(**FIXED))
     found = solution.rule.predict(proba)
     assert solution.value == pytest.approx(
         sk.f1_score(y == positive, found == positive, average=average, zero_division=0), abs=1e-12
@@ -313,8 +325,8 @@ def test_words_have_no_order_until_someone_gives_it(name):
     y, predicted = y[:, 0], predicted[:, 0]
     question = r"pass order=\[lowest, \.\.\., highest\], .* in no order, are 'high', 'low', 'mid'; classes= names"
     for ask in (
-        lambda: mw.optimize(proba, y, name, **FIXED),
-        lambda: mw.optimize(proba, y, name, classes=sorted(SCALE), **FIXED),
+        lambda: mw.optimize(proba, y, name, strategy=mw.Strategy(**FIXED)),
+        lambda: mw.optimize(proba, y, name, classes=sorted(SCALE), strategy=mw.Strategy(**FIXED)),
         lambda: metric.score(y, predicted),
         lambda: metric.score(y, predicted, classes=sorted(SCALE)),
         lambda: mw.make_scorer(name, classes=sorted(SCALE))._score_func(y, predicted),
@@ -333,11 +345,11 @@ def test_words_have_no_order_until_someone_gives_it(name):
     assert replace(metric, order=SCALE).score(y, predicted) == pytest.approx(expected, abs=1e-12)
     assert mw.make_scorer(name, order=SCALE)._score_func(y, predicted) == pytest.approx(expected, abs=1e-12)
     columns = [sorted(SCALE).index(label) for label in SCALE]
-    by_place = mw.optimize(proba[:, columns], places, name, **FIXED)
-    by_word = mw.optimize(proba[:, columns], y, name, classes=SCALE, order=SCALE, **FIXED)
+    by_place = mw.optimize(proba[:, columns], places, name, strategy=mw.Strategy(**FIXED))
+    by_word = mw.optimize(proba[:, columns], y, name, classes=SCALE, order=SCALE, strategy=mw.Strategy(**FIXED))
     assert by_word.value == by_place.value
     for classes in (None, sorted(SCALE)):
-        sorted_columns = mw.optimize(proba, y, name, classes=classes, order=SCALE, **FIXED)
+        sorted_columns = mw.optimize(proba, y, name, classes=classes, order=SCALE, strategy=mw.Strategy(**FIXED))
         assert sorted_columns.value == pytest.approx(by_place.value, abs=1e-12)
 
 
@@ -349,7 +361,10 @@ def test_words_have_no_order_until_someone_gives_it(name):
 def test_numbers_and_dates_have_an_order_of_their_own(name, labels):
     (proba,), y, _ = named_outputs(labels)
     codes = np.searchsorted(labels, y[:, 0])
-    assert mw.optimize(proba, y[:, 0], name, **FIXED).value == mw.optimize(proba, codes, name, **FIXED).value
+    assert (
+        mw.optimize(proba, y[:, 0], name, strategy=mw.Strategy(**FIXED)).value
+        == mw.optimize(proba, codes, name, strategy=mw.Strategy(**FIXED)).value
+    )
 
 
 def test_two_words_need_no_order_where_it_does_not_matter():
@@ -366,7 +381,7 @@ def test_the_negative_class_of_words_is_asked_for():
     y, predicted = y[:, 0], predicted[:, 0]
     question = r"MicroF1: it is ambiguous which of the classes \['b', 'none', 'z'\] is the negative one; set it"
     with pytest.raises(ValueError, match=question):
-        mw.optimize(proba, y, "micro_f1", **FIXED)
+        mw.optimize(proba, y, "micro_f1", strategy=mw.Strategy(**FIXED))
     with pytest.raises(ValueError, match=question):
         mw.metrics.MicroF1().score(y, predicted)
     expected = sk.f1_score(y, predicted, labels=["b", "z"], average="micro")
@@ -396,7 +411,9 @@ def test_pooling_different_classes_must_be_asked_for():
         lambda: mw.metrics.Kappa().score(y, predicted),
         lambda: mw.make_scorer("kappa")._score_func(y, predicted),
         lambda: mw.MetricOptimalClassifierCV(tree, metric="kappa").fit(X, y),
-        lambda: mw.theory.regret(mw.optimize(proba, y, "kappa", average="macro", **FIXED).rule, proba, proba, "kappa"),
+        lambda: mw.theory.regret(
+            mw.optimize(proba, y, "kappa", average="macro", strategy=mw.Strategy(**FIXED)).rule, proba, proba, "kappa"
+        ),
         lambda: mw.optimize(proba[::-1], None, "macro_f1", classes=[["a", "b", "c"], ["a", "b"]]),
     ):
         with pytest.raises(ValueError, match="average must be given if outputs have different classes"):
@@ -404,7 +421,7 @@ def test_pooling_different_classes_must_be_asked_for():
     with pytest.raises(ValueError, match=question + r".*'macro', the mean over outputs, is intended"):
         mw.optimize(proba, y, "kappa")
     for average in ("micro", "macro", "instance"):
-        mw.optimize(proba, y, "kappa", average=average, **FIXED)
+        mw.optimize(proba, y, "kappa", average=average, strategy=mw.Strategy(**FIXED))
     macro = mw.metrics.Kappa().score(y, predicted, average="macro")
     assert macro == pytest.approx(np.mean([sk.cohen_kappa_score(y[:, m], predicted[:, m]) for m in range(2)]))
 
@@ -421,7 +438,8 @@ def test_without_labels_different_sizes_are_different_classes():
 def test_the_same_classes_are_pooled_unasked():
     proba, y, predicted = named_outputs([0, 1, 2], [0, 1, 2])
     assert (
-        mw.optimize(proba, y, "kappa", **FIXED).value == mw.optimize(proba, y, "kappa", average="micro", **FIXED).value
+        mw.optimize(proba, y, "kappa", strategy=mw.Strategy(**FIXED)).value
+        == mw.optimize(proba, y, "kappa", average="micro", strategy=mw.Strategy(**FIXED)).value
     )
     assert mw.metrics.Kappa().score(y, predicted) == pytest.approx(sk.cohen_kappa_score(y.ravel(), predicted.ravel()))
     assert not resolve("kappa", "multioutput").average_given
@@ -433,24 +451,24 @@ def test_the_same_classes_are_pooled_unasked():
 
 def test_functions_and_scorers_take_the_positive_class():
     proba, y = fraud(np.random.default_rng(1).beta(1, 4, 300))
-    expected = mw.optimize(proba, y, "f1", pos_label="fraud", **FIXED).rule
+    expected = mw.optimize(proba, y, "f1", pos_label="fraud", strategy=mw.Strategy(**FIXED)).rule
     for metric in (sk.f1_score, sk.make_scorer(sk.f1_score), mw.make_scorer("f1")):
-        assert mw.optimize(proba, y, metric, pos_label="fraud", **FIXED).rule == expected
+        assert mw.optimize(proba, y, metric, pos_label="fraud", strategy=mw.Strategy(**FIXED)).rule == expected
         with pytest.raises(ValueError, match="which of the classes 'fraud' and 'ok' is the positive one"):
-            mw.optimize(proba, y, metric, **FIXED)
+            mw.optimize(proba, y, metric, strategy=mw.Strategy(**FIXED))
     for metric in (sk.make_scorer(sk.f1_score, pos_label="fraud"), mw.make_scorer("f1", pos_label="fraud")):
-        assert mw.optimize(proba, y, metric, **FIXED).rule == expected
+        assert mw.optimize(proba, y, metric, strategy=mw.Strategy(**FIXED)).rule == expected
         with pytest.raises(ValueError, match="already names class 'fraud'"):
-            mw.optimize(proba, y, metric, pos_label="ok", **FIXED)
+            mw.optimize(proba, y, metric, pos_label="ok", strategy=mw.Strategy(**FIXED))
     loss = sk.make_scorer(sk.f1_score, greater_is_better=False)
-    assert mw.optimize(proba, y, loss, pos_label="fraud", **FIXED).value <= 0
+    assert mw.optimize(proba, y, loss, pos_label="fraud", strategy=mw.Strategy(**FIXED)).value <= 0
 
 
 def test_recorded_metrics_are_of_the_same_positive_class():
     proba, y = fraud(np.random.default_rng(1).beta(1, 4, 300))
     record = ["precision", "recall", "accuracy", mw.metrics.Recall(pos_label="ok")]
     named = dict(zip(["precision", "recall", "accuracy", "other"], record, strict=True))
-    solution = mw.optimize(proba, y, "f1", pos_label="fraud", record=named, **FIXED)
+    solution = mw.optimize(proba, y, "f1", pos_label="fraud", record=named, strategy=mw.Strategy(**FIXED))
     predicted = solution.rule.predict(proba)
     for name, expected in (
         ("precision", sk.precision_score(y, predicted, pos_label="fraud")),
@@ -460,13 +478,15 @@ def test_recorded_metrics_are_of_the_same_positive_class():
     ):
         assert solution.recorded[name].value == pytest.approx(expected, abs=1e-12)
     with pytest.raises(ValueError, match="which of the classes 'fraud' and 'ok' is the positive one"):
-        mw.optimize(proba, y, "accuracy", record=["precision"], **FIXED)
+        mw.optimize(proba, y, "accuracy", record=["precision"], strategy=mw.Strategy(**FIXED))
 
 
 @pytest.mark.parametrize("positive", ["no", "yes"])
 def test_recorded_metrics_weigh_outputs_by_the_class_that_is_maximised(positive):
     proba, y, _ = named_outputs(["no", "yes"], ["no", "yes"])
-    solution = mw.optimize(proba, y, "f1_weighted", pos_label=positive, record=["hamming_accuracy"], **FIXED)
+    solution = mw.optimize(
+        proba, y, "f1_weighted", pos_label=positive, record=["hamming_accuracy"], strategy=mw.Strategy(**FIXED)
+    )
     right = (solution.rule.predict(proba) == y).mean(axis=0)
     expected = np.average(right, weights=(y == positive).sum(axis=0))
     assert solution.recorded["hamming_accuracy"].value == pytest.approx(expected, abs=1e-12)
@@ -480,6 +500,6 @@ def test_a_function_of_labels_is_not_pooled_over_different_ones():
 
     metric = resolve(found, "multioutput").metric
     with pytest.raises(ValueError, match="found is a function of labels, so outputs with different labels"):
-        mw.optimize(proba, y, found, average="micro", **FIXED)
+        mw.optimize(proba, y, found, average="micro", strategy=mw.Strategy(**FIXED))
     expected = sk.f1_score(y.ravel(), predicted.ravel(), labels=["normal"], average="micro")
     assert metric.score(y, predicted, average="micro") == pytest.approx(expected, abs=1e-12)

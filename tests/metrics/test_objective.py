@@ -16,10 +16,10 @@ def test_a_label_at_different_positions_is_refused_under_micro():
     metric = mw.metrics.FBeta(pos_label="yes")
     classes = [["no", "yes"], ["yes", "no"]]
     with pytest.raises(ValueError, match="FBeta: a class given by label must have the same position"):
-        mw.optimize(proba, y, metric, classes=classes, average="micro", **FIXED)
-    macro = mw.optimize(proba, y, metric, classes=classes, average="macro", **FIXED)
+        mw.optimize(proba, y, metric, classes=classes, average="micro", strategy=mw.Strategy(**FIXED))
+    macro = mw.optimize(proba, y, metric, classes=classes, average="macro", strategy=mw.Strategy(**FIXED))
     swapped = [proba[0], proba[1][:, ::-1]]
-    same = mw.optimize(swapped, y, metric, classes=["no", "yes"], average="macro", **FIXED)
+    same = mw.optimize(swapped, y, metric, classes=["no", "yes"], average="macro", strategy=mw.Strategy(**FIXED))
     assert macro.value == pytest.approx(same.value, abs=1e-12)
 
 
@@ -28,10 +28,12 @@ def test_no_certificate_where_an_output_keeps_argmax():
     proba = rng.random((40, 2))
     y = (rng.random((40, 2)) < proba).astype(int)
     y[:, 1] = 0
-    frozen = mw.optimize(proba, y, "f1", average="macro", **FIXED)
+    frozen = mw.optimize(proba, y, "f1", average="macro", strategy=mw.Strategy(**FIXED))
     assert frozen.upper_bound is None
     assert "keep plain argmax: 1" in frozen.status
-    free = mw.optimize(np.stack([1 - proba, proba], axis=-1), None, "f1", average="macro", **FIXED)
+    free = mw.optimize(
+        np.stack([1 - proba, proba], axis=-1), None, "f1", average="macro", strategy=mw.Strategy(**FIXED)
+    )
     assert free.gap == pytest.approx(0, abs=1e-9)
     assert free.value > frozen.value
 
@@ -39,13 +41,13 @@ def test_no_certificate_where_an_output_keeps_argmax():
 def test_a_denominator_below_zero_is_refused_even_with_a_value_at_zero():
     metric = mw.metrics.FractionalLinear([[1, 0], [0, 1]], [[1, -1], [1, 1]], zero_division=0.0)
     with pytest.raises(ValueError, match="FractionalLinear: the denominator <B, C> must not be negative"):
-        mw.optimize([0.2, 0.7], [0, 1], metric, **FIXED)
+        mw.optimize([0.2, 0.7], [0, 1], metric, strategy=mw.Strategy(**FIXED))
 
 
 @pytest.mark.parametrize("found", [None, "high", np.ones(3)])
 def test_a_callable_must_return_a_number(found):
     with pytest.raises(TypeError, match="from_function: the metric must return a number, got"):
-        mw.optimize([[0.2, 0.8], [0.7, 0.3]], [1, 0], lambda C: found, **FIXED)
+        mw.optimize([[0.2, 0.8], [0.7, 0.3]], [1, 0], lambda C: found, strategy=mw.Strategy(**FIXED))
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])

@@ -196,7 +196,10 @@ def test_first_index_by_name_and_in_a_rule():
     assert shifted.value(CONFUSION) == pytest.approx(np.exp(-6) * metric.value(CONFUSION))
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     y = np.arange(200) % 3
-    found = [mw.optimize(proba, y, each, confusion="expected", recalibrate=False).rule for each in (metric, shifted)]
+    found = [
+        mw.optimize(proba, y, each, strategy=mw.Strategy(confusion="expected", recalibrate=False)).rule
+        for each in (metric, shifted)
+    ]
     assert np.array_equal(found[0].predict(proba), found[1].predict(proba))
     again = mw.WeightedRule.from_json(found[0].to_json())
     assert np.array_equal(again.predict(proba), found[0].predict(proba))

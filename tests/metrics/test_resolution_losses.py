@@ -43,7 +43,10 @@ def draw(n=1_500):
 )
 def test_a_loss_is_minimised_and_its_value_is_minus_the_loss(loss):
     P, y = draw()
-    found, best = mw.optimize(P, y, loss, **FIXED), mw.optimize(P, y, "accuracy", **FIXED)
+    found, best = (
+        mw.optimize(P, y, loss, strategy=mw.Strategy(**FIXED)),
+        mw.optimize(P, y, "accuracy", strategy=mw.Strategy(**FIXED)),
+    )
     assert (found.rule.predict(P) == best.rule.predict(P)).all()
     assert found.value == pytest.approx(-sk.zero_one_loss(y, found.rule.predict(P)), abs=1e-12)
     assert found.baseline == pytest.approx(-sk.zero_one_loss(y, P.argmax(axis=1)), abs=1e-12)
@@ -53,12 +56,14 @@ def test_a_loss_is_minimised_and_its_value_is_minus_the_loss(loss):
 @pytest.mark.parametrize("loss", KNOWN)
 def test_a_loss_that_is_measured_has_its_own_value(loss):
     P, y = draw()
-    found = mw.optimize(P, y, "macro_f1", record=[loss], **FIXED)
+    found = mw.optimize(P, y, "macro_f1", record=[loss], strategy=mw.Strategy(**FIXED))
     decided = found.rule.predict(P)
     assert found.recorded[loss.__name__].value == pytest.approx(loss(y, decided), abs=1e-12)
     judged = mw.evaluate(found.rule, P, y, loss)[loss.__name__]
     assert judged.value.estimate == pytest.approx(loss(y, decided), abs=1e-12)
-    kept = mw.optimize(P, y, "recall[1]", subject_to=mw.at_most(loss, 0.41), confidence=None, **FIXED)
+    kept = mw.optimize(
+        P, y, "recall[1]", subject_to=mw.at_most(loss, 0.41), confidence=None, strategy=mw.Strategy(**FIXED)
+    )
     assert loss(y, kept.rule.predict(P)) <= 0.41 + 1e-12
 
 
@@ -76,7 +81,7 @@ def test_several_outputs_may_have_a_loss_each():
     rng = np.random.default_rng(1)
     P = rng.random((400, 2))
     Y = (rng.random((400, 2)) < P).astype(int)
-    found = mw.optimize(P, Y, [sk.zero_one_loss, "f1"], **FIXED)
+    found = mw.optimize(P, Y, [sk.zero_one_loss, "f1"], strategy=mw.Strategy(**FIXED))
     h = found.rule.predict(P)
     expected = (-sk.zero_one_loss(Y[:, 0], h[:, 0]) + sk.f1_score(Y[:, 1], h[:, 1])) / 2
     assert found.value == pytest.approx(expected, abs=1e-12)
@@ -103,10 +108,10 @@ def test_an_unknown_loss_is_asked_about():
 def test_an_unknown_loss_is_minimised_once_it_is_called_one():
     P, y = draw(600)
     for given in (from_function(my_loss, greater_is_better=False), sk.make_scorer(my_loss, greater_is_better=False)):
-        found = mw.optimize(P, y, given, confusion="labels", recalibrate=True)
+        found = mw.optimize(P, y, given, strategy=mw.Strategy(confusion="labels", recalibrate=True))
         assert found.value == pytest.approx(-my_loss(y, found.rule.predict(P)), abs=1e-12)
         assert found.value > found.baseline
-    greater = mw.optimize(P, y, from_function(my_loss, greater_is_better=True), **FIXED)
+    greater = mw.optimize(P, y, from_function(my_loss, greater_is_better=True), strategy=mw.Strategy(**FIXED))
     assert greater.value == pytest.approx(my_loss(y, greater.rule.predict(P)), abs=1e-12)
     assert mw.evaluate(greater.rule, P, y, my_loss)["my_loss"].value.estimate == pytest.approx(greater.value)
 
@@ -115,7 +120,7 @@ def test_an_unknown_loss_is_minimised_once_it_is_called_one():
 
     with pytest.raises(ValueError, match="of_matrix_loss is a loss or an error by its name"):
         mw.optimize(P, y, of_matrix_loss)
-    least = mw.optimize(P, y, from_function(of_matrix_loss, greater_is_better=False), **FIXED)
+    least = mw.optimize(P, y, from_function(of_matrix_loss, greater_is_better=False), strategy=mw.Strategy(**FIXED))
     assert least.value == pytest.approx(np.trace(least.confusion[0]) ** 2 - 1, abs=1e-12)
     assert least.value >= least.baseline
 
@@ -171,4 +176,9 @@ def test_from_function_asks_for_the_direction_of_a_loss():
     with pytest.raises(ValueError, match=r"from_function\(my_loss, greater_is_better=False\)"):
         mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], metric)
     greater = mw.metrics.from_function(my_loss, greater_is_better=True)
-    assert mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], greater, confusion="labels", recalibrate=False).value > 0
+    assert (
+        mw.optimize(
+            [0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], greater, strategy=mw.Strategy(confusion="labels", recalibrate=False)
+        ).value
+        > 0
+    )

@@ -44,8 +44,10 @@ def test_the_best_rule_is_that_of_the_places(name):
     words = np.array(SCALE)
     columns = np.argsort(words)  # as scikit-learn has them
     fixed = {"confusion": "labels", "recalibrate": False}
-    by_place = mw.optimize(eta, true, make(name, 3), **fixed)
-    by_word = mw.optimize(eta[:, columns], words[true], replace(make(name, 3), order=SCALE), **fixed)
+    by_place = mw.optimize(eta, true, make(name, 3), strategy=mw.Strategy(**fixed))
+    by_word = mw.optimize(
+        eta[:, columns], words[true], replace(make(name, 3), order=SCALE), strategy=mw.Strategy(**fixed)
+    )
     assert by_word.value == pytest.approx(by_place.value, abs=1e-12)
 
 

@@ -5,9 +5,9 @@ import pytest
 
 import metricwise as mw
 import worlds
-from metricwise.api.reading import read_problem
 from metricwise.oracles.problem import Recipe
 from metricwise.rules import fit_link
+from problems import read_problem
 
 BY_CLASS = ["balanced_accuracy", "macro_f1", "g_mean", "h_mean", "q_mean", "min_recall"]
 COUNTING = [
@@ -37,7 +37,9 @@ def test_declared_classes_that_never_occur_get_no_more_rows_than_argmax_gives_th
         setting = ([0.5, 0.3, 0.2, 0.0, 0.0], centres, [0.45, 0.27, 0.18, 0.05, 0.05])
         proba, y = world(rng, 500, *setting)
         new, labels = world(rng, 10_000, *setting)
-        solution = mw.optimize(proba, y, metric, classes=list(range(5)), confusion=confusion, recalibrate=recalibrate)
+        solution = mw.optimize(
+            proba, y, metric, classes=list(range(5)), strategy=mw.Strategy(confusion=confusion, recalibrate=recalibrate)
+        )
         predicted, plain = solution.rule.predict(new), new.argmax(axis=1)
         given.append(np.mean(predicted >= 3) - np.mean(plain >= 3))
         values = [score(labels, codes, classes=list(range(5))) for codes in (predicted, plain)]
@@ -70,8 +72,7 @@ def test_many_declared_classes_of_several_outputs_do_no_harm():
             "balanced_accuracy",
             average="macro",
             classes=classes,
-            confusion=confusion,
-            recalibrate=recalibrate,
+            strategy=mw.Strategy(confusion=confusion, recalibrate=recalibrate),
         )
         assert score(labels, solution.rule.predict(new), average="macro", classes=classes) > plain - 0.02
 
@@ -82,7 +83,7 @@ def test_metrics_that_weigh_by_rows_take_the_probabilities_at_their_word(metric)
     rng = np.random.default_rng(1)
     proba = rng.dirichlet(np.ones(4), 40)
     y = worlds.draw_codes(worlds.normalized(proba[:, :3]), rng)  # never the last class
-    options = {"confusion": "expected", "recalibrate": False, "classes": [0, 1, 2, 3]}
+    options = {"classes": [0, 1, 2, 3], "strategy": mw.Strategy(confusion="expected", recalibrate=False)}
     assert mw.optimize(proba, y, metric, **options).rule == mw.optimize(proba, None, metric).rule
 
 
@@ -91,7 +92,7 @@ def test_classes_that_labels_show_are_taken_at_their_word_too():
     proba = rng.dirichlet(np.ones(3), 40)
     y = worlds.draw_codes(worlds.normalized(proba), rng)
     y[:3] = range(3)
-    fixed = mw.optimize(proba, y, "macro_f1", confusion="expected", recalibrate=False)
+    fixed = mw.optimize(proba, y, "macro_f1", strategy=mw.Strategy(confusion="expected", recalibrate=False))
     assert fixed.rule == mw.optimize(proba, None, "macro_f1").rule
 
 
@@ -140,7 +141,7 @@ def test_padding_leaves_the_judging_alone(metric, confusion, recalibrate):
     rng = np.random.default_rng(5)
     proba = rng.dirichlet([6.0, 3.0, 1.0, 0.3], 60)
     y = worlds.draw_codes(worlds.normalized(proba[:, :3]), rng)
-    options = {"classes": [0, 1, 2, 3], "confusion": confusion, "recalibrate": recalibrate}
+    options = {"classes": [0, 1, 2, 3], "strategy": mw.Strategy(confusion=confusion, recalibrate=recalibrate)}
     solution = mw.optimize(proba, y, metric, **options)
     score = mw.metrics.get_metric(metric).score
     assert solution.value == pytest.approx(score(y, solution.rule.predict(proba), classes=[0, 1, 2, 3]))

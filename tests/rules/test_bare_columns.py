@@ -64,8 +64,10 @@ def test_an_array_is_taken_in_the_order_of_the_frame_that_a_rule_was_fitted_to(f
 def test_two_classes_in_the_order_of_a_frame():
     y = np.where(FRAUD, 1, 0)
     frame = pd.DataFrame({1: P, 0: 1 - P})
-    rule = mw.optimize(frame, y, "f1", **FIXED).rule
-    assert rule.threshold == mw.optimize(P, y, "f1", **FIXED).rule.threshold  # of class 1, wherever that stands
+    rule = mw.optimize(frame, y, "f1", strategy=mw.Strategy(**FIXED)).rule
+    assert (
+        rule.threshold == mw.optimize(P, y, "f1", strategy=mw.Strategy(**FIXED)).rule.threshold
+    )  # of class 1, wherever that stands
     with pytest.warns(UserWarning, match=re.escape("in the same order, [1, 0]")):
         assert rule.predict(frame.to_numpy()).tolist() == rule.predict(frame).tolist()
     assert rule.predict(P).tolist() == rule.predict(frame).tolist()
@@ -110,7 +112,7 @@ def test_outputs_have_a_column_order_each():
         pd.DataFrame({"b": 1 - PROBA[:, 0], "a": PROBA[:, 0]}),
     ]
     y = pd.DataFrame({"x": Y, "y": Y, "z": other})
-    rule = mw.optimize(frames, y, "accuracy", average="macro", **FIXED).rule
+    rule = mw.optimize(frames, y, "accuracy", average="macro", strategy=mw.Strategy(**FIXED)).rule
     bare = [NEW, NEW[:, ::-1], np.column_stack([1 - low, low])]
     named = [pd.DataFrame(part, columns=list(frame.columns)) for part, frame in zip(bare, frames, strict=True)]
     with pytest.warns(UserWarning, match=re.escape("['low', 'mid', 'high'], ['high', 'mid', 'low'], ['b', 'a']")):
@@ -118,7 +120,7 @@ def test_outputs_have_a_column_order_each():
     assert decided.tolist() == rule.predict(named).tolist()
     with pytest.warns(UserWarning, match="in the same order"):
         assert rule.predict([named[0], *bare[1:]]).tolist() == decided.tolist()
-    pair = mw.optimize(frames[:2], y[["x", "y"]], "accuracy", **FIXED).rule
+    pair = mw.optimize(frames[:2], y[["x", "y"]], "accuracy", strategy=mw.Strategy(**FIXED)).rule
     with pytest.warns(UserWarning, match="in the same order"):
         assert pair.predict(np.stack(bare[:2], axis=1)).tolist() == pair.predict(named[:2]).tolist()
 
@@ -171,8 +173,8 @@ def test_class_1_is_known(pair):
     y = np.array(pair)[FRAUD.astype(int)]
     solution = mw.optimize(P, y, "balanced_accuracy")
     assert balanced_accuracy_score(y, solution.rule.predict(P)) == pytest.approx(solution.value)
-    turned = mw.optimize(1 - P, y, "balanced_accuracy", pos_label=pair[0], **FIXED)
-    assert turned.value == pytest.approx(mw.optimize(P, y, "balanced_accuracy", **FIXED).value)
+    turned = mw.optimize(1 - P, y, "balanced_accuracy", pos_label=pair[0], strategy=mw.Strategy(**FIXED))
+    assert turned.value == pytest.approx(mw.optimize(P, y, "balanced_accuracy", strategy=mw.Strategy(**FIXED)).value)
 
 
 def test_the_first_lines_of_the_page_on_floors():
@@ -191,23 +193,25 @@ def test_single_columns_of_several_outputs():
     proba = np.column_stack([P, P])
     with pytest.raises(ValueError, match=r"of output 0 are a single column, .* 'fraud' or of 'ok'"):
         mw.optimize(proba, y, "hamming_accuracy", average="macro")
-    solution = mw.optimize(proba, y, "f1", pos_label=["fraud", "late"], average="macro", **FIXED)
+    solution = mw.optimize(proba, y, "f1", pos_label=["fraud", "late"], average="macro", strategy=mw.Strategy(**FIXED))
     assert [labels.tolist() for labels in solution.rule.classes] == [["ok", "fraud"], ["on time", "late"]]
-    assert solution.value == pytest.approx(mw.optimize(P, FRAUD.astype(int), "f1", **FIXED).value)
+    assert solution.value == pytest.approx(mw.optimize(P, FRAUD.astype(int), "f1", strategy=mw.Strategy(**FIXED)).value)
     decided = solution.rule.predict(proba)
     assert (decided[:, 0] == "fraud").tolist() == (decided[:, 1] == "late").tolist()
     missing = y.astype(object)
     missing[::7] = None
     assert mw.optimize(proba, missing, "f1", pos_label=["fraud", "late"], average="macro").value > 0.4
     same = np.column_stack([WORDS, WORDS])
-    once = mw.optimize(proba, same, "hamming_accuracy", pos_label="fraud", **FIXED)
-    assert once.value == pytest.approx(mw.optimize(P, FRAUD.astype(int), "accuracy", **FIXED).value)
+    once = mw.optimize(proba, same, "hamming_accuracy", pos_label="fraud", strategy=mw.Strategy(**FIXED))
+    assert once.value == pytest.approx(
+        mw.optimize(P, FRAUD.astype(int), "accuracy", strategy=mw.Strategy(**FIXED)).value
+    )
 
 
 def test_costs_per_row_take_pos_label_for_a_single_column():
     cost = np.column_stack([np.ones(1000), 5 * np.ones(1000)])
-    numbers = mw.optimize(P, FRAUD.astype(int), "cost", cost=cost, recalibrate=False)
-    turned = mw.optimize(P, WORDS, "cost", cost=cost, pos_label="fraud", recalibrate=False)
+    numbers = mw.optimize(P, FRAUD.astype(int), "cost", cost=cost, strategy=mw.Strategy(recalibrate=False))
+    turned = mw.optimize(P, WORDS, "cost", cost=cost, pos_label="fraud", strategy=mw.Strategy(recalibrate=False))
     assert turned.value == pytest.approx(numbers.value)  # costs in the order of the classes, the column's class last
     assert (turned.rule.predict(P, cost=cost) == "fraud").tolist() == (numbers.rule.predict(P, cost=cost) == 1).tolist()
 
@@ -279,7 +283,7 @@ def doubted(n_right, n_swapped, n_rows):
     proba[np.arange(n_rows), likeliest] = 0.8
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        mw.optimize(proba, np.array(list("abc"))[true], "accuracy", **FIXED)
+        mw.optimize(proba, np.array(list("abc"))[true], "accuracy", strategy=mw.Strategy(**FIXED))
     return any("the most probable class is right" in str(one.message) for one in said)
 
 
@@ -297,7 +301,7 @@ def test_very_many_classes_are_not_doubted():
     proba[np.arange(900), (codes + 1) % 9] = 0.8
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mw.optimize(proba, codes, "accuracy", **FIXED)
+        mw.optimize(proba, codes, "accuracy", strategy=mw.Strategy(**FIXED))
 
 
 def test_calibrated_probabilities_follow_the_columns_of_the_fit():
@@ -322,7 +326,7 @@ def test_missing_labels_stay_missing_where_the_column_is_that_of_the_first_class
     y = WORDS.astype(object)
     y[::7] = None
     known = np.arange(len(y)) % 7 != 0
-    found = mw.optimize(P, y, "f1", pos_label="fraud", **FIXED)
-    expected = mw.optimize(P[known], y[known], "f1", pos_label="fraud", **FIXED)
+    found = mw.optimize(P, y, "f1", pos_label="fraud", strategy=mw.Strategy(**FIXED))
+    expected = mw.optimize(P[known], y[known], "f1", pos_label="fraud", strategy=mw.Strategy(**FIXED))
     assert found.value == expected.value
     np.testing.assert_array_equal(found.confusion, expected.confusion)

@@ -286,7 +286,7 @@ def test_rules_for_quadratic_kappa_are_cut_points():
     rng = np.random.default_rng(4)
     proba = rng.dirichlet([3, 2, 1, 1], 400)
     y = np.array([rng.choice(4, p=p) for p in proba]) + 1
-    rule = mw.optimize(proba, y, "quadratic_kappa", confusion="expected", recalibrate=False).rule
+    rule = mw.optimize(proba, y, "quadratic_kappa", strategy=mw.Strategy(confusion="expected", recalibrate=False)).rule
     said = re.search(r"cut points (.*)\.\n", rule.describe()).group(1)
     cuts = [float(cut) for cut in said.split(", ")]
     at = proba @ np.arange(1, 5)

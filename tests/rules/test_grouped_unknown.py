@@ -19,7 +19,7 @@ GROUP = np.where(RNG.random(N) < 0.4, "blue", "green")
 P = 1 / (1 + np.exp(-1.4 * RNG.normal(np.where(GROUP == "blue", -0.9, 0.2), 1.2)))
 Y = (RNG.random(N) < P).astype(int)
 FAST = {"confusion": "labels", "recalibrate": False}
-PARITY = {"subject_to": "demographic_parity <= 0.1", "confidence": None, **FAST}
+PARITY = {"subject_to": "demographic_parity <= 0.1", "confidence": None, "strategy": mw.Strategy(**FAST)}
 NEW = np.linspace(0.01, 0.99, 99)
 
 
@@ -57,7 +57,7 @@ def test_by_default_the_blind_rule_is_judged_as_any_other():
 
 
 def test_the_blind_rule_is_the_one_fitted_without_groups(blind):
-    expected = mw.optimize(P, Y, "accuracy", **FAST).rule
+    expected = mw.optimize(P, Y, "accuracy", strategy=mw.Strategy(**FAST)).rule
     assert blind.unknown == "blind"
     assert (blind.predict(NEW, sensitive_features=["red"] * 99) == expected.predict(NEW)).all()
     assert (blind.predict(NEW, sensitive_features=[None] * 99) == expected.predict(NEW)).all()
@@ -77,16 +77,20 @@ def test_the_blind_rule_is_the_one_fitted_without_groups(blind):
 
 def test_the_blind_rule_keeps_constraints_that_are_not_about_groups():
     rule = fitted("blind", subject_to=["demographic_parity <= 0.1", "recall >= 0.9"]).rule
-    expected = mw.optimize(P, Y, "accuracy", subject_to="recall >= 0.9", confidence=None, **FAST).rule
+    expected = mw.optimize(
+        P, Y, "accuracy", subject_to="recall >= 0.9", confidence=None, strategy=mw.Strategy(**FAST)
+    ).rule
     assert (rule.predict(NEW, sensitive_features=["red"] * 99) == expected.predict(NEW)).all()
 
 
 def test_the_blind_rule_of_the_worst_group_is_for_the_metric_itself():
     sensitive = mw.Sensitive(GROUP, unknown="blind")
-    rule = mw.optimize(P, Y, mw.worst_group("balanced_accuracy"), sensitive_features=sensitive, **FAST).rule
+    rule = mw.optimize(
+        P, Y, mw.worst_group("balanced_accuracy"), sensitive_features=sensitive, strategy=mw.Strategy(**FAST)
+    ).rule
     assert (
         rule.predict(NEW, sensitive_features=["red"] * 99)
-        == mw.optimize(P, Y, "balanced_accuracy", **FAST).rule.predict(NEW)
+        == mw.optimize(P, Y, "balanced_accuracy", strategy=mw.Strategy(**FAST)).rule.predict(NEW)
     ).all()
 
 
@@ -175,7 +179,7 @@ def test_several_features(blind):
     new = pd.DataFrame({"old": [True, None, False], "colour": ["red", "blue", None]})
     assert (
         rule.predict([0.2, 0.6, 0.9], sensitive_features=new)
-        == mw.optimize(P, Y, "accuracy", **FAST).rule.predict([0.2, 0.6, 0.9])
+        == mw.optimize(P, Y, "accuracy", strategy=mw.Strategy(**FAST)).rule.predict([0.2, 0.6, 0.9])
     ).all()
 
 
@@ -198,8 +202,10 @@ def test_where_there_is_nothing_to_choose():
     with pytest.raises(TypeError, match="values must be the groups of rows"):
         mw.Sensitive(mw.Sensitive(GROUP))
     with pytest.raises(ValueError, match="is only for rules that use the group, but group_aware is False"):
-        fitted("blind", group_aware=False)
-    rule = mw.optimize(P, Y, "accuracy", sensitive_features=mw.Sensitive(GROUP, "blind"), **FAST).rule
+        mw.Sensitive(GROUP, "blind", group_aware=False)
+    rule = mw.optimize(
+        P, Y, "accuracy", sensitive_features=mw.Sensitive(GROUP, "blind"), strategy=mw.Strategy(**FAST)
+    ).rule
     assert not isinstance(rule, mw.GroupedRule)  # no constraint is about groups: it decides any
 
 

@@ -48,7 +48,7 @@ def test_files_of_every_version(valid, path):
     "options",
     [
         {},
-        {"confusion": "labels", "recalibrate": False},
+        {"strategy": mw.Strategy(confusion="labels", recalibrate=False)},
         {"subject_to": "precision >= 0.4", "confidence": 0.9},
         {"subject_to": "demographic_parity <= 0.1", "sensitive_features": Y % 2, "confidence": None},
         {"metric": "accuracy", "abstain": 0.2},
@@ -90,7 +90,11 @@ def test_counts_are_by_output_and_leave_missing_labels_out():
     y = np.stack([Y.astype(float), 1.0 - Y], axis=1)
     y[:50, 1] = np.nan
     rule = mw.optimize(
-        np.stack([P, 1 - P], axis=1), y, "f1", average="macro", confusion="labels", recalibrate=False
+        np.stack([P, 1 - P], axis=1),
+        y,
+        "f1",
+        average="macro",
+        strategy=mw.Strategy(confusion="labels", recalibrate=False),
     ).rule
     second = np.bincount(1 - Y[50:]).tolist()
     assert rule.metadata.class_counts == [np.bincount(Y).tolist(), second]

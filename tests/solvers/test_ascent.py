@@ -115,7 +115,7 @@ def test_with_labels_close_to_the_best_weights(name):
         y = worlds.draw_codes(eta, rng)
         mass = np.eye(3)[y] / len(y)
         best = FUNCTIONS[name](*shares(mass, grid_decisions(seed, 2_000)[::7]), mass.sum(axis=0)).max()
-        solution = mw.optimize(eta, y, METRICS[name], confusion="labels", recalibrate=False)
+        solution = mw.optimize(eta, y, METRICS[name], strategy=mw.Strategy(confusion="labels", recalibrate=False))
         assert solution.value >= best - 0.015
         assert solution.value >= solution.baseline
         predicted = solution.rule.predict(eta)

@@ -47,7 +47,7 @@ def test_one_output(name, seed):
     weight = rng.integers(1, 5, n) / 2 if seed % 2 else None
     metric, parts = CASES[name]
     rows = p.single(eta, weight)
-    solution = mw.optimize(eta, None, metric, sample_weight=weight, randomized=True)
+    solution = mw.optimize(eta, None, metric, sample_weight=weight, strategy=mw.Strategy(randomized=True))
     check(solution, p.best_minimum(rows, parts(rows)))
     assert not isinstance(solution.rule, mw.MixtureRule) or len(solution.rule.rules) <= len(parts(rows))
 
@@ -71,7 +71,7 @@ def test_two_outputs(name, average, seed):
         each = [p.best_minimum(rows, parts(rows)) for rows in (p.single(eta, weight) for eta in etas)]
         best = np.average(each, weights=alpha)
     arguments = {"average": average, "sample_weight": weight, "output_weight": alpha}
-    check(mw.optimize(etas, None, metric, randomized=True, **arguments), best)
+    check(mw.optimize(etas, None, metric, strategy=mw.Strategy(randomized=True), **arguments), best)
 
 
 # ------------------------------------------------------------------------------------------------- few distinct rows
@@ -98,7 +98,7 @@ def test_on_a_tree_the_mixture_beats_every_single_rule(seed):
     proba = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y).predict_proba(X)
     everything = worst_recalls_of_all_rules(proba)
     assert len(everything) == 3**8
-    mixture = mw.optimize(proba, None, "min_recall", randomized=True)
+    mixture = mw.optimize(proba, None, "min_recall", strategy=mw.Strategy(randomized=True))
     assert mixture.value > everything.max() + 0.01
     assert mixture.gap <= TOL
     assert 2 <= len(mixture.rule.rules) <= 3
@@ -140,7 +140,7 @@ def _row_programme(rows):
 def test_nearest_neighbours(seed):
     X, y = imbalanced(seed)
     proba = KNeighborsClassifier(7).fit(X, y).predict_proba(X)
-    solution = mw.optimize(proba, None, "min_recall", randomized=True)
+    solution = mw.optimize(proba, None, "min_recall", strategy=mw.Strategy(randomized=True))
     assert solution.gap <= TOL
     assert len(solution.rule.rules) <= 3
     distinct, count = np.unique(proba.round(9), axis=0, return_counts=True)
@@ -155,7 +155,7 @@ def test_ten_classes(seed, rounded):
     if rounded:
         eta = np.round(eta * 20) + 1e-12
         eta /= eta.sum(axis=1, keepdims=True)
-    solution = mw.optimize(eta, None, "min_recall", randomized=True)
+    solution = mw.optimize(eta, None, "min_recall", strategy=mw.Strategy(randomized=True))
     assert solution.gap <= TOL
     assert solution.n_passes <= 60
     assert len(solution.rule.rules) <= 10
@@ -168,14 +168,17 @@ def test_ten_classes(seed, rounded):
 def test_probabilities_of_a_class_that_never_occurs():
     eta = np.array([[0.6, 0.4, 0.0], [0.3, 0.7, 0.0], [0.5, 0.5, 0.0]])
     rows = p.single(eta)
-    check(mw.optimize(eta, None, "min_recall", randomized=True), p.best_minimum(rows, p.recall_parts(rows.priors)))
+    check(
+        mw.optimize(eta, None, "min_recall", strategy=mw.Strategy(randomized=True)),
+        p.best_minimum(rows, p.recall_parts(rows.priors)),
+    )
 
 
 def test_an_output_of_one_class_keeps_argmax_and_spoils_nothing():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), size=(60, 2))
     y = np.column_stack([rng.integers(0, 3, 60), np.ones(60)])
-    options = {"average": "macro", "confusion": "expected", "recalibrate": False, "randomized": True}
+    options = {"average": "macro", "strategy": mw.Strategy(confusion="expected", recalibrate=False, randomized=True)}
     both = mw.optimize(proba, y, "min_recall", classes=[[0, 1, 2]] * 2, **options)
     alone = mw.optimize(proba[:, 0], y[:, 0], "min_recall", **{**options, "average": None})
     frozen = p.recalls(proba[:, 1].T @ np.eye(3)[proba[:, 1].argmax(axis=1)]).min()
@@ -188,22 +191,24 @@ def test_early_stop_says_so():
     rng = np.random.default_rng(0)
     eta = rng.dirichlet(np.linspace(0.2, 1.5, 10), size=2_000)
     solver = mw.solvers.ColumnGeneration(max_iter=3, equalize=2, randomized=True)
-    early = mw.optimize(eta, None, "min_recall", solver=solver)
-    late = mw.optimize(eta, None, "min_recall", randomized=True)
+    early = mw.optimize(eta, None, "min_recall", strategy=mw.Strategy(solver=solver))
+    late = mw.optimize(eta, None, "min_recall", strategy=mw.Strategy(randomized=True))
     assert early.upper_bound >= late.value > early.value
     assert "raise max_iter" in early.status
 
 
 def test_a_metric_that_is_no_minimum_is_refused():
     with pytest.raises(ValueError, match="ColumnGeneration needs a minimum of linear metrics"):
-        mw.optimize([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2]], None, "g_mean", solver="column_generation")
+        mw.optimize(
+            [[0.2, 0.5, 0.3], [0.6, 0.2, 0.2]], None, "g_mean", strategy=mw.Strategy(solver="column_generation")
+        )
 
 
 def test_with_labels_it_stops_and_improves():
     rng = np.random.default_rng(4)
     eta = rng.dirichlet([3, 1, 0.5], size=500)
     y = np.array([rng.choice(3, p=row) for row in eta])
-    solution = mw.optimize(eta, y, "min_recall", confusion="labels", recalibrate=False)
+    solution = mw.optimize(eta, y, "min_recall", strategy=mw.Strategy(confusion="labels", recalibrate=False))
     reached = p.recalls(np.eye(3)[y].T @ np.eye(3)[solution.rule.predict(eta)]).min()
     assert solution.value == pytest.approx(reached, abs=1e-12)
     assert solution.value > solution.baseline + 0.05

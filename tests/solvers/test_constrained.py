@@ -12,10 +12,10 @@ from scipy.optimize import linprog, minimize
 
 import worlds
 from metricwise import metrics
-from metricwise.api.reading import read_problem
 from metricwise.goals.constraint import Constraint, Limit, Limits
 from metricwise.solvers.constrained import Feasible, InfeasibleError, maximise
 from metricwise.solvers.constrained_single import best_single
+from problems import read_problem
 from profiles import examples
 from programmes import best_of_all, coefficients, denominators_of, spaces_of
 

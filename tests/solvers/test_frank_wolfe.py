@@ -41,7 +41,7 @@ def test_one_output(name, seed):
     weight = rng.integers(1, 5, n) / 2 if seed % 2 else None
     metric, function, easier = METRICS[name]
     best = p.best_concave(p.single(eta, weight), function, convex_loss=easier)
-    check(mw.optimize(eta, None, metric, sample_weight=weight, randomized=True), best)
+    check(mw.optimize(eta, None, metric, sample_weight=weight, strategy=mw.Strategy(randomized=True)), best)
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])
@@ -61,14 +61,14 @@ def test_two_outputs(name, average, seed):
         each = [p.best_concave(p.single(eta, weight), function, convex_loss=easier) for eta in etas]
         best = np.average(each, weights=alpha)
     arguments = {"average": average, "sample_weight": weight, "output_weight": alpha}
-    check(mw.optimize(etas, None, metric, randomized=True, **arguments), best)
+    check(mw.optimize(etas, None, metric, strategy=mw.Strategy(randomized=True), **arguments), best)
 
 
 def test_rises_from_rules_that_each_miss_a_class():
     """Three classes, and rows that no rule tells apart: every rule, and each way between two, has a recall of 0."""
     eta = np.tile([0.5, 0.3, 0.2], (4, 1))
     for name in ("g_mean", "h_mean"):
-        solution = mw.optimize(eta, None, name, randomized=True)
+        solution = mw.optimize(eta, None, name, strategy=mw.Strategy(randomized=True))
         assert solution.value == pytest.approx(1 / 3, abs=1e-6)  # by symmetry: each class a third of the time
         assert solution.gap <= TOL
         assert solution.alternative == 0.0
@@ -77,8 +77,8 @@ def test_rises_from_rules_that_each_miss_a_class():
 def test_a_class_that_never_occurs_is_left_out():
     eta = np.array([[0.75, 0.25, 0.0], [0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [0.9, 0.1, 0.0]])
     best = p.best_concave(p.single(eta), p.g_mean, convex_loss=p.EASIER[p.g_mean])
-    check(mw.optimize(eta, None, "g_mean", randomized=True), best)
-    check(mw.optimize(eta[:, :2], None, "g_mean", randomized=True), best)
+    check(mw.optimize(eta, None, "g_mean", strategy=mw.Strategy(randomized=True)), best)
+    check(mw.optimize(eta[:, :2], None, "g_mean", strategy=mw.Strategy(randomized=True)), best)
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -86,7 +86,7 @@ def test_many_classes_in_tens_of_passes(name):
     """The certificate, not a reference, says how good it is; it is checked against hand-made rules as well."""
     rng = np.random.default_rng(0)
     eta = rng.dirichlet(np.linspace(0.2, 1.5, 10), size=20_000)
-    solution = mw.optimize(eta, None, name, randomized=True)
+    solution = mw.optimize(eta, None, name, strategy=mw.Strategy(randomized=True))
     assert solution.gap <= TOL
     assert solution.n_passes <= 30
     assert solution.value > solution.baseline + 0.02
@@ -100,7 +100,7 @@ def test_many_classes_in_tens_of_passes(name):
 def test_rounded_probabilities_reach_the_certificate(name):
     rng = np.random.default_rng(3)
     eta = rng.multinomial(10, [0.6, 0.3, 0.1], size=2_000) / 10
-    solution = mw.optimize(eta, None, name, randomized=True)
+    solution = mw.optimize(eta, None, name, strategy=mw.Strategy(randomized=True))
     assert solution.gap <= TOL
     assert not isinstance(solution.rule, mw.MixtureRule) or len(solution.rule.rules) <= 3
 
@@ -109,8 +109,10 @@ def test_bound_holds_before_the_end():
     """Stopped early, the certificate is loose but true."""
     rng = np.random.default_rng(5)
     eta = rng.dirichlet([0.4, 1.0, 2.0], size=300)
-    best = mw.optimize(eta, None, "h_mean", randomized=True)
-    early = mw.optimize(eta, None, "h_mean", solver=mw.solvers.FrankWolfe(max_iter=2, randomized=True))
+    best = mw.optimize(eta, None, "h_mean", strategy=mw.Strategy(randomized=True))
+    early = mw.optimize(
+        eta, None, "h_mean", strategy=mw.Strategy(solver=mw.solvers.FrankWolfe(max_iter=2, randomized=True))
+    )
     assert early.upper_bound >= best.value > early.value
     assert early.gap > TOL
     assert "raise max_iter" in early.status
@@ -119,8 +121,8 @@ def test_bound_holds_before_the_end():
 def test_tol_is_the_gap_asked_for():
     rng = np.random.default_rng(6)
     eta = rng.dirichlet([0.4, 1.0, 2.0], size=2_000)
-    rough = mw.optimize(eta, None, "g_mean", tol=1e-2, randomized=True)
-    fine = mw.optimize(eta, None, "g_mean", tol=1e-9, randomized=True)
+    rough = mw.optimize(eta, None, "g_mean", strategy=mw.Strategy(tol=1e-2, randomized=True))
+    fine = mw.optimize(eta, None, "g_mean", strategy=mw.Strategy(tol=1e-9, randomized=True))
     assert rough.gap <= 1e-2
     assert fine.gap <= 1e-9
     assert rough.n_passes < fine.n_passes
@@ -128,14 +130,14 @@ def test_tol_is_the_gap_asked_for():
 
 def test_a_metric_that_is_not_concave_is_refused():
     with pytest.raises(ValueError, match="FrankWolfe needs a concave metric"):
-        mw.optimize([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2]], None, "macro_f1", solver="frank_wolfe")
+        mw.optimize([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2]], None, "macro_f1", strategy=mw.Strategy(solver="frank_wolfe"))
 
 
 def test_labels_come_without_a_certificate():
     rng = np.random.default_rng(7)
     eta = rng.dirichlet([0.4, 1.0, 2.0], size=400)
     y = np.array([rng.choice(3, p=row) for row in eta])
-    solution = mw.optimize(eta, y, "g_mean", confusion="labels", recalibrate=False)
+    solution = mw.optimize(eta, y, "g_mean", strategy=mw.Strategy(confusion="labels", recalibrate=False))
     assert solution.upper_bound is None
     assert solution.gap is None
     assert solution.value == pytest.approx(p.g_mean(np.eye(3)[y].T @ np.eye(3)[solution.rule.predict(eta)]), abs=1e-12)

@@ -126,5 +126,7 @@ def test_weighted_precision_against_every_threshold(data):
     average = data.draw(st.booleans())
     one = Precision(index=None if average else 1, zero_division=zero_division)
     metric = ClassAverage(one) if average else one
-    found = mw.optimize(p, y, metric, sample_weight=weight, confusion="labels", recalibrate=False, solver="sweep")
+    found = mw.optimize(
+        p, y, metric, sample_weight=weight, strategy=mw.Strategy(confusion="labels", recalibrate=False, solver="sweep")
+    )
     assert found.value == pytest.approx(best_threshold(p, y, weight, zero_division, average), abs=1e-9)

@@ -63,7 +63,7 @@ def test_search_is_sorting(name, weighted, seed, decimals, bins):
     y = (rng.random(n) < p).astype(int)
     y[:2] = 0, 1
     weight = rng.integers(0, 3, n) / 2 + (np.arange(n) < 2) if weighted else None
-    call = lambda: mw.optimize(p, y, MADE[name], solver="sweep", sample_weight=weight, **LABELS)  # noqa: E731
+    call = lambda: mw.optimize(p, y, MADE[name], sample_weight=weight, strategy=mw.Strategy(solver="sweep", **LABELS))  # noqa: E731
     listed = call()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(walking, "_ALL_ROWS", 0)
@@ -79,7 +79,7 @@ def test_several_outputs(average):
     p = rng.beta(0.5, 1.5, (4000, 3)).round(3)
     y = (rng.random(p.shape) < p).astype(int)
     for metric in ("mcc", "min_recall"):
-        call = lambda metric=metric: mw.optimize(p, y, metric, average=average, **LABELS)  # noqa: E731
+        call = lambda metric=metric: mw.optimize(p, y, metric, average=average, strategy=mw.Strategy(**LABELS))  # noqa: E731
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("metricwise.solvers.sweep._FEW", 0)
             listed = call()

@@ -343,7 +343,11 @@ def test_few_distinct_probabilities_take_a_mixture_for_the_smallest_recall():
     assert answer.solution.value == pytest.approx(-best.fun, abs=1e-6)
     assert -best.fun > recalls.min(axis=1).max() + 0.09
     solution = mw.optimize(
-        eta, None, "min_recall", sample_weight=[5, 3, 2], confusion="expected", recalibrate=False, randomized=True
+        eta,
+        None,
+        "min_recall",
+        sample_weight=[5, 3, 2],
+        strategy=mw.Strategy(confusion="expected", recalibrate=False, randomized=True),
     )
     assert does_weighting_suffice(solution, feasible).verdict == "face"
 

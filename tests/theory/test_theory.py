@@ -106,7 +106,7 @@ def test_a_flat_metric_has_no_loss():
 def test_the_loss_at_the_optimum_reproduces_the_optimal_rule():
     rng = np.random.default_rng(5)
     eta = rng.dirichlet([2.0, 1.0, 0.5], size=4000)
-    solution = mw.optimize(eta, None, "quadratic_kappa", confusion="expected", recalibrate=False)
+    solution = mw.optimize(eta, None, "quadratic_kappa", strategy=mw.Strategy(confusion="expected", recalibrate=False))
     L = loss_from_gradient("quadratic_kappa", solution.confusion[0])
     rule = anonymous_rule(Loss.from_tensor(L), np.array([3]))
     assert np.mean(rule.predict(eta) == solution.rule.predict(eta)) > 0.999
@@ -279,7 +279,7 @@ def test_a_rule_by_the_true_probabilities_has_no_regret_and_one_by_worse_ones_ha
     rng = np.random.default_rng(10)
     eta = rng.dirichlet([1.0, 0.5, 0.5, 0.2], size=3000)
     noisy = rng.dirichlet(np.ones(4), size=3000) * 0.5 + eta * 0.5
-    rule = mw.optimize(eta, None, "quadratic_kappa", confusion="expected", recalibrate=False).rule
+    rule = mw.optimize(eta, None, "quadratic_kappa", strategy=mw.Strategy(confusion="expected", recalibrate=False)).rule
     assert 0 <= float(regret(rule, eta, eta, "quadratic_kappa")) < 1e-9
     assert float(regret(rule, noisy, eta, "quadratic_kappa")) > 0.01
 

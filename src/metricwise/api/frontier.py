@@ -12,24 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter, argument, entry_point
+from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..core.progress import Progress, read_verbose
-from ..data import Labels, shown
-from ..fitting.constraints.resolve import InfeasibleConstraintsError, explain_infeasible, read_limits
+from ..core.successors import refuses_removed
+from ..data import Frequencies, Labels, RowSpec, shown
+from ..fitting.constraints.resolve import InfeasibleConstraintsError, explain_infeasible
 from ..fitting.constraints.search import Found, NoSingleRuleError, Search
 from ..fitting.metadata import metadata_of
 from ..fitting.secondary_metrics import record_rule
 from ..fitting.solving import Settings, present
+from ..fitting.strategy import Strategy
 from ..goals.constraint import Constraint
 from ..goals.constraint_text import Wanted, read_constraints
 from ..goals.for_outputs import MetricSpec
 from ..goals.recording import RecordSpec
+from ..goals.spec import GoalSpec
 from ..metrics.abstention import Abstained
-from ..oracles.problem import Problem, Recipe
+from ..metrics.abstention_spec import Abstention
+from ..oracles.problem import Problem
 from ..rules import MixtureRule, WeightedRule
 from ..solvers.constrained import InfeasibleError
-from .reading import read_problem
+from .problems import open_problem, read_seed
 
 __all__ = ["TradeOff", "TradeOffPoint", "trade_off"]
 
@@ -199,6 +203,7 @@ class TradeOff:
 
 
 @entry_point("trade_off")
+@refuses_removed("trade_off")
 def trade_off(
     proba: Any,
     y: ArrayLike | Labels | None,
@@ -210,20 +215,14 @@ def trade_off(
     record: RecordSpec = None,
     subject_to: Any = None,
     average: str | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ArrayLike | Frequencies | None = None,
     output_weight: ArrayLike | None = None,
     classes: Any = None,
     order: Any = None,
     pos_label: Any = None,
-    missing: Any = None,
-    confusion: str = "auto",
-    recalibrate: bool | str = "auto",
-    randomized: bool = False,
+    abstain: bool | float | Abstention | None = None,
+    strategy: Strategy | None = None,
     random_state: int | None = None,
-    normalize: bool = False,
-    zero_division: float = 0.0,
-    abstain: bool | float | None = None,
-    abstain_label: Any = None,
     verbose: bool | None = None,
 ) -> TradeOff:
     """Compute the frontier of two metrics: the best value of one at every bound on the other.
@@ -246,21 +245,18 @@ def trade_off(
         Metrics to record along the frontier.
     subject_to : str, constraint, or list of these, optional
         Further constraints that every point satisfies on the given rows.
-    average, sample_weight, output_weight, classes, order, pos_label, missing, normalize, zero_division
+    average, sample_weight, output_weight, classes, order, pos_label
         As in :func:`metricwise.optimize`.
-    confusion : {"auto", "labels", "expected", "blended"}, default="auto"
-        How the metric that is maximised is counted; "auto" means "labels" if there are any, else "expected".
-    recalibrate : {"auto", True, False}, default="auto"
-        Whether to first recalibrate the probabilities with a temperature and a bias per class, fitted to the labels;
-        "auto" does.
-    randomized : bool, default=False
-        Whether to allow mixtures of rules: the frontier is then that over all mixtures.
-    random_state : int, optional
-        Seed for the draws of mixtures.
-    abstain, abstain_label
+    abstain : bool, float or Abstention, optional
         As in :func:`metricwise.optimize`. With ``abstain=True, against="abstained"`` the frontier is the risk-coverage
         curve: the share of abstentions is bounded from above, whatever `ceiling` is, from no row decided to all rows
         decided.
+    strategy : Strategy, optional
+        How the metric that is maximised is counted, by default with labels if there are any, whether probabilities are
+        recalibrated, by default if there are labels, and whether to allow mixtures of rules: the frontier is then that
+        over all mixtures. Solvers cannot be chosen.
+    random_state : int, optional
+        Seed for the draws of mixtures.
     verbose : bool, optional
         Whether to report progress, as in :func:`metricwise.optimize`.
 
@@ -285,72 +281,43 @@ def trade_off(
     >>> bool(np.all(np.diff(frontier.others) > 0)), bool(frontier.values[0] > frontier.values[-1])
     (True, True)
     """
-    settings = _settings(n_points, ceiling, randomized, random_state)
-    recipe, show_progress = _recipe(confusion, recalibrate, y), read_verbose(verbose)
-    problem = read_problem(
-        proba,
-        y,
+    chosen = Strategy.of(strategy)
+    settings, show_progress = _settings(n_points, ceiling, chosen, random_state), read_verbose(verbose)
+    rows = RowSpec(proba, y, sample_weight, classes=classes, order=order, pos_label=pos_label)
+    bounded = _bounded(against)
+    spec = GoalSpec(
         metric,
-        average=average,
-        sample_weight=sample_weight,
-        output_weight=output_weight,
-        classes=classes,
-        order=order,
-        pos_label=pos_label,
-        missing=missing,
-        normalize=normalize,
-        zero_division=zero_division,
-        record=record,
-        constrained=True,
+        average,
+        pos_label,
+        output_weight,
+        record,
+        subject_to,
         abstain=abstain,
-        abstain_label=abstain_label,
+        order=order,
+        against=bounded,
     )
-    given = [_bounded(against), *read_constraints(subject_to)]
-    first, *rest = read_limits(
-        given,
-        problem.schema,
-        ordered=order is not None,
-        pos_label=pos_label,
-        zero_division=zero_division,
-        allowed=problem.allowed,
-        aim=problem.aim.metric,
-    )
+    problem, _, goal = open_problem(rows, spec)
+    recipe, problem = chosen.single_recipe(problem.labelled), replace(problem, constraints=())
+    first, *rest = goal.constraints
     # Of fewer and fewer rows more and more is right: what is bounded is how many are left out.
     ceiling = ceiling or getattr(first.metric, "base", None) == Abstained()
     search = Search(problem, recipe, problem.link(recipe.recalibrate), [_from_zero(first, ceiling), *rest], settings)
-    name = str(replace(given[0], low=0.0, text="")).removesuffix(" >= 0")
+    name = str(replace(bounded, low=0.0, text="")).removesuffix(" >= 0")
     with Progress("trade_off", n_points, show_progress) as progress:
         return _Frontier(problem, search, ceiling, settings).trace(name, n_points, progress)
 
 
-def _settings(n_points: Any, ceiling: Any, randomized: Any, random_state: Any) -> Settings:
+def _settings(n_points: Any, ceiling: Any, strategy: Strategy, random_state: Any) -> Settings:
     """Check what is not about rows or metrics."""
     if isinstance(n_points, bool) or not isinstance(n_points, (int, np.integer)) or n_points < 2:
         raise InvalidParameter("n_points", "be a whole number of at least 2", shown(n_points))
-    for name, value in (("ceiling", ceiling), ("randomized", randomized)):
-        if not isinstance(value, (bool, np.bool_)):
-            raise InvalidParameter(name, "be True or False", shown(value))
-    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0
-    if random_state is not None and not whole:
-        raise InvalidParameter("random_state", "be None or a non-negative integer", shown(random_state))
-    return Settings(bool(randomized), int(random_state or 0))
-
-
-def _recipe(confusion: Any, recalibrate: Any, y: Any) -> Recipe:
-    """Return what the metric is counted with."""
-    if not isinstance(confusion, str) or confusion not in ("auto", "labels", "expected", "blended"):
-        raise InvalidParameter("confusion", "be 'auto', 'labels', 'expected' or 'blended'", shown(confusion))
-    if not (isinstance(recalibrate, (bool, np.bool_)) or (isinstance(recalibrate, str) and recalibrate == "auto")):
-        raise InvalidParameter("recalibrate", "be 'auto', True or False", shown(recalibrate))
-    if y is None and (confusion in ("labels", "blended") or recalibrate is True):
+    if not isinstance(ceiling, (bool, np.bool_)):
+        raise InvalidParameter("ceiling", "be True or False", shown(ceiling))
+    if strategy.solver != "auto" or strategy.tol is not None:
         raise InvalidParameter(
-            "confusion",
-            problem=f"{argument('confusion', confusion)} and {argument('recalibrate', recalibrate)} need y",
-            remedy="leave them out",
+            "strategy", "leave solver and tol at their defaults, because constraints have their own solver"
         )
-    if confusion == "auto":
-        confusion = "expected" if y is None else "labels"
-    return Recipe(confusion, y is not None if isinstance(recalibrate, str) else bool(recalibrate))
+    return Settings(bool(strategy.randomized), read_seed(random_state))
 
 
 def _bounded(against: Any) -> Wanted:

@@ -1,7 +1,7 @@
 """``optimize``: probabilities and a metric in, the best rule out.
 
-Owns the reading of arguments and the naming of the result. Must not know algorithms: those are chosen by what the
-metric is and what the data can say.
+Owns the order of the steps: rows are opened, the goal is read, a rule is found. Must not know algorithms: those are
+chosen by what the metric is and what the data can say.
 """
 
 from __future__ import annotations
@@ -9,26 +9,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.errors import InvalidParameter, entry_point
+from ..core.errors import entry_point
 from ..core.progress import Progress, read_verbose
-from ..data import InTime, Labels, shown
+from ..core.successors import refuses_removed
+from ..data import Frequencies, InTime, Labels, RowSpec
+from ..data.open import open_rows
 from ..fitting.example_costs import refuse_beside_costs, with_costs
-from ..fitting.solving import Settings
+from ..fitting.strategy import Strategy
 from ..goals.for_outputs import MetricSpec
 from ..goals.recording import RecordSpec
-from ..goals.worst import opened
+from ..goals.spec import Goal, GoalSpec
+from ..metrics.abstention_spec import Abstention, read_abstain
 from ..metrics.linear import Accuracy
-from ..solvers import Solver
-from .reading import only_labels, read_groups, read_pledge, read_problem, read_recipe, read_seed, read_solver
+from .problems import make_pledge, make_problem, open_problem, read_seed
 from .results import Solution
 from .solving import n_stages, solve, solve_row_costs, solve_within
 
-__all__ = ["optimize"]
+__all__ = ["find_rule", "optimize"]
 
 
+@refuses_removed("optimize")
 @entry_point("optimize")
 def optimize(
     proba: Any,
@@ -36,32 +38,21 @@ def optimize(
     metric: MetricSpec,
     *,
     average: str | None = None,
-    sample_weight: ArrayLike | None = None,
-    weight_kind: str = "importance",
-    groups: ArrayLike | None = None,
-    time: ArrayLike | InTime | None = None,
-    sensitive_features: Any = None,
-    group_aware: bool = True,
     output_weight: ArrayLike | None = None,
-    classes: Any = None,
-    order: Any = None,
     pos_label: Any = None,
-    missing: Any = None,
-    record: RecordSpec = None,
-    solver: str | Solver = "auto",
-    confusion: str = "auto",
-    recalibrate: bool | str = "auto",
-    prior: ArrayLike | None = None,
-    randomized: bool = False,
-    random_state: int | None = None,
-    tol: float | None = None,
-    normalize: bool = False,
-    zero_division: float = 0.0,
+    order: Any = None,
+    classes: Any = None,
+    sample_weight: ArrayLike | Frequencies | None = None,
+    groups: ArrayLike | InTime | None = None,
+    sensitive_features: Any = None,
+    cost: ArrayLike | None = None,
     subject_to: Any = None,
     confidence: float | None = 0.95,
-    abstain: bool | float | None = None,
-    abstain_label: Any = None,
-    cost: ArrayLike | None = None,
+    abstain: bool | float | Abstention | None = None,
+    prior: ArrayLike | None = None,
+    record: RecordSpec = None,
+    strategy: Strategy | None = None,
+    random_state: int | None = None,
     verbose: bool | None = None,
 ) -> Solution:
     """Find the decision rule that maximises a metric.
@@ -91,83 +82,45 @@ def optimize(
     average : {"micro", "macro", "instance"}, optional
         Average over outputs. None means "micro" unless the name of the metric fixes the average; `average` is required
         if the outputs have different classes. If each output has its own metric, only "macro" is allowed.
-    sample_weight : array-like of shape (N,), optional
-        Sample weights.
-    weight_kind : {"importance", "frequency"}, default="importance"
-        What the sample weights mean: how much a row matters, or how many rows it stands for (whole numbers). The rule
-        is the same either way; the standard errors of estimates for new rows differ.
-    groups : array-like of shape (N,), optional
-        Group labels of rows that belong together, such as the rows of one patient: a rule is never judged on rows of a
-        group that it was fitted to. Exact duplicates of rows are detected without it.
-    time : array-like of shape (N,), or InTime, optional
-        When each row was observed, as numbers or dates: neighbours in time belong together, and rules are judged on
-        periods that they were not fitted to. How far rows depend on one another is measured on the rows, and said in
-        `Solution.status`; :class:`metricwise.InTime` takes it as a number of rows.
-    sensitive_features : array-like of shape (N,) or (N, F), optional
-        The sensitive group of every row, by name or number; several columns are combined. `subject_to` may then
-        constrain groups: ``"demographic_parity <= 0.05"``, ``"equal_opportunity <= 0.05"``, ``"equalized_odds <=
-        0.05"``, ``"predictive_parity <= 0.05"``, ``"accuracy gap <= 0.05"``, ``"accuracy >= 0.8 in every group"``,
-        ``"recall >= 0.8 in group women"``. `metric` may be the :func:`metricwise.worst_group` value of another metric.
-        `Solution.by_group` has the results of every group. Pass a :class:`metricwise.Sensitive` to choose what the rule
-        does about rows of groups that are not among these.
-    group_aware : bool, default=True
-        Whether the rule may use the group of a row. If True, the rule has one loss per group: it is a
-        :class:`metricwise.GroupedRule`, whose `predict` takes `sensitive_features`. If False, one rule serves all
-        groups; it is found by a local search.
     output_weight : array-like of shape (M,), optional
         Weights of the outputs in the average.
-    classes : array-like, or list of M array-likes, optional
-        Class labels in column order. None uses the column names of data frames; otherwise the sorted labels in y if
-        there are as many as columns; otherwise 0..K-1 if y holds integers from 0 on, 0 among them. Ambiguous cases
-        raise an error that asks for `classes`: ratings that start at 1 and lack a value, or ordered categories whose
-        order is not their sorted order. It says which column is which class, and nothing about the order of classes.
-    order : array-like, or list of M array-likes, optional
-        Classes from the lowest to the highest, which ordinal metrics such as "quadratic_kappa" need for text labels:
-        ``order=["low", "mid", "high"]``; for several outputs one such list for each, None for those without an order.
-        Numbers and dates are ordered by value, an ordered categorical y by its categories. The rule keeps the order,
-        and :func:`evaluate` and reports use it.
     pos_label : object, or list of M objects, optional
         Label of the positive class of metrics of one class, such as "f1" and "recall": one for all outputs, or one for
         each. Required unless the labels are 0 and 1, -1 and 1, or False and True; with more than two classes, the
         metric is that of this class against the rest. Must not be given if the metric names another class. A single
         column of probabilities is that of this class.
-    missing : scalar, optional
-        A code that marks missing labels, in addition to NaN, None, NA and masked entries.
-    record : list or dict, optional
-        Further metrics to compute for the rule, each in any form that `metric` takes; a dict gives them names. Their
-        values are in `Solution.recorded`. They are averaged over outputs as `metric` is, unless their names fix the
-        average.
-    solver : str or Solver, default="auto"
-        "closed_form", "sweep", "path", "dinkelbach", "bisection", "frank_wolfe", "column_generation", "ascent", or a
-        solver object; "auto" picks one by the form of the metric. A solver raises an error for a metric whose form it
-        cannot handle. A solver given by name raises an error if `tol` or `randomized` is given and it has no such
-        setting; a solver object carries its own settings.
-    confusion : {"auto", "labels", "expected", "blended"}, default="auto"
-        How confusion matrices are counted: with the labels, with the probabilities in place of labels, or with half of
-        each.
-    recalibrate : {"auto", True, False}, default="auto"
-        Whether to first recalibrate the probabilities with a temperature and a bias per class, fitted to the labels;
-        "auto" does. If this or `confusion` is "auto", rules are fitted to resamples of the rows (with labels and with
-        probabilities, unless `confusion` fixes which), and their average is judged on the rows that the resamples leave
-        out: plain argmax is returned if it is no worse, and `Solution.gain` estimates what the rule adds on new rows.
-        With more than 20,000 rows, a sample is used to judge the rule, which is fitted to all rows. Fixing both
-        parameters switches this off.
-    prior : array-like of shape (K,) or (M, K), or list of M arrays, optional
-        Class priors of the rows that the rule will be applied to, if they are known to differ from those of the given
-        rows.
-    randomized : bool, default=False
-        Whether to allow a mixture of rules where that beats any single rule; if False, the best single rule is
-        returned. With ``solver="auto"`` it may be set for any metric: if a single rule is optimal, it is returned.
-    random_state : int, optional
-        Seed for folds, resamples, starting points and the draws of a mixture; None means 0, so that equal calls agree.
-        A solver object uses its own seed for starting points and draws.
-    tol : float, optional
-        Tolerance of an iterative solver. With ``solver="auto"`` it may be set for any metric: an exact solver meets any
-        tolerance.
-    normalize : bool, default=False
-        Whether to divide each row of `proba` by its sum, so that scores are accepted.
-    zero_division : float, default=0.0
-        Value at 0/0 of metrics that are given by name.
+    order : array-like, or list of M array-likes, optional
+        Classes from the lowest to the highest, which ordinal metrics such as "quadratic_kappa" need for text labels:
+        ``order=["low", "mid", "high"]``; for several outputs one such list for each, None for those without an order.
+        Numbers and dates are ordered by value, an ordered categorical y by its categories. The rule keeps the order,
+        and :func:`evaluate` and reports use it.
+    classes : array-like, or list of M array-likes, optional
+        Class labels in column order. None uses the column names of data frames; otherwise the sorted labels in y if
+        there are as many as columns; otherwise 0..K-1 if y holds integers from 0 on, 0 among them. Ambiguous cases
+        raise an error that asks for `classes`: ratings that start at 1 and lack a value, or ordered categories whose
+        order is not their sorted order. It says which column is which class, and nothing about the order of classes.
+    sample_weight : array-like of shape (N,), or Frequencies, optional
+        Sample weights: how much a row matters. Weights that say how many rows a row stands for are passed as a
+        :class:`metricwise.Frequencies`: the rule is the same either way; the standard errors of estimates for new rows
+        differ.
+    groups : array-like of shape (N,), or InTime, optional
+        Group labels of rows that belong together, such as the rows of one patient: a rule is never judged on rows of a
+        group that it was fitted to. Exact duplicates of rows are detected without it. For rows in time, pass a
+        :class:`metricwise.InTime`: neighbours in time belong together, and rules are judged on periods that they were
+        not fitted to.
+    sensitive_features : array-like of shape (N,) or (N, F), or Sensitive, optional
+        The sensitive group of every row, by name or number; several columns are combined. `subject_to` may then
+        constrain groups: ``"demographic_parity <= 0.05"``, ``"equal_opportunity <= 0.05"``, ``"equalized_odds <=
+        0.05"``, ``"predictive_parity <= 0.05"``, ``"accuracy gap <= 0.05"``, ``"accuracy >= 0.8 in every group"``,
+        ``"recall >= 0.8 in group women"``. `metric` may be the :func:`metricwise.worst_group` value of another metric.
+        `Solution.by_group` has the results of every group. Pass a :class:`metricwise.Sensitive` to choose whether
+        the rule may use the group of a row, and what it does about rows of groups that are not among these.
+    cost : array-like of shape (N, K) or (N, K, K), optional
+        Costs per row, for ``metric="cost"`` and a single output: ``cost[n, k]`` is the cost of a wrong decision about
+        row n if its true class is k, right decisions being free; ``cost[n, i, j]`` is the cost of predicting class j
+        for row n if its true class is i. With ``abstain=True`` the shape is (N, K, K + 1), with the cost of abstaining
+        in the last column. The rule is a :class:`CostRule`, whose `predict` takes the costs of new rows. For costs that
+        are the same in all rows, use ``metric=metrics.Cost(cost)``.
     subject_to : str, constraint, or list of these, optional
         Constraints that the rule must satisfy, as metrics with a bound: ``"precision >= 0.9"``, ``"recall[urgent] >= 80
         %"``, ``"0.05 <= share[review] <= 0.1"``, ``"share[fraud] within 0.01 of prior"``. With several outputs,
@@ -179,22 +132,26 @@ def optimize(
         Approximate confidence, on average over data sets, with which all constraints in `subject_to` hold in the
         population that the rows are drawn from, and not only on the given rows: bounds are tightened by as much as this
         requires. None: the constraints hold on the given rows, and on new rows about half of the time.
-    abstain : bool or float, optional
+    abstain : bool, float or Abstention, optional
         Whether the rule may abstain from deciding about a row. A number is the cost of an abstention, for linear
         metrics: in units of one error for accuracy and its weighted and balanced forms (0.2: abstain if the decision is
         right with a probability below 0.8), in units of the whole scale for ordinal metrics, in units of the cost table
         for costs. True: the metric is computed on the accepted rows, and `subject_to` must bound the share of the
         others, ``"abstained <= 0.05"``; metrics that are not ratios of counts (balanced accuracy, G-mean, kappa,
-        macro-F1) count abstentions as misses.
-    abstain_label : text, number or boolean, optional
-        Label that is predicted for an abstention, which must not be one of the classes; by default "abstain" for text
-        classes and -1 for numeric ones.
-    cost : array-like of shape (N, K) or (N, K, K), optional
-        Costs per row, for ``metric="cost"`` and a single output: ``cost[n, k]`` is the cost of a wrong decision about
-        row n if its true class is k, right decisions being free; ``cost[n, i, j]`` is the cost of predicting class j
-        for row n if its true class is i. With ``abstain=True`` the shape is (N, K, K + 1), with the cost of abstaining
-        in the last column. The rule is a :class:`CostRule`, whose `predict` takes the costs of new rows. For costs that
-        are the same in all rows, use ``metric=metrics.Cost(cost)``.
+        macro-F1) count abstentions as misses. A :class:`metricwise.Abstention` has the label of abstentions besides.
+    prior : array-like of shape (K,) or (M, K), or list of M arrays, optional
+        Class priors of the rows that the rule will be applied to, if they are known to differ from those of the given
+        rows.
+    record : list or dict, optional
+        Further metrics to compute for the rule, each in any form that `metric` takes; a dict gives them names. Their
+        values are in `Solution.recorded`. They are averaged over outputs as `metric` is, unless their names fix the
+        average.
+    strategy : Strategy, optional
+        How the rule is looked for: what is counted, whether probabilities are recalibrated, the solver and its
+        settings; see :class:`metricwise.Strategy`. By default everything is chosen.
+    random_state : int, optional
+        Seed for folds, resamples, starting points and the draws of a mixture; None means 0, so that equal calls agree.
+        A solver object uses its own seed for starting points and draws.
     verbose : bool, optional
         Whether to report progress on standard error if the call takes more than a second. None: on a terminal and in a
         notebook only.
@@ -206,6 +163,7 @@ def optimize(
 
     See Also
     --------
+    Strategy : How the rule is looked for.
     evaluate : Value a given rule by several metrics, with intervals.
     trade_off : The best of one metric at every bound on another one.
     MetricOptimalClassifierCV : The same as a scikit-learn estimator, which cross-fits the probabilities.
@@ -215,7 +173,8 @@ def optimize(
     --------
     >>> import metricwise as mw
     >>> proba = [[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.4, 0.3, 0.3], [0.5, 0.1, 0.4]]
-    >>> solution = mw.optimize(proba, [1, 2, 2, 3], "quadratic_kappa", confusion="labels", recalibrate=False)
+    >>> fixed = mw.Strategy(confusion="labels", recalibrate=False)
+    >>> solution = mw.optimize(proba, [1, 2, 2, 3], "quadratic_kappa", strategy=fixed)
     >>> solution.rule.predict(proba).tolist()
     [1, 2, 2, 2]
 
@@ -226,82 +185,51 @@ def optimize(
     >>> spam = pd.DataFrame({0: [0.8, 0.6, 0.9, 0.3], 1: [0.2, 0.4, 0.1, 0.7]})
     >>> y = pd.DataFrame({"stars": [1, 2, 2, 3], "spam": [0, 1, 0, 1]})
     >>> aims = {"stars": "quadratic_kappa", "spam": "f1"}
-    >>> solution = mw.optimize([stars, spam], y, aims, confusion="labels", recalibrate=False)
+    >>> solution = mw.optimize([stars, spam], y, aims, strategy=fixed)
     >>> solution.rule.predict([stars, spam]).tolist()
     [[1, 0], [2, 1], [2, 0], [2, 1]]
     >>> solution.rule.metadata.metric
     'quadratic_kappa (stars), f1 (spam)'
     """
-    if cost is not None:
-        refused = {
-            "average": average,
-            "output_weight": output_weight,
-            "record": record,
-            "prior": prior,
-            "subject_to": subject_to,
-            "tol": tol,
-            "randomized": randomized or None,
-            "solver": None if isinstance(solver, str) and solver == "auto" else solver,
-            "confusion": None if confusion == "auto" else confusion,
-        }
-        refuse_beside_costs(metric, refused)
-        # Links, resamples and argmax are those of any problem of these rows, whatever it is judged by.
-        problem = read_problem(
-            proba,
-            y,
-            Accuracy(),
-            average="micro",
-            sample_weight=sample_weight,
-            weight_kind=weight_kind,
-            groups=groups,
-            time=time,
-            classes=classes,
-            order=order,
-            pos_label=pos_label,
-            missing=missing,
-            normalize=normalize,
-        )
-        seed, show_progress = read_seed(random_state), read_verbose(verbose)
-        priced = with_costs(problem, cost, abstain, abstain_label)
-        return solve_row_costs(*priced, read_recipe("auto", recalibrate, y), seed, show_progress)
-    recipe = read_recipe(confusion, recalibrate, y)
-    seed, show_progress = read_seed(random_state), read_verbose(verbose)
-    if not isinstance(randomized, (bool, np.bool_)):
-        raise InvalidParameter("randomized", "be True or False", shown(randomized))
-    chosen_solver = read_solver(solver, Settings(bool(randomized), seed, tol))
-    aim, worst = opened(metric)
-    problem = read_problem(
-        proba,
-        y,
-        aim,
-        average=average,
-        sample_weight=sample_weight,
-        weight_kind=weight_kind,
-        groups=groups,
-        time=time,
-        output_weight=output_weight,
-        classes=classes,
-        order=order,
-        pos_label=pos_label,
-        missing=missing,
-        prior=prior,
-        normalize=normalize,
-        zero_division=zero_division,
-        record=record,
-        constrained=subject_to is not None,
-        abstain=abstain,
-        abstain_label=abstain_label,
-    )
-    problem, task = read_groups(problem, sensitive_features, group_aware, worst)
-    pledge = read_pledge(subject_to, confidence, problem, task, order is not None, pos_label, zero_division)
-    if problem.aim.metric.whole_rows:
-        recipe = read_recipe(only_labels(problem.aim.metric, confusion, bool(randomized)), recalibrate, y)
+    rows = RowSpec(proba, y, sample_weight, groups, sensitive_features, cost, classes, order, pos_label)
+    goal = GoalSpec(metric, average, pos_label, output_weight, record, subject_to, confidence, abstain, prior, order)
+    return find_rule(rows, goal, Strategy.of(strategy), read_seed(random_state), read_verbose(verbose))
+
+
+def find_rule(
+    rows: RowSpec, goal: GoalSpec | Goal, strategy: Strategy, seed: int, show_progress: bool | None
+) -> Solution:
+    """Find the rule for rows, a goal, which may have been read for them already, and a strategy."""
+    if isinstance(goal, GoalSpec) and rows.cost is not None:
+        return _by_row_costs(rows, goal, strategy, seed, show_progress)
+    solver = strategy.make_solver(seed)
+    if isinstance(goal, GoalSpec):
+        problem, task, goal = open_problem(rows, goal)
+    else:
+        problem, task = make_problem(rows, *open_rows(rows), goal)
+    recipe = strategy.recipes(problem.labelled, problem.aim.metric)
+    pledge = make_pledge(problem, task, goal)
     with Progress("optimize", n_stages(problem, recipe, pledge, task), show_progress) as progress:
         problem.source.passes.listener = progress.tick
         if pledge is not None:
-            problem = replace(problem, constraints=pledge.constraints)
-            solution = solve_within(problem, task, recipe, chosen_solver, pledge, seed, progress)
+            solution = solve_within(problem, task, recipe, solver, pledge, seed, progress)
         else:
-            solution = solve(problem, task, recipe, chosen_solver, seed, progress)
+            solution = solve(problem, task, recipe, solver, seed, progress)
     problem.source.passes.listener = None
     return solution
+
+
+def _by_row_costs(rows: RowSpec, goal: GoalSpec, strategy: Strategy, seed: int, show_progress: bool | None) -> Solution:
+    """Find the rule for costs per row, which are no function of a confusion matrix."""
+    settings = {name: value for name, value in strategy.get_params().items() if name != "recalibrate"}
+    defaults = Strategy().get_params()
+    refuse_beside_costs(
+        goal.metric,
+        {name: getattr(goal, name) for name in ("average", "output_weight", "record", "prior", "subject_to")}
+        | {name: None if value == defaults[name] else value for name, value in settings.items()},
+    )
+    # Links, resamples and argmax are those of any problem of these rows, whatever it is judged by.
+    accuracy = GoalSpec(Accuracy(), "micro", goal.pos_label, order=goal.order)
+    problem, _, _ = open_problem(replace(rows, sensitive_features=None), accuracy)
+    priced = with_costs(problem, rows.cost, read_abstain(goal.abstain))
+    return solve_row_costs(*priced, strategy.recipes(problem.labelled, problem.aim.metric), seed, show_progress)

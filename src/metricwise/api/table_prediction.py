@@ -92,7 +92,7 @@ def predict_table(
     positive = [labels[1] for labels in classes]
     found = proba_columns(stream, table, classes, outputs, classes, positive, keep, of_rule=True)
     given = list(schema.classes) if schema.multioutput else schema.classes[0]
-    reader = PieceReader(schema, schema.multioutput, given, None, None, "importance", can_normalize=False)
+    reader = PieceReader(schema, schema.multioutput, given, None)
     with Progress("predict_table", 1, shown_progress) as progress, TableWriter(target, table.separator) as writer:
         n_rows = 0
         progress.stage("deciding")

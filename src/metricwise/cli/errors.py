@@ -40,8 +40,6 @@ _OPTIONS = {
     "groups": "--groups",
     "metric": "--metric",
     "metrics.metric_names()": "metricwise metrics",
-    "missing": "--missing",
-    "normalize": "--normalize",
     "order": "--order",
     "pos_label": "--pos-label",
     "random_state": "--seed",
@@ -55,7 +53,6 @@ _OPTIONS = {
     "Table.separator": "--separator",
     "time": "--time",
     "weight_kind": "--weight-kind",
-    "zero_division": "--zero-division",
 }
 _COLUMNS = {"y": "the column of labels", "proba": "the probabilities"}
 _TRUE = {"abstain": " yes"}  # options that take a value for True

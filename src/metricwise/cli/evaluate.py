@@ -161,7 +161,6 @@ def _judge(
             "against": rules[1],
             "average": judged.average or (None if judged.metric else own_average(rules[0])),
             "abstain": read_abstain(judged.abstain),
-            "zero_division": judged.zero_division,
             **rows.options,
         }
         metrics = metrics_for(judged, rules[0], columns.separator)

@@ -67,13 +67,8 @@ def fit(
             rows = read_large(table, columns, labels, aim.classes, aim.order, _class_named(aim))
         else:
             rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
-    if group_blind and not columns.sensitive_features:
-        raise InvalidParameter(
-            "", problem="--group-blind needs --sensitive-features, which is not given", remedy="leave it out"
-        )
-    arguments = {**_arguments(aim, rows, columns), "group_aware": not group_blind}
-    if unknown_group is not None:
-        arguments["sensitive_features"] = _with_unknown(arguments.get("sensitive_features"), unknown_group, group_blind)
+    arguments = _arguments(aim, rows, columns)
+    arguments["sensitive_features"] = _sensitive(arguments.get("sensitive_features"), unknown_group, group_blind)
     _say_positive(arguments["metric"], rows)
     solution = optimize(rows.proba, rows.y, confidence=_confidence(confidence), **arguments)
     solution = replace(solution, rule=solution.rule.with_metadata(**rows.metadata(solution.rule)))
@@ -87,6 +82,7 @@ def fit(
 
 def _arguments(aim: AimOptions, rows: Labelled, columns: ColumnOptions, against: str | None = None) -> dict[str, Any]:
     """Return what options say, as `optimize` and `trade_off` take it."""
+    from .. import Strategy
     from .costs import read_costs
 
     costs = read_costs(aim.cost, rows.known, columns.separator)
@@ -99,31 +95,52 @@ def _arguments(aim: AimOptions, rows: Labelled, columns: ColumnOptions, against:
         "average": aim.average,
         "record": record,
         "subject_to": aim.subject_to,
-        "abstain": read_abstain(aim.abstain),
-        "abstain_label": rows.label(aim.abstain_label),
-        "normalize": aim.normalize,
-        "randomized": aim.randomized,
+        "abstain": _abstention(aim, rows),
+        "strategy": Strategy(randomized=aim.randomized),
         "random_state": aim.seed,
-        "zero_division": aim.zero_division,
         **rows.options,
     }
 
 
-def _with_unknown(values: Any, unknown: str, group_blind: bool) -> Any:
-    """Return the sensitive groups with what becomes of rows of others."""
+def _sensitive(values: Any, unknown: str | None, group_blind: bool) -> Any:
+    """Return the sensitive groups, with whether a rule may use them and what becomes of rows of others."""
     from .. import Sensitive
 
     if values is None:
-        raise InvalidParameter(
-            "unknown", problem="--unknown-group needs --sensitive-features, which is not given", remedy="leave it out"
-        )
-    if group_blind:
+        if group_blind:
+            raise InvalidParameter(
+                "", problem="--group-blind needs --sensitive-features, which is not given", remedy="leave it out"
+            )
+        if unknown is not None:
+            raise InvalidParameter(
+                "unknown",
+                problem="--unknown-group needs --sensitive-features, which is not given",
+                remedy="leave it out",
+            )
+        return None
+    if group_blind and unknown is not None:
         raise InvalidParameter(
             "unknown", problem="--unknown-group must be left out with --group-blind, which decides rows of any group"
         )
-    if unknown not in ("refuse", "abstain", "blind"):
+    if unknown not in (None, "refuse", "abstain", "blind"):
         raise InvalidParameter("unknown", problem=f"--unknown-group must be refuse, abstain or blind, got {unknown!r}")
-    return Sensitive(values, unknown)
+    return Sensitive(values, unknown or "refuse", not group_blind)
+
+
+def _abstention(aim: AimOptions, rows: Labelled) -> Any:
+    """Return whether the rule may abstain, at which cost and by which label."""
+    from .. import Abstention
+
+    cost = read_abstain(aim.abstain)
+    if aim.abstain_label is None:
+        return cost
+    if cost is None:
+        raise InvalidParameter(
+            "abstain",
+            problem="--abstain-label is only for rules that may abstain",
+            remedy="pass --abstain yes or the cost of an abstention as well",
+        )
+    return Abstention(cost, rows.label(aim.abstain_label))
 
 
 def _class_named(aim: AimOptions) -> str | None:
@@ -282,11 +299,12 @@ def trade_off(
         progress.stage(f"reading {table}")
         rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
         arguments = _arguments(aim, rows, columns, against)
-        for name in ("weight_kind", "groups", "time"):
-            if arguments.pop(name, "importance") not in (None, "importance"):
-                raise InvalidParameter(
-                    "", problem=f"--{name.replace('_', '-')} does not affect a trade-off", remedy="leave it out"
-                )
+        for name in ("groups", "time"):
+            if getattr(labels, name) is not None:
+                raise InvalidParameter("", problem=f"--{name} does not affect a trade-off", remedy="leave it out")
+        if labels.weight_kind != "importance":
+            raise InvalidParameter("", problem="--weight-kind does not affect a trade-off", remedy="leave it out")
+        arguments.pop("groups", None)
         progress.stage("tracing")
         found = trace(rows.proba, rows.y, ceiling=ceiling, n_points=points, **arguments)
     if json:

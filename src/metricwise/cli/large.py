@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InvalidParameter
-from ..data import match_label
+from ..data import InTime
 from ..data.sources.tables import survey_labels
 from ..data.tables import MEMORY_LIMIT, STANDARD_STREAM, Table, format_of, open_stream
 from .errors import note
@@ -60,28 +60,23 @@ def read_large(
         With names of columns in the place of what they hold.
     """
     note(f"{path} is larger than {MEMORY_LIMIT >> 20} MB and is read in batches.")
-    labels.check_dependence()
+    labels.check()
     names = labels.target or []
     if not names:
         raise InvalidParameter("", problem="name the column of labels: --target COLUMN", owner=path)
     stream = open_stream(table_for(path, columns))
     seen = survey_labels(stream, names)
-    missing = None if labels.missing is None else match_label(labels.missing, [one for own in seen for one in own])
-    targets = [
-        Target(name, None, [label for label in own if missing is None or label != missing], 0)
-        for name, own in zip(names, seen, strict=True)
-    ]
+    targets = [Target(name, None, own, 0) for name, own in zip(names, seen, strict=True)]
     check_two_classes(targets)
     declared = given_classes(classes, targets)
     positive = positive_of(labels.pos_label, [one.labels for one in targets])
     of_class = named if positive is None else positive
     found = find_columns(stream.title, stream.names, targets, declared, of_class, columns, labels.known)
-    options: dict[str, Any] = {
-        "sample_weight": labels.weight,
-        "weight_kind": labels.weight_kind,
-        "groups": labels.groups,
-    }
-    options |= {"time": labels.time, "missing": missing, "pos_label": positive, **order_option(order, targets)}
+    options: dict[str, Any] = {"groups": labels.groups, "pos_label": positive, **order_option(order, targets)}
+    if labels.weight is not None:
+        options["sample_weight"] = labels.weights(labels.weight)
+    if labels.time is not None:
+        options["groups"] = InTime(labels.time)
     if any(own is not None for own in declared):
         options["classes"] = declared if len(targets) > 1 else declared[0]
     return Labelled(

@@ -99,12 +99,6 @@ class LabelOptions:
             help="The positive class of metrics of one class. Repeat for several targets, in their order.",
         ),
     ] = None
-    missing: Annotated[
-        str | None,
-        typer.Option(
-            "--missing", metavar="TEXT", help="A value that marks missing labels, in addition to an empty cell."
-        ),
-    ] = None
     weight: Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="The column of row weights.")] = None
     weight_kind: Annotated[
         str,
@@ -130,12 +124,32 @@ class LabelOptions:
         ),
     ] = None
 
-    def check_dependence(self) -> None:
-        """Refuse a length of dependence of rows that have no order."""
+    def check(self) -> None:
+        """Refuse options about others that are not given, or that exclude one another."""
         if self.dependence is not None and self.time is None:
             raise InvalidParameter(
                 "time", problem="--dependence needs --time, which is not given", remedy="leave it out"
             )
+        if self.weight_kind not in ("importance", "frequency"):
+            raise InvalidParameter(
+                "", problem=f"--weight-kind must be importance or frequency, got {self.weight_kind!r}"
+            )
+        if self.weight_kind != "importance" and self.weight is None:
+            raise InvalidParameter(
+                "", problem="--weight-kind needs --weight, which is not given", remedy="leave it out"
+            )
+        if self.groups is not None and self.time is not None:
+            raise InvalidParameter(
+                "groups",
+                problem=("--groups and --time cannot both be given, because rows belong together by one or the other"),
+                remedy="leave out --time if groups are independent of one another, otherwise --groups",
+            )
+
+    def weights(self, values: Any) -> Any:
+        """Return weights, or the name of their column, as the library takes them."""
+        from ..data import Frequencies
+
+        return Frequencies(values) if self.weight_kind == "frequency" else values
 
     @property
     def known(self) -> list[str]:
@@ -156,7 +170,6 @@ _ORDER = typer.Option(
     help="All classes from the lowest to the highest, for ordinal metrics on words; for several targets, "
     "TARGET=A,B,...",
 )
-_ZERO_DIVISION = typer.Option("--zero-division", metavar="NUMBER", help="Value of metrics at 0/0.")
 
 
 @dataclass(frozen=True)
@@ -218,14 +231,10 @@ class AimOptions:
             help="The label of an abstention; by default abstain, or -1 if classes are numbers.",
         ),
     ] = None
-    normalize: Annotated[
-        bool, typer.Option("--normalize", help="Accept non-negative scores, and divide each row by its sum.")
-    ] = False
     randomized: Annotated[bool, typer.Option("--randomized", help="Allow a mixture of rules if that is better.")] = (
         False
     )
     seed: Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Seed of resamples and draws.")] = 0
-    zero_division: Annotated[float, _ZERO_DIVISION] = 0.0
 
 
 @dataclass(frozen=True)
@@ -254,7 +263,6 @@ class JudgeOptions:
         ),
     ] = None
     order: Annotated[list[str] | None, _ORDER] = None
-    zero_division: Annotated[float, _ZERO_DIVISION] = 0.0
 
 
 @dataclass(frozen=True)

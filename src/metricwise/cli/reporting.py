@@ -43,7 +43,7 @@ def report(
         )
     metrics = metrics_for(judged, loaded, columns.separator)
     average = judged.average or (None if judged.metric else own_average(loaded))
-    options: dict[str, Any] = {"average": average, "zero_division": judged.zero_division}
+    options: dict[str, Any] = {"average": average}
     if judged.abstain is not None:
         options["abstain"] = read_abstain(judged.abstain)
     with saved(output, written.force, False, "report", 2) as progress:

@@ -95,16 +95,13 @@ class Target:
     n_missing: int
 
     @classmethod
-    def read(cls, table: Columns | Arrays, name: str, missing: str | None) -> Target:
-        column = _column(table, name, lambda columns: columns.labels(name, missing))
+    def read(cls, table: Columns | Arrays, name: str) -> Target:
+        column = _column(table, name, lambda columns: columns.labels(name))
         if isinstance(column, np.ndarray):
             values = np.unique(column[~_is_nan(column)])
             labels, gone = python_labels(values), int(_is_nan(column).sum())
         else:
             labels, gone = _distinct(column)
-        if missing is not None and not is_csv(table):
-            code = match_label(missing, labels)
-            labels = [label for label in labels if label != code]
         return cls(name if name in table.names else Path(name).stem, column, labels, gone)
 
 
@@ -145,13 +142,13 @@ def _column(table: Columns | Arrays, name: str, read: Any) -> Any:
     return table.get(name) if isinstance(table, Arrays) else read(table)
 
 
-def read_targets(table: Columns | Arrays, given: Sequence[str], missing: str | None) -> list[Target]:
+def read_targets(table: Columns | Arrays, given: Sequence[str]) -> list[Target]:
     """Read the columns of labels, and say which are missing."""
     if not given:
         raise InvalidParameter("", problem="name the column of labels: --target COLUMN", owner=table.path)
     if len(set(given)) < len(given):
         raise InvalidParameter("", problem=f"every target must be given once, got {few(list(given))}", owner=table.path)
-    targets = [Target.read(table, name, missing) for name in given]
+    targets = [Target.read(table, name) for name in given]
     for one in targets:
         if one.n_missing:
             note(f"{one.n_missing:,} of {len(one.column):,} labels of {shown(one.name)} are missing.")
@@ -170,13 +167,11 @@ def labels_of(targets: Sequence[Target], several: bool) -> Any:
 def row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]:
     """Return what is known of rows besides labels, by the names of the library."""
     options: dict[str, Any] = {}
-    labels.check_dependence()
+    labels.check()
     if labels.weight is not None:
         name = labels.weight
         column = _column(table, name, lambda columns: columns.numbers([name]).column(0))
-        options |= {"sample_weight": np.asarray(column), "weight_kind": labels.weight_kind}
-    elif labels.weight_kind != "importance":
-        raise InvalidParameter("", problem="--weight-kind needs --weight, which is not given", remedy="leave it out")
+        options["sample_weight"] = labels.weights(np.asarray(column))
     if labels.groups is not None:
         group = labels.groups
         options["groups"] = _column(table, group, lambda columns: columns.values([group]).column(0))
@@ -191,7 +186,7 @@ def row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]
                     f"{labels.dependence}"
                 ),
             )
-        options["time"] = InTime(moments, labels.dependence)
+        options["groups"] = InTime(moments, labels.dependence)
     return options
 
 
@@ -301,7 +296,7 @@ def read_labelled(
     Labelled
     """
     table = open_table(path, separator=columns.separator, tick=tick)
-    targets = read_targets(table, labels.target or [], labels.missing)
+    targets = read_targets(table, labels.target or [])
     declared = given_classes(classes, targets)
     positive = positive_of(labels.pos_label, [one.labels for one in targets])
     several = len(targets) > 1
@@ -327,8 +322,6 @@ def read_labelled(
     }
     if given is not None and not (several and all(one is None for one in given)):
         options["classes"] = given
-    if labels.missing is not None and not is_csv(table):
-        options["missing"] = match_label(labels.missing, [label for one in targets for label in one.labels])
     return Labelled(
         proba,
         labels_of(targets, several),

@@ -282,14 +282,12 @@ def read_labels_for_rule(
                 f"--target must be given for each of the {rule.schema.n_outputs} outputs of the rule, got {len(names)}"
             ),
         )
-    targets = read_targets(table, names, labels.missing)
+    targets = read_targets(table, names)
     options = row_options(table, labels)
     classes = [python_labels(own) for own in rule.classes]
     options["pos_label"] = positive_of(labels.pos_label, classes)
     known = [Target(one.name, None, own, 0) for one, own in zip(targets, classes, strict=False)]
     options |= order_option(order, known)
-    if labels.missing is not None and not is_csv(table):
-        options["missing"] = match_label(labels.missing, [label for own in classes for label in own])
     options |= sensitive_for_rule(rule, table, columns)
     others = [*names, *labels.known, *(columns.sensitive_features or ())]
     proba = read_for_rule(rule, table, columns, others, options["pos_label"])

@@ -16,6 +16,8 @@ from copy import copy
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
+from .successors import FIELDS, HOMES
+
 __all__ = [
     "FileIsThere",
     "InvalidParameter",
@@ -102,7 +104,9 @@ def _in_python(name: str, value: str | None) -> str:
     container, _, inner = name.partition(".")
     if inner and container in _CONTAINERS:
         return _CONTAINERS[container].format(f"{inner}={value or '...'}")
-    return name if value is None else f"{name}={value}"
+    if value is None:
+        return FIELDS.get(name, name)
+    return HOMES[name].format(value or "...") if name in HOMES else f"{name}={value}"
 
 
 class Refusal(Exception):  # noqa: N818  a base of errors that say more

@@ -13,7 +13,7 @@ from .assignment import warn_of_assignment
 from .categories import Scales, scales_of
 from .classes import classes_from_columns, name_classes
 from .columns import NoColumnsError, ProbabilityColumns, few, labels_of_texts, match_label, probability_columns
-from .encoding import decode, python_labels, read_missing, shared
+from .encoding import decode, python_labels, shared
 from .frames import column_names, has_names, is_frame, is_lazy, is_table, match_columns, position_named, warn_of_order
 from .label_tables import check_one_column, is_two_dimensional
 from .labels import Labels, make_rows, observed_labels, read_labels, read_pair
@@ -21,6 +21,7 @@ from .order import kept_order, read_order
 from .pieces import Piece, PieceReader, distinct_values
 from .probabilities import is_list_of_outputs, read_proba
 from .row_costs import read_row_costs, table_of
+from .row_spec import RowSpec
 from .schema import Schema
 from .sensitive import Groups, Sensitive, SensitiveFeatures, read_sensitive_features
 from .single_column import (
@@ -33,20 +34,21 @@ from .single_column import (
 )
 from .single_row import check_rows
 from .tensors import host_array, is_tensor, shared_array
-from .time_order import InTime, in_time, read_time, stretches
+from .time_order import InTime, read_time, stretches
 from .weights import (
+    Frequencies,
+    check_frequencies,
     check_sum,
     read_groups,
     read_output_weight,
     read_prior,
     read_sample_weight,
-    read_weight_kind,
-    refuse_both,
 )
 
 __all__ = [
     "Data",
     "Dependence",
+    "Frequencies",
     "Groups",
     "InTime",
     "Labels",
@@ -55,11 +57,13 @@ __all__ = [
     "PieceReader",
     "Probabilities",
     "ProbabilityColumns",
+    "RowSpec",
     "Scales",
     "Schema",
     "Sensitive",
     "SensitiveFeatures",
     "check_abstain_label",
+    "check_frequencies",
     "check_one_column",
     "check_rows",
     "check_sum",
@@ -71,7 +75,6 @@ __all__ = [
     "few",
     "has_names",
     "host_array",
-    "in_time",
     "is_frame",
     "is_lazy",
     "is_list_of_outputs",
@@ -97,7 +100,6 @@ __all__ = [
     "read_data",
     "read_groups",
     "read_labels",
-    "read_missing",
     "read_order",
     "read_output_weight",
     "read_pair",
@@ -107,8 +109,6 @@ __all__ = [
     "read_sample_weight",
     "read_sensitive_features",
     "read_time",
-    "read_weight_kind",
-    "refuse_both",
     "scales_of",
     "second_is_positive",
     "shared",

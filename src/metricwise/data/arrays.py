@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter
-from ..core.messages import shown
 from ..core.rows import Probabilities, Rows
 from .classes import classes_from_columns, name_classes, named_order
-from .encoding import drop_missing, read_missing, unique
+from .encoding import drop_missing, unique
 from .frames import column_names, columns_of, is_frame, position_named, surplus_columns
 from .label_tables import check_one_column, is_two_dimensional, read_table, table_columns
 from .labels import Labels, make_rows, read_labels
 from .order import read_order
 from .probabilities import read_proba
+from .row_spec import RowSpec
 from .schema import Schema
 from .single_column import is_single, positive_last
 from .time_order import read_time
-from .weights import count_by_weight, read_groups, read_sample_weight, read_weight_kind, refuse_both
+from .weights import check_frequencies, count_by_weight, read_groups, read_sample_weight
 
 __all__ = ["Data", "output_names", "read_data"]
 
@@ -43,102 +42,77 @@ class Data:
     counts: NDArray[np.float64] | None = None
 
 
-def read_data(
-    proba: Any,
-    y: Any,
-    *,
-    classes: Any = None,
-    order: Any = None,
-    pos_label: Any = None,
-    missing: Any = None,
-    normalize: Any = False,
-    sample_weight: Any = None,
-    weight_kind: Any = "importance",
-    groups: Any = None,
-    time: Any = None,
-    can_normalize: bool = True,
-) -> Data:
-    """Read probabilities, labels, weights and what belongs together of the same rows; see :func:`metricwise.optimize`.
+def read_data(spec: RowSpec) -> Data:
+    """Read probabilities, labels, weights and what belongs together of rows in memory.
 
     Parameters
     ----------
-    proba : array-like, or Probabilities
-        Probabilities have been read already, for the classes given, and are not read again.
-    y : array-like of shape (N,) or (N, M), Labels or None
-        Labels have been read already, and are not read again.
-    pos_label : object, or list of M objects, optional
-        The class that a single column of probabilities is of.
-    can_normalize : bool, default=True
-        As in :func:`read_proba`.
+    spec : RowSpec
+        Probabilities and labels that have been read already (:class:`Probabilities`, :class:`Labels`) are not read
+        again.
 
     Returns
     -------
     Data
     """
-    if not isinstance(normalize, (bool, np.bool_)):
-        raise InvalidParameter("normalize", "be True or False", shown(normalize))
-    normalize, missing = bool(normalize), read_missing(missing)
+    proba, y, classes = spec.proba, spec.y, spec.classes
     known = y if isinstance(y, Labels) else None
     multioutput = _several(y)
     if multioutput and known is None:
         check_one_column(y, proba)
     declared = classes is not None or known is not None
     if known is None:
-        classes = classes_from_columns(proba, y, classes, multioutput, missing)
+        classes = classes_from_columns(proba, y, classes, multioutput)
     else:
         classes = known.classes if multioutput else known.classes[0]
     columns = output_names(proba, y) if multioutput else None
     shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns}
     try:
-        if isinstance(proba, Probabilities):
-            read = proba
-        else:
-            read = read_proba(proba, normalize=normalize, can_normalize=can_normalize, **shape)
+        read = proba if isinstance(proba, Probabilities) else read_proba(proba, normalize=spec.normalize, **shape)
     except (ValueError, TypeError) as error:
-        surplus = None if declared else _surplus(proba, y, missing, normalize, shape)
-        misfit = surplus if surplus or y is None or known is not None else _misfit(proba, y, missing, shape)
+        surplus = None if declared else _surplus(proba, y, spec.normalize, shape)
+        misfit = surplus if surplus or y is None or known is not None else _misfit(proba, y, shape)
         raise misfit or error from None
-    labels = known if known is not None or y is None else read_labels(y, read, classes, missing)
+    labels = known if known is not None or y is None else read_labels(y, read, classes)
     names = labels.classes if labels is not None else name_classes(classes, read)
     single = is_single(read)
     if single and known is None:
-        names, codes, turned = positive_last(names, None if labels is None else labels.codes, pos_label)
+        names, codes, turned = positive_last(names, None if labels is None else labels.codes, spec.pos_label)
         if labels is not None and codes is not None and turned:
             labels = replace(labels, classes=names, codes=codes, counts=None)
     schema = Schema(
         names,
         read.n_outputs > 1 if multioutput is None else multioutput,
-        normalize,
+        spec.normalize,
         None if columns is None else tuple(map(str, columns)),
-        order=read_order(order, names, None if labels is None else labels.scales),
+        order=read_order(spec.order, names, None if labels is None else labels.scales),
         single=single,
         column_order=None if single else named_order(proba, names),
     )
-    weight = read_sample_weight(sample_weight, read.n_rows)
+    weight = read_sample_weight(spec.weight, read.n_rows)
     rows = make_rows(read, labels, weight)
-    if read_weight_kind(weight_kind, weight) == "frequency":
-        assert weight is not None
+    if weight is not None and spec.counts_rows:
+        check_frequencies(weight)
         rows = count_by_weight(rows, weight)
-    refuse_both(groups, time)
-    if groups is not None:
-        rows = replace(rows, cluster=read_groups(groups, read.n_rows))
-    elif time is not None:
-        rows = replace(rows, cluster=read_time(time, read.n_rows))
+    if spec.time is not None:
+        rows = replace(rows, cluster=read_time(spec.time, read.n_rows))
+    elif spec.groups is not None:
+        rows = replace(rows, cluster=read_groups(spec.groups, read.n_rows))
     return Data(rows, schema, labels.counts if labels is not None and weight is None else None)
 
 
-def _misfit(proba: Any, y: Any, missing: Any, shape: dict[str, Any]) -> Exception | None:
+def _misfit(proba: Any, y: Any, shape: dict[str, Any]) -> Exception | None:
     """Return the error if labels do not fit probabilities that are refused, which is said before what these sum to."""
     try:
         unchecked = read_proba(proba, check=False, **shape)
         if unchecked.width > 1:
-            read_labels(y, unchecked, shape["classes"], missing)
+            read_labels(y, unchecked, shape["classes"])
     except (ValueError, TypeError) as error:
         return error
     return None
 
 
-def _surplus(proba: Any, y: Any, missing: Any, normalize: bool, shape: dict[str, Any]) -> Exception | None:
+def _surplus(proba: Any, y: Any, normalize: bool, shape: dict[str, Any]) -> Exception | None:
     """Return the error if a frame is refused for columns that are no class, without which it is fine.
 
     These are columns that y does not show; without y, those whose values can be no probabilities.
@@ -151,7 +125,7 @@ def _surplus(proba: Any, y: Any, missing: Any, normalize: bool, shape: dict[str,
         further = [name for name, own in zip(names, columns, strict=True) if not _may_be_probabilities(own)]
     else:
         (labels,) = table_columns(read_table(y)[0])
-        seen = set(map(str, unique(drop_missing(labels, missing))[0]))
+        seen = set(map(str, unique(drop_missing(labels))[0]))
         further = [name for name in names if str(name) not in seen]
     kept = [name for name in names if name not in further]
     if not further or len(kept) < 2:

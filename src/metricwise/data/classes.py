@@ -86,7 +86,7 @@ def _distinct_labels(labels: Any, parameter: str) -> NDArray[Any]:
     try:
         array = label_array(labels)
         n_distinct = len(set(array.tolist()))
-        missing = split_missing(array, None)[1]
+        missing = split_missing(array)[1]
     except (TypeError, ValueError):  # lists among the labels, or one label alone
         raise InvalidParameter(parameter, "be text, numbers or other plain labels", shown(labels)) from None
     if missing.any():
@@ -99,7 +99,7 @@ def _distinct_labels(labels: Any, parameter: str) -> NDArray[Any]:
 # ------------------------------------------------------------------------------------------------- by column names
 
 
-def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | None, missing: Any = None) -> Any:
+def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | None) -> Any:
     """Take the classes from the column names of data frames, if `classes` does not say.
 
     Parameters
@@ -109,7 +109,6 @@ def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | N
     classes : array-like, list of array-likes, or None
     multioutput : bool, optional
         Whether y is 2-D; None if there is no y.
-    missing : scalar, optional
 
     Returns
     -------
@@ -130,7 +129,7 @@ def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | N
         return None
     declared = (None if y is None else categories_of(y)) or [None] * len(frames)
     found = [
-        _labels_of_columns(column_names(frame), own, categories, missing) if _is_named(frame) else None
+        _labels_of_columns(column_names(frame), own, categories) if _is_named(frame) else None
         for frame, own, categories in zip(frames, labels, declared, strict=True)
     ]
     return found[0] if outputs is None else found
@@ -171,11 +170,11 @@ def _is_named(proba: Any) -> bool:
     return has_names(proba) and len(column_names(proba)) > 1
 
 
-def _labels_of_columns(names: list[Any], column: Any, categories: Categories | None, missing: Any) -> list[Any]:
+def _labels_of_columns(names: list[Any], column: Any, categories: Categories | None) -> list[Any]:
     """Return the labels that the columns of a frame are named by; those of y where the names are others."""
     if column is None:
         return names
-    seen = drop_missing(column, missing)
+    seen = drop_missing(column)
     check_labels(seen, "y")
     labels = unique(seen)[0]
     # A table read from a file has text for column names whatever the labels are.
@@ -231,7 +230,7 @@ def infer_classes(
     if _are_codes(labels, n_classes, zero_known):
         return np.arange(n_classes)
     sample = listed(labels) if len(labels) <= 10 else f"{listed(labels[:10])[:-1]}, ...]"
-    hint = " If -1 marks missing labels, pass missing=-1." if -1 in labels else ""
+    hint = " If -1 marks missing labels, mask them or make them None." if -1 in labels else ""
     if all(is_number(label) and 1 <= label <= n_classes for label in labels):
         hint = f" They may count from 0 or from 1: classes=range({n_classes}) or classes=range(1, {n_classes + 1})."
     raise InvalidParameter(

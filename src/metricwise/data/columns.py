@@ -353,7 +353,7 @@ class _Search:
                 if len(self.labels) == 2
                 else ""
             )
-            doubt = f" If it is not a class but marks missing labels, pass {argument('missing')}{alone}."
+            doubt = f" If it is not a class but marks missing labels, leave those empty{alone}."
             return NoColumnsError(
                 "proba",
                 problem=f"there is no column for the class {shown(self._lacking(found)[0])}{self.title}, although "

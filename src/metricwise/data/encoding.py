@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..core.errors import InvalidParameter, InvalidType, argument
+from ..core.errors import InvalidParameter, InvalidType
 from ..core.messages import TAGS_REMEDY, listed, shown
 from ..kernels import code_type
 
@@ -32,7 +32,6 @@ __all__ = [
     "missing_rows",
     "python_label",
     "python_labels",
-    "read_missing",
     "recode",
     "seen_numbers",
     "shared",
@@ -125,30 +124,24 @@ def _padded(classes: Sequence[NDArray[Any]]) -> NDArray[Any]:
 # ----------------------------------------------------------------------------------------------- all outputs at once
 
 
-def whole_codes(table: Any, n_classes: IntArray, width: int, missing: Any) -> NDArray[Any] | None:
+def whole_codes(table: Any, n_classes: IntArray, width: int) -> NDArray[Any] | None:
     """Return integers or booleans (N, M) that are codes already as codes; None if any is not, or may be missing."""
     if type(table) is not np.ndarray or table.dtype.kind not in "iub":
-        return None
-    if missing is not None and (not _is_number(missing) or 0 <= missing < width):
         return None
     return kernels.encode(table.view(np.int8) if table.dtype.kind == "b" else table, n_classes, width)
 
 
-def small_numbers(table: Any, missing: Any) -> NDArray[np.int8] | None:
+def small_numbers(table: Any) -> NDArray[np.int8] | None:
     """Return whole numbers (N, M) from 0 to 126 as they are, -1 where one is missing; None if there are others."""
     if type(table) is not np.ndarray or table.dtype.kind not in "iufb" or table.size == 0:
         return None
-    if missing is not None and not _is_number(missing):
-        return None
-    whole = whole_codes(table, np.full(table.shape[1], _SMALL, dtype=np.intp), _SMALL, missing)
+    whole = whole_codes(table, np.full(table.shape[1], _SMALL, dtype=np.intp), _SMALL)
     if whole is not None:
         return whole
     out = np.empty(table.shape, dtype=np.int8)
     for rows in _row_blocks(table):
         values = table[rows]
         gone = np.isnan(values) if table.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
-        if missing is not None:
-            gone |= values == missing
         values = np.where(gone, values.dtype.type(0), values)
         if not (values.min() >= 0 and values.max() < _SMALL):
             return None
@@ -214,20 +207,7 @@ def _is_missing(value: Any) -> bool:
     return bool(value != value)
 
 
-def read_missing(missing: Any) -> Any:
-    """Check the code of a missing label; None for what is missing anyway, such as NaN."""
-    try:
-        hash(missing)
-    except TypeError:
-        scalar = False
-    else:
-        scalar = not hasattr(missing, "shape") or isinstance(missing, np.generic)
-    if not scalar:
-        raise InvalidType("missing", "be one label, such as -1", shown(missing))
-    return None if _is_missing(missing) else missing
-
-
-def split_missing(column: Any, missing: Any) -> tuple[NDArray[Any], BoolArray]:
+def split_missing(column: Any) -> tuple[NDArray[Any], BoolArray]:
     """Return the values of a column, and which of them are missing."""
     mask = np.ma.getmaskarray(column) if is_masked(column) else np.zeros(len(column), dtype=bool)
     values = np.asarray(column)
@@ -237,10 +217,6 @@ def split_missing(column: Any, missing: Any) -> tuple[NDArray[Any], BoolArray]:
         mask = mask | np.isnat(values)
     elif values.dtype.kind == "O":
         mask = mask | np.fromiter((_is_missing(v) for v in values), dtype=bool, count=len(values))
-    if missing is not None and values.dtype.kind in "iufb" and _is_number(missing):
-        mask = mask | (values == missing)
-    elif missing is not None:
-        mask = mask | np.fromiter((v == missing for v in values), dtype=bool, count=len(values))
     return values, mask
 
 
@@ -252,9 +228,9 @@ def missing_rows(values: NDArray[Any]) -> IntArray:
     return np.flatnonzero(gone.reshape(len(values), -1).any(axis=1))
 
 
-def drop_missing(column: Any, missing: Any = None) -> NDArray[Any]:
+def drop_missing(column: Any) -> NDArray[Any]:
     """Return the labels of a column that are not missing."""
-    values, mask = split_missing(column, missing)
+    values, mask = split_missing(column)
     return values[~mask]
 
 
@@ -277,10 +253,10 @@ def check_labels(values: NDArray[Any], output: str) -> None:
 
 
 def encode_column(
-    column: Any, classes: NDArray[Any] | None, infer: Callable[[NDArray[Any]], NDArray[Any]], missing: Any, output: str
+    column: Any, classes: NDArray[Any] | None, infer: Callable[[NDArray[Any]], NDArray[Any]], output: str
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the codes of a column and its classes: those given, or what `infer` makes of the labels seen."""
-    values, mask = split_missing(column, missing)
+    values, mask = split_missing(column)
     seen = values[~mask]
     check_labels(seen, output)
     if classes is None:
@@ -296,7 +272,7 @@ def encode_column(
         raise InvalidParameter(
             "y",
             problem=f"{output} must hold only the classes {listed(classes)}, got {shown(label)}",
-            remedy=f"missing labels must be NaN or None, or pass {argument('missing', -1)}" if label == -1 else "",
+            remedy="missing labels must be NaN, None or masked" if label == -1 else "",
         ) from None
     return codes, classes
 

@@ -24,7 +24,6 @@ from .encoding import (
     encode_column,
     is_range,
     label_array,
-    read_missing,
     recode,
     seen_numbers,
     shared,
@@ -74,7 +73,7 @@ def make_rows(proba: Probabilities, labels: Labels | None = None, weight: NDArra
     return Rows(proba, None if labels is None else labels.codes, weight)
 
 
-def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, *, whole: bool = True) -> Labels:
+def read_labels(y: Any, proba: Probabilities, classes: Any, *, whole: bool = True) -> Labels:
     """Read labels and encode them by the classes of each output.
 
     Parameters
@@ -83,8 +82,6 @@ def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, *, who
     proba : Probabilities
     classes : array-like, list of array-likes, or None
         See DESIGN of the package: None infers them.
-    missing : scalar or None
-        A code for a missing label besides NaN, None, NA and masked entries.
     whole : bool, default=True
         Whether these are all rows, and must show two classes; of a piece of them it is not asked.
 
@@ -111,9 +108,9 @@ def read_labels(y: Any, proba: Probabilities, classes: Any, missing: Any, *, who
     declared = categories_of(y)
     plain = declared is None and (given is None or all(labels is not None for labels in given))
     codes, names, counts = (
-        (plain and _read_whole(table, proba, given, missing))
-        or (plain and _read_small(table, proba, given, missing))
-        or _read_columns(table, proba, given, missing, declared, multioutput)
+        (plain and _read_whole(table, proba, given))
+        or (plain and _read_small(table, proba, given))
+        or _read_columns(table, proba, given, declared, multioutput)
     )
     if whole:
         _check_observed(codes, names, counts)
@@ -134,11 +131,11 @@ def _check_observed(codes: NDArray[Any], classes: Classes, counts: NDArray[np.fl
 Read = tuple[NDArray[Any], Classes, NDArray[np.float64]]  # codes, classes, and labels of each class
 
 
-def _read_whole(table: Any, proba: Probabilities, given: Any, missing: Any) -> Read | None:
+def _read_whole(table: Any, proba: Probabilities, given: Any) -> Read | None:
     """Labels that are codes already."""
     if given is not None and not all(is_range(labels) for labels in {id(labels): labels for labels in given}.values()):
         return None
-    codes = whole_codes(table, proba.n_classes, proba.width, missing)
+    codes = whole_codes(table, proba.n_classes, proba.width)
     if codes is None:
         return None
     counts = kernels.tally(codes, None, proba.width)
@@ -165,9 +162,9 @@ def _zero_known(proba: Probabilities, shows_zero: BoolArray) -> BoolArray:
     return np.asarray(known | bool((proba.n_classes[shows_zero] == 2).any()))
 
 
-def _read_small(table: Any, proba: Probabilities, given: Any, missing: Any) -> Read | None:
+def _read_small(table: Any, proba: Probabilities, given: Any) -> Read | None:
     """Small whole numbers, with gaps or as floats."""
-    numbers = small_numbers(table, missing)
+    numbers = small_numbers(table)
     if numbers is None or table.dtype.kind == "b":  # False and True are labels of their own
         return None
     seen = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
@@ -195,14 +192,14 @@ def _per_pattern(rows: BoolArray, keys: list[Any], make: Callable[[Any, Any], ND
     return None if any(labels is None for labels in made.values()) else shared(found)  # type: ignore[arg-type]  # no None in it
 
 
-def _read_columns(table: Any, proba: Probabilities, given: Any, missing: Any, declared: Any, multioutput: bool) -> Read:
+def _read_columns(table: Any, proba: Probabilities, given: Any, declared: Any, multioutput: bool) -> Read:
     """Labels of any kind."""
     codes = np.empty((proba.n_rows, proba.n_outputs), dtype=code_type(proba.width))
     found = []
 
     @cache
     def zero_known() -> BoolArray:
-        zeros = [any(is_number(v) and v == 0 for v in _distinct(column, missing)) for column in table_columns(table)]
+        zeros = [any(is_number(v) and v == 0 for v in _distinct(column)) for column in table_columns(table)]
         return _zero_known(proba, np.array(zeros))
 
     for m, column in enumerate(table_columns(table)):
@@ -212,35 +209,32 @@ def _read_columns(table: Any, proba: Probabilities, given: Any, missing: Any, de
             own = None if declared is None else declared[m]
             return infer_classes(seen, int(proba.n_classes[m]), own, lambda: bool(zero_known()[m]), output)
 
-        codes[:, m], labels = encode_column(column, None if given is None else given[m], infer, missing, output)
+        codes[:, m], labels = encode_column(column, None if given is None else given[m], infer, output)
         found.append(labels)
     return codes, shared(found), kernels.tally(codes, None, proba.width)
 
 
-def _distinct(column: Any, missing: Any) -> list[Any]:
-    return unique(drop_missing(column, missing))[0]
+def _distinct(column: Any) -> list[Any]:
+    return unique(drop_missing(column))[0]
 
 
 # ------------------------------------------------------------------------------------------ without probabilities
 
 
-def observed_labels(y: Any, missing: Any = None) -> Labels:
+def observed_labels(y: Any) -> Labels:
     """Read labels where there are no probabilities yet: the classes of each output are those that occur in it.
 
     Parameters
     ----------
     y : array-like of shape (N,) or (N, M)
-    missing : scalar, optional
-        A code for a missing label besides NaN, None, NA and masked entries.
 
     Returns
     -------
     Labels
         An output without any observed label has no classes.
     """
-    missing = read_missing(missing)
     table, multioutput = read_table(y)
-    numbers = small_numbers(table, missing)
+    numbers = small_numbers(table)
     if numbers is not None:
         seen = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
         found = _per_pattern(seen, [None] * len(seen), lambda row, _: np.flatnonzero(row).astype(table.dtype))
@@ -250,7 +244,7 @@ def observed_labels(y: Any, missing: Any = None) -> Labels:
     codes = np.full(table_shape(table), -1, dtype=np.intp)
     classes = []
     for m, column in enumerate(table_columns(table)):
-        values, mask = split_missing(column, missing)
+        values, mask = split_missing(column)
         check_labels(values[~mask], f"output {m} of y" if multioutput else "y")
         labels, codes[~mask, m] = unique(values[~mask])
         own = np.array(labels, dtype=values.dtype) if values.dtype.kind != "O" else label_array(labels)
@@ -259,9 +253,7 @@ def observed_labels(y: Any, missing: Any = None) -> Labels:
     return Labels(codes, names, multioutput, scales=scales_of(y, names))
 
 
-def read_pair(
-    true: Any, predicted: Any, classes: Any = None, missing: Any = None
-) -> tuple[NDArray[Any], NDArray[Any], Classes]:
+def read_pair(true: Any, predicted: Any, classes: Any = None) -> tuple[NDArray[Any], NDArray[Any], Classes]:
     """Read true and predicted labels of one or several outputs with common classes.
 
     Returns
@@ -270,7 +262,6 @@ def read_pair(
         Codes; -1 where a true label is missing. Every prediction is a class: 0 where it and the true label are missing.
     classes : tuple of M ndarrays
     """
-    missing = read_missing(missing)
     (first, several), (second, _) = read_table(true), read_table(predicted)
     (n_rows, n_outputs), other = table_shape(first), table_shape(second)
     if (n_rows, n_outputs) != other:
@@ -278,9 +269,7 @@ def read_pair(
     given = None if classes is None else checked_classes(per_output(classes, n_outputs))
     if n_rows == 0:
         raise InvalidParameter("y_true", "have at least one row", "none")
-    codes, guesses, names = _pair_of_numbers(first, second, given, missing) or _pair_of_columns(
-        first, second, given, missing
-    )
+    codes, guesses, names = _pair_of_numbers(first, second, given) or _pair_of_columns(first, second, given)
     return codes, _fill_predicted(codes, guesses, several), names
 
 
@@ -302,19 +291,17 @@ def _fill_predicted(true: NDArray[Any], predicted: NDArray[Any], several: bool) 
 
 
 def _pair_of_numbers(
-    first: Any, second: Any, given: Classes | None, missing: Any
+    first: Any, second: Any, given: Classes | None
 ) -> tuple[NDArray[Any], NDArray[Any], Classes] | None:
     """`read_pair` for small whole numbers, all outputs at once."""
-    true = small_numbers(first, missing)
-    predicted = None if true is None else small_numbers(second, None)
+    true = small_numbers(first)
+    predicted = None if true is None else small_numbers(second)
     if true is None or predicted is None:
         return None
     width = max(int(true.max()), int(predicted.max()), 0) + 1
     seen, also = seen_numbers(true, width), seen_numbers(predicted, width)
     if given is None:
         labels = seen | also
-        if missing is not None and missing in range(width):
-            labels[:, int(missing)] = False
         floats = (first.dtype.kind == "f", second.dtype.kind == "f")
         rows = np.stack([labels, seen], axis=1)
         given = _per_pattern(rows, [None] * len(rows), lambda row, _: _pair_classes(row[0], row[1], *floats))
@@ -331,27 +318,25 @@ def _pair_classes(labels: BoolArray, true: BoolArray, float_true: bool, float_pr
     return np.flatnonzero(labels).astype(np.float64 if floating[labels].any() else np.intp)
 
 
-def _pair_of_columns(
-    first: Any, second: Any, given: Classes | None, missing: Any
-) -> tuple[NDArray[Any], NDArray[Any], Classes]:
+def _pair_of_columns(first: Any, second: Any, given: Classes | None) -> tuple[NDArray[Any], NDArray[Any], Classes]:
     """`read_pair` for labels of any kind."""
     codes: list[list[NDArray[Any]]] = [[], []]
     names = []
     for m, (true, predicted) in enumerate(zip(table_columns(first), table_columns(second), strict=True)):
         for column, name in ((true, "true"), (predicted, "pred")):
             check_labels(drop_missing(column), f"output {m} of y_{name}")
-        labels = _seen_in(true, predicted, missing) if given is None else given[m]
-        for found, column, gap, name in ((codes[0], true, missing, "true"), (codes[1], predicted, None, "pred")):
-            found.append(encode_column(column, labels, label_array, gap, f"output {m} of y_{name}")[0])
+        labels = _seen_in(true, predicted) if given is None else given[m]
+        for side, column, name in ((codes[0], true, "true"), (codes[1], predicted, "pred")):
+            side.append(encode_column(column, labels, label_array, f"output {m} of y_{name}")[0])
         names.append(labels)
     return np.stack(codes[0], axis=1), np.stack(codes[1], axis=1), shared(names)
 
 
-def _seen_in(true: Any, predicted: Any, missing: Any) -> NDArray[Any]:
+def _seen_in(true: Any, predicted: Any) -> NDArray[Any]:
     """The classes of an output by what occurs in it; 0 and 1 where nothing else does."""
     values = [*unique(drop_missing(true))[0], *unique(drop_missing(predicted))[0]]
     if values and all(isinstance(v, (np.datetime64, np.timedelta64)) for v in values):
         return np.unique(np.array(values))  # in the finer of their units
-    labels = unique(np.array([v for v in values if missing is None or v != missing], dtype=object))[0]
+    labels = unique(np.array(values, dtype=object))[0]
     binary = all(isinstance(v, (bool, int, float)) and v in (0, 1) for v in labels)
     return label_array([0, 1] if binary else labels)

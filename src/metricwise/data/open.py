@@ -5,108 +5,79 @@ Owns which engine serves what was given. Must not know metrics or rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import InvalidParameter
 from ..core.rows import Rows
-from .arrays import Data, read_data
+from .arrays import read_data
 from .frames import is_lazy, is_table
+from .row_spec import RowSpec
 from .schema import Schema
 from .sources import MemorySource, SourceBase
 from .tensors import host_array, is_tensor, shared_array
 from .weights import check_sum
 
-__all__ = ["Engine", "read_source", "serving_rows_by"]
+__all__ = ["Engine", "open_rows"]
 
 Engine = Callable[[Rows, Schema], SourceBase]
-_ENGINE: ContextVar[Engine] = ContextVar("engine", default=MemorySource)
 
 
-@contextmanager
-def serving_rows_by(engine: Engine) -> Iterator[None]:
-    """Let another engine serve the arrays that are read inside the `with` block, in this thread.
+def open_rows(spec: RowSpec, engine: Engine | None = None) -> tuple[Schema, SourceBase]:
+    """Open the source of rows, and return it with what is known of all of them.
 
     Parameters
     ----------
-    engine : callable
-        From rows in memory and their schema to a source of the same rows.
-
-    Examples
-    --------
-    Rows in chunks of 100, as if they did not fit into memory:
-
-    >>> import numpy as np
-    >>> import metricwise as mw
-    >>> from metricwise.data.open import serving_rows_by
-    >>> from metricwise.data.sources import ChunkedSource, MemorySource
-    >>> def in_chunks(rows, schema):
-    ...     return ChunkedSource.of(MemorySource(rows, schema), 100)
-    >>> rng = np.random.default_rng(0)
-    >>> proba = rng.beta(1, 3, 500)
-    >>> y = rng.random(500) < proba
-    >>> whole = mw.optimize(proba, y, "f1")
-    >>> with serving_rows_by(in_chunks):
-    ...     chunked = mw.optimize(proba, y, "f1")
-    >>> type(chunked.problem.source).__name__, chunked.value == whole.value
-    ('ChunkedSource', True)
-    """
-    token = _ENGINE.set(engine)
-    try:
-        yield
-    finally:
-        _ENGINE.reset(token)
-
-
-def read_source(proba: Any, y: Any, *, engine: Engine | None = None, **options: Any) -> tuple[Data, SourceBase]:
-    """Read what is known of all rows, and open the source of them.
-
-    Parameters
-    ----------
-    proba, y
-        As in :func:`metricwise.optimize`.
+    spec : RowSpec
     engine : callable, optional
-        What serves arrays, from rows and schema to a source. By default that of :func:`serving_rows_by`, or else
-        :class:`~metricwise.data.sources.MemorySource`. Tables, Dask collections and tensors of a device have engines
-        of their own.
-    **options
-        What else :func:`metricwise.data.read_data` takes.
+        What serves arrays, from rows and schema to a source; by default, they stay in memory. Tables, Dask
+        collections and tensors of a device have engines of their own.
 
     Returns
     -------
-    Data
-        Its rows are all of them in memory; else some that stand for all, and show what there is of each: labels,
-        weights, how many classes.
+    Schema
     SourceBase
+
+    Examples
+    --------
+    Rows in chunks of two, as if they did not fit into memory:
+
+    >>> from metricwise.data.open import open_rows
+    >>> from metricwise.data.row_spec import RowSpec
+    >>> from metricwise.data.sources import ChunkedSource, MemorySource
+    >>> def in_chunks(rows, schema):
+    ...     return ChunkedSource.of(MemorySource(rows, schema), 2)
+    >>> schema, source = open_rows(RowSpec([0.1, 0.3, 0.9], ["no", "no", "yes"], pos_label="yes"), engine=in_chunks)
+    >>> schema.classes[0].tolist(), source.reduce(lambda rows: [rows.n_rows])
+    (['no', 'yes'], [2, 1])
     """
-    proba, y = _mapped(proba), _mapped(y)
-    if is_lazy(proba):
+    spec = replace(spec, proba=_mapped(spec.proba), y=_mapped(spec.y))
+    if is_lazy(spec.proba):
         from .sources.dask_reading import read_collection
 
-        data, source = read_collection(proba, y, **options)
-        return data, _checked(source)
-    if is_table(proba, y):
+        data, source = read_collection(spec)
+        return data.schema, _checked(source)
+    if is_table(spec.proba, spec.y):
         from .sources.tables import read_table_source
         from .tables import Table
 
-        table = proba if isinstance(proba, Table) else Table(proba)
-        data, batches = read_table_source(table, y, **options)
-        return data, _checked(batches)
-    proba, y = _shared(proba), host_array(y) if is_tensor(y) else y
-    if is_tensor(proba):
+        table = spec.proba if isinstance(spec.proba, Table) else Table(spec.proba)
+        data, batches = read_table_source(table, spec)
+        return data.schema, _checked(batches)
+    spec = replace(spec, proba=_shared(spec.proba), y=host_array(spec.y) if is_tensor(spec.y) else spec.y)
+    if is_tensor(spec.proba):
         from .sources.tensors import read_tensor
 
-        data, batches = read_tensor(proba, y, **options)
-        return data, _checked(batches)
-    data = read_data(proba, y, **options)
-    row_source = (engine or _ENGINE.get())(data.rows, data.schema)
+        data, batches = read_tensor(spec)
+        return data.schema, _checked(batches)
+    data = read_data(spec)
+    row_source = (engine or MemorySource)(data.rows, data.schema)
     if data.counts is not None:
-        vars(row_source)["class_weights"] = data.counts  # known already
-    return data, row_source
+        vars(row_source)["class_weights"] = data.counts  # counted already
+    return data.schema, row_source
 
 
 def _mapped(values: Any) -> Any:

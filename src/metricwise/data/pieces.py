@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from ..core.rows import Rows
 from .arrays import Data, output_names, read_data
 from .classes import classes_from_columns
-from .encoding import read_missing
 from .label_tables import is_two_dimensional
 from .labels import Labels, read_labels
 from .probabilities import read_proba
+from .row_spec import RowSpec
 from .schema import Schema
-from .weights import count_by_weight, read_piece_groups, read_piece_weight, read_weight_kind
+from .weights import check_frequencies, count_by_weight, read_piece_groups, read_piece_weight
 
 __all__ = ["Piece", "PieceReader", "distinct_values"]
 
@@ -49,11 +49,8 @@ class PieceReader:
         Of every column of the probabilities, where the user or the names of the columns say so.
     columns : list or None
         Names of the outputs, by which the columns of multilabel data frames are matched.
-    missing : object
-        A code for a missing label besides the usual ones.
-    weight_kind : str
-    can_normalize : bool, default=True
-        As in :func:`metricwise.data.read_proba`.
+    counts_rows : bool, default=False
+        Whether weights say how many rows each row stands for.
 
     See Also
     --------
@@ -63,7 +60,8 @@ class PieceReader:
     --------
     >>> import numpy as np
     >>> from metricwise.data.pieces import Piece, PieceReader
-    >>> head = Piece(np.array([[0.2, 0.8]]), np.array(["no", "yes"]))
+    >>> from metricwise.data.row_spec import RowSpec
+    >>> head = RowSpec(np.array([[0.2, 0.8]]), np.array(["no", "yes"]))
     >>> reader, data = PieceReader.of(head)
     >>> rows = reader.rows(Piece(np.array([[0.6, 0.4], [0.3, 0.7]]), np.array(["yes", "yes"])), start=1000)
     >>> rows.codes.ravel().tolist(), rows.start
@@ -74,31 +72,17 @@ class PieceReader:
     multioutput: bool | None
     classes: Any
     columns: list[Any] | None
-    missing: Any
-    weight_kind: str
-    can_normalize: bool = True
+    counts_rows: bool = False
 
     @classmethod
-    def of(
-        cls,
-        head: Piece,
-        *,
-        classes: Any = None,
-        order: Any = None,
-        pos_label: Any = None,
-        missing: Any = None,
-        normalize: Any = False,
-        weight_kind: Any = "importance",
-    ) -> tuple[PieceReader, Data]:
+    def of(cls, head: RowSpec) -> tuple[PieceReader, Data]:
         """Settle what the whole is of.
 
         Parameters
         ----------
-        head : Piece
+        head : RowSpec
             The first row or more of the probabilities; and in the place of labels the distinct ones of all rows, as
-            many as there are, missing ones among them.
-        classes, order, pos_label, missing, normalize, weight_kind
-            As in :func:`metricwise.optimize`.
+            many as there are, missing ones among them. Of weights it is enough that there are some.
 
         Returns
         -------
@@ -110,21 +94,10 @@ class PieceReader:
         n_rows = 1 if head.y is None else len(head.y)
         proba = _repeated(head.proba, n_rows)
         weight = None if head.weight is None else np.ones(n_rows)
-        data = read_data(
-            proba,
-            head.y,
-            classes=classes,
-            order=order,
-            pos_label=pos_label,
-            missing=missing,
-            normalize=normalize,
-            sample_weight=weight,
-            weight_kind=weight_kind,
-        )
-        missing = read_missing(missing)
-        known = classes_from_columns(proba, head.y, classes, several, missing)
+        data = read_data(replace(head, proba=proba, sample_weight=weight, groups=None))
+        known = classes_from_columns(proba, head.y, head.classes, several)
         columns = output_names(proba, head.y) if several else None
-        reader = cls(data.schema, several, known, columns, missing, str(weight_kind))
+        reader = cls(data.schema, several, known, columns, head.counts_rows)
         return reader, replace(data, counts=None)
 
     def rows(self, piece: Piece, start: int = 0, *, check: bool = True) -> Rows:
@@ -137,15 +110,15 @@ class PieceReader:
             normalize=self.schema.normalize,
             first_row=start,
             check=check,
-            can_normalize=self.can_normalize,
         )
         names = list(self.schema.classes) if self.multioutput else self.schema.classes[0]
         labels = piece.y
         if labels is not None and not isinstance(labels, Labels):
-            labels = read_labels(labels, proba, names, self.missing, whole=False)
+            labels = read_labels(labels, proba, names, whole=False)
         weight = read_piece_weight(piece.weight, proba.n_rows)
         rows = Rows(proba, None if labels is None else labels.codes, weight, start=start)
-        if weight is not None and read_weight_kind(self.weight_kind, weight) == "frequency":
+        if weight is not None and self.counts_rows:
+            check_frequencies(weight)
             rows = count_by_weight(rows, weight)
         if piece.groups is not None:
             rows = replace(rows, cluster=read_piece_groups(piece.groups, proba.n_rows))

@@ -63,7 +63,6 @@ def read_proba(
     normalize: bool = False,
     first_row: int = 0,
     check: bool = True,
-    can_normalize: bool = True,
 ) -> Probabilities:
     """Read probabilities in any of the accepted shapes.
 
@@ -84,8 +83,6 @@ def read_proba(
         Number of rows before these, for error messages.
     check : bool, default=True
         Whether to check the numbers.
-    can_normalize : bool, default=True
-        Whether the caller takes `normalize`, so that an error may advise it.
         Name of the caller, for error messages.
 
     Returns
@@ -119,7 +116,7 @@ def read_proba(
         )
     result = Probabilities(tuple(blocks), _class_counts(blocks, classes))
     if check:
-        _check_values(result, first_row, can_normalize)
+        _check_values(result, first_row)
     return result
 
 
@@ -250,7 +247,7 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any) -> IntArray:
     return given
 
 
-def _check_values(proba: Probabilities, first_row: int, can_normalize: bool) -> None:
+def _check_values(proba: Probabilities, first_row: int) -> None:
     for block, span in proba.spans():
         counts = proba.n_classes[span]
         least = int(counts[0] if len(counts) == 1 else counts.min())
@@ -259,10 +256,10 @@ def _check_values(proba: Probabilities, first_row: int, can_normalize: bool) -> 
         if kernels.check_rows(block, counts, sum_tolerance(block.shape[-1])):
             continue
         for start in range(0, len(block), _CHECK_ROWS):  # to say which row it is
-            _check_rows(block[start : start + _CHECK_ROWS], counts, first_row + start, can_normalize)
+            _check_rows(block[start : start + _CHECK_ROWS], counts, first_row + start)
 
 
-def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, can_normalize: bool) -> None:
+def _check_rows(rows: NDArray[Any], counts: IntArray, start: int) -> None:
     low, high = rows.min(), rows.max()
     if not (np.isfinite(low) and np.isfinite(high)):
         at = start + int(np.argwhere(~np.isfinite(rows))[0][0])
@@ -284,16 +281,11 @@ def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, can_normalize:
     off = np.abs(total - 1) > tolerance
     if off.any():
         where = tuple(int(i) for i in np.argwhere(off)[0])
-        remedy = (
-            f"pass {argument('normalize', True)} to divide scores by their sum"
-            if can_normalize
-            else "divide scores by their sum"
-        )
         raise InvalidParameter(
             "proba",
             f"sum to 1 over the classes (within {tolerance:.3g})",
             f"{total[where]:.6g} in row {start + where[0]}",
-            f"{remedy}",
+            "divide scores by their sum",
         )
     for m in np.flatnonzero(counts < rows.shape[2]):
         if (rows[:, m, counts[m] :] != 0).any():

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention
 from ..core.messages import shown
+from .by_row import RowValues
 from .encoding import is_masked, label_array, python_label, python_labels, sorted_labels, split_missing
 from .frames import column_names, columns_of, is_frame, position_named
 
@@ -27,8 +28,8 @@ _UNKNOWN = ("refuse", "abstain", "blind")
 
 
 @dataclass(frozen=True, eq=False)
-class Sensitive:
-    """The sensitive group of every row, and what becomes of rows of other groups.
+class Sensitive(RowValues):
+    """The sensitive group of every row, whether a rule may use it, and what becomes of rows of other groups.
 
     Can be passed as `sensitive_features` wherever a rule is fitted. What rows are predicted needs their groups only.
 
@@ -41,6 +42,10 @@ class Sensitive:
         raise an error; abstain, if the rule may; or decide by one rule for all such rows. That rule is fitted to the
         same rows without their groups, for the same metric and for the constraints that are not about groups. No
         constraint is promised for such rows.
+    group_aware : bool, default=True
+        Whether the rule may use the group of a row. If True, the rule has one loss per group: it is a
+        :class:`metricwise.GroupedRule`, whose `predict` takes `sensitive_features`. If False, one rule serves all
+        groups; it is found by a local search.
 
     See Also
     --------
@@ -62,6 +67,9 @@ class Sensitive:
 
     values: Any
     unknown: str = "refuse"
+    group_aware: bool = True
+
+    by_row: ClassVar[str] = "values"
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
@@ -70,23 +78,25 @@ class Sensitive:
         unknown: Any = self.unknown
         if not isinstance(unknown, str) or unknown not in _UNKNOWN:
             raise InvalidParameter("unknown", "be 'refuse', 'abstain' or 'blind'", shown(self.unknown))
+        if not isinstance(self.group_aware, (bool, np.bool_)):
+            raise InvalidParameter("group_aware", "be True or False", shown(self.group_aware))
+        if unknown != "refuse" and not self.group_aware:
+            raise InvalidParameter(
+                "unknown",
+                problem=(
+                    f"{argument('unknown', unknown)} is only for rules that use the group, but "
+                    f"{mention('group_aware')} is False, so the rule decides rows of any group"
+                ),
+                remedy="leave unknown out",
+            )
 
     @classmethod
     def of(cls, values: Any) -> Sensitive:
         """Return what was given for `sensitive_features`, with the default for unknown groups if it says nothing."""
         return values if isinstance(values, Sensitive) else cls(values)
 
-    def check(self, *, group_aware: bool, may_abstain: bool) -> None:
+    def check(self, *, may_abstain: bool) -> None:
         """Refuse what cannot become of rows of unknown groups."""
-        if self.unknown != "refuse" and not group_aware:
-            raise InvalidParameter(
-                "unknown",
-                problem=(
-                    f"{argument('Sensitive.unknown', self.unknown)} is only for rules that use the "
-                    f"group, but {mention('group_aware')} is False, so the rule decides rows of any group"
-                ),
-                remedy="leave unknown out",
-            )
         if self.unknown == "abstain" and not may_abstain:
             raise InvalidParameter(
                 "unknown",
@@ -96,23 +106,6 @@ class Sensitive:
                     f"{argument('Sensitive.unknown', 'blind')}"
                 ),
             )
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the values: scikit-learn splits what has one by rows."""
-        return tuple(self.values.shape) if hasattr(self.values, "shape") else (len(self.values),)
-
-    def __getitem__(self, rows: Any) -> Sensitive:
-        """Return the groups of some rows."""
-        rows = rows[0] if isinstance(rows, tuple) else rows
-        values = self.values
-        if hasattr(values, "iloc"):
-            some = values.iloc[rows]
-        elif isinstance(values, (list, tuple)):
-            some = [values[row] for row in np.arange(len(values))[rows].tolist()]
-        else:
-            some = values.take(rows) if hasattr(values, "to_pydict") else values[rows]
-        return Sensitive(some, self.unknown)
 
 
 @dataclass(frozen=True)
@@ -290,7 +283,7 @@ def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
             _PARAMETER, f"have one value for each of the {n_rows} rows, or one per row and feature", f"shape {found}"
         )
     for at, one in enumerate(arrays):
-        gone = split_missing(one, None)[1]
+        gone = split_missing(one)[1]
         if gone.any() and missing:
             arrays[at] = np.asarray(one).astype(object)
             arrays[at][gone] = None

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point
 from ..core.messages import shown
+from .by_row import RowValues
 from .weights import read_column
 
-__all__ = ["InTime", "in_time", "read_time", "stretches"]
+__all__ = ["InTime", "read_time", "stretches"]
 
 IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class InTime:
-    """When rows were observed, and how far they depend on one another: a value for `time`.
+class InTime(RowValues):
+    """When rows were observed, and how far they depend on one another: a value for `groups`.
 
     Parameters
     ----------
@@ -52,13 +53,15 @@ class InTime:
     >>> proba = rng.beta(1, 3, 1000)
     >>> y = (rng.random(1000) < proba).astype(int)
     >>> rule = mw.WeightedRule.from_thresholds(0.35)
-    >>> evaluation = mw.evaluate(rule, proba, y, "f1", time=mw.InTime(np.arange(1000), length=20))
+    >>> evaluation = mw.evaluate(rule, proba, y, "f1", groups=mw.InTime(np.arange(1000), length=20))
     >>> evaluation.notes[0]
     'Rows are taken to depend on one another over at most 20 rows (as given): intervals rest on 50 stretches of time.'
     """
 
     time: Any
     length: int | None = None
+
+    by_row: ClassVar[str] = "time"
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
@@ -68,26 +71,16 @@ class InTime:
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
             raise InvalidParameter("length", "be a whole number of rows, at least 1", shown(length))
 
-    def take(self, rows: Any) -> InTime:
-        """Return the times of some of the rows, by a mask or indices."""
-        return replace(self, time=np.asarray(self.time)[rows])
 
-
-def in_time(time: Any) -> InTime:
-    """Return the value of `time` as an InTime, whichever way it was given."""
-    return time if isinstance(time, InTime) else InTime(time)
-
-
-def read_time(time: Any, n_rows: int) -> IntArray:
+def read_time(time: InTime, n_rows: int) -> IntArray:
     """Read the order of rows in time, as codes of shape (N,), ascending with time; rows of one time have one code.
 
     Parameters
     ----------
-    time : InTime, or array-like of shape (N,)
-        Numbers or dates.
+    time : InTime
+        Of numbers or dates.
     """
-    given = in_time(time)
-    values = read_column(given.time, n_rows, "time")
+    values = read_column(time.time, n_rows, "time")
     if values.dtype.kind == "O":
         values = _moments(values.tolist())
     if values.dtype.kind not in "iufmM":
@@ -97,14 +90,14 @@ def read_time(time: Any, n_rows: int) -> IntArray:
     moments, place = np.unique(values, return_inverse=True)
     if len(moments) < 2:
         raise InvalidParameter(
-            "time", "hold at least two different times", "one", "leave time out if rows have no order in time"
+            "time", "hold at least two different times", "one", "leave InTime out if rows have no order in time"
         )
-    if given.length is not None and given.length > n_rows // 2:
+    if time.length is not None and time.length > n_rows // 2:
         raise InvalidParameter(
             "",
             problem=(
                 f"the length of InTime must be at most half of the number of rows, {n_rows // 2}, because "
-                f"intervals rest on several stretches of that length, got {given.length}"
+                f"intervals rest on several stretches of that length, got {time.length}"
             ),
         )
     return place.reshape(-1).astype(np.intp)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, argument, mention
+from ..core.errors import InvalidParameter, InvalidType, entry_point
 from ..core.messages import shown
 from ..core.rows import Rows
+from .by_row import RowValues
 from .encoding import has_masked, is_masked, split_missing
 
 __all__ = [
+    "Frequencies",
+    "check_frequencies",
     "check_sum",
     "count_by_weight",
     "read_column",
@@ -24,8 +27,6 @@ __all__ = [
     "read_piece_weight",
     "read_prior",
     "read_sample_weight",
-    "read_weight_kind",
-    "refuse_both",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -33,6 +34,44 @@ IntArray = NDArray[np.intp]
 
 # Weights of rows and of outputs are multiplied, and squared for errors: within these bounds none of it overflows.
 _LEAST_SUM, _LARGEST_SUM = 1e-140, 1e140
+
+
+@dataclass(frozen=True, eq=False)
+class Frequencies(RowValues):
+    """Sample weights that count rows: how many rows each row stands for.
+
+    Can be passed as `sample_weight`. The rule is the one that the same weights give without it, which say how much a
+    row matters; the standard errors of estimates for new rows differ.
+
+    Parameters
+    ----------
+    weight : array-like of shape (N,)
+        Whole numbers; for a :class:`metricwise.Table`, the name of a column.
+
+    See Also
+    --------
+    metricwise.optimize : Find a rule.
+    metricwise.evaluate : Evaluate a rule, with intervals that allow for the number of rows.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> proba, y, counts = [0.2, 0.4, 0.7, 0.8], [0, 0, 1, 1], [30, 10, 10, 40]
+    >>> rule = mw.WeightedRule.from_thresholds(0.75)
+    >>> as_rows = mw.evaluate(rule, proba, y, "accuracy", sample_weight=mw.Frequencies(counts))["accuracy"]
+    >>> as_weights = mw.evaluate(rule, proba, y, "accuracy", sample_weight=counts)["accuracy"]
+    >>> as_rows.value.estimate == as_weights.value.estimate, as_rows.value.low > as_weights.value.low
+    (True, True)
+    """
+
+    weight: Any
+
+    by_row: ClassVar[str] = "weight"
+
+    @entry_point("{class}")
+    def __post_init__(self) -> None:
+        if isinstance(self.weight, Frequencies):
+            raise InvalidType("weight", "be the weights of rows", "a Frequencies")
 
 
 def _real_numbers(values: Any) -> FloatArray:
@@ -98,27 +137,16 @@ def count_by_weight(rows: Rows, weight: FloatArray) -> Rows:
     return replace(rows, frequency=np.where(weight > 0, weight, 1.0), repeats=weight)
 
 
-def read_weight_kind(kind: Any, weight: FloatArray | None) -> str:
-    """Check what weights of rows mean: "importance", or "frequency" of whole rows."""
-    if not isinstance(kind, str) or kind not in ("importance", "frequency"):
-        raise InvalidParameter("weight_kind", "be 'importance' or 'frequency'", shown(kind))
-    if kind == "importance":
-        return kind
-    if weight is None:
-        raise InvalidParameter(
-            "weight_kind",
-            problem=f"{argument('weight_kind', 'frequency')} is for {mention('sample_weight')}, which is not given",
-            remedy="leave it out",
-        )
-    if (weight != np.floor(weight)).any():
-        odd = weight[weight != np.floor(weight)][0]
+def check_frequencies(weight: FloatArray) -> None:
+    """Refuse weights that do not count rows."""
+    odd = weight[weight != np.floor(weight)]
+    if len(odd):
         raise InvalidParameter(
             "sample_weight",
-            f"hold whole numbers if {mention('weight_kind')} is 'frequency', because they count rows",
-            f"{odd:.6g}",
-            "use 'importance' for other weights",
+            "hold whole numbers as Frequencies, because they count rows",
+            f"{odd[0]:.6g}",
+            "pass other weights without Frequencies",
         )
-    return kind
 
 
 def read_output_weight(output_weight: Any, n_outputs: int) -> FloatArray:
@@ -210,18 +238,6 @@ def _named(value: Any) -> Any:
     return value
 
 
-def refuse_both(groups: Any, time: Any) -> None:
-    """Refuse groups and time together."""
-    if groups is not None and time is not None:
-        raise InvalidParameter(
-            "groups",
-            problem=(
-                f"{mention('groups')} and time cannot both be given, because rows belong together by one or the other"
-            ),
-            remedy="leave out time if groups are independent of one another, otherwise groups",
-        )
-
-
 def read_column(values: Any, n_rows: int, parameter: str) -> NDArray[Any]:
     """Return one value per row, none of them missing."""
     try:
@@ -230,7 +246,7 @@ def read_column(values: Any, n_rows: int, parameter: str) -> NDArray[Any]:
         raise InvalidParameter(parameter, "hold one value per row", shown(values)) from None
     if array.shape != (n_rows,):
         raise InvalidParameter(parameter, f"have shape ({n_rows},), one per row", array.shape)
-    missing = split_missing(values if is_masked(values) else array, None)[1]
+    missing = split_missing(values if is_masked(values) else array)[1]
     if missing.any():
         row = int(np.argmax(missing))
         raise InvalidParameter(parameter, "be known for every row", f"a missing value in row {row}", "drop such rows")

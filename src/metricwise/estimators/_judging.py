@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
 from ..core.errors import InvalidParameter, entry_point, mention, warn
-from ..data import Scales, observed_labels
+from ..data import observed_labels
 from ..goals.for_outputs import are_for_outputs
 from ..metrics.naming import same_classes
 from .scoring import LabelScore
@@ -20,47 +20,24 @@ __all__ = ["score_labels", "weight_for_fit"]
 
 @entry_point("score")
 def score_labels(
+    scorer: LabelScore,
     classes: tuple[NDArray[Any], ...],
     y: Any,
     predicted: NDArray[Any],
     sample_weight: Any,
-    metric: Any,
-    average: str | None = None,
-    output_weight: Any = None,
-    scales: Scales | None = None,
-    pos_label: Any = None,
     declared: bool = False,
-    outputs: Sequence[Any] | None = None,
-    wanted_only: bool = False,
-    abstain_label: Any = None,
-    abstain: bool | float = True,
 ) -> float:
     """Return a metric of labels and predictions over the classes that a model knows and those that occur in y.
 
-    `scales` is the order of the classes that the model was fitted to, where they have one. Classes that the user
-    declared are all there are. `outputs` are the names of the outputs that it was fitted to, for a y without any.
-    `wanted_only` allows a `pos_label` that the metric has no use for.
-    `abstain_label` and `abstain` are what is predicted where the model abstains, and what that counts for.
+    Classes that the user declared are all there are.
     """
     true = observed_labels(y)
     if len(true.classes) != len(classes) or true.multioutput != (predicted.ndim == 2):
         raise InvalidParameter("y", f"have the shape of the predictions, {predicted.shape}", np.shape(y))
-    pools = average != "macro" and not are_for_outputs(metric)
+    pools = scorer.goal.average != "macro" and not are_for_outputs(scorer.goal.metric)
     every = list(classes) if declared else _joined_classes(classes, true.classes, pools)
     names = every if true.multioutput else every[0]
-    scorer = LabelScore(
-        metric,
-        average,
-        names,
-        output_weight,
-        scales=scales,
-        pos_label=pos_label,
-        outputs=outputs,
-        wanted_only=wanted_only,
-        abstain_label=abstain_label,
-        abstain=abstain,
-    )
-    return scorer(y, predicted, sample_weight=sample_weight)
+    return replace(scorer, classes=names)(y, predicted, sample_weight=sample_weight)
 
 
 def _joined_classes(known: tuple[NDArray[Any], ...], seen: tuple[NDArray[Any], ...], pools: bool) -> list[NDArray[Any]]:

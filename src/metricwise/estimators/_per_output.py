@@ -184,4 +184,4 @@ def _takes_codes_only(estimator: Any, X: Any, labels: NDArray[Any], params: dict
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     """Return what a fitted estimator predicts as codes of the classes, of shape (N,)."""
     labels = np.asarray(model.predict(X)).reshape(-1)  # a column, from some
-    return encode_column(labels, classes, np.unique, None, "what it predicts")[0]
+    return encode_column(labels, classes, np.unique, "what it predicts")[0]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point, mention
 from ..data import read_row_costs
-from ..metrics.abstention import read_abstain
+from ..metrics.abstention_spec import read_abstain
 from ._decisions import RuleClassifier
 from ._probabilities import pack
 from ._targets import Target
@@ -83,7 +83,7 @@ class RowCostClassifier(RuleClassifier):
     @entry_point("{class}")
     def _read_cost(self, cost: Any, target: Target, abstain: Any) -> NDArray[Any]:
         """Return costs per row; what is wrong with them must not cost any fits."""
-        allowed = read_abstain(abstain)
-        price = None if allowed is None else allowed.cost
+        abstention = read_abstain(abstain)
+        price = None if abstention is None else abstention.terms.cost
         n_rows, k = target.codes.shape[0], max(map(len, target.classes))
-        return read_row_costs(cost, n_rows, k, abstain=allowed is not None, abstain_cost=price)
+        return read_row_costs(cost, n_rows, k, abstain=abstention is not None, abstain_cost=price)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..core.errors import InvalidParameter
-from ..data import Labels, Scales, column_names, is_frame, observed_labels, read_order, scales_of
+from ..data import Labels, Scales, Schema, column_names, is_frame, observed_labels, read_order, scales_of
 from ..data.encoding import label_array
 
 __all__ = ["Target", "read_target"]
@@ -63,6 +63,17 @@ class Target:
         """What names of metrics are read for: "binary", "multiclass", "multilabel" or "multioutput"."""
         two = max(len(labels) for labels in self.classes) == 2
         return ("multilabel" if two else "multioutput") if self.several else ("binary" if two else "multiclass")
+
+    @property
+    def schema(self) -> Schema:
+        """Outputs and classes, as a goal is read for them."""
+        names = None if self.output_names is None else tuple(map(str, self.output_names))
+        return Schema(self.classes, multioutput=self.several, output_names=names, order=self.scales)
+
+    def class_rows(self) -> NDArray[np.float64]:
+        """Return the number of rows (M, K) of each class."""
+        width = max(map(len, self.classes))
+        return np.stack([np.bincount(codes[codes >= 0], minlength=width) for codes in self.codes.T]).astype(float)
 
     @property
     def public_classes(self) -> Any:

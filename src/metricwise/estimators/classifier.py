@@ -1,7 +1,7 @@
 """The estimator that most users will touch: any classifier, decided by the rule that maximises a metric.
 
 Owns cross-fitting: the rule is fitted on probabilities of rows that the model has not seen. Rules and metrics are
-found by :func:`metricwise.optimize`.
+found as :func:`metricwise.optimize` finds them.
 """
 
 from __future__ import annotations
@@ -16,36 +16,30 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..api.optimization import optimize
-from ..api.reading import read_abstention
-from ..core.errors import InvalidParameter, entry_point, mention
+from ..api.optimization import find_rule
+from ..api.problems import read_seed
+from ..core.errors import InvalidParameter, entry_point
 from ..core.progress import Progress
+from ..core.successors import check_removed, refuses_removed
 from ..data import (
+    Frequencies,
     Groups,
-    Schema,
-    Sensitive,
+    RowSpec,
     SensitiveFeatures,
-    in_time,
+    check_frequencies,
     read_groups,
     read_sample_weight,
-    read_sensitive_features,
     read_time,
-    read_weight_kind,
-    refuse_both,
     warn_of_order,
 )
-from ..fitting.constraints.resolve import check_bounded, read_limits
 from ..fitting.example_costs import refuse_beside_costs
-from ..goals.constraint_text import read_constraints
-from ..goals.for_outputs import resolve_for, settle
-from ..goals.recording import resolve_record
+from ..fitting.strategy import Strategy
+from ..goals.spec import Goal, GoalSpec
 from ..goals.worst import WorstGroup, opened
 from ..inference import Candidate
-from ..metrics.abstention import read_abstain
-from ..metrics.resolution import to_maximise
-from ..metrics.scales import check_order_agrees
+from ..metrics.abstention_spec import Abstention, read_abstain
 from ._compat import (
     HasMethods,
     Interval,
@@ -70,6 +64,7 @@ from ._probabilities import (
 )
 from ._row_costs import RowCostClassifier
 from ._targets import Target, read_target
+from .scoring import LabelScore
 
 __all__ = ["MetricOptimalClassifierCV"]
 
@@ -100,15 +95,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         Classes from the lowest to the highest, for ordinal metrics on text labels, as in :func:`metricwise.optimize`.
     pos_label : object, or list of n_outputs objects, optional
         The positive class of metrics of one class, as in :func:`metricwise.optimize`.
-    solver : str or Solver, default="auto"
-        As in :func:`metricwise.optimize`.
-    confusion : {"auto", "labels", "expected", "blended"}, default="auto"
-        How confusion matrices are counted: with the labels, with the probabilities in place of labels, or with half of
-        each.
-    recalibrate : {"auto", True, False}, default="auto"
-        Whether to first recalibrate the probabilities with a temperature and a bias per class; "auto" does. If this or
-        `confusion` is "auto", rules are fitted to resamples of the out-of-fold rows, their average is judged on the
-        rows that the resamples leave out, and `gain_` estimates what it adds on new rows.
+    output_weight : array-like of shape (n_outputs,), optional
+        Weights of the outputs in the average.
     cv : int, float, splitter, iterable or "prefit", optional
         How the probabilities that the rule is fitted on are obtained.
 
@@ -126,13 +114,6 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     calibration : {"sigmoid", "isotonic", "temperature"}, optional
         If given, the estimator is wrapped in :class:`~sklearn.calibration.CalibratedClassifierCV` with this method
         inside each fold.
-    randomized : bool, default=False
-        Whether to allow a mixture of rules where that beats any single rule.
-    weight_kind : {"importance", "frequency"}, default="importance"
-        What the `sample_weight` of `fit` means: how much a row matters, or how many rows it stands for (whole numbers).
-        The rule is the same either way; the interval of `gain_` differs.
-    output_weight : array-like of shape (n_outputs,), optional
-        Weights of the outputs in the average.
     record : list or dict, optional
         Further metrics to compute for the rule, each in any form that `metric` takes; a dict gives them names.
     subject_to : str, constraint, or list of these, optional
@@ -141,14 +122,14 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     confidence : float or None, default=0.95
         Approximate confidence with which the constraints hold in the population that the rows are drawn from; None:
         they hold on the out-of-fold rows only.
-    abstain : bool or float, optional
+    abstain : bool, float or Abstention, optional
         Whether the rule may abstain: at the given cost or, with True, as often as `subject_to` allows, as in
-        :func:`metricwise.optimize`.
-    abstain_label : text, number or boolean, optional
-        Label that `predict` returns for an abstention; by default "abstain" for text classes and -1 for numeric ones.
-    group_aware : bool, default=True
-        If `sensitive_features` are passed to `fit`, whether the rule may use the group of a row, as in
-        :func:`metricwise.optimize`; `predict` and `score` then require them too.
+        :func:`metricwise.optimize`. A :class:`metricwise.Abstention` has the label that `predict` returns for an
+        abstention besides.
+    strategy : Strategy, optional
+        How the rule is looked for, as in :func:`metricwise.optimize`. By default, rules are fitted to resamples of the
+        out-of-fold rows, their average is judged on the rows that the resamples leave out, and `gain_` estimates what
+        it adds on new rows. Its fields can be searched over: ``strategy__recalibrate``.
     n_jobs : int, optional
         Number of folds, or of outputs if there is only one fold, that are fitted in parallel.
     random_state : int, RandomState instance or None, default=None
@@ -166,20 +147,20 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     solution_ : Solution
         The result of :func:`metricwise.optimize`, with a status in plain sentences. ``solution_.value_on_new_rows`` is
         the expected value of the metric on new rows, with a 95 % interval, and ``solution_.threshold_range`` has the
-        range of thresholds of binary outputs that do about as well; both are None if `confusion` and `recalibrate` are
-        fixed. ``solution_.constraints`` says how the constraints in `subject_to` are met.
+        range of thresholds of binary outputs that do about as well; both are None if `strategy` fixes `confusion` and
+        `recalibrate`. ``solution_.constraints`` says how the constraints in `subject_to` are met.
     classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
         The class labels.
     best_score_ : float
         The metric of the rule on the out-of-fold rows that it was fitted to.
     gain_ : Gain or None
-        The estimated gain over argmax on new rows, with a 95 % interval; None if `confusion` and `recalibrate` are
-        fixed.
+        The estimated gain over argmax on new rows, with a 95 % interval; None if `strategy` fixes `confusion` and
+        `recalibrate`.
     cv_results_ : dict or None
         The candidates that were compared: "recipe", its "score" on the rows that resamples left out, its "gain" over
         argmax there, the "std_error" of the gain, and the value of every recorded metric on the same rows, under its
-        name. None if `confusion` and `recalibrate` are fixed; ``solution_.recorded`` always has the recorded metrics of
-        the rule.
+        name. None if `strategy` fixes `confusion` and `recalibrate`; ``solution_.recorded`` always has the recorded
+        metrics of the rule.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -196,8 +177,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     Rows that belong together (`groups`) are kept together by a splitter that supports groups, by `calibration` within
     its folds, and when the rule is judged: candidates are compared on groups that they were not fitted to, and the
     interval of `gain_` treats groups as units. Any other `cv` raises an error if `groups` are passed, unless the
-    estimator is prefitted. With `time`, rules are judged on periods that they were not fitted to; a model that must not
-    look ahead also needs a `cv` such as :class:`~sklearn.model_selection.TimeSeriesSplit`.
+    estimator is prefitted. With a :class:`metricwise.InTime`, rules are judged on periods that they were not fitted to;
+    a model that must not look ahead also needs a `cv` such as :class:`~sklearn.model_selection.TimeSeriesSplit`.
 
     Examples
     --------
@@ -220,26 +201,21 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         "classes": ["array-like", None],
         "order": ["array-like", None],
         "pos_label": "no_validation",
-        "solver": [str, HasMethods(["solve"])],
-        "confusion": [StrOptions({"auto", "labels", "expected", "blended"})],
-        "recalibrate": ["boolean", StrOptions({"auto"})],
+        "output_weight": ["array-like", None],
         "cv": ["cv_object", StrOptions({"prefit"}), Interval(RealNotInt, 0.0, 1.0, closed="neither")],
         "refit": ["boolean"],
         "calibration": [StrOptions({"sigmoid", "isotonic", "temperature"}), None],
-        "randomized": ["boolean"],
-        "weight_kind": [StrOptions({"importance", "frequency"})],
-        "output_weight": ["array-like", None],
         "record": [list, tuple, dict, None],
         "subject_to": "no_validation",
         "confidence": [Interval(Real, 0.5, 1.0, closed="left"), None],
-        "abstain": ["boolean", Interval(Real, 0.0, None, closed="left"), None],
-        "abstain_label": "no_validation",
-        "group_aware": ["boolean"],
+        "abstain": ["boolean", Interval(Real, 0.0, None, closed="left"), Abstention, None],
+        "strategy": [Strategy, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 
+    @refuses_removed("MetricOptimalClassifierCV")
     def __init__(
         self,
         estimator: Any,
@@ -249,21 +225,15 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         classes: Any = None,
         order: Any = None,
         pos_label: Any = None,
-        solver: Any = "auto",
-        confusion: str = "auto",
-        recalibrate: bool | str = "auto",
+        output_weight: Any = None,
         cv: Any = None,
         refit: bool = True,
         calibration: str | None = None,
-        randomized: bool = False,
-        weight_kind: str = "importance",
-        output_weight: Any = None,
         record: Any = None,
         subject_to: Any = None,
         confidence: float | None = 0.95,
-        abstain: bool | float | None = None,
-        abstain_label: Any = None,
-        group_aware: bool = True,
+        abstain: bool | float | Abstention | None = None,
+        strategy: Strategy | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -274,24 +244,39 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self.classes = classes
         self.order = order
         self.pos_label = pos_label
-        self.solver = solver
-        self.confusion = confusion
-        self.recalibrate = recalibrate
+        self.output_weight = output_weight
         self.cv = cv
         self.refit = refit
         self.calibration = calibration
-        self.randomized = randomized
-        self.weight_kind = weight_kind
-        self.output_weight = output_weight
         self.record = record
         self.subject_to = subject_to
         self.confidence = confidence
         self.abstain = abstain
-        self.abstain_label = abstain_label
-        self.group_aware = group_aware
+        self.strategy = strategy
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def set_params(self, **params: Any) -> MetricOptimalClassifierCV:
+        """Set parameters, also those of `strategy` and `abstain`: ``set_params(strategy__recalibrate=False)``.
+
+        Parameters
+        ----------
+        **params
+            Parameters by name.
+
+        Returns
+        -------
+        self : object
+        """
+        check_removed(type(self).__name__, params, ())
+        nested = {name.partition("__")[0] for name in params if "__" in name} - params.keys()
+        if "strategy" in nested:  # a copy: scikit-learn sets its fields in place, and it may be another estimator's too
+            self.strategy = replace(Strategy.of(self.strategy))
+        if "abstain" in nested:
+            self.abstain = replace(read_abstain(self.abstain) or Abstention())
+        super().set_params(**params)
+        return self
 
     @fit_context(prefer_skip_nested_validation=False)
     @entry_point("{class}")
@@ -301,7 +286,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         y: Any,
         sample_weight: Any = None,
         *,
-        time: Any = None,
+        groups: Any = None,
         sensitive_features: Any = None,
         cost: Any = None,
         **params: Any,
@@ -313,76 +298,50 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or sparse indicator matrix
             Labels of a 2-D y may be missing: NaN, None or NA.
-        sample_weight : array-like of shape (n_samples,), optional
-            Sample weights for the metric, and for the estimator if it takes them.
-        time : array-like of shape (n_samples,), or InTime, optional
-            When each row was observed, as numbers or dates: the rule is judged on periods that it was not fitted to.
-            :class:`metricwise.InTime` says besides how far rows depend on one another, which is measured otherwise.
-            With metadata routing enabled, the times are also passed to the estimator if that requests them.
+        sample_weight : array-like of shape (n_samples,), or Frequencies, optional
+            Sample weights for the metric, and for the estimator if it takes them. As :class:`metricwise.Frequencies`,
+            they say how many rows a row stands for: the rule is the same, the interval of `gain_` differs.
+        groups : array-like of shape (n_samples,), or InTime, optional
+            Marks rows that belong together: used by the splitter, which must keep them together as
+            :class:`~sklearn.model_selection.GroupKFold` does, and for judging the rule; a prefitted estimator needs no
+            such splitter. A :class:`metricwise.InTime` says when each row was observed: the rule is judged on periods
+            that it was not fitted to, and the splitter is not given it.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
-            The sensitive group of every row, for constraints about groups, or a :class:`metricwise.Sensitive`. With
-            metadata routing enabled, it is also passed to the estimator if that requests it.
+            The sensitive group of every row, for constraints about groups, or a :class:`metricwise.Sensitive`. If the
+            rule uses it, `predict` and `score` require it too. With metadata routing enabled, it is also passed to the
+            estimator if that requests it.
         cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
             Costs per row, for ``metric="cost"``, as in :func:`metricwise.optimize`; `predict` and `score` then take the
             costs of their rows. They are used for the rule only and not passed to the estimator.
         **params
-            Parameters for the estimator's `fit`. `groups`, which marks rows that belong together, is used by the
-            splitter, which must keep them together as :class:`~sklearn.model_selection.GroupKFold` does, and for
-            judging the rule; a prefitted estimator needs no such splitter. With metadata routing enabled, the other
-            parameters are passed to whichever object requests them. `groups` and `time` cannot both be given.
+            Parameters for the estimator's `fit`. With metadata routing enabled, they are passed to whichever object
+            requests them.
 
         Returns
         -------
         self : object
         """
+        self._check_params(params)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
         target = read_target(y, self.classes)
-        sample_weight = read_sample_weight(sample_weight, count_rows(X))
-        read_weight_kind(self.weight_kind, sample_weight)
-        together = self._read_together(params.get("groups"), time, count_rows(X))
-        if cost is not None:
-            cost = self._read_cost(cost, target, self.abstain)
-        groups, sensitive = None, Sensitive.of(sensitive_features)
-        if sensitive_features is not None:
-            groups = read_sensitive_features(sensitive_features, count_rows(X))
-            may_abstain = read_abstain(self.abstain) is not None
-            sensitive.check(group_aware=bool(self.group_aware), may_abstain=may_abstain)
-        moments = None if time is None else in_time(time).time
-        routed = self._route(sample_weight, {"time": moments, "sensitive_features": sensitive.values}, params)
+        rows = self._read_rows(RowSpec(None, None, sample_weight, groups, sensitive_features, cost), target)
+        features = rows.read_sensitive(count_rows(X))
+        routed = self._route(rows, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)
             target = target.in_order(self.order, y)
-            self._check_metric(target, groups, cost)
+            goal = self._read_goal(target, features, rows)
         else:
             target = target.in_order(self.order, y)
-            self._check_metric(target, groups, cost)  # a metric that is refused must not cost any fits
+            goal = self._read_goal(target, features, rows)  # a goal that is refused must not cost any fits
             pool = self._cross_fit(X, target, routed)
-        self.solution_ = optimize(
-            pool.proba,
-            target.labels(pool.rows),
-            self.metric,
-            average=self.average,
-            sample_weight=None if sample_weight is None else sample_weight[pool.rows],
-            weight_kind=self.weight_kind,
-            **{name: values.take(pool.rows) for name, values in together.items()},
-            sensitive_features=None if groups is None else take_rows(sensitive_features, pool.rows),
-            group_aware=self.group_aware,
-            output_weight=self.output_weight,
-            order=self.order,
-            record=self.record,
-            pos_label=self.pos_label,
-            solver=self.solver,
-            confusion=self.confusion,
-            recalibrate=self.recalibrate,
-            randomized=self.randomized,
-            subject_to=self.subject_to,
-            confidence=self.confidence,
-            abstain=self.abstain,
-            abstain_label=self.abstain_label,
-            cost=None if cost is None else cost[pool.rows],
-            random_state=self._seed(),
-            verbose=True if self.verbose else None,
+        self.solution_ = find_rule(
+            _of_pool(rows, pool, target, self.order),
+            goal,
+            Strategy.of(self.strategy),
+            self._seed(),
+            True if self.verbose else None,
         )
         self.rule_ = self.solution_.rule
         self.classes_ = target.public_classes
@@ -416,26 +375,18 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         """
         if self._by_costs(cost):
             return self._minus_cost(X, y, cost, sample_weight)
-        metric, worst = opened(self.metric)
+        spec = self._goal()
+        metric, worst = opened(spec.metric)
+        abstention = read_abstain(self.abstain)
+        if abstention is not None:
+            abstention = replace(abstention, label=self.rule_.abstain_label)
+        spec = replace(spec, metric=metric, abstain=abstention, record=None, order=None)
         predicted = self.predict(X, sensitive_features)
 
         def score(y: Any, predicted: Any, sample_weight: Any) -> float:
-            return score_labels(
-                self.rule_.schema.classes,
-                y,
-                predicted,
-                sample_weight,
-                metric,
-                self.average,
-                self.output_weight,
-                scales=self._scales,
-                pos_label=self.pos_label,
-                declared=self.classes is not None,
-                outputs=self._outputs,
-                wanted_only=self.subject_to is not None,
-                abstain_label=self.rule_.abstain_label,
-                abstain=True if self.abstain is None else self.abstain,
-            )
+            scorer = LabelScore(spec, None, self._scales, self._outputs)
+            declared = self.classes is not None
+            return score_labels(scorer, self.rule_.schema.classes, y, predicted, sample_weight, declared)
 
         if not worst:
             return score(y, predicted, sample_weight)
@@ -447,58 +398,54 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     # ------------------------------------------------------------------------------------------------- fitting
 
-    @entry_point("{class}")
-    def _check_metric(self, target: Target, groups: SensitiveFeatures | None, cost: Any = None) -> None:
-        """Refuse metrics that do not fit the target, or about which something would have to be guessed."""
-        if cost is not None:
-            refuse_beside_costs(self.metric, {"record": self.record, "subject_to": self.subject_to})
-            return
-        metric, worst = opened(self.metric)
-        if groups is None and (worst or not self.group_aware):
-            asked = "the metric is that of the worst group" if worst else "group_aware is False"
-            raise InvalidParameter(
-                "sensitive_features",
-                problem=f"{asked}, so {mention('sensitive_features')}, the group of every row, must be passed to fit",
-            )
-        aim = to_maximise(
-            resolve_for(
-                metric,
-                target.classes,
-                several=target.several,
-                average=self.average,
-                pos_label=self.pos_label,
-                wanted_only=self.subject_to is not None,
-                scales=target.scales,
-                outputs=target.output_names,
-            )
+    def _goal(self) -> GoalSpec:
+        """Return what is asked for, unread."""
+        return GoalSpec(
+            self.metric,
+            self.average,
+            self.pos_label,
+            self.output_weight,
+            self.record,
+            self.subject_to,
+            self.confidence,
+            self.abstain,
+            order=self.order,
         )
-        record = resolve_record(self.record, target.kind, aim, pos_label=self.pos_label).values()
-        for one in (aim, *(settle(one, target.classes, scales=target.scales) for one in record)):
-            if self.order is not None:
-                check_order_agrees(one.metric, target.scales, target.classes)
-        schema = Schema(
-            target.classes, multioutput=target.several, output_names=target.output_names, order=target.scales
-        )
-        allowed = read_abstention(self.abstain, self.abstain_label, schema, aim)
-        if allowed is not None:
-            allowed.check(allowed.aim(aim.metric), target.classes)
-        wanted = read_constraints(self.subject_to)
-        check_bounded(wanted, allowed, aim.metric)
-        names = None if groups is None else groups.groups.names
-        given = {"pos_label": self.pos_label, "allowed": allowed, "aim": aim.metric}
-        read_limits(wanted, schema, ordered=self.order is not None, groups=names, **given)
 
-    @entry_point("{class}")
-    def _read_together(self, groups: Any, time: Any, n_rows: int) -> dict[str, Any]:
-        """Return `groups` or `time` as the rule is to have them, by row; what is wrong must not cost any fits."""
-        refuse_both(groups, time)
-        if groups is not None:
-            return {"groups": read_groups(groups, n_rows)}
-        if time is None:
-            return {}
-        read_time(time, n_rows)
-        given = in_time(time)
-        return {"time": replace(given, time=np.asarray(given.time))}
+    def _read_goal(self, target: Target, features: SensitiveFeatures | None, rows: RowSpec) -> GoalSpec | Goal:
+        """Read the goal for the classes of the target; costs per row are a goal that nothing need be read of."""
+        spec = self._goal()
+        if rows.cost is not None:
+            refuse_beside_costs(self.metric, {"record": self.record, "subject_to": self.subject_to})
+            return spec
+        names = None if features is None else features.groups.names
+        goal = spec.read(target.schema, names, target.class_rows)
+        if rows.sensitive is not None:
+            rows.sensitive.check(may_abstain=goal.abstention is not None)
+        return goal
+
+    def _read_rows(self, rows: RowSpec, target: Target) -> RowSpec:
+        """Return what is known of rows, read as arrays; what is wrong with it must not cost any fits."""
+        n_rows = len(target.codes)
+        weight = read_sample_weight(rows.weight, n_rows)
+        if weight is not None:
+            if rows.counts_rows:
+                check_frequencies(weight)
+            rows = replace(rows, sample_weight=Frequencies(weight) if rows.counts_rows else weight)
+        if rows.time is not None:
+            read_time(rows.time, n_rows)
+            rows = replace(rows, groups=replace(rows.time, time=np.asarray(rows.time.time)))
+        elif rows.groups is not None:
+            read_groups(rows.groups, n_rows)
+        if rows.cost is not None:
+            rows = replace(rows, cost=self._read_cost(rows.cost, target, self.abstain))
+        return rows
+
+    def _check_params(self, params: dict[str, Any]) -> None:
+        """Refuse settings of the rule among the parameters of the estimator's `fit`, unless that takes them."""
+        if not routing_enabled():
+            taken = [name for name in params if has_fit_parameter(self.estimator, name)]
+            check_removed(f"{type(self).__name__}.fit", params, taken)
 
     @property
     def _applies_only(self) -> bool:
@@ -569,40 +516,42 @@ class MetricOptimalClassifierCV(RowCostClassifier):
                 owner=type(self).__name__,
             )
 
-    def _seed(self) -> int | None:
+    def _seed(self) -> int:
         """Return a seed for the search of the rule."""
-        if self.random_state is None:
-            return None  # which is 0: the rule does not change from fit to fit
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
+        if self.random_state is None or isinstance(self.random_state, Integral):
+            return read_seed(self.random_state)  # None is 0: the rule does not change from fit to fit
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     # ------------------------------------------------------------------------------------------------- routing
 
     @entry_point("{class}")
-    def _route(self, sample_weight: Any, own: dict[str, Any], params: dict[str, Any]) -> Bunch:
-        """Return what the estimator's fit and the splitter's split are given; `own` is for the rule, and who asks."""
+    def _route(self, rows: RowSpec, params: dict[str, Any]) -> Bunch:
+        """Return what the estimator's fit and the splitter's split are given."""
+        weight, groups = rows.weight, rows.clusters
         if not self._applies_only:
-            check_groups(self.cv, params.get("groups"), self.estimator)
+            check_groups(self.cv, groups, self.estimator)
         if routing_enabled():
-            return process_routing(self, "fit", sample_weight=sample_weight, **own, **params)
-        groups = params.pop("groups", None)
+            values = None if rows.sensitive is None else rows.sensitive.values
+            return process_routing(
+                self, "fit", sample_weight=weight, groups=groups, sensitive_features=values, **params
+            )
         given = dict(params)
         if not self._applies_only:
-            given |= weight_for_fit(self.estimator, sample_weight, self.calibration is not None)
+            given |= weight_for_fit(self.estimator, weight, self.calibration is not None)
         return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={} if groups is None else {"groups": groups}))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata routing: the rule takes what its methods name, the estimator and the splitter the rest.
 
-        `groups` is requested by the splitter or, if the estimator is prefitted, by the rule.
+        `groups` is requested by the rule, unless ``set_fit_request(groups=False)`` says otherwise, and by splitters
+        that support groups.
 
         Returns
         -------
         routing : MetadataRouter
         """
         own = own_requests(self)
-        if self._applies_only:
+        if own.fit.requests.get("groups") is None:
             own.fit.add_request(param="groups", alias=True)
         return (
             MetadataRouter(owner=self)
@@ -610,6 +559,24 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )
+
+
+def _of_pool(rows: RowSpec, pool: Pool, target: Target, order: Any) -> RowSpec:
+    """Return the rows that the rule is fitted to: those with out-of-fold probabilities."""
+
+    def some(values: Any) -> Any:
+        return None if values is None else take_rows(values, pool.rows)
+
+    return replace(
+        rows,
+        proba=pool.proba,
+        y=target.labels(pool.rows),
+        sample_weight=some(rows.sample_weight),
+        groups=some(rows.groups),
+        sensitive_features=some(rows.sensitive_features),
+        cost=some(rows.cost),
+        order=order,
+    )
 
 
 def _table(candidates: Sequence[Candidate]) -> dict[str, Any] | None:

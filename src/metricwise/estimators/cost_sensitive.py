@@ -22,12 +22,14 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from ..core.errors import InvalidParameter, entry_point, mention, warn
 from ..core.losses import Loss
 from ..data import decode, read_sample_weight, warn_of_order
+from ..goals.spec import GoalSpec
 from ..metrics.linear import Accuracy
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
 from ._judging import score_labels
 from ._losses import read_losses
 from ._per_output import PerOutputClassifier, Sample, fit_sample, predict_codes
 from ._targets import Target, read_target
+from .scoring import LabelScore
 
 __all__ = ["CostSensitiveClassifier", "TrainedClassifier", "decide", "expand_rows", "fit_weighted", "read_outputs"]
 
@@ -245,7 +247,8 @@ class CostSensitiveClassifier(TrainedClassifier):
         check_is_fitted(self, "estimator_")
         if not isinstance(self.classes_, list):
             return float(super().score(X, y, sample_weight))
-        return score_labels(tuple(self.classes_), y, self.predict(X), sample_weight, Accuracy(), "micro")
+        scorer = LabelScore(GoalSpec(Accuracy(), "micro"))
+        return score_labels(scorer, tuple(self.classes_), y, self.predict(X), sample_weight)
 
 
 def read_outputs(y: Any, classes: Any = None) -> Target:

@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..data import read_sample_weight, warn_of_order
+from ..goals.spec import GoalSpec
+from ..metrics.abstention_spec import Abstention
 from ..metrics.linear import Accuracy
 from ..rules import Rule, WeightedRule, as_rule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
@@ -21,6 +23,7 @@ from ._decisions import RuleClassifier
 from ._judging import score_labels, weight_for_fit
 from ._probabilities import fitted_classes, make_trainable, train
 from ._targets import Target, read_target
+from .scoring import LabelScore
 
 __all__ = ["FixedRuleClassifier"]
 
@@ -141,15 +144,9 @@ class FixedRuleClassifier(RuleClassifier):
         score : float
         """
         predicted, rule = self.predict(X, sensitive_features), self._fitted(X)[1]
-        return score_labels(
-            rule.classes,
-            y,
-            predicted,
-            sample_weight,
-            Accuracy(),
-            "micro" if rule.multioutput else None,
-            abstain_label=rule.abstain_label,
-        )
+        abstain = None if rule.abstain_label is None else Abstention(label=rule.abstain_label)
+        goal = GoalSpec(Accuracy(), "micro" if rule.multioutput else None, abstain=abstain)
+        return score_labels(LabelScore(goal), rule.classes, y, predicted, sample_weight)
 
     def _fitted(self, X: Any = None) -> tuple[Any, Rule]:
         if hasattr(self, "estimator_"):

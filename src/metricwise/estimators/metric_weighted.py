@@ -6,6 +6,7 @@ are weighted as in :mod:`metricwise.estimators.cost_sensitive`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,14 +15,11 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from ..core.errors import entry_point, warn
-from ..data import read_output_weight, read_sample_weight, warn_of_order
-from ..goals.for_outputs import resolve_for
+from ..core.errors import entry_point
+from ..core.successors import refuses_removed
+from ..data import read_sample_weight, warn_of_order
+from ..goals.spec import GoalSpec
 from ..metrics.aim import Aim
-from ..metrics.functions import check_whole_rows
-from ..metrics.naming import positive_places
-from ..metrics.resolution import to_maximise
-from ..metrics.scales import check_order_agrees
 from ._alternation import Folds, alternate
 from ._compat import (
     HasMethods,
@@ -36,6 +34,7 @@ from ._folds import check_groups, make_splits
 from ._judging import score_labels
 from ._targets import Target
 from .cost_sensitive import TrainedClassifier, read_outputs
+from .scoring import LabelScore
 
 __all__ = ["MetricWeightedClassifier"]
 
@@ -157,6 +156,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         "random_state": ["random_state"],
     }
 
+    @refuses_removed("MetricWeightedClassifier")
     def __init__(
         self,
         estimator: Any,
@@ -224,27 +224,14 @@ class MetricWeightedClassifier(TrainedClassifier):
         self._train(X, target, end.losses, weight, params, self.n_jobs)
         return self
 
-    @entry_point("{class}")
+    def _goal(self) -> GoalSpec:
+        """Return what is asked for, unread."""
+        return GoalSpec(self.metric, self.average, self.pos_label, self.output_weight, order=self.order)
+
     def _read_aim(self, target: Target, weight: FloatArray | None) -> Aim:
-        found = to_maximise(
-            resolve_for(
-                self.metric,
-                target.classes,
-                several=target.several,
-                average=self.average,
-                pos_label=self.pos_label,
-                scales=target.scales,
-                outputs=target.output_names,
-            )
-        )
-        if self.order is not None:
-            check_order_agrees(found.metric, target.scales, target.classes)
-        if found.metric.degenerate:
-            warn(f"{found.metric.degenerate}")
-        alpha = read_output_weight(self.output_weight, target.n_outputs)
-        check_whole_rows(found.metric, sample_weight=weight, output_weight=alpha, average=found.average)
-        positive = positive_places(found.metric, target.classes) if found.support_weighted else None
-        return Aim(found.metric, found.average, alpha, found.support_weighted, positive, found.name)
+        goal = self._goal().read(target.schema)
+        goal.check_rows(weight, labelled=True)
+        return goal.aim
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the chosen metric of the predictions.
@@ -262,19 +249,9 @@ class MetricWeightedClassifier(TrainedClassifier):
         predicted = self.predict(X)
         if predicted.ndim == 1 and np.shape(y) == (len(predicted), 1):  # as `fit` takes it
             y = np.asarray(y)[:, 0]
-        return score_labels(
-            self._empty_target().classes,
-            y,
-            predicted,
-            sample_weight,
-            self.metric,
-            self.average,
-            self.output_weight,
-            scales=self._scales,
-            pos_label=self.pos_label,
-            declared=self.classes is not None,
-            outputs=self._outputs,
-        )
+        scorer = LabelScore(replace(self._goal(), order=None), None, self._scales, self._outputs)
+        classes, declared = self._empty_target().classes, self.classes is not None
+        return score_labels(scorer, classes, y, predicted, sample_weight, declared)
 
     def _route(self, params: dict[str, Any]) -> Bunch:
         """Return what the estimator's fit and the splitter's split are given; weights are ours to multiply."""

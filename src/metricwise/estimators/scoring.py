@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, entry_point
+from ..core.successors import refuses_removed
 from ..data import (
     Scales,
     column_names,
@@ -25,9 +26,12 @@ from ..data import (
     split_abstained,
 )
 from ..goals.for_outputs import MetricSpec, check_macro, resolve_outputs
+from ..goals.spec import GoalSpec
+from ..metrics.abstention_spec import Abstention, read_abstain
 from ..metrics.base import Metric
 from ..metrics.functions import function_name
 from ..metrics.naming import positive_places
+from ..metrics.of_labels import label_of_abstentions
 from ..metrics.recognised import unwrap
 from ..metrics.resolution import KINDS, resolve, to_maximise
 from ..metrics.scales import check_order_agrees, in_order
@@ -39,59 +43,50 @@ __all__ = ["make_scorer"]
 class LabelScore:
     """A metric as a function of true and predicted labels, which can be pickled; see :func:`make_scorer`."""
 
-    metric: MetricSpec
-    average: str | None = None
+    goal: GoalSpec
     classes: Any = None
-    output_weight: ArrayLike | None = None
-    missing: Any = None
-    zero_division: float = 0.0
     scales: Scales | None = None
-    pos_label: Any = None
     outputs: Sequence[Any] | None = None
-    wanted_only: bool = False  # whether pos_label may be for others, such as constraints
-    abstain_label: Any = None
-    abstain: bool | float = True
-    order: Any = None
 
     @property
     def __name__(self) -> str:
         """What the scorer prints."""
-        if isinstance(self.metric, Mapping):
-            return ", ".join(f"{_name(metric)} ({output})" for output, metric in self.metric.items())
-        if isinstance(self.metric, (list, tuple)):
-            return ", ".join(map(_name, self.metric))
-        return _name(self.metric)
+        metric = self.goal.metric
+        if isinstance(metric, Mapping):
+            return ", ".join(f"{_name(one)} ({output})" for output, one in metric.items())
+        if isinstance(metric, (list, tuple)):
+            return ", ".join(map(_name, metric))
+        return _name(metric)
 
-    def as_metric(self) -> tuple[Any, str | None, float, Any]:
-        """Return the metric, the average, the value at 0/0 and the positive class, for who takes it as a metric."""
-        return self.metric, self.average, self.zero_division, self.pos_label
+    def as_metric(self) -> tuple[Any, str | None, Any]:
+        """Return the metric, the average and the positive class, for who takes it as a metric."""
+        return self.goal.metric, self.goal.average, self.goal.pos_label
 
     @entry_point("make_scorer")
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the score."""
-        several = is_two_dimensional(y_true)
+        goal, abstain = self.goal, self.goal.abstain
         accepted = y_pred
-        if self.abstain_label is not None:
-            accepted, _ = split_abstained(y_true, y_pred, self.abstain_label)
-        true, _, names = read_pair(y_true, accepted, self.classes, self.missing)
+        if abstain is not None:
+            accepted, _ = split_abstained(y_true, y_pred, label_of_abstentions(abstain, y_true))
+        true, _, names = read_pair(y_true, accepted, self.classes)
         resolved = to_maximise(
             resolve_outputs(
-                self.metric,
+                goal.metric,
                 names,
-                several=several,
-                average=self.average,
-                zero_division=self.zero_division,
-                pos_label=self.pos_label,
-                wanted_only=self.wanted_only,
+                several=is_two_dimensional(y_true),
+                average=goal.average,
+                pos_label=goal.pos_label,
+                wanted_only=goal.constrained,
                 outputs=column_names(y_true) if is_frame(y_true) else self.outputs,
             )
         )
-        output_weight = self.output_weight
+        output_weight = goal.output_weight
         if resolved.support_weighted:
             positive = np.asarray(true == positive_places(resolved.metric, names))
             output_weight = _positives(positive, output_weight, read_sample_weight(sample_weight, len(true)))
-        scales = read_order(self.order, names, self.scales)
-        if self.order is not None:
+        scales = read_order(goal.order, names, self.scales)
+        if goal.order is not None:
             check_order_agrees(resolved.metric, scales, names)
         return in_order(resolved.metric, scales).score(
             y_true,
@@ -100,9 +95,7 @@ class LabelScore:
             average=resolved.average if resolved.average_given else None,
             output_weight=output_weight,
             classes=self.classes,
-            missing=self.missing,
-            abstain_label=self.abstain_label,
-            abstain=self.abstain,
+            abstain=abstain,
         )
 
 
@@ -113,6 +106,7 @@ def _name(metric: Any) -> str:
 
 
 @entry_point("make_scorer")
+@refuses_removed("make_scorer")
 def make_scorer(
     metric: MetricSpec,
     *,
@@ -120,11 +114,8 @@ def make_scorer(
     classes: Any = None,
     order: Any = None,
     output_weight: ArrayLike | None = None,
-    missing: Any = None,
-    zero_division: float = 0.0,
     pos_label: Any = None,
-    abstain_label: Any = None,
-    abstain: bool | float = True,
+    abstain: bool | float | Abstention | None = None,
 ) -> Any:
     """Make a scikit-learn scorer from a metric, for ``scoring=`` in model selection.
 
@@ -145,17 +136,12 @@ def make_scorer(
         Classes from the lowest to the highest, for ordinal metrics on text labels, as in :func:`metricwise.optimize`.
     output_weight : array-like of shape (M,), optional
         Weights of the outputs in the average.
-    missing : scalar, optional
-        A code that marks missing labels, in addition to NaN, None, NA and masked entries.
-    zero_division : float, default=0.0
-        Value at 0/0 of a metric that is given by name.
     pos_label : object, or list of M objects, optional
         Label of the positive class of a metric of one class: one for all outputs, or one for each. Required unless the
         labels are 0 and 1, -1 and 1, or False and True.
-    abstain_label : text, number or boolean, optional
-        The label that an estimator predicts if it abstains; None: every prediction is a class.
-    abstain : True or float, default=True
-        How an abstention counts, as in :meth:`metricwise.metrics.Metric.score`.
+    abstain : True, float or Abstention, optional
+        What an abstention counts for, as in :func:`metricwise.optimize`; a :class:`metricwise.Abstention` has the label
+        that an estimator predicts if it abstains. None: every prediction is a class.
 
     Returns
     -------
@@ -182,39 +168,29 @@ def make_scorer(
     """
     from sklearn.metrics import make_scorer as wrap  # loaded when asked for: `import metricwise` stays light
 
-    _refuse_early(metric, average, zero_division, pos_label)
+    _refuse_early(metric, average, pos_label)
     if classes is None and order is not None and not any(own is None for own in order):
         classes = order
-    score = LabelScore(
-        metric,
-        average,
-        classes,
-        output_weight,
-        missing,
-        zero_division,
-        pos_label=pos_label,
-        abstain_label=abstain_label,
-        abstain=abstain,
-        order=order,
-    )
+    goal = GoalSpec(metric, average, pos_label, output_weight, abstain=read_abstain(abstain), order=order)
+    score = LabelScore(goal, classes)
     return wrap(score, response_method="predict", greater_is_better=True)
 
 
-def _refuse_early(metric: Any, average: str | None, zero_division: float, pos_label: Any) -> None:
+def _refuse_early(metric: Any, average: str | None, pos_label: Any) -> None:
     """Raise now what would be raised for every kind of target: model selection turns late errors into NaN."""
     if isinstance(metric, (Mapping, list, tuple)):
         check_macro(average)
         for own in metric.values() if isinstance(metric, Mapping) else metric:
-            _refuse_for_all_kinds(own, None, zero_division, None)
+            _refuse_for_all_kinds(own, None, None)
     else:
-        _refuse_for_all_kinds(metric, average, zero_division, pos_label)
+        _refuse_for_all_kinds(metric, average, pos_label)
 
 
-def _refuse_for_all_kinds(metric: Any, average: str | None, zero_division: float, pos_label: Any) -> None:
+def _refuse_for_all_kinds(metric: Any, average: str | None, pos_label: Any) -> None:
     errors = []
     for kind in KINDS:
         try:
-            to_maximise(resolve(metric, kind, average, zero_division, pos_label))
+            to_maximise(resolve(metric, kind, average, pos_label=pos_label))
         except InvalidParameter as error:
             errors.append(error)
     if len(errors) == len(KINDS):

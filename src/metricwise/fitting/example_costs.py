@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..core.confusion import distributions
-from ..core.errors import InvalidParameter, InvalidType, argument, mention
+from ..core.errors import InvalidParameter, InvalidType, argument
 from ..core.notes import Note, NoteKind
 from ..data import Probabilities, read_abstain_label, read_row_costs, shown, table_of
 from ..data.sources import MemorySource
 from ..inference import Estimate, Gain
 from ..inference.uncertainty import Spread, heaviest_share, mean_interval
 from ..metrics import Cost
-from ..metrics.abstention import read_abstain
+from ..metrics.abstention_spec import Abstention
 from ..oracles.problem import InMemory, Problem, argmax_rule
 from ..rules import CostRule, RuleMetadata, RuleRows
 from .bagging import Bag, draw, links_of
@@ -92,17 +92,18 @@ def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
         )
 
 
-def with_costs(problem: Problem, cost: Any, abstain: Any, abstain_label: Any) -> tuple[Problem, CostRule]:
+def with_costs(problem: Problem, cost: Any, abstention: Abstention | None) -> tuple[Problem, CostRule]:
     """Return a problem whose rows have costs, and the rule that goes by them, still without a link.
 
     Parameters
     ----------
     problem : Problem
         Of one output, in memory.
-    cost, abstain, abstain_label
-        As :func:`metricwise.optimize` takes them.
+    cost
+        As :func:`metricwise.optimize` takes it.
+    abstention : Abstention or None
     """
-    schema, source, allowed = problem.schema, problem.source, read_abstain(abstain)
+    schema, source = problem.schema, problem.source
     if not isinstance(source, MemorySource):
         raise InvalidType(
             "cost",
@@ -115,16 +116,10 @@ def with_costs(problem: Problem, cost: Any, abstain: Any, abstain_label: Any) ->
             problem=f"{argument('cost')} gives costs per row for a single output, but y is 2-D",
             remedy="optimise the outputs one by one",
         )
-    if allowed is None and abstain_label is not None:
-        raise InvalidParameter(
-            "abstain_label",
-            problem=f"{mention('abstain_label')} is only for rules that may abstain",
-            remedy=f"pass {argument('abstain', True)} as well",
-        )
-    price = None if allowed is None else allowed.cost
-    if allowed is not None:
-        schema = replace(schema, abstain_label=read_abstain_label(abstain_label, schema.classes))
-    costs = read_row_costs(cost, problem.n_rows, schema.width, abstain=allowed is not None, abstain_cost=price)
+    price = None if abstention is None else abstention.terms.cost
+    if abstention is not None:
+        schema = replace(schema, abstain_label=read_abstain_label(abstention.label, schema.classes))
+    costs = read_row_costs(cost, problem.n_rows, schema.width, abstain=abstention is not None, abstain_cost=price)
     source = MemorySource(replace(source.rows, cost=costs), schema, source.passes)
     rule = CostRule(schema.classes, None, schema.normalize, schema.abstain_label, price)
     return replace(problem, source=source), rule

@@ -35,7 +35,6 @@ def resolve_for(
     *,
     several: bool,
     average: str | None = None,
-    zero_division: float = 0.0,
     pos_label: Any = None,
     wanted_only: bool = False,
     scales: Scales | None = None,
@@ -45,7 +44,7 @@ def resolve_for(
 
     Parameters
     ----------
-    metric, average, zero_division, pos_label, wanted_only, several, outputs
+    metric, average, pos_label, wanted_only, several, outputs
         See :func:`resolve_outputs`.
     classes, scales
         See :func:`settle`.
@@ -55,14 +54,7 @@ def resolve_for(
     Resolved
     """
     found = resolve_outputs(
-        metric,
-        classes,
-        several=several,
-        average=average,
-        zero_division=zero_division,
-        pos_label=pos_label,
-        wanted_only=wanted_only,
-        outputs=outputs,
+        metric, classes, several=several, average=average, pos_label=pos_label, wanted_only=wanted_only, outputs=outputs
     )
     if not found.average_given:
         check_same_classes(classes)
@@ -75,7 +67,6 @@ def resolve_outputs(
     *,
     several: bool,
     average: str | None = None,
-    zero_division: float = 0.0,
     pos_label: Any = None,
     wanted_only: bool = False,
     outputs: Sequence[Any] | None = None,
@@ -90,7 +81,7 @@ def resolve_outputs(
     classes : sequence of M ndarrays
     several : bool
         Whether y is 2-D.
-    average, zero_division, pos_label, wanted_only
+    average, pos_label, wanted_only
         See :func:`resolve`. Metrics of one each are averaged by "macro"; the positive class is for those that want one.
     outputs : sequence, optional
         Names of the outputs.
@@ -110,14 +101,14 @@ def resolve_outputs(
     """
     kind = target_kind(max(map(len, classes)), several)
     if not are_for_outputs(metric):
-        return resolve(metric, kind, average, zero_division, pos_label, wanted_only=wanted_only)
-    metric, average, zero_division, pos_label = _opened(metric, average, zero_division, pos_label)
+        return resolve(metric, kind, average, pos_label=pos_label, wanted_only=wanted_only)
+    metric, average, pos_label = _opened(metric, average, pos_label)
     check_macro(average)
     wanted = by_output(metric, len(classes), outputs, several=several)
     titles = _titles(len(classes), outputs)
     labels = positive_labels(pos_label, len(classes), hint=" (None if its metric needs none)")
     sizes = [len(own) for own in classes]
-    found = [_read_own(*given, kind, zero_division) for given in zip(wanted, sizes, labels, titles, strict=True)]
+    found = [_read_own(*given, kind) for given in zip(wanted, sizes, labels, titles, strict=True)]
     if pos_label is not None and not (wanted_only or any(one.metric.wants_positive for one in found)):
         raise InvalidParameter(
             "pos_label",
@@ -140,21 +131,19 @@ def check_macro(average: str | None) -> None:
         )
 
 
-def _opened(
-    metric: Any, average: str | None, zero_division: float, pos_label: Any
-) -> tuple[Any, str | None, float, Any]:
+def _opened(metric: Any, average: str | None, pos_label: Any) -> tuple[Any, str | None, Any]:
     """Take metrics for each output out of a scorer that make_scorer of ours has made of them."""
     if isinstance(metric, _SEVERAL):
-        return metric, average, zero_division, pos_label
-    own, own_average, own_zero, own_label = unwrap(metric).function.as_metric()
-    return own, own_average if average is None else average, own_zero, own_label if pos_label is None else pos_label
+        return metric, average, pos_label
+    inner, inner_average, inner_label = unwrap(metric).function.as_metric()
+    return inner, inner_average if average is None else average, inner_label if pos_label is None else pos_label
 
 
-def _read_own(metric: Any, n_classes: int, label: Any, title: str, kind: str, zero_division: float) -> Resolved:
+def _read_own(metric: Any, n_classes: int, label: Any, title: str, kind: str) -> Resolved:
     """Find the metric of one of several outputs, as if it were all there is."""
     try:
         _refuse_average(metric, kind)
-        found = metric_meant(metric, target_kind(n_classes, False), None, zero_division, label is not None)
+        found = metric_meant(metric, target_kind(n_classes, False), class_named=label is not None)
         if found.average_given and found.average != "macro":
             raise InvalidParameter(
                 "average",

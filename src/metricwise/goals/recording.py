@@ -17,9 +17,7 @@ RecordSpec = Iterable[Any] | Mapping[str, Any] | None
 _TAKEN = ("recipe", "score", "gain", "std_error")
 
 
-def resolve_record(
-    record: RecordSpec, kind: str, main: Resolved, zero_division: float = 0.0, pos_label: Any = None
-) -> dict[str, Resolved]:
+def resolve_record(record: RecordSpec, kind: str, main: Resolved, pos_label: Any = None) -> dict[str, Resolved]:
     """Find the metrics to record, each under its name.
 
     Parameters
@@ -30,8 +28,6 @@ def resolve_record(
         Of the target.
     main : Resolved
         What is maximised: the recorded metrics are averaged over outputs as it is, unless their names say how.
-    zero_division : float, default=0.0
-        The value at 0/0, for metrics given by name.
     pos_label : object, or list of M objects, optional
         The positive class of those that want for one.
 
@@ -58,7 +54,7 @@ def resolve_record(
     named = record.items() if isinstance(record, Mapping) else ((None, metric) for metric in record)
     found: dict[str, Resolved] = {}
     for name, metric in named:
-        one = resolve(metric, kind, None, zero_division, pos_label, wanted_only=True)
+        one = resolve(metric, kind, pos_label=pos_label, wanted_only=True)
         if not one.fixed:
             one = replace(one, average=main.average, support_weighted=main.support_weighted)
         _add(found, one.name if name is None else name, one)

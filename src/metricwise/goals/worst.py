@@ -53,7 +53,7 @@ def worst_group(metric: Any) -> WorstGroup:
     >>> proba, y = [0.1, 0.4, 0.6, 0.2, 0.3, 0.7], [0, 1, 1, 0, 0, 1]
     >>> group = ["a", "a", "a", "b", "b", "b"]
     >>> solution = mw.optimize(proba, y, mw.worst_group("accuracy"), sensitive_features=group,
-    ...                        confusion="labels", recalibrate=False)
+    ...                        strategy=mw.Strategy(confusion="labels", recalibrate=False))
     >>> solution.value
     1.0
     """

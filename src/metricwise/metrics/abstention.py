@@ -17,16 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, argument, mention
-from ..data import python_labels, shown
+from ..data import python_labels
 from ._common import FloatArray, as_shares, prior_limits, require, with_column
 from .base import FractionalLinear, Increasing, Linear, Metric
 from .naming import PerOutput
 
-__all__ = ["Abstained", "Abstaining", "Abstention", "check_pooled", "read_abstain"]
+__all__ = ["Abstained", "Abstaining", "AbstentionCost", "check_pooled"]
 
 
 @dataclass(frozen=True)
-class Abstention:
+class AbstentionCost:
     """What a rule may do besides naming a class, and what that counts for.
 
     Parameters
@@ -73,25 +73,6 @@ class Abstention:
     def prices(self, metric: Metric) -> bool:
         """Whether an abstention has a cost, so that nothing else need bound how often a rule abstains."""
         return self.cost is not None or all(one.priced for one in metric.each)
-
-
-def read_abstain(abstain: Any) -> Abstention | None:
-    """Read True, a cost, or None or False for rules that never abstain.
-
-    Examples
-    --------
-    >>> from metricwise.metrics.abstention import read_abstain
-    >>> read_abstain(True, "optimize"), read_abstain(0.2, "optimize"), read_abstain(None, "optimize")
-    (Abstention(cost=None), Abstention(cost=0.2), None)
-    """
-    if abstain is None or isinstance(abstain, (bool, np.bool_)):
-        return Abstention() if abstain else None
-    number = isinstance(abstain, (int, float, np.number))
-    if not number or not 0 <= abstain < np.inf:
-        raise InvalidParameter(
-            "abstain", "be True, None, or the cost of an abstention, a finite number of at least 0", shown(abstain)
-        )
-    return Abstention(float(abstain))
 
 
 def check_pooled(average: str, n_classes: ArrayLike) -> None:

@@ -296,8 +296,8 @@ class Metric:
         y_true, y_pred : array-like of shape (N,) or (N, M)
             True and predicted labels; missing true labels are ignored.
         **options
-            ``sample_weight``, ``average``, ``output_weight``, ``classes``, ``pos_label``, ``missing``,
-            ``abstain_label`` and ``abstain``, as in :func:`metricwise.metrics.of_labels.score`.
+            ``sample_weight``, ``average``, ``output_weight``, ``classes``, ``pos_label`` and ``abstain``, as in
+            :func:`metricwise.metrics.of_labels.score`.
 
         Returns
         -------

@@ -13,6 +13,7 @@ from ..data import (
     is_two_dimensional,
     observed_labels,
     python_labels,
+    read_abstain_label,
     read_output_weight,
     read_pair,
     read_sample_weight,
@@ -21,7 +22,8 @@ from ..data import (
     warn_of_order,
 )
 from ..data.encoding import label_array
-from .abstention import check_pooled, read_abstain
+from .abstention import check_pooled
+from .abstention_spec import Abstention
 from .aim import Aim
 from .averages import check_average
 from .base import Metric
@@ -30,7 +32,7 @@ from .instance import row_values
 from .naming import PerOutput, check_classes, check_same_classes, pooled, same_classes, with_positive
 from .scales import in_order
 
-__all__ = ["score"]
+__all__ = ["label_of_abstentions", "score"]
 
 Classes = tuple[NDArray[Any], ...]
 
@@ -46,9 +48,7 @@ def score(
     output_weight: ArrayLike | None = None,
     classes: Any = None,
     pos_label: Any = None,
-    missing: Any = None,
-    abstain_label: Any = None,
-    abstain: bool | float = True,
+    abstain: Abstention | None = None,
 ) -> float:
     """Return a metric of labels and predictions; :meth:`Metric.score` is this.
 
@@ -68,13 +68,9 @@ def score(
         metrics use their `order`, or else that of an ordered categorical `y_true`.
     pos_label : object, or list of M objects, optional
         The positive class of a metric of one class that does not name it, for all outputs or for each.
-    missing : scalar, optional
-        A code that marks missing labels, in addition to NaN, None, NA and masked entries.
-    abstain_label : text, number or boolean, optional
-        Label in `y_pred` that marks abstentions. None: every prediction is a class.
-    abstain : True or float, default=True
-        How an abstention counts, as in :func:`metricwise.optimize`: a number is its cost, for linear metrics; True
-        leaves abstentions out, or counts them as misses if the metric is not a ratio of counts.
+    abstain : Abstention, optional
+        The label in `y_pred` that marks abstentions, and what they cost, for linear metrics; without a cost, they are
+        left out, or counted as misses if the metric is not a ratio of counts. None: every prediction is a class.
 
     Returns
     -------
@@ -82,10 +78,10 @@ def score(
     """
     if average is not None:
         check_average(average)
-    allowed, gone = None if abstain_label is None else read_abstain(abstain), None
-    if allowed is not None:
-        y_pred, gone = split_abstained(y_true, y_pred, abstain_label)
-    true, predicted, names = read_pair(y_true, y_pred, classes, missing)
+    allowed, gone = None if abstain is None else abstain.terms, None
+    if abstain is not None:
+        y_pred, gone = split_abstained(y_true, y_pred, label_of_abstentions(abstain, y_true))
+    true, predicted, names = read_pair(y_true, y_pred, classes)
     warn_of_order(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     if pos_label is not None:
         metric = with_positive(metric, pos_label, is_two_dimensional(y_true))
@@ -114,6 +110,13 @@ def score(
     if average == "instance":
         return row_values(metric, true, predicted, width, alpha, weight, names).mean.value
     return Aim(metric, average, alpha).bind(C.sum(axis=-1), mass, n_classes, names).value(C)
+
+
+def label_of_abstentions(abstain: Abstention, y_true: Any) -> Any:
+    """Return the label that marks abstentions among predictions: the one given, or the default beside these labels."""
+    if abstain.label is not None:
+        return abstain.label
+    return read_abstain_label(None, observed_labels(y_true).classes)
 
 
 def _with_named(metric: Metric, names: Classes) -> Classes:

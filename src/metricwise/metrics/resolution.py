@@ -274,8 +274,8 @@ def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division
         )
     function, parameters, sign, scorer = unwrap(metric)
     if hasattr(function, "as_metric"):  # a scorer that make_scorer of ours has made
-        own, own_average, own_zero, own_label = function.as_metric()
-        return resolve(own, kind, own_average if average is None else average, own_zero, own_label)
+        inner, inner_average, inner_label = function.as_metric()
+        return resolve(inner, kind, inner_average if average is None else average, pos_label=inner_label)
     known = known_function(function, parameters, zero_division)
     if known is None:
         found = from_callable(function, parameters, sign)

@@ -18,7 +18,7 @@ from ..core.losses import Loss
 from ..data import Dependence, Schema
 from ..data.sources import MemorySource, Source, in_passes
 from ..goals.constraint import Constraint
-from ..metrics.abstention import Abstention
+from ..metrics.abstention import AbstentionCost
 from ..metrics.aim import Aim
 from ..metrics.averages import Grouping
 from ..metrics.instance import RowMean, RowValues, row_values
@@ -79,7 +79,7 @@ class Problem:
         Class priors of the rows that the rule is for.
     record : mapping of str to Aim
         What is recorded beside it.
-    allowed : Abstention, optional
+    allowed : AbstentionCost, optional
         What an abstention counts for, where the rule may abstain; the aims know already.
     constraints : tuple of Constraint
         What the rule is to keep besides, for whoever looks at it afterwards.
@@ -89,7 +89,7 @@ class Problem:
     aim: Aim
     prior: FloatArray | None = None
     record: Mapping[str, Aim] = field(default_factory=dict)
-    allowed: Abstention | None = None
+    allowed: AbstentionCost | None = None
     constraints: tuple[Constraint, ...] = ()
 
     @property

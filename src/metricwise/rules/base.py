@@ -346,7 +346,6 @@ class Rule(ABC):
             classes=schema.classes if schema.multioutput else schema.classes[0],
             columns=schema.output_names,
             normalize=schema.normalize,
-            can_normalize=False,
         )
         if result.n_classes.tobytes() != schema.n_classes.tobytes():
             raise InvalidParameter(

@@ -74,7 +74,8 @@ class Ascent(BaseSolver):
     --------
     >>> import metricwise as mw
     >>> proba = [[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.6, 0.1, 0.3], [0.4, 0.4, 0.2]]
-    >>> solution = mw.optimize(proba, None, "macro_f1", solver="ascent", confusion="expected", recalibrate=False)
+    >>> solution = mw.optimize(proba, None, "macro_f1",
+    ...     strategy=mw.Strategy(solver="ascent", confusion="expected", recalibrate=False))
     >>> solution.value > solution.baseline, solution.gap is None
     (True, True)
     """

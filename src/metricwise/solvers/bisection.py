@@ -52,8 +52,8 @@ class Bisection(BaseSolver):
     Examples
     --------
     >>> import metricwise as mw
-    >>> solution = mw.optimize([0.1, 0.35, 0.4, 0.8], [0, 1, 0, 1], "f1", solver="bisection",
-    ...                        confusion="labels", recalibrate=False)
+    >>> solution = mw.optimize([0.1, 0.35, 0.4, 0.8], [0, 1, 0, 1], "f1",
+    ...     strategy=mw.Strategy(solver="bisection", confusion="labels", recalibrate=False))
     >>> round(solution.value, 6)
     0.8
     """

@@ -32,7 +32,7 @@ class ClosedForm(BaseSolver):
     --------
     >>> import metricwise as mw
     >>> solution = mw.optimize([[0.4, 0.6], [0.9, 0.1]], [0, 1], mw.metrics.Cost([[0, 1], [4, 0]]),
-    ...                        solver="closed_form", confusion="labels", recalibrate=False)
+    ...                        strategy=mw.Strategy(solver="closed_form", confusion="labels", recalibrate=False))
     >>> solution.rule.threshold
     0.2
     """

@@ -70,8 +70,8 @@ class ColumnGeneration(BaseSolver):
     --------
     >>> import metricwise as mw
     >>> proba = [[0.6, 0.4], [0.6, 0.4], [0.6, 0.4]]  # three rows that no single rule tells apart
-    >>> solution = mw.optimize(proba, None, "min_recall", solver="column_generation", confusion="expected",
-    ...                        recalibrate=False, randomized=True)
+    >>> solution = mw.optimize(proba, None, "min_recall",
+    ...     strategy=mw.Strategy(solver="column_generation", confusion="expected", recalibrate=False, randomized=True))
     >>> round(solution.value, 6), round(solution.alternative, 6)
     (0.5, 0.0)
     """

@@ -61,8 +61,8 @@ class Dinkelbach(BaseSolver):
     Examples
     --------
     >>> import metricwise as mw
-    >>> solution = mw.optimize([0.1, 0.35, 0.4, 0.8], [0, 1, 0, 1], "f1", solver="dinkelbach",
-    ...                        confusion="expected", recalibrate=False)
+    >>> solution = mw.optimize([0.1, 0.35, 0.4, 0.8], [0, 1, 0, 1], "f1",
+    ...     strategy=mw.Strategy(solver="dinkelbach", confusion="expected", recalibrate=False))
     >>> solution.gap < 1e-9
     True
     """

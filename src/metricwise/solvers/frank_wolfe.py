@@ -61,7 +61,8 @@ class FrankWolfe(BaseSolver):
     --------
     >>> import metricwise as mw
     >>> proba = [[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.6, 0.1, 0.3], [0.4, 0.4, 0.2]]
-    >>> solution = mw.optimize(proba, None, "g_mean", solver="frank_wolfe", confusion="expected", recalibrate=False)
+    >>> solution = mw.optimize(proba, None, "g_mean",
+    ...     strategy=mw.Strategy(solver="frank_wolfe", confusion="expected", recalibrate=False))
     >>> solution.value > solution.baseline
     True
     """

@@ -46,7 +46,8 @@ class Path(BaseSolver):
     --------
     >>> import metricwise as mw
     >>> proba = [[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.3, 0.3, 0.4], [0.5, 0.1, 0.4]]
-    >>> solution = mw.optimize(proba, [0, 1, 2, 2], "micro_f1", solver="path", confusion="labels", recalibrate=False)
+    >>> solution = mw.optimize(proba, [0, 1, 2, 2], "micro_f1",
+    ...     strategy=mw.Strategy(solver="path", confusion="labels", recalibrate=False))
     >>> round(solution.value, 6), solution.gap
     (1.0, 0.0)
     """

@@ -91,8 +91,8 @@ class Sweep(BaseSolver):
     Examples
     --------
     >>> import metricwise as mw
-    >>> solution = mw.optimize([0.1, 0.35, 0.4, 0.8], [0, 1, 0, 1], "mcc", solver="sweep",
-    ...                        confusion="labels", recalibrate=False)
+    >>> solution = mw.optimize([0.1, 0.35, 0.4, 0.8], [0, 1, 0, 1], "mcc",
+    ...     strategy=mw.Strategy(solver="sweep", confusion="labels", recalibrate=False))
     >>> round(solution.rule.threshold, 6), round(solution.value, 6)
     (0.6, 0.57735)
     """

@@ -90,7 +90,6 @@ def check_monotonic(
     n_matrices: int = 500,
     tol: float = 1e-9,
     random_state: int | np.random.Generator | None = 0,
-    zero_division: float = 0.0,
 ) -> Monotonicity:
     """Check with random confusion matrices whether correcting errors never lowers a metric.
 
@@ -115,8 +114,6 @@ def check_monotonic(
         Tolerance: a smaller decrease, relative to the larger of 1 and the value, counts as rounding.
     random_state : int, Generator or None, default=0
         Seed of the random matrices.
-    zero_division : float, default=0.0
-        Value at 0/0 of a metric that is given by name.
 
     Returns
     -------
@@ -140,7 +137,7 @@ def check_monotonic(
     check_whole(n_classes, 2, "n_classes")
     check_whole(n_matrices, 1, "n_matrices")
     check_number(tol, "tol", low=0.0)
-    found = resolve(metric, target_kind(n_classes, False), None, zero_division).metric.maximised()
+    found = resolve(metric, target_kind(n_classes, False)).metric.maximised()
     n_moves, worst, drop = 0, None, 0.0
     for C in _random_confusions(n_classes, n_matrices, np.random.default_rng(random_state)):
         moved, true, predicted, amount = _repairs(C)

@@ -25,7 +25,6 @@ def loss_from_gradient(
     average: str | None = None,
     output_weight: ArrayLike | None = None,
     n_classes: ArrayLike | None = None,
-    zero_division: float = 0.0,
 ) -> FloatArray:
     """Return the weighted loss ``-grad psi(C)``, scaled and shifted to [0, 1].
 
@@ -50,8 +49,6 @@ def loss_from_gradient(
         Weights of the outputs in the average.
     n_classes : array-like of shape (M,), optional
         Number K_m of classes of each output, if they differ and `confusion` is padded. The loss of padding is 1.
-    zero_division : float, default=0.0
-        Value at 0/0 of a metric that is given by name.
 
     Returns
     -------
@@ -101,7 +98,7 @@ def loss_from_gradient(
     single = tensor.ndim == 2
     C, weight = normalize(tensor.reshape(-1, *tensor.shape[-2:]))
     sizes = read_sizes(n_classes, C)
-    resolved = to_maximise(resolve(metric, target_kind(C.shape[-1], not single), average, zero_division))
+    resolved = to_maximise(resolve(metric, target_kind(C.shape[-1], not single), average))
     if not resolved.average_given:
         check_same_classes([range(k) for k in sizes.tolist()])
     alpha = read_output_weight(output_weight, len(C))

@@ -78,7 +78,6 @@ def regret(
     average: str | None = None,
     sample_weight: ArrayLike | None = None,
     output_weight: ArrayLike | None = None,
-    zero_division: float = 0.0,
     pos_label: Any = None,
 ) -> Regret:
     """Compare a rule with the best one for known class probabilities.
@@ -105,8 +104,6 @@ def regret(
         Sample weights.
     output_weight : array-like of shape (M,), optional
         Weights of the outputs in the average.
-    zero_division : float, default=0.0
-        Value at 0/0 of a metric that is given by name.
     pos_label : object, or list of M objects, optional
         Label of the positive class of a metric of one class, for all outputs or for each.
 
@@ -145,7 +142,6 @@ def regret(
             several=rule.multioutput,
             scales=kept_order(rule.metadata, rule.classes),
             average=average,
-            zero_division=zero_division,
             pos_label=pos_label,
             outputs=rule.schema.output_names,
         )

@@ -72,12 +72,12 @@ def test_weights_groups_and_missing_labels():
 def test_weights_that_count_rows():
     eta, y = draw(200)
     weight = np.random.default_rng(0).integers(0, 3, 200)
-    call = {"metric": "accuracy", "weight_kind": "frequency"}
-    whole = mw.optimize(eta, y, sample_weight=weight, **call)
-    found = mw.optimize(da.from_array(eta, chunks=60), da.from_array(y, chunks=60), sample_weight=weight, **call)
-    same(found, whole)
+    counts = mw.Frequencies(weight)
+    whole = mw.optimize(eta, y, "accuracy", sample_weight=counts)
+    lazy = da.from_array(eta, chunks=60), da.from_array(y, chunks=60)
+    same(mw.optimize(*lazy, "accuracy", sample_weight=counts), whole)
     with pytest.raises(ValueError, match=r"sample_weight must hold whole numbers"):
-        mw.optimize(da.from_array(eta, chunks=60), y, sample_weight=weight / 2, **call)
+        mw.optimize(*lazy, "accuracy", sample_weight=mw.Frequencies(weight / 2))
 
 
 @pytest.mark.parametrize("form", ["multilabel", "array", "list"])
@@ -86,11 +86,11 @@ def test_several_outputs(form):
     p = rng.random((150, 3))
     y = (rng.random((150, 3)) < p).astype(int)
     eta = {"multilabel": p, "array": np.stack([1 - p, p], axis=2), "list": [np.stack([1 - c, c], axis=1) for c in p.T]}
-    whole = mw.optimize(eta[form], y, "f1", average="macro", **RECIPE)
+    whole = mw.optimize(eta[form], y, "f1", average="macro", strategy=mw.Strategy(**RECIPE))
     chunks = (
         [da.from_array(one, chunks=(40, 1)) for one in eta[form]] if form == "list" else da.from_array(eta[form], 40)
     )
-    found = mw.optimize(chunks, da.from_array(y, chunks=(40, 2)), "f1", average="macro", **RECIPE)
+    found = mw.optimize(chunks, da.from_array(y, chunks=(40, 2)), "f1", average="macro", strategy=mw.Strategy(**RECIPE))
     same(found, whole)
     predicted = found.rule.predict(chunks)
     assert isinstance(predicted, da.Array)
@@ -119,8 +119,10 @@ def test_an_ordered_categorical_keeps_its_order():
     scale = ["low", "mid", "high"]
     y = pd.Series(pd.Categorical.from_codes(codes, scale, ordered=True))
     frame = pd.DataFrame(eta, columns=scale)
-    whole = mw.optimize(frame, y, "quadratic_kappa", **RECIPE)
-    found = mw.optimize(dd.from_pandas(frame, 3), dd.from_pandas(y, 3), "quadratic_kappa", **RECIPE)
+    whole = mw.optimize(frame, y, "quadratic_kappa", strategy=mw.Strategy(**RECIPE))
+    found = mw.optimize(
+        dd.from_pandas(frame, 3), dd.from_pandas(y, 3), "quadratic_kappa", strategy=mw.Strategy(**RECIPE)
+    )
     same(found, whole)
 
 
@@ -128,8 +130,10 @@ def test_several_outputs_of_a_data_frame():
     rng = np.random.default_rng(5)
     p = pd.DataFrame(rng.random((120, 2)), columns=["news", "sport"])
     y = (pd.DataFrame(rng.random((120, 2)), columns=p.columns) < p).astype(int)
-    whole = mw.optimize(p, y, "f1", average="macro", **RECIPE)
-    found = mw.optimize(dd.from_pandas(p, 3), dd.from_pandas(y, 3), "f1", average="macro", **RECIPE)
+    whole = mw.optimize(p, y, "f1", average="macro", strategy=mw.Strategy(**RECIPE))
+    found = mw.optimize(
+        dd.from_pandas(p, 3), dd.from_pandas(y, 3), "f1", average="macro", strategy=mw.Strategy(**RECIPE)
+    )
     same(found, whole)
     predicted = found.rule.predict(dd.from_pandas(p, 3)).compute()
     assert list(predicted.columns) == ["news", "sport"]
@@ -149,19 +153,21 @@ def test_empty_chunks_and_a_class_that_appears_late():
     frame = pd.DataFrame(eta, columns=["0", "1", "2"]).assign(y=y)
     lazy = dd.concat([dd.from_pandas(frame, npartitions=4), dd.from_pandas(frame, npartitions=4)[lambda f: f["y"] > 5]])
     assert (lazy.map_partitions(len).compute() == 0).sum() == 4
-    whole = mw.optimize(frame[["0", "1", "2"]], frame["y"], "macro_f1", **RECIPE)
-    found = mw.optimize(lazy[["0", "1", "2"]], lazy["y"], "macro_f1", **RECIPE)
+    whole = mw.optimize(frame[["0", "1", "2"]], frame["y"], "macro_f1", strategy=mw.Strategy(**RECIPE))
+    found = mw.optimize(lazy[["0", "1", "2"]], lazy["y"], "macro_f1", strategy=mw.Strategy(**RECIPE))
     same(found, whole)
     assert len(found.rule.predict(lazy[["0", "1", "2"]]).compute()) == 120
     # The same as arrays, whose chunks do not tell their size.
     array, labels = lazy[["0", "1", "2"]].to_dask_array(), lazy["y"].to_dask_array()
-    same(mw.optimize(array, labels, "macro_f1", **RECIPE), whole)
+    same(mw.optimize(array, labels, "macro_f1", strategy=mw.Strategy(**RECIPE)), whole)
     assert len(found.rule.predict(array).compute()) == 120
 
 
 def test_a_mixture_draws_by_position():
     eta, y = draw(300, seed=7)
-    rule = mw.optimize(eta, y, "min_recall", confusion="expected", recalibrate=False, randomized=True).rule
+    rule = mw.optimize(
+        eta, y, "min_recall", strategy=mw.Strategy(confusion="expected", recalibrate=False, randomized=True)
+    ).rule
     assert isinstance(rule, mw.MixtureRule)
     lazy = da.from_array(eta, chunks=70)
     np.testing.assert_array_equal(rule.predict(lazy).compute(), rule.predict(eta))
@@ -190,7 +196,7 @@ def test_predicting_computes_nothing_and_keeps_chunks():
         return x
 
     eta, y = draw(100)
-    rule = mw.optimize(eta, y, "macro_f1", **RECIPE).rule
+    rule = mw.optimize(eta, y, "macro_f1", strategy=mw.Strategy(**RECIPE)).rule
     lazy = da.from_array(eta, chunks=(30, 3)).map_blocks(block, meta=eta[:0])
     predicted = rule.predict(lazy)
     assert asked == []
@@ -256,7 +262,7 @@ def test_a_row_that_is_no_distribution_is_named_by_its_place_in_the_whole():
         ({"sample_weight": da.full(100, -1.0)}, ValueError, r"sample_weight must be non-negative, got -1"),
         ({"sample_weight": da.zeros(100)}, ValueError, r"no observed label has a positive weight"),
         ({"sample_weight": da.full(100, 1e200)}, ValueError, r"sample_weight must have a sum between"),
-        ({"time": np.arange(100)}, ValueError, r"time needs all rows in memory"),
+        ({"groups": mw.InTime(np.arange(100))}, ValueError, r"InTime needs all rows in memory"),
         ({"y": da.zeros(100, chunks=30)}, ValueError, r"y must have at least two classes|distinct labels"),
         ({"proba": da.zeros((0, 3))}, ValueError, r"proba must have at least one row, got none"),
     ],
@@ -273,7 +279,7 @@ def test_refusals(change, error, match):
 def test_what_needs_rows_in_memory_refuses_a_collection():
     eta, y = draw(100)
     lazy, labels = da.from_array(eta, chunks=30), da.from_array(y, chunks=30)
-    rule = mw.optimize(eta, y, "macro_f1", **RECIPE).rule
+    rule = mw.optimize(eta, y, "macro_f1", strategy=mw.Strategy(**RECIPE)).rule
     with pytest.raises(TypeError, match=r"optimize: y must be in memory, got a Dask Array; pass y.compute\(\)"):
         mw.optimize(eta, labels, "macro_f1")
     with pytest.raises(TypeError, match=r"evaluate: proba must be in memory"):

@@ -65,7 +65,7 @@ def test_a_default_call_and_lazy_predictions(cluster):
 @pytest.mark.parametrize("confusion", ["labels", "expected"])
 def test_solvers_of_every_form(cluster, metric, confusion):
     eta, y = draw(90, seed=1)
-    call = {"metric": metric, "confusion": confusion, "recalibrate": True}
+    call = {"metric": metric, "strategy": mw.Strategy(confusion=confusion, recalibrate=True)}
     whole = mw.optimize(eta, y, **call)
     with served_by("dask"):
         check(mw.optimize(eta, y, **call), whole)
@@ -89,7 +89,7 @@ def test_the_best_of_everything_there_is(cluster, name, average):
 
 def test_a_worker_killed_in_the_middle_of_a_pass(cluster, tmp_path):
     eta, y = draw(seed=2)
-    whole = mw.optimize(eta, y, "macro_f1", **RECIPE)
+    whole = mw.optimize(eta, y, "macro_f1", strategy=mw.Strategy(**RECIPE))
     left = tmp_path / "lives"
     left.write_text("2")
 
@@ -100,13 +100,13 @@ def test_a_worker_killed_in_the_middle_of_a_pass(cluster, tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return block
 
-    check(mw.optimize(*chunks(eta, y, fatal), "macro_f1", **RECIPE), whole)
+    check(mw.optimize(*chunks(eta, y, fatal), "macro_f1", strategy=mw.Strategy(**RECIPE)), whole)
     assert left.read_text() == "0"
 
 
 def test_a_worker_that_comes_late(cluster):
     eta, y = draw(seed=3)
-    whole = mw.optimize(eta, y, "macro_f1", **RECIPE)
+    whole = mw.optimize(eta, y, "macro_f1", strategy=mw.Strategy(**RECIPE))
 
     def slow(block):
         time.sleep(0.02)
@@ -116,7 +116,7 @@ def test_a_worker_that_comes_late(cluster):
     late = threading.Timer(0.3, cluster.scale, [before + 1])
     late.start()
     try:
-        check(mw.optimize(*chunks(eta, y, slow), "macro_f1", **RECIPE), whole)
+        check(mw.optimize(*chunks(eta, y, slow), "macro_f1", strategy=mw.Strategy(**RECIPE)), whole)
     finally:
         late.join()
         cluster.scale(2)

@@ -7,10 +7,10 @@ import metricwise as mw
 import worlds
 from engines import counts
 from metricwise import kernels
-from metricwise.api.reading import read_problem
 from metricwise.core.losses import Loss
 from metricwise.data import read_proba
 from metricwise.oracles import counts as counting
+from problems import read_problem
 
 
 @pytest.fixture
@@ -72,7 +72,11 @@ def test_every_solver_is_counted():
 def test_passes_reported_are_passes_made(entries, solver, metric, k, average, confusion, recalibrate):
     proba, y = draw(120, 2, k)
     solution = mw.optimize(
-        proba, y, metric, average=average, solver=solver, confusion=confusion, recalibrate=recalibrate
+        proba,
+        y,
+        metric,
+        average=average,
+        strategy=mw.Strategy(solver=solver, confusion=confusion, recalibrate=recalibrate),
     )
     assert solution.n_passes == round(sum(entries) / y.size)
     assert solution.n_passes >= 1
@@ -87,7 +91,9 @@ def test_passes_without_labels_include_that_of_the_priors(entries):
 
 def test_a_sample_counts_by_its_share_of_the_rows(entries):
     proba, y = draw(40_000, 1, 3)
-    solution = mw.optimize(proba[:, 0], y[:, 0], "macro_f1", confusion="labels", recalibrate=False)
+    solution = mw.optimize(
+        proba[:, 0], y[:, 0], "macro_f1", strategy=mw.Strategy(confusion="labels", recalibrate=False)
+    )
     whole = [number for number in entries if number == 40_000]
     assert len(whole) < len(entries)  # the starts are compared on a sample
     assert solution.n_passes == round(sum(entries) / 40_000) > len(whole)
@@ -98,7 +104,9 @@ def test_outputs_that_are_walked_along_in_turns_make_one_pass(entries):
     proba, y = draw(400, 30, 2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("metricwise.oracles.walk._BATCH", 1)
-        solution = mw.optimize(proba, y, "f1", average="macro", solver="path", confusion="labels", recalibrate=False)
+        solution = mw.optimize(
+            proba, y, "f1", average="macro", strategy=mw.Strategy(solver="path", confusion="labels", recalibrate=False)
+        )
     assert len(entries) > 30
     assert solution.n_passes == 2  # the walk, and a count
 

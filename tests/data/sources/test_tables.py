@@ -86,11 +86,13 @@ def test_every_form_gives_the_answer_of_arrays(tmp_path, form, capsys):
 def test_a_bare_path_and_columns_that_are_guessed(tmp_path, capsys):
     eta, y = draw()
     path = write(table_of(eta, y), tmp_path, "parquet")
-    whole = mw.optimize(eta, CLASSES[y], "macro_f1", **RECIPE)
-    assert mw.optimize(path, "grade", "macro_f1", **RECIPE).value == whole.value
+    whole = mw.optimize(eta, CLASSES[y], "macro_f1", strategy=mw.Strategy(**RECIPE))
+    assert mw.optimize(path, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).value == whole.value
     assert "by the prefix 'p_'" in capsys.readouterr().err
     frame = table_of(eta, y).select(["p_high", "p_low", "p_mid", "grade"]).rename_columns([*CLASSES, "grade"])
-    assert mw.optimize(frame, "grade", "macro_f1", **RECIPE).value == whole.value  # named like the classes: no guess
+    assert (
+        mw.optimize(frame, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).value == whole.value
+    )  # named like the classes: no guess
     assert capsys.readouterr().err == ""
 
 
@@ -128,12 +130,12 @@ def test_labels_of_every_kind(tmp_path, kind):
         column = column.astype(pd.CategoricalDtype(["low", "mid", "top"], ordered=True))
     metric = "accuracy" if kind in ("bool", "dates") else "quadratic_kappa"
     names = [f"p_{label}" for label in labels.tolist()]
-    whole = mw.optimize(eta, labels[y] if kind == "dates" else column, metric, **RECIPE)
+    whole = mw.optimize(eta, labels[y] if kind == "dates" else column, metric, strategy=mw.Strategy(**RECIPE))
     table = pa.table(
         {**{names[c]: eta[:, c] for c in range(k)}, "grade": pa.array(labels[y]) if kind == "dates" else column}
     )
     path = write(table, tmp_path, "parquet")
-    found = mw.optimize(mw.Table(path, proba_prefix="p_"), "grade", metric, **RECIPE)
+    found = mw.optimize(mw.Table(path, proba_prefix="p_"), "grade", metric, strategy=mw.Strategy(**RECIPE))
     assert found.value == whole.value
     assert [str(label) for label in found.rule.classes[0]] == [str(label) for label in whole.rule.classes[0]]
 
@@ -142,12 +144,12 @@ def test_binary_with_one_column(tmp_path):
     rng = np.random.default_rng(3)
     p = rng.random(300).astype(np.float32)
     y = np.where(rng.random(300) < p, "fraud", "fine")
-    whole = mw.optimize(p, y, "f1", classes=["fine", "fraud"], pos_label="fraud", **RECIPE)
+    whole = mw.optimize(p, y, "f1", classes=["fine", "fraud"], pos_label="fraud", strategy=mw.Strategy(**RECIPE))
     pq.write_table(pa.table({"score": p, "label": y}), tmp_path / "a.parquet")
     table = mw.Table(tmp_path / "a.parquet", proba="score")
-    assert mw.optimize(table, "label", "f1", pos_label="fraud", **RECIPE).value == whole.value
+    assert mw.optimize(table, "label", "f1", pos_label="fraud", strategy=mw.Strategy(**RECIPE)).value == whole.value
     with pytest.raises(ValueError, match=r"it is ambiguous which of 'fine' and 'fraud' the single column"):
-        mw.optimize(table, "label", "f1", **RECIPE)
+        mw.optimize(table, "label", "f1", strategy=mw.Strategy(**RECIPE))
 
 
 @pytest.mark.parametrize("form", ["singles", "columns"])
@@ -163,9 +165,11 @@ def test_several_outputs(tmp_path, form):
         own = {f"{n}={c}": (p[:, m] if c else 1 - p[:, m]) for m, n in enumerate(labels) for c in (0, 1)}
         table, given = pa.table({**own, **labels}), {}
         eta = [np.stack([1 - c, c], axis=1) for c in p.T]
-    whole = mw.optimize(eta, pd.DataFrame(labels), "f1", average="macro", **RECIPE)
+    whole = mw.optimize(eta, pd.DataFrame(labels), "f1", average="macro", strategy=mw.Strategy(**RECIPE))
     path = write(table, tmp_path, "parquet")
-    found = mw.optimize(mw.Table(path, **given), ["news", "sport"], "f1", average="macro", **RECIPE)
+    found = mw.optimize(
+        mw.Table(path, **given), ["news", "sport"], "f1", average="macro", strategy=mw.Strategy(**RECIPE)
+    )
     assert found.value == pytest.approx(whole.value, abs=1e-12)
     assert found.rule.output_names == ("news", "sport")
     n_rows = mw.predict_table(found.rule, mw.Table(path, **given), tmp_path / "decided.csv")
@@ -187,11 +191,17 @@ def test_arrays_in_files_are_mapped(tmp_path):
     eta, y = draw()
     np.save(tmp_path / "proba.npy", eta.astype(np.float32))
     np.save(tmp_path / "y.npy", y)
-    whole = mw.optimize(eta.astype(np.float32), y, "macro_f1", **RECIPE)
-    assert mw.optimize(tmp_path / "proba.npy", tmp_path / "y.npy", "macro_f1", **RECIPE).value == whole.value
+    whole = mw.optimize(eta.astype(np.float32), y, "macro_f1", strategy=mw.Strategy(**RECIPE))
+    assert (
+        mw.optimize(tmp_path / "proba.npy", tmp_path / "y.npy", "macro_f1", strategy=mw.Strategy(**RECIPE)).value
+        == whole.value
+    )
     mapped = np.memmap(tmp_path / "raw", dtype=np.float64, mode="w+", shape=eta.shape)
     mapped[:] = eta
-    assert mw.optimize(mapped, y, "accuracy", **RECIPE).value == mw.optimize(eta, y, "accuracy", **RECIPE).value
+    assert (
+        mw.optimize(mapped, y, "accuracy", strategy=mw.Strategy(**RECIPE)).value
+        == mw.optimize(eta, y, "accuracy", strategy=mw.Strategy(**RECIPE)).value
+    )
     (tmp_path / "y.npy").write_bytes(b"\x93NUMPY")
     with pytest.raises(ValueError, match=r"y.npy: must be an array of numbers or text"):
         mw.optimize(tmp_path / "proba.npy", tmp_path / "y.npy", "macro_f1")
@@ -212,7 +222,7 @@ def test_counts_walks_and_samples_agree_with_memory(confusion):
 def test_decisions_from_table_to_table(tmp_path, ending, randomized):
     eta, y = draw()
     recipe = {"confusion": "expected", "recalibrate": False, "randomized": randomized}
-    rule = mw.optimize(eta, CLASSES[y], "min_recall", **recipe).rule
+    rule = mw.optimize(eta, CLASSES[y], "min_recall", strategy=mw.Strategy(**recipe)).rule
     path, output = write(table_of(eta, y), tmp_path, "parquet"), tmp_path / "out" / f"decided.{ending}"
     output.parent.mkdir()
     assert mw.predict_table(rule, mw.Table(path, proba_prefix="p_"), output, keep=["id"], column="call") == len(y)
@@ -227,7 +237,7 @@ def test_decisions_from_table_to_table(tmp_path, ending, randomized):
 
 def test_nothing_is_left_of_a_table_that_could_not_be_written(tmp_path, monkeypatch):
     eta, y = draw()
-    rule = mw.optimize(eta, CLASSES[y], "macro_f1", **RECIPE).rule
+    rule = mw.optimize(eta, CLASSES[y], "macro_f1", strategy=mw.Strategy(**RECIPE)).rule
     table = mw.Table(table_of(eta, y), proba_prefix="p_")
     output = tmp_path / "out" / "decided.parquet"
     output.parent.mkdir()
@@ -268,7 +278,9 @@ def test_a_device_that_is_full(monkeypatch):
 
 
 def call(path, **others):
-    return mw.optimize(mw.Table(path, proba_prefix="p_"), "grade", "macro_f1", **{**RECIPE, **others})
+    return mw.optimize(
+        mw.Table(path, proba_prefix="p_"), "grade", "macro_f1", **{**others, "strategy": mw.Strategy(**RECIPE)}
+    )
 
 
 def test_a_truncated_file(tmp_path):
@@ -340,7 +352,7 @@ def test_a_batch_with_nan_and_one_with_a_null(tmp_path):
 def test_a_class_that_first_appears_late_and_empty_parts(tmp_path):
     eta, y = draw()
     order = np.argsort(y, kind="stable")
-    whole = mw.optimize(eta[order], CLASSES[y[order]], "macro_f1", **RECIPE)
+    whole = mw.optimize(eta[order], CLASSES[y[order]], "macro_f1", strategy=mw.Strategy(**RECIPE))
     table = table_of(eta[order], y[order])
     for at, (start, end) in enumerate([(0, 0), (0, 200), (200, 200), (200, 500), (500, 500)]):
         pq.write_table(table.slice(start, end - start), tmp_path / f"part{at}.parquet")
@@ -397,7 +409,7 @@ def test_rows_that_come_in_another_order_every_time(monkeypatch):
         ({"y": np.zeros(5)}, TypeError, r"y must be the name of the column of labels, or a list of names"),
         ({"y": ["grade", "grade"]}, ValueError, r"y must name each column only once"),
         ({"sample_weight": np.ones(5)}, TypeError, r"sample_weight must be the name of a column"),
-        ({"time": "id"}, ValueError, r"time needs all rows in memory"),
+        ({"groups": mw.InTime("id")}, ValueError, r"InTime needs all rows in memory"),
         ({"y": "id"}, ValueError, r"no columns hold the probabilities|there is no column for the class"),
     ],
 )

@@ -100,8 +100,8 @@ def small_batches(monkeypatch):
 def test_tensors_without_methods_of_arrays(kind):
     eta, y = draw()
     eta = eta.astype(ml_dtypes.bfloat16) if kind == "bfloat16" else eta
-    whole = mw.optimize(eta.astype(np.float32), y, "macro_f1", **RECIPE)
-    found = mw.optimize(Eager(eta), Eager(y), "macro_f1", **RECIPE)
+    whole = mw.optimize(eta.astype(np.float32), y, "macro_f1", strategy=mw.Strategy(**RECIPE))
+    found = mw.optimize(Eager(eta), Eager(y), "macro_f1", strategy=mw.Strategy(**RECIPE))
     assert found.value == whole.value
     np.testing.assert_array_equal(found.rule.predict(Eager(eta)), whole.rule.predict(eta.astype(np.float32)))
 
@@ -112,9 +112,9 @@ def test_tensors_are_what_their_numbers_are(kind, where):
     eta, y = draw()
     eta = eta.astype(ml_dtypes.bfloat16 if kind == "bfloat16" else kind)
     plain = eta.astype(np.float32) if kind == "bfloat16" else eta
-    whole = mw.optimize(plain, y, "macro_f1", **RECIPE)
+    whole = mw.optimize(plain, y, "macro_f1", strategy=mw.Strategy(**RECIPE))
     tensor = Tensor(eta, **where)
-    found = mw.optimize(tensor, Tensor(y, device=bool(where.get("device"))), "macro_f1", **RECIPE)
+    found = mw.optimize(tensor, Tensor(y, device=bool(where.get("device"))), "macro_f1", strategy=mw.Strategy(**RECIPE))
     assert found.value == whole.value
     np.testing.assert_array_equal(found.rule.predict(tensor), whole.rule.predict(plain))
     shared = not where.get("device") and kind != "bfloat16"
@@ -131,7 +131,10 @@ def test_tensors_that_are_marked_as_negated(kind, where):
     tensor = Tensor(-eta, negative=True, **where)
     rule = mw.WeightedRule.from_weights([1, 2, 3])
     np.testing.assert_array_equal(rule.predict(tensor), rule.predict(plain))
-    assert mw.optimize(tensor, y, "macro_f1", **RECIPE).value == mw.optimize(plain, y, "macro_f1", **RECIPE).value
+    assert (
+        mw.optimize(tensor, y, "macro_f1", strategy=mw.Strategy(**RECIPE)).value
+        == mw.optimize(plain, y, "macro_f1", strategy=mw.Strategy(**RECIPE)).value
+    )
 
 
 def test_a_default_call_with_weights_and_several_outputs():
@@ -147,7 +150,9 @@ def test_a_default_call_with_weights_and_several_outputs():
 
 def test_a_mixture_draws_by_position():
     eta, y = draw()
-    rule = mw.optimize(eta, y, "min_recall", confusion="expected", recalibrate=False, randomized=True).rule
+    rule = mw.optimize(
+        eta, y, "min_recall", strategy=mw.Strategy(confusion="expected", recalibrate=False, randomized=True)
+    ).rule
     np.testing.assert_array_equal(rule.predict(Tensor(eta, device=True)), rule.predict(eta))
 
 

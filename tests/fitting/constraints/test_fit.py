@@ -16,13 +16,14 @@ import metricwise as mw
 import programmes
 import worlds
 from engines import served_by
-from metricwise.api.reading import read_problem
-from metricwise.fitting.constraints.resolve import bind_limits, read_limits
+from metricwise.fitting.constraints.resolve import bind_limits
 from metricwise.goals.constraint_text import read_constraints
+from metricwise.goals.resolve import read_limits
+from problems import asking, read_problem
 from profiles import diagonal, examples
 from programmes import best_of_all, denominators_of, spaces_of
 
-AS_GIVEN = {"confusion": "labels", "recalibrate": False, "confidence": None}
+AS_GIVEN = {"confidence": None, "strategy": mw.Strategy(confusion="labels", recalibrate=False)}
 few_labels = pytest.mark.filterwarnings("ignore:subject_to. There are too few labels")
 
 
@@ -197,7 +198,7 @@ def test_mixtures_against_the_programme_over_all_rules_and_single_rules_against_
 
     call = {"classes": classes, "subject_to": wanted}
     best, little = programme([]), programme(denominators_of(limits))
-    mixture = attempt(eta, None, aim, randomized=True, **call)
+    mixture = attempt(eta, None, aim, strategy=mw.Strategy(randomized=True), **call)
     if isinstance(mixture, str):
         assert little is None, mixture
         return
@@ -273,7 +274,7 @@ def test_macro_with_a_constraint_per_output_is_each_output_alone(labels):
         p, y, "f1", average="macro", subject_to=[f"precision[{m}, 1] >= {b}" for m, b in floors.items()], **AS_GIVEN
     )
     alone = [mw.optimize(p[:, m], y[:, m], "f1", subject_to=f"precision >= {b}", **AS_GIVEN) for m, b in floors.items()]
-    alone.append(mw.optimize(p[:, 2], y[:, 2], "f1", confusion="labels", recalibrate=False))
+    alone.append(mw.optimize(p[:, 2], y[:, 2], "f1", strategy=mw.Strategy(confusion="labels", recalibrate=False)))
     assert solution.value == pytest.approx(np.mean([one.value for one in alone]))
     d = solution.rule.predict(p)
     assert np.array_equal(d, np.column_stack([one.rule.predict(p[:, m]) for m, one in enumerate(alone)]))
@@ -390,9 +391,8 @@ def test_labels_count_constraints_whatever_counts_the_aim(three, confusion, reca
         y,
         metric,
         subject_to="recall[urgent] >= 0.75 and share[low] <= 0.5",
-        confusion=confusion,
-        recalibrate=recalibrate,
         confidence=None,
+        strategy=mw.Strategy(confusion=confusion, recalibrate=recalibrate),
     )
     d = solution.rule.predict(proba)
     first, second = solution.constraints
@@ -410,10 +410,8 @@ def test_mixtures_keep_constraints_by_their_exact_distribution(three, confusion)
         y,
         "accuracy",
         subject_to="recall[urgent] >= 0.75 and share[low] <= 0.5",
-        confusion=confusion,
-        recalibrate=False,
         confidence=None,
-        randomized=True,
+        strategy=mw.Strategy(confusion=confusion, recalibrate=False, randomized=True),
     )
     assert isinstance(solution.rule, mw.MixtureRule)
     table = solution.rule.distribution(proba).reshape(len(y), 3)
@@ -427,9 +425,8 @@ def test_mixtures_keep_constraints_by_their_exact_distribution(three, confusion)
         y,
         "accuracy",
         subject_to="recall[urgent] >= 0.75 and share[low] <= 0.5",
-        confusion=confusion,
-        recalibrate=False,
         confidence=None,
+        strategy=mw.Strategy(confusion=confusion, recalibrate=False),
     )
     assert solution.optimized_value >= single.optimized_value - 1e-9
 
@@ -451,9 +448,8 @@ def test_prices_are_what_a_looser_bound_is_worth(three, aim, bounded):
             None,
             aim,
             classes=["low", "mid", "urgent"],
-            randomized=True,
-            tol=1e-10,
             subject_to=[bounded.format(floors[bounded] - by), f"share[low] <= {0.4503 + by}", "recall[mid] >= 0.001"],
+            strategy=mw.Strategy(randomized=True, tol=1e-10),
         )
 
     floors = {"recall[urgent] >= {}": 0.8, "precision[mid] >= {}": 0.5, "decathlon >= {}": 0.31, "h_mean >= {}": 0.47}
@@ -539,7 +535,7 @@ def test_rows_that_belong_together_vary_more():
     alone = mw.optimize(p, y, "recall", **call).constraints[0]
     together = mw.optimize(p, y, "recall", groups=np.repeat(np.arange(100), 10), **call).constraints[0]
     assert together.margin > 1.5 * alone.margin
-    in_time = mw.optimize(p, y, "recall", time=np.arange(1000), **call).constraints[0]
+    in_time = mw.optimize(p, y, "recall", groups=mw.InTime(np.arange(1000)), **call).constraints[0]
     assert in_time.value >= 0.4
 
 
@@ -642,7 +638,7 @@ def test_other_types_are_refused(given):
 def test_solvers_and_functions_of_whole_rows_are_refused():
     p, y = worlds.binary(50)
     with pytest.raises(ValueError, match="solver must be 'auto' if subject_to is given"):
-        mw.optimize(p, y, "recall", solver="sweep", subject_to="precision >= 0.1")
+        mw.optimize(p, y, "recall", subject_to="precision >= 0.1", strategy=mw.Strategy(solver="sweep"))
     with pytest.raises(ValueError, match="can only be evaluated on whole rows; add a parameter sample_weight"):
         mw.optimize(p, y, lambda y_true, y_pred: 0.5, subject_to="precision >= 0.1")
 
@@ -653,7 +649,7 @@ def test_only_a_mixture_keeps_it():
         ValueError, match=r"no single rule .* satisfies all constraints, but a mixture of rules does, .* randomized"
     ):
         mw.optimize(p, y, "accuracy", subject_to="0.4 <= share <= 0.6", **AS_GIVEN)
-    rule = mw.optimize(p, y, "accuracy", subject_to="0.4 <= share <= 0.6", randomized=True, **AS_GIVEN).rule
+    rule = mw.optimize(p, y, "accuracy", subject_to="0.4 <= share <= 0.6", **asking(AS_GIVEN, randomized=True)).rule
     assert 0.4 - 1e-9 <= rule.distribution(p).reshape(20, 2)[:, 1].mean() <= 0.6 + 1e-9
 
 
@@ -769,7 +765,12 @@ def test_every_engine_finds_the_same(three, labels):
         lambda: mw.optimize(*worlds.binary(300), "recall", subject_to="precision >= 0.4"),
         lambda: mw.optimize(*worlds.binary(300), "recall", subject_to="precision >= 0.4", groups=np.arange(300) // 3),
         # By labels: sums of probabilities differ in the last bit, and which rules a local search asks for goes by them.
-        lambda: mw.optimize(*three, "kappa", subject_to="recall[urgent] >= 0.6", randomized=True, confusion="labels"),
+        lambda: mw.optimize(
+            *three,
+            "kappa",
+            subject_to="recall[urgent] >= 0.6",
+            strategy=mw.Strategy(randomized=True, confusion="labels"),
+        ),
         lambda: mw.optimize(p, some, "f1", average="macro", subject_to="precision >= 0.6", **AS_GIVEN),
         lambda: mw.optimize(p[:90], y[:90], "f1", average="micro", subject_to="precision[0, 1] >= 0.5", **AS_GIVEN),
     ]
@@ -812,7 +813,7 @@ def test_by_labels_rules_are_found_that_probabilities_do_not_show():
     y = worlds.draw_codes(true, rng)
     by_weights = (given * np.exp(-shift)).argmax(axis=1)
     assert np.mean(by_weights == y) > 0.665
-    options = {"confusion": "labels", "recalibrate": False, "confidence": None}
+    options = {"confidence": None, "strategy": mw.Strategy(confusion="labels", recalibrate=False)}
     rule = mw.optimize(given, y, "g_mean", subject_to="accuracy >= 0.665", **options).rule
     assert np.mean(rule.predict(given) == y) >= 0.665
 

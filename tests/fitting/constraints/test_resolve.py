@@ -5,10 +5,11 @@ import pytest
 from sklearn import metrics as sk
 
 import worlds
-from metricwise.api.reading import read_problem
 from metricwise.core.losses import Loss
-from metricwise.fitting.constraints.resolve import bind_limits, read_limits
+from metricwise.fitting.constraints.resolve import bind_limits
 from metricwise.goals.constraint_text import at_least, read_constraints
+from metricwise.goals.resolve import read_limits
+from problems import read_problem
 
 NAMES = np.array(["low", "on hold", "urgent"])
 

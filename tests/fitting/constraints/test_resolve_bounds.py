@@ -63,7 +63,7 @@ def test_a_bound_outside_the_range_of_a_metric_is_refused(bound, message):
 )
 def test_a_bound_that_no_rule_can_break_is_named(bound, words):
     p, y, group = world(600)
-    found = mw.optimize(p, y, "f1", subject_to=bound, sensitive_features=group, **FIXED)
+    found = mw.optimize(p, y, "f1", subject_to=bound, sensitive_features=group, strategy=mw.Strategy(**FIXED))
     assert f"No rule can violate '{bound}', {words}." in found.status
     assert found.constraints[0].margin == 0
 
@@ -73,7 +73,7 @@ def test_a_bound_that_no_rule_can_break_is_named(bound, words):
 )
 def test_of_a_bound_that_a_rule_can_break_nothing_is_said(bound):
     p, y, group = world(600)
-    found = mw.optimize(p, y, "f1", subject_to=bound, sensitive_features=group, **FIXED)
+    found = mw.optimize(p, y, "f1", subject_to=bound, sensitive_features=group, strategy=mw.Strategy(**FIXED))
     assert "No rule can violate" not in found.status
 
 
@@ -121,7 +121,7 @@ def test_a_class_of_several_words_is_to_be_quoted():
 def test_the_least_abstentions_at_an_accuracy():
     rng = np.random.default_rng(0)
     P, y = worlds.multiclass(300, [1.2, 1.0, 1.0], seed=rng)
-    options = {"abstain": True, "abstain_label": "?"}
+    options = {"abstain": mw.Abstention(label="?")}
     frontier = mw.trade_off(P, y, "accuracy", "abstained", n_points=12, **options)
     found = mw.optimize(P, y, "abstained", subject_to="accuracy >= 0.75", confidence=None, **options)
     decided = np.asarray(found.rule.predict(P))

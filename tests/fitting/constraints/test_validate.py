@@ -89,7 +89,7 @@ def test_a_table_of_counts_promises_as_its_rows_do(metric, constraint):
     for seed in range(50):
         p, y = some_rows(1_500, seed, decimals=2)
         cells, counts = np.unique(np.stack([p, y], axis=1), axis=0, return_counts=True)
-        table = {"sample_weight": counts, "weight_kind": "frequency"}
+        table = {"sample_weight": mw.Frequencies(counts)}
         record.draw(cells[:, 0], cells[:, 1].astype(int), decimals=2, **table)
     assert np.mean(record.kept) >= 0.9
     assert min(record.coverage().values()) >= 0.85, record.coverage()  # half to three quarters, of whole cells
@@ -127,7 +127,7 @@ def test_counts_and_rows_promise_alike():
     assert len(cells) < 30
     call = {"metric": "recall", "subject_to": "precision >= 0.7"}
     rows = mw.optimize(p, y, groups=np.arange(4_000), **call)
-    table = mw.optimize(cells[:, 0], cells[:, 1].astype(int), sample_weight=counts, weight_kind="frequency", **call)
+    table = mw.optimize(cells[:, 0], cells[:, 1].astype(int), sample_weight=mw.Frequencies(counts), **call)
     assert table.constraints[0].margin == pytest.approx(rows.constraints[0].margin, rel=0.05)
     for one, other in (
         (table.gain, rows.gain),
@@ -143,7 +143,11 @@ def test_rows_in_chunks_know_their_copies(monkeypatch):
     monkeypatch.setattr(selection, "_LARGE", 1_000)
     p, y = some_rows(300, 0)
     p, y = np.tile(p, 10), np.tile(y, 10)
-    call = {"metric": "accuracy", "subject_to": "recall >= 0.8", "recalibrate": False, "confusion": "labels"}
+    call = {
+        "metric": "accuracy",
+        "subject_to": "recall >= 0.8",
+        "strategy": mw.Strategy(recalibrate=False, confusion="labels"),
+    }
     memory = mw.optimize(p, y, **call).constraints[0]
     with served_by("pieces"):
         chunked = mw.optimize(p, y, **call).constraints[0]
@@ -207,7 +211,12 @@ def test_the_value_on_new_rows_is_not_that_of_the_rows_that_were_fitted():
         rng = np.random.default_rng(seed)
         p, y = rng.random(80), rng.integers(0, 2, 80)
         solution = mw.optimize(
-            p, y, "accuracy", subject_to="share <= 0.9", confidence=0.6, confusion="labels", recalibrate=False
+            p,
+            y,
+            "accuracy",
+            subject_to="share <= 0.9",
+            confidence=0.6,
+            strategy=mw.Strategy(confusion="labels", recalibrate=False),
         )
         given.append(solution.value)
         new.append(solution.value_on_new_rows.estimate)

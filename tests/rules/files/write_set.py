@@ -13,6 +13,7 @@ import pandas as pd
 
 import metricwise as mw
 from metricwise.core.losses import Loss
+from problems import asking
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 LINKED = {"confusion": "expected", "recalibrate": True}
@@ -52,13 +53,13 @@ def named(codes, labels):
 
 def binary_text(rng):
     eta, codes = fitted(rng, 2, odds=4)
-    solution = mw.optimize(eta[:, 1], named(codes, ["no", "yes"]), "f1", pos_label="yes", **FIXED)
+    solution = mw.optimize(eta[:, 1], named(codes, ["no", "yes"]), "f1", pos_label="yes", strategy=mw.Strategy(**FIXED))
     return solution.rule, few(rng, 2)[:, 1]
 
 
 def binary_bool(rng):
     eta, codes = fitted(rng, 2)
-    return mw.optimize(eta, codes == 1, "mcc", **FIXED).rule, few(rng, 2)
+    return mw.optimize(eta, codes == 1, "mcc", strategy=mw.Strategy(**FIXED)).rule, few(rng, 2)
 
 
 def binary_at_the_threshold(rng):
@@ -69,22 +70,22 @@ def binary_at_the_threshold(rng):
 
 def multiclass_diagonal(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(eta, named(codes, [1, 2, 5]), "macro_f1", **FIXED).rule, few(rng, 3)
+    return mw.optimize(eta, named(codes, [1, 2, 5]), "macro_f1", strategy=mw.Strategy(**FIXED)).rule, few(rng, 3)
 
 
 def multiclass_full(rng):
     eta, codes = fitted(rng, 4)
-    return mw.optimize(eta, codes, "quadratic_kappa", **FIXED).rule, few(rng, 4)
+    return mw.optimize(eta, codes, "quadratic_kappa", strategy=mw.Strategy(**FIXED)).rule, few(rng, 4)
 
 
 def multiclass_linked(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(eta, named(codes, [0.5, 1.0, 2.5]), "g_mean", **LINKED).rule, few(rng, 3)
+    return mw.optimize(eta, named(codes, [0.5, 1.0, 2.5]), "g_mean", strategy=mw.Strategy(**LINKED)).rule, few(rng, 3)
 
 
 def full_linked(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(eta, codes, "quadratic_kappa", **LINKED).rule, few(rng, 3)
+    return mw.optimize(eta, codes, "quadratic_kappa", strategy=mw.Strategy(**LINKED)).rule, few(rng, 3)
 
 
 def default_call(rng):
@@ -94,7 +95,9 @@ def default_call(rng):
 
 def shifted_prior(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(eta, codes, "balanced_accuracy", prior=[0.2, 0.3, 0.5], **LINKED).rule, few(rng, 3)
+    return mw.optimize(
+        eta, codes, "balanced_accuracy", prior=[0.2, 0.3, 0.5], strategy=mw.Strategy(**LINKED)
+    ).rule, few(rng, 3)
 
 
 def promised(rng):
@@ -107,7 +110,7 @@ def promised(rng):
 
 def scores(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(7 * eta, codes, "macro_f1", normalize=True, **FIXED).rule, 3 * few(rng, 3)
+    return mw.optimize(7 * eta, codes, "macro_f1", normalize=True, strategy=mw.Strategy(**FIXED)).rule, 3 * few(rng, 3)
 
 
 def ties_argmax(rng):
@@ -141,7 +144,9 @@ def multilabel(rng):
     eta = np.stack([fitted(rng, 2)[0][:, 1] for _ in range(3)], axis=1)
     y = (rng.random(eta.shape) < eta).astype(int)
     names = ["news", "sport", "arts"]
-    rule = mw.optimize(pd.DataFrame(eta, columns=names), pd.DataFrame(y, columns=names), "f1_macro", **FIXED).rule
+    rule = mw.optimize(
+        pd.DataFrame(eta, columns=names), pd.DataFrame(y, columns=names), "f1_macro", strategy=mw.Strategy(**FIXED)
+    ).rule
     return rule, np.stack([few(rng, 2)[:, 1] for _ in range(3)], axis=1)
 
 
@@ -150,14 +155,16 @@ def multioutput_unequal(rng):
     labels = [["no", "yes"], [1, 2, 3, 4], [0.5, 1.5, 2.5]]
     names = ["sent", "grade", "dose"]
     y = pd.DataFrame({n: named(codes, own) for n, (_, codes), own in zip(names, parts, labels, strict=True)})
-    rule = mw.optimize([eta for eta, _ in parts], y, "kappa", average="macro", **FIXED).rule
+    rule = mw.optimize([eta for eta, _ in parts], y, "kappa", average="macro", strategy=mw.Strategy(**FIXED)).rule
     return rule, [few(rng, k)[:26] for k in (2, 4, 3)]
 
 
 def multioutput_linked(rng):
     parts = [fitted(rng, k) for k in (3, 2)]
     y = np.column_stack([codes for _, codes in parts])
-    rule = mw.optimize([eta for eta, _ in parts], y, "quadratic_kappa", average="macro", **LINKED).rule
+    rule = mw.optimize(
+        [eta for eta, _ in parts], y, "quadratic_kappa", average="macro", strategy=mw.Strategy(**LINKED)
+    ).rule
     return rule, [few(rng, k)[:26] for k in (3, 2)]
 
 
@@ -165,7 +172,9 @@ def multioutput_shared_loss(rng):
     parts = [fitted(rng, 3) for _ in range(2)]
     y = named(np.column_stack([codes for _, codes in parts]), ["low", "mid", "high"])
     proba = np.stack([eta for eta, _ in parts], axis=1)
-    rule = mw.optimize(proba, y, "micro_f1", average="micro", classes=[["low", "mid", "high"]] * 2, **FIXED).rule
+    rule = mw.optimize(
+        proba, y, "micro_f1", average="micro", classes=[["low", "mid", "high"]] * 2, strategy=mw.Strategy(**FIXED)
+    ).rule
     return rule, np.stack([few(rng, 3) for _ in range(2)], axis=1)
 
 
@@ -175,7 +184,9 @@ def multioutput_shared_loss(rng):
 def mixture(rng):
     eta, codes = fitted(rng, 3)
     y = named(codes, ["a", "b", "c"])
-    return mw.optimize(eta, y, "min_recall", randomized=True, random_state=5, **LINKED).rule, few(rng, 3)
+    return mw.optimize(eta, y, "min_recall", random_state=5, strategy=mw.Strategy(randomized=True, **LINKED)).rule, few(
+        rng, 3
+    )
 
 
 def mixture_of_scores(rng):
@@ -188,7 +199,7 @@ def mixture_of_scores(rng):
 def mixture_multioutput(rng):
     parts = [fitted(rng, k) for k in (2, 3)]
     y = pd.DataFrame({"sent": parts[0][1] == 1, "grade": parts[1][1] + 1})
-    options = {"average": "macro", "randomized": True, "random_state": 3, **LINKED}
+    options = {"average": "macro", "random_state": 3, "strategy": mw.Strategy(randomized=True, **LINKED)}
     return mw.optimize([eta for eta, _ in parts], y, "min_recall", **options).rule, [few(rng, k)[:26] for k in (2, 3)]
 
 
@@ -197,13 +208,20 @@ def mixture_multioutput(rng):
 
 def abstaining(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(eta, named(codes, ["a", "b", "c"]), "accuracy", abstain=0.3, **LINKED).rule, few(rng, 3)
+    return mw.optimize(
+        eta, named(codes, ["a", "b", "c"]), "accuracy", abstain=0.3, strategy=mw.Strategy(**LINKED)
+    ).rule, few(rng, 3)
 
 
 def by_group(rng):
     eta, codes = fitted(rng, 2, n=600)
     group = np.where(rng.random(600) < 0.4, "x", "y")
-    options = {"subject_to": "demographic_parity <= 0.1", "sensitive_features": group, "confidence": None, **FIXED}
+    options = {
+        "subject_to": "demographic_parity <= 0.1",
+        "sensitive_features": group,
+        "confidence": None,
+        "strategy": mw.Strategy(**FIXED),
+    }
     beside = {"sensitive_features": ["x", "y"] * 13}
     return mw.optimize(eta[:, 1], codes, "accuracy", **options).rule, few(rng, 2)[:26, 1], beside
 
@@ -211,15 +229,19 @@ def by_group(rng):
 def by_groups_drawn(rng):
     eta, codes = fitted(rng, 2, n=600)
     group = pd.DataFrame({"sex": np.where(rng.random(600) < 0.4, "f", "m"), "old": rng.random(600) < 0.5})
-    options = {"subject_to": "equalized_odds <= 0.05", "sensitive_features": group, "randomized": True}
-    rule = mw.optimize(eta, codes, "accuracy", confidence=None, random_state=4, **options, **FIXED).rule
+    options = {
+        "subject_to": "equalized_odds <= 0.05",
+        "sensitive_features": group,
+        "strategy": mw.Strategy(randomized=True),
+    }
+    rule = mw.optimize(eta, codes, "accuracy", confidence=None, random_state=4, **asking(options, **FIXED)).rule
     return rule, few(rng, 2)[:24], {"sensitive_features": [["f", True], ["m", False], ["f", False], ["m", True]] * 6}
 
 
 def row_costs(rng):
     eta, codes = fitted(rng, 3)
     costs = rng.exponential(size=(300, 3)).round(2)
-    rule = mw.optimize(eta, named(codes, [1, 2, 5]), "cost", cost=costs, recalibrate=True).rule
+    rule = mw.optimize(eta, named(codes, [1, 2, 5]), "cost", cost=costs, strategy=mw.Strategy(recalibrate=True)).rule
     return rule, few(rng, 3), {"cost": rng.exponential(size=(27, 3)).round(1).tolist()}
 
 

@@ -3,7 +3,7 @@
 The rule is given, not chosen on these rows: nothing here corrects for a choice. Must not know solvers' algorithms.
 
     contenders  what is compared: rules, thresholds, decisions, models
-    arguments   the rows and the metrics as users hand them over
+    arguments   the rule and the rows as users hand them over
     quantities  what a metric that was given means: of all rows, of groups, of costs
     judging     values of two sets of decisions, and their intervals
     extremes    the same of the worst group, and of the largest gap between groups
@@ -23,30 +23,32 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.errors import InvalidParameter, argument, entry_point
 from ...core.losses import Loss
 from ...core.progress import Progress
-from ...data import InTime, SensitiveFeatures, warn_of_order
+from ...core.successors import refuses_removed
+from ...data import Frequencies, InTime, RowSpec, SensitiveFeatures, warn_of_order
 from ...data.sources import MemorySource
 from ...goals.for_outputs import MetricSpec
+from ...goals.judged import list_metrics, positive_of
+from ...goals.spec import GoalSpec
 from ...goals.worst import opened
 from ...inference.costs import compare_costs
 from ...inference.extremes import GroupRows, compare_gap, compare_worst, rows_of_groups
 from ...inference.judging import Decisions, compare
 from ...inference.results import Comparison, Evaluation
-from ...metrics.abstention import Abstention
+from ...metrics.abstention import AbstentionCost
+from ...metrics.abstention_spec import Abstention
 from ...metrics.aim import Aim
 from ...oracles.problem import InMemory
 from ...rules import CostRule, RuleRows, anonymous_rule
 from .arguments import (
     ReadRows,
     allowed_for,
-    list_metrics,
     own_average,
     own_metric,
-    positive_of,
-    read_aims,
     read_groups,
     read_judged,
     read_rows,
     read_rule,
+    specs_of,
 )
 from .contenders import Contest, is_pair_of_models, read_contest, read_for
 from .quantities import COST, GroupGap, Quantity, aims_of, as_gap, read_gap
@@ -58,15 +60,16 @@ __all__ = [
     "evaluate",
     "own_average",
     "own_metric",
-    "read_aims",
     "read_judged",
     "read_rule",
+    "specs_of",
 ]
 
 FloatArray = NDArray[np.float64]
 
 
 @entry_point("evaluate")
+@refuses_removed("evaluate")
 def evaluate(
     rule: Any,
     proba: Any = None,
@@ -75,18 +78,14 @@ def evaluate(
     *,
     against: Any = None,
     average: str | None = None,
-    sample_weight: ArrayLike | None = None,
-    weight_kind: str = "importance",
-    groups: ArrayLike | None = None,
-    time: ArrayLike | InTime | None = None,
+    sample_weight: ArrayLike | Frequencies | None = None,
+    groups: ArrayLike | InTime | None = None,
     sensitive_features: Any = None,
     cost: ArrayLike | None = None,
     output_weight: ArrayLike | None = None,
     order: Any = None,
     pos_label: Any = None,
-    missing: Any = None,
-    zero_division: float = 0.0,
-    abstain: bool | float | None = None,
+    abstain: bool | float | Abstention | None = None,
 ) -> Evaluation:
     """Evaluate a rule by any metrics on labelled rows, against argmax, another rule or another model.
 
@@ -120,17 +119,13 @@ def evaluate(
     average : {"micro", "macro", "instance"}, optional
         Average over outputs, for metrics whose names do not fix it. None means "micro"; `average` is
         required if the outputs have different classes.
-    sample_weight : array-like of shape (N,), optional
-        Sample weights; for a Table, the name of a column.
-    weight_kind : {"importance", "frequency"}, default="importance"
-        What the sample weights mean: how much a row matters, or how many rows it stands for (whole numbers).
-    groups : array-like of shape (N,), optional
+    sample_weight : array-like of shape (N,), or Frequencies, optional
+        Sample weights: how much a row matters or, as :class:`metricwise.Frequencies`, how many rows it stands for; for
+        a Table, the name of a column.
+    groups : array-like of shape (N,), or InTime, optional
         Group labels of rows that belong together, such as the rows of one patient, for standard errors that account for
-        it; for a Table, the name of a column. Exact duplicates of rows are detected without it.
-    time : array-like of shape (N,), or InTime, optional
-        When each row was observed, as numbers or dates: neighbours in time belong together. How far rows depend on one
-        another is measured on the rows, and said in `Evaluation.notes`; :class:`metricwise.InTime` takes it as a number
-        of rows.
+        it; for a Table, the name of a column. Exact duplicates of rows are detected without it. For rows in time, a
+        :class:`metricwise.InTime`: neighbours in time belong together.
     sensitive_features : array-like of shape (N,) or (N, F), optional
         The sensitive group of every row, which a :class:`metricwise.GroupedRule` and metrics about groups require. The
         metrics are also evaluated for each group.
@@ -146,11 +141,7 @@ def evaluate(
         Label of the positive class of metrics of one class, and of a threshold: one for all outputs, or one for each.
         Required unless the labels are 0 and 1, -1 and 1, or False and True, or the rule knows it. If the rule was
         fitted to two columns, a single column of probabilities is that of this class.
-    missing : scalar, optional
-        A code that marks missing labels, in addition to NaN, None, NA and masked entries.
-    zero_division : float, default=0.0
-        Value at 0/0 of metrics that are given by name.
-    abstain : True or float, optional
+    abstain : True, float or Abstention, optional
         How abstentions count, for a rule that may abstain: a number is their cost in linear metrics, while other
         metrics count them as misses; True evaluates the metrics on the accepted rows, as in :func:`optimize`. None: as
         the rule was fitted.
@@ -171,8 +162,8 @@ def evaluate(
     within groups; that of the difference, from its influence on both values. If all rows of a class are decided alike,
     they do not show how often other decisions would occur, so one additional row of the class with another decision is
     allowed for. For metrics that are not smooth (`min_recall`) or too steep for a linear approximation, 200 bootstrap
-    resamples are used. Intervals are clipped to the range of the metric. With `groups` or `time`, quantiles are those
-    of Student's distribution for the number of groups or of stretches of time.
+    resamples are used. Intervals are clipped to the range of the metric. With `groups`, quantiles are those of
+    Student's distribution for the number of groups or of stretches of time.
 
     The worst group, and the two groups furthest apart, are not known: any group might be, by chance. The interval of a
     gap ends above where that of any pair of groups does, and below where those of all pairs do that hold at once, by
@@ -205,32 +196,25 @@ def evaluate(
     """
     if is_pair_of_models(rule):
         proba, y, metrics = _without_proba(proba, y, metrics)
-    contest = read_contest(rule, proba, y, against, pos_label, missing)
+    contest = read_contest(rule, proba, y, against, pos_label)
     if cost is None and any("cost" in one.needs for one in contest.rules):
         raise InvalidParameter("cost", "give the costs of the decisions about each row, which the rule needs", "None")
     if metrics is None:
         metrics, average, pos_label = _own(contest, cost, average, pos_label)
     warn_of_order(proba=contest.proba, y=y, sample_weight=sample_weight)
     allowed = allowed_for(abstain, *contest.rules)
+    goal = GoalSpec(metrics, average, pos_label, output_weight, order=order)
     read = read_rows(
         contest.reader,
-        contest.proba,
-        y,
-        sample_weight=sample_weight,
-        weight_kind=weight_kind,
-        groups=groups,
-        time=time,
-        output_weight=output_weight,
-        order=order,
-        pos_label=pos_label,
-        missing=missing,
-        abstain_label=next((rule.abstain_label for rule in contest.rules if rule.abstain_label is not None), None),
+        RowSpec(contest.proba, y, sample_weight, groups, order=order, pos_label=pos_label),
+        output_weight,
+        next((rule.abstain_label for rule in contest.rules if rule.abstain_label is not None), None),
     )
     sensitive = read_groups(contest.rules, sensitive_features, read.source.n_rows, contest.models)
     costs = _read_costs(contest, read, y, cost, allowed)
-    quantities = _read_quantities(metrics, contest, read, sensitive, costs, allowed, average, pos_label, zero_division)
+    quantities = _read_quantities(goal, contest, read, sensitive, costs, allowed)
     both = _decide(contest, read, y, sensitive, costs)
-    source = read.in_time([aim for one in quantities.values() for aim in aims_of(one)], time)
+    source = read.in_time([aim for one in quantities.values() for aim in aims_of(one)])
     return _Judge(source, sensitive, costs, contest.titles).evaluation(quantities, both)
 
 
@@ -266,7 +250,7 @@ class _Costs:
     eta: FloatArray
 
 
-def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: Abstention | None) -> _Costs | None:
+def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: AbstentionCost | None) -> _Costs | None:
     if cost is None:
         return None
     schema = read.source.schema
@@ -283,18 +267,15 @@ def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: Ab
 
 
 def _read_quantities(
-    metrics: Any,
+    goal: GoalSpec,
     contest: Contest,
     read: ReadRows,
     sensitive: SensitiveFeatures | None,
     costs: _Costs | None,
-    allowed: Abstention | None,
-    average: str | None,
-    pos_label: Any,
-    zero_division: float,
+    allowed: AbstentionCost | None,
 ) -> dict[str, Quantity]:
     """Return what is judged by, each under its name, in the order given."""
-    schema = read.source.schema
+    schema, metrics = read.source.schema, goal.metric
     listed = list_metrics(metrics, schema)
     gaps = [as_gap(metric) for _, metric in listed]
     by_cost = [costs is not None and isinstance(metric, str) and metric == COST for _, metric in listed]
@@ -305,20 +286,25 @@ def _read_quantities(
             remedy="add it to metrics",
         )
     plain = [i for i in range(len(listed)) if gaps[i] is None and not by_cost[i]]
-    kept_label, kept = positive_of(next(iter(contest.rules), contest.reader), schema, pos_label)
-    options = {"pos_label": kept_label, "zero_division": zero_division, "allowed": allowed}
+    kept_label, kept = positive_of(next(iter(contest.rules), contest.reader), schema, goal.pos_label)
     strict = len(plain) == len(listed) and not kept and not contest.by_threshold
     specs: Any = [listed[i][1] for i in plain]
     if isinstance(metrics, Mapping):
         specs = dict(listed[i] for i in plain)
-    aims = read.aims(specs, average=average, strict=strict, by_group=sensitive is not None, **options) if plain else {}
+    aims = {}
+    if plain:
+        spec = replace(goal, metric=specs, pos_label=kept_label)
+        aims = read.aims(spec, strict=strict, by_group=sensitive is not None, allowed=allowed)
     found, rest = {}, iter(aims.items())
     names = None if sensitive is None else sensitive.groups.names
     for (name, _), gap, cost in zip(listed, gaps, by_cost, strict=True):
         title: str
         quantity: Quantity
         if gap is not None:
-            title, quantity = name or gap.term, read_gap(gap, schema, groups=names, **options)
+            title, quantity = (
+                name or gap.term,
+                read_gap(gap, schema, groups=names, pos_label=kept_label, allowed=allowed),
+            )
         elif cost:
             title, quantity = name or COST, COST
         else:

@@ -1,6 +1,6 @@
-"""Arguments of ``evaluate``: the rule, the rows that it is judged on, and what it is judged by.
+"""Arguments of ``evaluate``: the rule, and the rows that it is judged on, as the rule takes them.
 
-Owns their reading and what is refused. Must not know how values and intervals come about.
+What it is judged by is read in :mod:`metricwise.goals.judged`. Must not know how values and intervals come about.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, InvalidType, argument, mention
+from ...core.successors import check_removed
 from ...data import (
     Data,
     Groups,
+    InTime,
     Probabilities,
+    RowSpec,
     Scales,
     Schema,
     SensitiveFeatures,
     column_names,
-    in_time,
     is_frame,
     is_lazy,
     is_table,
     is_two_dimensional,
     kept_order,
-    known_positive,
     listed,
     output_names,
     position_named,
@@ -39,19 +40,14 @@ from ...data import (
     shown,
     warn_of_assignment,
 )
-from ...data.open import read_source
+from ...data.open import open_rows
 from ...data.sources import MemorySource
-from ...goals.for_outputs import are_for_outputs, resolve_outputs, settle
-from ...goals.worst import opened
+from ...goals.judged import positive_of, read_aims
+from ...goals.spec import GoalSpec
 from ...inference.dependence import in_stretches
-from ...metrics.abstention import Abstention, check_pooled, read_abstain
+from ...metrics.abstention import AbstentionCost
+from ...metrics.abstention_spec import Abstention, read_abstain
 from ...metrics.aim import Aim
-from ...metrics.averages import check_average
-from ...metrics.base import Metric
-from ...metrics.functions import check_whole_rows
-from ...metrics.naming import check_same_classes, positive_places
-from ...metrics.resolution import Resolved, metric_meant, resolve, target_kind
-from ...metrics.scales import check_order_agrees
 from ...oracles.problem import InMemory
 from ...rules import Rule, as_rule
 from ...rules.bare_columns import says_single
@@ -62,16 +58,15 @@ __all__ = [
     "allowed_for",
     "check_alike",
     "is_in_table",
-    "list_metrics",
     "own_average",
     "own_metric",
-    "positive_of",
-    "read_aims",
     "read_groups",
     "read_judged",
     "read_proba_for",
     "read_rows",
     "read_rule",
+    "spec_for_rule",
+    "specs_of",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -79,100 +74,66 @@ FloatArray = NDArray[np.float64]
 _OTHER_GROUPS = "other groups"  # what rows of groups that a rule does not know are called
 
 
+_OF_ROWS = frozenset({"sample_weight", "groups", "order", "pos_label"})
+_OF_GOAL = frozenset({"average", "output_weight", "order", "pos_label"})
+
+
+def specs_of(proba: Any, y: Any, metrics: Any, options: Mapping[str, Any]) -> tuple[RowSpec, GoalSpec]:
+    """Return what was asked by the parameters of :func:`evaluate`, for who hands them on."""
+    taken = _OF_ROWS | _OF_GOAL
+    check_removed("evaluate", options, taken)
+    unknown = sorted(options.keys() - taken)
+    if unknown:
+        raise InvalidType(
+            "",
+            problem=f"{unknown[0]}= is not a parameter here",
+            remedy=f"the parameters are {', '.join(sorted(taken))}",
+        )
+    rows = RowSpec(proba, y, **{name: value for name, value in options.items() if name in _OF_ROWS})
+    return rows, GoalSpec(metrics, **{name: value for name, value in options.items() if name in _OF_GOAL})
+
+
 def read_judged(
-    rule: Rule,
-    proba: Any,
-    y: Any,
-    metrics: Any,
-    *,
-    average: str | None = None,
-    sample_weight: Any = None,
-    weight_kind: Any = "importance",
-    groups: Any = None,
-    time: Any = None,
-    output_weight: Any = None,
-    order: Any = None,
-    pos_label: Any = None,
-    missing: Any = None,
-    zero_division: Any = 0.0,
-    strict: bool = True,
-    allowed: Abstention | None = None,
-    abstain_label: Any = None,
+    rule: Rule, rows: RowSpec, goal: GoalSpec, *, strict: bool = True, allowed: AbstentionCost | None = None
 ) -> tuple[MemorySource, dict[str, Aim]]:
     """Read the rows that a rule is judged on, and what it is judged by; as :func:`evaluate` takes them.
 
     Unless `strict`, a `pos_label` that no metric wants is left alone.
     """
-    read = read_rows(
-        rule,
-        proba,
-        y,
-        sample_weight=sample_weight,
-        weight_kind=weight_kind,
-        groups=groups,
-        time=time,
-        output_weight=output_weight,
-        order=order,
-        pos_label=pos_label,
-        missing=missing,
-        abstain_label=None if allowed is None else abstain_label,
-    )
-    pos_label, kept = positive_of(rule, read.source.schema, pos_label)
-    options = {"average": average, "pos_label": pos_label, "zero_division": zero_division}
-    aims = read.aims(metrics, strict=strict and not kept, allowed=allowed, **options)
-    return read.in_time(list(aims.values()), time), aims
+    read = read_rows(rule, rows, goal.output_weight, None if allowed is None else rule.abstain_label)
+    pos_label, kept = positive_of(rule, read.source.schema, goal.pos_label)
+    aims = read.aims(replace(goal, pos_label=pos_label), strict=strict and not kept, allowed=allowed)
+    return read.in_time(list(aims.values())), aims
 
 
 @dataclass(frozen=True, eq=False)
 class ReadRows:
-    """Rows with labels, the weights of outputs (M,), and whether the user gave the order of the classes."""
+    """Rows with labels, the weights of outputs (M,), and when rows were observed."""
 
     source: MemorySource
     output_weight: FloatArray
-    ordered: bool
+    time: InTime | None = None
 
-    def aims(self, metrics: Any, **options: Any) -> dict[str, Aim]:
-        """Read what rules are judged by on these rows; see :func:`read_aims`."""
+    def aims(self, goal: GoalSpec, **options: Any) -> dict[str, Aim]:
+        """Read what rules are judged by on these rows; see :func:`metricwise.goals.judged.read_aims`."""
         source = self.source
-        return read_aims(
-            metrics,
-            source.schema,
-            self.output_weight,
-            ordered=self.ordered,
-            sample_weight=source.rows.weight,
-            **options,
-        )
+        return read_aims(goal, source.schema, self.output_weight, sample_weight=source.rows.weight, **options)
 
-    def in_time(self, aims: Sequence[Aim], time: Any) -> MemorySource:
+    def in_time(self, aims: Sequence[Aim]) -> MemorySource:
         """Return the source whose rows belong together by stretches of time, if they have times."""
-        if time is None:
+        if self.time is None:
             return self.source
-        problems = [InMemory(self.source, aim) for aim in aims]
-        return in_stretches(self.source, problems, in_time(time).length)
+        return in_stretches(self.source, [InMemory(self.source, aim) for aim in aims], self.time.length)
 
 
-def read_rows(
-    rule: Rule,
-    proba: Any,
-    y: Any,
-    *,
-    sample_weight: Any = None,
-    weight_kind: Any = "importance",
-    groups: Any = None,
-    time: Any = None,
-    output_weight: Any = None,
-    order: Any = None,
-    pos_label: Any = None,
-    missing: Any = None,
-    abstain_label: Any = None,
-) -> ReadRows:
+def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_label: Any = None) -> ReadRows:
     """Read the rows that a rule is judged on; as :func:`evaluate` takes them."""
-    data = _read_data(rule, proba, y, order, pos_label, missing, sample_weight, weight_kind, groups, time)
+    data = _read_data(rule, spec)
     schema, rows = replace(data.schema, abstain_label=abstain_label), data.rows
-    if order is None:
+    if spec.order is None:
         schema = replace(schema, order=_order_kept(rule, schema))
     alpha = read_output_weight(output_weight, schema.n_outputs)
-    if proba is not None and groups is None and time is None and rows.repeats is None:
+    if spec.proba is not None and spec.groups is None and rows.repeats is None:
         rows = replace(rows, cluster=rows.copies())
     source = MemorySource(rows, schema)
     if not (source.class_weights > 0)[alpha > 0].any():
@@ -181,59 +142,10 @@ def read_rows(
             problem="no observed label has a positive weight",
             remedy=f"check {mention('sample_weight')} and {mention('output_weight')}",
         )
-    if proba is not None:
+    if spec.proba is not None:
         assert rows.codes is not None
         warn_of_assignment(rows.proba, rows.codes, schema.classes)
-    return ReadRows(source, alpha, order is not None)
-
-
-def positive_of(rule: Any, schema: Schema, pos_label: Any) -> tuple[Any, bool]:
-    """Return the positive class, and whether it is that which the rule keeps: it need not say it, nor may change it."""
-    if pos_label is None and not _all_show_positive(schema):
-        return rule.metadata.pos_label, True
-    return pos_label, False
-
-
-def read_aims(
-    metrics: Any,
-    schema: Schema,
-    output_weight: FloatArray,
-    *,
-    average: str | None = None,
-    pos_label: Any = None,
-    zero_division: Any = 0.0,
-    ordered: bool = False,
-    sample_weight: Any = None,
-    strict: bool = True,
-    allowed: Abstention | None = None,
-    by_group: bool = False,
-) -> dict[str, Aim]:
-    """Read what a rule is judged by, each under its name; as :func:`evaluate` takes it.
-
-    Unless `strict`, a `pos_label` that no metric wants is left alone. If `by_group`, a metric may be that of the worst
-    group: its aim says `least`. If `ordered`, the user gave the order of the classes, which no metric may contradict.
-    """
-    aims = {}
-    metric_list = [(name, *opened(metric)) for name, metric in list_metrics(metrics, schema)]
-    worst = [worst for _, _, worst in metric_list]
-    if any(worst) and not by_group:
-        raise InvalidParameter(
-            "sensitive_features",
-            problem=f"metrics: the worst group's value needs {mention('sensitive_features')}, the group of every row",
-        )
-    read = _read_metrics(metric_list, schema, average, pos_label, zero_division, strict)
-    for (name, meant), least in zip(read.items(), worst, strict=True):
-        if ordered:
-            check_order_agrees(meant.metric, schema.order, schema.classes)
-        check_whole_rows(meant.metric, sample_weight=sample_weight, output_weight=output_weight, average=meant.average)
-        positive = positive_places(meant.metric, schema.classes) if meant.support_weighted else None
-        metric = meant.metric
-        if allowed is not None:
-            check_pooled(meant.average, schema.n_classes)
-            metric = allowed.judge(metric, schema.classes)
-            allowed.check(metric, schema.classes)
-        aims[name] = Aim(metric, meant.average, output_weight, meant.support_weighted, positive, name, least=least)
-    return aims
+    return ReadRows(source, alpha, spec.time)
 
 
 def own_metric(rule: Any) -> str:
@@ -267,7 +179,7 @@ def read_rule(rule: Any, parameter: str = "rule") -> Rule:
     return as_rule(rule)
 
 
-def allowed_for(abstain: Any, *rules: Any) -> Abstention | None:
+def allowed_for(abstain: Any, *rules: Any) -> AbstentionCost | None:
     """Read what abstentions count for; None where no rule abstains."""
     who_may = [rule for rule in rules if rule.abstain_label is not None]
     if not who_may:
@@ -281,7 +193,11 @@ def allowed_for(abstain: Any, *rules: Any) -> Abstention | None:
     fitted = who_may[0].metadata.abstain
     if abstain is None and isinstance(fitted, (bool, float)):
         abstain = fitted
-    return read_abstain(abstain) or Abstention()
+    abstention = read_abstain(abstain) or Abstention()
+    if abstention.label is not None and abstention.label != who_may[0].abstain_label:
+        must = f"have the label that the rule predicts, {shown(who_may[0].abstain_label)}"
+        raise InvalidParameter("abstain", must, shown(abstention.label), "leave it out")
+    return abstention.terms
 
 
 def read_groups(
@@ -353,24 +269,13 @@ def _order_kept(rule: Rule, schema: Schema) -> Scales | None:
     return tuple(said or own for said, own in zip(schema.order, kept, strict=True))
 
 
-def _read_data(
-    rule: Rule,
-    proba: Any,
-    y: Any,
-    order: Any,
-    pos_label: Any,
-    missing: Any,
-    sample_weight: Any,
-    weight_kind: Any,
-    groups: Any,
-    time: Any,
-) -> Data:
+def _read_data(rule: Rule, spec: RowSpec) -> Data:
     """Read rows with labels, the outputs in the order of the rule."""
-    if y is None:
+    if spec.y is None:
         raise InvalidParameter("y", "hold the labels of the rows", "None")
-    schema = rule.schema
+    schema, proba, y = rule.schema, spec.proba, spec.y
     if is_in_table(proba, y):
-        return _read_from_table(schema, proba, y, order, missing, sample_weight, weight_kind, groups, time)
+        return _read_from_table(schema, spec)
     if is_two_dimensional(y) != schema.multioutput:
         said = f"2-D, with a column for each of its {schema.n_outputs} outputs" if schema.multioutput else "1-D"
         raise InvalidParameter("y", f"be {said}, as the rule has them", f"shape {np.shape(y)}")
@@ -378,20 +283,15 @@ def _read_data(
         proba = np.full((len(y), *([schema.n_outputs] * schema.multioutput), schema.width), 1 / schema.width)
     ordered = _in_order(y, proba, schema.output_names) if schema.multioutput else y
     names = output_names(proba, ordered) if schema.multioutput else None
-    data = read_data(
-        read_proba_for(rule, proba, pos_label),
-        ordered,
+    read = replace(
+        spec,
+        proba=read_proba_for(rule, proba, spec.pos_label),
+        y=ordered,
         classes=list(schema.classes) if schema.multioutput else schema.classes[0],
-        order=order,
-        missing=missing,
-        normalize=schema.normalize,
-        can_normalize=False,
-        sample_weight=sample_weight,
-        weight_kind=weight_kind,
-        groups=groups,
-        time=time,
         pos_label=[labels[1] for labels in schema.classes] if schema.multioutput else schema.classes[0][1],
+        normalize=schema.normalize,
     )
+    data = read_data(read)
     return replace(data, schema=replace(data.schema, output_names=None if names is None else tuple(map(str, names))))
 
 
@@ -405,39 +305,27 @@ def is_in_table(proba: Any, y: Any) -> bool:
     return proba is not None and not is_lazy(proba) and is_table(proba, y)
 
 
-def _read_from_table(
-    schema: Schema,
-    proba: Any,
-    y: Any,
-    order: Any,
-    missing: Any,
-    sample_weight: Any,
-    weight_kind: Any,
-    groups: Any,
-    time: Any,
-) -> Data:
+def _read_from_table(schema: Schema, spec: RowSpec) -> Data:
     """Read all rows of a table into memory."""
-    several = isinstance(y, (list, tuple))
+    y, several = spec.y, isinstance(spec.y, (list, tuple))
     if several != schema.multioutput or (several and len(y) != schema.n_outputs):
         names = f"the names of the columns of its {schema.n_outputs} outputs" if schema.multioutput else "one name"
         raise InvalidParameter("y", f"be {names}, as the rule has outputs", shown(y))
     if several and schema.output_names is not None and set(y) == set(schema.output_names):
         y = list(schema.output_names)
-    classes = [python_labels(own) for own in schema.classes]
-    data, source = read_source(
-        proba,
-        y,
+    read_schema, source = open_rows(spec_for_rule(replace(spec, y=y), schema))
+    return Data(source.take(np.arange(source.n_rows)), read_schema)
+
+
+def spec_for_rule(spec: RowSpec, schema: Schema) -> RowSpec:
+    """Return what was said of the rows of a table, with the classes of a rule."""
+    classes = [python_labels(labels) for labels in schema.classes]
+    return replace(
+        spec,
         classes=classes if schema.multioutput else classes[0],
-        order=order,
-        missing=missing,
+        pos_label=[labels[1] for labels in classes],
         normalize=schema.normalize,
-        sample_weight=sample_weight,
-        weight_kind=weight_kind,
-        groups=groups,
-        time=time,
-        pos_label=[own[1] for own in classes],
     )
-    return replace(data, rows=source.take(np.arange(source.n_rows)))
 
 
 def _in_order(y: Any, proba: Any, outputs: tuple[str, ...] | None) -> Any:
@@ -481,99 +369,3 @@ def _names(table: Any) -> list[str] | None:
     if not is_frame(table) or position_named(column_names(table)):
         return None
     return list(map(str, column_names(table)))
-
-
-def _read_metrics(
-    metric_list: Sequence[tuple[str | None, Any, bool]],
-    schema: Schema,
-    average: str | None,
-    pos_label: Any,
-    zero_division: Any,
-    strict: bool = True,
-) -> dict[str, Resolved]:
-    """Find the metrics that are meant, each under its name."""
-    if not (isinstance(zero_division, (int, float, np.number)) and 0 <= zero_division <= 1):
-        raise InvalidParameter("zero_division", "be a number in [0, 1]", shown(zero_division))
-    if average is not None:
-        check_average(average)
-    found: dict[str, Resolved] = {}
-    for name, metric, worst in metric_list:
-        meant = _meant(metric, schema, average, pos_label, float(zero_division))
-        if name is None:
-            name = f"worst_group({meant.name})" if worst else meant.name
-        if name in found:
-            raise InvalidParameter(
-                "",
-                problem=f"metrics: {name!r} is the name of two metrics",
-                remedy="pass a dict of distinct names to metrics",
-            )
-        found[name] = settle(meant, schema.classes, scales=schema.order)
-    if (
-        strict
-        and pos_label is not None
-        and not any(_takes_positive(metric, schema, pos_label) for _, metric, _ in metric_list)
-    ):
-        raise InvalidParameter(
-            "pos_label",
-            problem=(
-                f"{mention('pos_label')} is only for metrics of one class that do not name it, and none of "
-                "the metrics is one"
-            ),
-            remedy="leave it out",
-        )
-    return found
-
-
-def _all_show_positive(schema: Schema) -> bool:
-    """Whether the labels of every output show by themselves which class is the positive one."""
-    return all(known_positive(python_labels(labels)) is not None for labels in schema.classes)
-
-
-def _takes_positive(metric: Any, schema: Schema, pos_label: Any) -> bool:
-    """Whether a metric wants a positive class, or names this one itself."""
-    if are_for_outputs(metric):
-        return True  # else they have been refused already
-    own = metric_meant(metric, target_kind(schema.width, schema.multioutput), class_named=True).metric
-    return own.wants_positive or (pos_label is not None and getattr(own, "pos_label", None) == pos_label)
-
-
-def list_metrics(metrics: Any, schema: Schema) -> list[tuple[str | None, Any]]:
-    """Metrics with their names, None where they are called what they are."""
-    if isinstance(metrics, Mapping):
-        outputs = set(schema.output_names or ()) if schema.multioutput else set()
-        if not metrics or not all(isinstance(name, str) for name in metrics) or set(metrics) == outputs:
-            raise InvalidParameter(
-                "",
-                problem=f"metrics as a dict must have text keys, which name the metrics, got {shown(list(metrics))}",
-                remedy="to give a metric for each output, put the dict into a list: metrics=[{output: metric, ...}]",
-            )
-        return list(metrics.items())
-    if isinstance(metrics, (str, Metric)) or not isinstance(metrics, Iterable):
-        return [(None, metrics)]
-    each = list(metrics)
-    if not each:
-        raise InvalidParameter("metrics", "name at least one metric, such as 'f1' or ['f1', 'recall']", "none")
-    return [(None, metric) for metric in each]
-
-
-def _meant(metric: Any, schema: Schema, average: str | None, pos_label: Any, zero_division: float) -> Resolved:
-    """Find what is meant by one metric; `average` and `pos_label` are for those that want for them."""
-    several, names = schema.multioutput, schema.classes
-    if are_for_outputs(metric):
-        meant = resolve_outputs(
-            metric,
-            names,
-            several=several,
-            average=average,
-            zero_division=zero_division,
-            pos_label=pos_label,
-            outputs=schema.output_names,
-        )
-    else:
-        kind = target_kind(schema.width, several)
-        meant = resolve(metric, kind, None, zero_division, pos_label, wanted_only=True)
-        if average is not None and not meant.fixed:
-            meant = replace(meant, average=average, average_given=True)  # type: ignore[arg-type]  # checked
-    if not meant.average_given:
-        check_same_classes(names)
-    return meant

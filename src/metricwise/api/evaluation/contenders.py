@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from ...core.confusion import distributions
 from ...core.errors import InvalidParameter, InvalidType, mention
 from ...core.losses import Loss
-from ...data import Probabilities, SensitiveFeatures, is_two_dimensional, python_labels, read_pair, shown
-from ...data.open import read_source
+from ...data import Probabilities, RowSpec, SensitiveFeatures, is_two_dimensional, read_pair, shown
+from ...data.open import open_rows
 from ...data.sources import MemorySource
 from ...inference.judging import Decisions
 from ...rules import Rule, RuleRows, WeightedRule, load_rule
 from ...rules.load import rule_from_dict
-from .arguments import check_alike, is_in_table, read_proba_for
+from .arguments import check_alike, is_in_table, read_proba_for, spec_for_rule
 
 __all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_for"]
 
@@ -59,7 +59,7 @@ class Contender:
         reader = contest.reader
         if self.rule is None:
             classes = list(reader.classes) if reader.multioutput else reader.classes[0]
-            codes = read_pair(y, self.labels, classes, contest.missing)[1]
+            codes = read_pair(y, self.labels, classes)[1]
             return Decisions.of_codes(codes, n_groups)
         rows = RuleRows(read, groups=None if sensitive is None else sensitive.codes, cost=cost)
         return Decisions.of(self.rule, rows, n_groups)
@@ -85,8 +85,6 @@ class Contest:
         Whether one of them is a threshold, which is of the positive class.
     pos_label : object
         The positive class, as it was given.
-    missing : object
-        The code of missing labels, as it was given.
     """
 
     first: Contender
@@ -97,7 +95,6 @@ class Contest:
     reader: Rule
     by_threshold: bool = False
     pos_label: Any = None
-    missing: Any = None
 
     @property
     def contenders(self) -> list[Contender]:
@@ -119,14 +116,14 @@ class Contest:
         return distributions(proba.output(0)[:, 0])
 
 
-def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any, missing: Any) -> Contest:
+def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any) -> Contest:
     """Read what is compared.
 
     Parameters
     ----------
     rule : object
         What stands for a rule; or a dict of two names and pairs of a rule and probabilities.
-    proba, y, against, pos_label, missing
+    proba, y, against, pos_label
         As :func:`metricwise.evaluate` takes them.
     """
     if is_pair_of_models(rule):
@@ -152,13 +149,13 @@ def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any, mi
     shown_proba = next((own for _, own in pairs if own is not None), None)
     if shown_proba is None and not all(isinstance(one, _Labels) for one, _ in pairs):
         raise InvalidParameter("proba", "hold the probabilities of the rows", "None")
-    reader = _reader([one for one, _ in pairs], shown_proba, y, pos_label, missing)
+    reader = _reader([one for one, _ in pairs], shown_proba, y, pos_label)
     found = [_contender(one, own, reader, pos_label) for one, own in pairs]
     second = found[1] if len(found) > 1 else None
     if second is not None and found[0].rule is not None and second.rule is not None:
         check_alike(found[0].rule, second.rule, models)
     by_threshold = any(isinstance(one, float) for one, _ in pairs)
-    return Contest(found[0], second, titles, models, shown_proba, reader, by_threshold, pos_label, missing)
+    return Contest(found[0], second, titles, models, shown_proba, reader, by_threshold, pos_label)
 
 
 def is_pair_of_models(rule: Any) -> bool:
@@ -214,23 +211,23 @@ def _read(rule: Any, parameter: str) -> Rule | float | _Labels:
     )
 
 
-def _reader(given: list[Any], proba: Any, y: Any, pos_label: Any, missing: Any) -> Rule:
+def _reader(given: list[Any], proba: Any, y: Any, pos_label: Any) -> Rule:
     """Return a rule of the outputs and classes that all have in common: one that was given, else argmax of the rows."""
     for one in given:
         if isinstance(one, Rule):
             return one
-    classes, several, names = _classes(given, proba, y, pos_label, missing)
+    classes, several, names = _classes(given, proba, y, pos_label)
     return WeightedRule(Loss.argmax(max(map(len, classes))), classes, multioutput=several, output_names=names)
 
 
-def _classes(given: list[Any], proba: Any, y: Any, pos_label: Any, missing: Any) -> tuple[Any, bool, Any]:
+def _classes(given: list[Any], proba: Any, y: Any, pos_label: Any) -> tuple[Any, bool, Any]:
     """Return the classes by the labels of the rows and, where there are no probabilities, by the decisions."""
     if proba is None:
-        pairs = [read_pair(y, one.labels, None, missing)[2] for one in given]
+        pairs = [read_pair(y, one.labels, None)[2] for one in given]
         several = is_two_dimensional(y)
         joined = [np.unique(np.concatenate([own[m] for own in pairs])) for m in range(len(pairs[0]))]
         return tuple(joined), several, None
-    schema = read_source(proba, y, missing=missing, pos_label=pos_label)[0].schema
+    schema, _ = open_rows(RowSpec(proba, y, pos_label=pos_label))
     return schema.classes, schema.multioutput, schema.output_names
 
 
@@ -258,14 +255,7 @@ def read_for(contender: Contender, contest: Contest, y: Any, rows: Probabilities
     if rule is None or (contender.proba is contest.proba and rule.schema.normalize == reader.schema.normalize):
         return rows
     if is_in_table(contender.proba, y):
-        classes = [python_labels(own) for own in reader.classes]
-        source = read_source(
-            contender.proba,
-            y,
-            classes=classes if reader.multioutput else classes[0],
-            missing=contest.missing,
-            normalize=rule.schema.normalize,
-            pos_label=[own[1] for own in classes],
-        )[1]
+        spec = spec_for_rule(RowSpec(contender.proba, y), replace(reader.schema, normalize=rule.schema.normalize))
+        _, source = open_rows(spec)
         return source.take(np.arange(source.n_rows)).proba
     return read_proba_for(rule, contender.proba, contest.pos_label)

@@ -12,10 +12,10 @@ import numpy as np
 
 from ...core.errors import InvalidParameter, mention
 from ...data import Schema
-from ...fitting.constraints.resolve import read_limits
 from ...goals.constraint_text import GAP, Gap, Wanted, read_constraints
 from ...goals.parity import PARITIES
-from ...metrics.abstention import Abstention
+from ...goals.resolve import read_limits
+from ...metrics.abstention import AbstentionCost
 from ...metrics.aim import Aim
 
 __all__ = ["COST", "GroupGap", "Quantity", "aims_of", "as_gap", "read_gap"]
@@ -61,8 +61,7 @@ def read_gap(
     schema: Schema,
     *,
     pos_label: Any,
-    zero_division: float,
-    allowed: Abstention | None,
+    allowed: AbstentionCost | None,
     groups: tuple[Any, ...] | None,
 ) -> GroupGap:
     """Find the metrics whose gaps are meant, each as an aim of the outputs that it is about, pooled."""
@@ -76,7 +75,7 @@ def read_gap(
             ),
         )
     try:
-        found = read_limits([wanted], schema, pos_label=pos_label, zero_division=zero_division, groups=groups)
+        found = read_limits([wanted], schema, pos_label=pos_label, groups=groups)
     except InvalidParameter as error:
         raise error.within("metrics: ", owner="evaluate") from None
     aims = []

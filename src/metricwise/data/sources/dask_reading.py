@@ -7,17 +7,18 @@ many rows each has and which labels occur. What the chunks hold is read on the w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ...core.errors import InvalidParameter, mention
+from ...core.errors import InvalidParameter
 from ...core.messages import shown
 from ...core.rows import Rows
 from ..arrays import Data
 from ..frames import is_frame, is_lazy
 from ..pieces import Piece, PieceReader, distinct_values
+from ..row_spec import RowSpec
 from .dask import DaskSource, add_up, call, compute, leaf
 
 __all__ = ["read_collection"]
@@ -25,27 +26,14 @@ __all__ = ["read_collection"]
 _ABSENT, _UNEQUAL = -1, -2  # in the place of a number of rows: of what is not given, of arrays that differ
 
 
-def read_collection(
-    proba: Any,
-    y: Any,
-    *,
-    classes: Any = None,
-    order: Any = None,
-    pos_label: Any = None,
-    missing: Any = None,
-    normalize: Any = False,
-    sample_weight: Any = None,
-    weight_kind: Any = "importance",
-    groups: Any = None,
-    time: Any = None,
-) -> tuple[Data, DaskSource]:
+def read_collection(spec: RowSpec) -> tuple[Data, DaskSource]:
     """Open a Dask collection; see :func:`metricwise.optimize`.
 
     Parameters
     ----------
-    proba : Dask array or data frame, or list of these
-    y, sample_weight, groups : Dask array, series or data frame, array-like, or None
-        In chunks like those of `proba`; what is in memory is cut so.
+    spec : RowSpec
+        Its y, weights and groups are Dask collections in chunks like those of the probabilities; what is in memory is
+        cut so.
 
     Returns
     -------
@@ -53,21 +41,18 @@ def read_collection(
         Of rows that stand for all.
     DaskSource
     """
-    if time is not None:
+    if spec.time is not None:
         raise InvalidParameter(
-            "time",
-            problem=f"{mention('time')} needs all rows in memory, to sort them",
-            remedy="pass groups instead, such as the month",
+            "groups", problem="InTime needs all rows in memory, to sort them", remedy="pass groups, such as the month"
         )
-    given = {"proba": proba, "y": y, "sample_weight": sample_weight, "groups": groups}
-    parts = _Parts(proba)
+    given = {"proba": spec.proba, "y": spec.y, "sample_weight": spec.weight, "groups": spec.groups}
+    parts = _Parts(spec.proba)
     columns = [parts.cut(value, name) for name, value in given.items()]
     raw = [call(_piece, *blocks) for blocks in zip(*columns, strict=True)]
     summary = compute(add_up([call(_Summary.of, piece) for piece in raw], _Summary.add))
     sizes = _checked_sizes(summary.sizes, list(given))
-    head = Piece(summary.head, _joined_labels(summary.labels, summary.frame), sample_weight)
-    options = {"classes": classes, "order": order, "pos_label": pos_label, "missing": missing, "normalize": normalize}
-    reader, data = PieceReader.of(head, weight_kind=weight_kind, **options)
+    head = replace(spec, proba=summary.head, y=_joined_labels(summary.labels, summary.frame))
+    reader, data = PieceReader.of(head)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     sent = leaf(reader)
     pieces = tuple(
@@ -78,8 +63,8 @@ def read_collection(
         pieces,
         np.append(filled, starts[-1]),
         data.schema,
-        has_labels=y is not None,
-        has_weights=sample_weight is not None,
+        has_labels=spec.y is not None,
+        has_weights=spec.weight is not None,
     )
     return data, source
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import InvalidParameter, InvalidType, mention, refused_by
+from ...core.errors import InvalidParameter, InvalidType, refused_by
 from ...core.messages import shown
 from ...core.rows import Rows
 from ...kernels import code_type
@@ -32,6 +32,7 @@ from ..columns import (
 from ..encoding import python_labels
 from ..labels import Labels
 from ..pieces import Piece, PieceReader
+from ..row_spec import RowSpec
 from ..tables import MEMORY_LIMIT, Stream, Table, batch_rows, open_stream
 from .chunked import ChunkedSource, Read
 
@@ -42,29 +43,14 @@ _FIRST = 16  # times as few rows are read to see what a row takes
 _ITEM = 256  # bytes that a change along a line takes, with what is made of it
 
 
-def read_table_source(
-    table: Table,
-    y: Any,
-    *,
-    classes: Any = None,
-    order: Any = None,
-    missing: Any = None,
-    normalize: Any = False,
-    sample_weight: Any = None,
-    weight_kind: Any = "importance",
-    groups: Any = None,
-    time: Any = None,
-    pos_label: Any = None,
-) -> tuple[Data, ChunkedSource]:
+def read_table_source(table: Table, spec: RowSpec) -> tuple[Data, ChunkedSource]:
     """Open a table; see :func:`metricwise.optimize`.
 
     Parameters
     ----------
     table : Table
-    y : str, list of str, or None
-        Names of the columns of labels.
-    sample_weight, groups : str or None
-        Names of columns.
+    spec : RowSpec
+        Its y, weights and groups are names of columns.
 
     Returns
     -------
@@ -72,36 +58,28 @@ def read_table_source(
         Of rows that stand for all.
     ChunkedSource
     """
+    y, weight = spec.y, spec.weight
     names = _target_names(y)
-    for parameter, value in (("sample_weight", sample_weight), ("groups", groups)):
+    if spec.time is not None:
+        raise InvalidParameter(
+            "groups", problem="InTime needs all rows in memory, to sort them", remedy="pass groups, such as the month"
+        )
+    for parameter, value in (("sample_weight", weight), ("groups", spec.groups)):
         if value is not None and not isinstance(value, str):
             raise InvalidType(parameter, "be the name of a column of the table", shown(value))
-    if time is not None:
-        raise InvalidParameter(
-            "time",
-            problem=f"{mention('time')} needs all rows in memory, to sort them",
-            remedy="pass groups instead, such as the month",
-        )
     stream = open_stream(table)
-    n_rows, targets = _survey(stream, names, missing, table.memory_limit)
-    beside = [name for name in (*names, sample_weight, groups) if name is not None]
-    found, declared = _find(stream, table, targets, classes, pos_label, beside)
+    n_rows, targets = _survey(stream, names, table.memory_limit)
+    beside = [name for name in (*names, weight, spec.groups) if name is not None]
+    found, declared = _find(stream, table, targets, spec.classes, spec.pos_label, beside)
     numbers = dict.fromkeys((name for one in found for name in one.columns), True)
     some = next(stream.batches(numbers, batch_rows(8 * len(numbers), table.memory_limit // _FIRST)))
     first = _numbers_only(some.slice(0, 1), stream.title)
     n_batch = batch_rows(some.nbytes // some.num_rows + 8 * len(beside), table.memory_limit)
-    head, given = _head(first, found, targets, declared, isinstance(y, (list, tuple)))
-    head = head._replace(weight=sample_weight)
+    proba, labels, classes = _head(first, found, targets, declared, isinstance(y, (list, tuple)))
     singles = [one.classes[1] if one.single else None for one in found]
-    options = {
-        "order": order,
-        "pos_label": singles if len(singles) > 1 else singles[0],
-        "missing": missing,
-        "normalize": normalize,
-        "weight_kind": weight_kind,
-    }
-    reader, data = PieceReader.of(head, classes=given, **options)
-    layout = _Layout(reader, found, tuple(targets), sample_weight, groups, missing, stream.title)
+    positive = singles if len(singles) > 1 else singles[0]
+    reader, data = PieceReader.of(replace(spec, proba=proba, y=labels, classes=classes, pos_label=positive))
+    layout = _Layout(reader, found, tuple(targets), weight, spec.groups, stream.title)
     chunks = TableChunks(stream, layout, n_rows, n_batch)
     return data, ChunkedSource(chunks, data.schema, most=table.memory_limit // _ITEM)
 
@@ -149,10 +127,10 @@ def survey_labels(stream: Stream, names: Sequence[str]) -> list[list[Any]]:
     stream : Stream
     names : sequence of str
     """
-    return [one.labels for one in _survey(stream, names, None, MEMORY_LIMIT)[1]]
+    return [one.labels for one in _survey(stream, names, MEMORY_LIMIT)[1]]
 
 
-def _survey(stream: Stream, names: Sequence[str], missing: Any, memory_limit: int) -> tuple[int, list[_Target]]:
+def _survey(stream: Stream, names: Sequence[str], memory_limit: int) -> tuple[int, list[_Target]]:
     """Read the columns of labels, and nothing else."""
     n_rows, distinct = 0, [_Distinct(name, stream.title) for name in names]
     columns = dict.fromkeys(names or stream.names[:1], False)
@@ -162,7 +140,7 @@ def _survey(stream: Stream, names: Sequence[str], missing: Any, memory_limit: in
             one.add(batch.column(one.name))
     if n_rows == 0:
         raise InvalidParameter("", problem="the table must have at least one row, got none", owner=stream.title)
-    return n_rows, [one.target(stream.texts, missing) for one in distinct]
+    return n_rows, [one.target(stream.texts) for one in distinct]
 
 
 class _Distinct:
@@ -192,7 +170,7 @@ class _Distinct:
                 owner=self._title,
             )
 
-    def target(self, texts: bool, missing: Any) -> _Target:
+    def target(self, texts: bool) -> _Target:
         import pyarrow as pa
 
         seen = list(self._seen)
@@ -200,15 +178,14 @@ class _Distinct:
         if texts:
             meaning = dict(zip(kept, labels_of_texts(kept), strict=True))
             column = pa.array([None if label is None else meaning[label] for label in seen])
-            return _Target(self.name, [label for label in meaning.values() if label != missing], column, meaning)
+            return _Target(self.name, list(meaning.values()), column, meaning)
         if self._declared:
             dictionary = pa.array([label for label in self._declared if label is not None], type=self._kind.value_type)
             place = {label: at for at, label in enumerate(dictionary.to_pylist())}
             indices = pa.array([None if label is None else place[label] for label in seen], type=pa.int32())
             column = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=self._kind.ordered)
-            return _Target(self.name, [label for label in place if label != missing], column, None)
-        labels = _in_order([label for label in kept if label != missing])
-        return _Target(self.name, labels, pa.array(seen, type=self._kind), None)
+            return _Target(self.name, list(place), column, None)
+        return _Target(self.name, _in_order(kept), pa.array(seen, type=self._kind), None)
 
 
 def _in_order(labels: list[Any]) -> list[Any]:
@@ -220,15 +197,15 @@ def _in_order(labels: list[Any]) -> list[Any]:
 
 def _head(
     first: Any, found: Sequence[ProbabilityColumns], targets: Sequence[_Target], declared: Sequence[Any], several: bool
-) -> tuple[Piece, Any]:
-    """Return a piece that shows what the table is of, and the classes that must be said with it."""
+) -> tuple[Any, Any, Any]:
+    """Return a row of probabilities and the labels that occur, which show what the table is of, and its classes."""
     outputs = [one.name for one in targets] or [""]
     proba, given = tables_of_columns(first, found, outputs, declared)
     if several and len(found) == 1:
         proba, given = proba if found[0].single else [proba], [given]
     if several and all(one is None for one in given):
         given = None
-    return Piece(proba, _head_labels(targets, several)), given
+    return proba, _head_labels(targets, several), given
 
 
 def _head_labels(targets: Sequence[_Target], several: bool) -> Any:
@@ -351,7 +328,6 @@ class _Layout:
     targets: tuple[_Target, ...]
     weight: str | None
     groups: str | None
-    missing: Any
     title: str
 
     @property
@@ -394,7 +370,7 @@ class _Layout:
         known = []
         for label in encoded.dictionary.to_pylist():
             label = target.meaning.get(label, label) if target.meaning is not None and label is not None else label
-            if label is None or label != label or (self.missing is not None and label == self.missing):
+            if label is None or label != label:
                 known.append(-1)
             elif label in place:
                 known.append(place[label])

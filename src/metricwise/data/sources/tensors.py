@@ -6,16 +6,17 @@ Owns the pieces that they are cut into: a copy of the whole never exists. Those 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ...core.errors import InvalidParameter, mention
+from ...core.errors import InvalidParameter
 from ...core.rows import Rows
 from ..arrays import Data
 from ..pieces import Piece, PieceReader, distinct_values
+from ..row_spec import RowSpec
 from ..tensors import host_array
 from .chunked import ChunkedSource, Read
 
@@ -24,22 +25,13 @@ __all__ = ["read_tensor"]
 _ENTRIES = 1 << 21  # of a batch
 
 
-def read_tensor(
-    proba: Any,
-    y: Any,
-    *,
-    sample_weight: Any = None,
-    groups: Any = None,
-    time: Any = None,
-    **options: Any,
-) -> tuple[Data, ChunkedSource]:
+def read_tensor(spec: RowSpec) -> tuple[Data, ChunkedSource]:
     """Open a tensor; see :func:`metricwise.optimize`.
 
     Parameters
     ----------
-    proba : tensor of shape (N,), (N, K), (N, M) or (N, M, K)
-        On any device.
-    y, sample_weight, groups : array-like or None
+    spec : RowSpec
+        Its probabilities are a tensor of shape (N,), (N, K), (N, M) or (N, M, K), on any device.
 
     Returns
     -------
@@ -47,22 +39,23 @@ def read_tensor(
         Of rows that stand for all.
     ChunkedSource
     """
-    if time is not None:
+    if spec.time is not None:
         raise InvalidParameter(
-            "time",
-            problem=f"{mention('time')} needs probabilities that NumPy can share",
+            "groups",
+            problem="InTime needs probabilities that NumPy can share",
             remedy="pass proba as a float32 array",
         )
+    proba = spec.proba
     n_rows = int(proba.shape[0])
     if n_rows == 0:
         raise InvalidParameter("proba", "have at least one row", f"shape {tuple(proba.shape)}")
-    others = {"y": y, "sample_weight": sample_weight, "groups": groups}
+    others = {"y": spec.y, "sample_weight": spec.weight, "groups": spec.groups}
     arrays = {name: None if values is None else np.asarray(values) for name, values in others.items()}
     for name, values in arrays.items():
         if values is not None and len(values) != n_rows:
             raise InvalidParameter(name, f"have as many rows as proba, {n_rows}", len(values))
-    head = Piece(host_array(proba[:1]), _distinct(arrays["y"]), sample_weight)
-    reader, data = PieceReader.of(head, **options)
+    head = replace(spec, proba=host_array(proba[:1]), y=_distinct(arrays["y"]))
+    reader, data = PieceReader.of(head)
     chunks = _Batches(proba, arrays["y"], arrays["sample_weight"], arrays["groups"], reader)
     return data, ChunkedSource(chunks, data.schema)
 

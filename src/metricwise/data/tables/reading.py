@@ -57,8 +57,8 @@ class Columns(ABC):
         """Return columns of numbers, none of which is missing, as an Arrow table."""
 
     @abstractmethod
-    def labels(self, name: str, missing: str | None = None) -> Any:
-        """Return a column of labels, as an Arrow array; `missing` is a text that stands for a missing one, in CSV."""
+    def labels(self, name: str) -> Any:
+        """Return a column of labels, as an Arrow array."""
 
     @abstractmethod
     def moments(self, name: str) -> Any:
@@ -256,15 +256,12 @@ class _Csv(Columns):
                 except ValueError:
                     raise no_number(self.path, name, text, row) from None
 
-    def labels(self, name: str, missing: str | None = None) -> Any:
+    def labels(self, name: str) -> Any:
         import pyarrow as pa
 
         texts = self.values([name]).column(0).combine_chunks()
         encoded = (texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts).dictionary_encode()
-        kept = [text for text in encoded.dictionary.to_pylist() if text != missing]
-        meaning = dict(zip(kept, labels_of_texts(kept), strict=True))
-        labels = pa.array([meaning.get(text) for text in encoded.dictionary.to_pylist()])
-        return labels.take(encoded.indices)
+        return pa.array(labels_of_texts(encoded.dictionary.to_pylist())).take(encoded.indices)
 
     def moments(self, name: str) -> Any:
         import pyarrow as pa
@@ -348,7 +345,7 @@ class _Columnar(Columns):
         _refuse_nulls(table, self.path)
         return table
 
-    def labels(self, name: str, missing: str | None = None) -> Any:
+    def labels(self, name: str) -> Any:
         return self._table([name]).column(0)
 
     def moments(self, name: str) -> Any:

@@ -59,7 +59,7 @@ class Table:
     >>> import pyarrow as pa
     >>> frame = pa.table({"p_no": [0.7, 0.2, 0.4], "p_yes": [0.3, 0.8, 0.6], "bought": ["no", "yes", "yes"]})
     >>> table = mw.Table(frame, proba_prefix="p_")
-    >>> mw.optimize(table, "bought", "accuracy", confusion="labels", recalibrate=False).value
+    >>> mw.optimize(table, "bought", "accuracy", strategy=mw.Strategy(confusion="labels", recalibrate=False)).value
     1.0
     """
 

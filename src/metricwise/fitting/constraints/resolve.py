@@ -1,7 +1,6 @@
-"""Constraints as they were written, and what they mean for the outputs and classes at hand.
+"""Constraints, once the class priors are known: their bounds, and what is said where no rule keeps them.
 
-Owns the step from names in brackets to confusions: which output a constraint is about, which class, and its bounds once
-the class priors are known; and what is said where no rule keeps them. Must not know how they are kept.
+What they are about is read in :mod:`metricwise.goals.resolve`. Must not know how they are kept.
 """
 
 from __future__ import annotations
@@ -9,25 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import InvalidParameter, argument, mention
-from ...data import Schema, python_labels, shown
-from ...goals.constraint import BoundConstraint, Constraint, Difference, Limit, Limits
-from ...goals.constraint_text import EVERY, GAP, Wanted
-from ...goals.for_outputs import resolve_for
-from ...goals.parity import PARITIES
+from ...core.errors import InvalidParameter
+from ...data import Schema, python_labels
+from ...goals.constraint import Constraint, Difference, Limit, Limits
 from ...metrics import Precision
-from ...metrics.abstention import Abstained, Abstaining, Abstention
+from ...metrics.abstention import Abstaining
 from ...metrics.aim import Aim
-from ...metrics.base import FractionalLinear, Linear, Metric
-from ...metrics.naming import same_classes
-from ...metrics.resolution import metric_meant, target_kind
-from ...metrics.scales import check_order_agrees
 from ...oracles import Counts, Oracle
 from ...oracles.problem import Problem
 from ...solvers.constrained import Feasible, InfeasibleError, Point, maximise
@@ -37,16 +28,13 @@ from ...solvers.sweep import sweep_within
 __all__ = [
     "InfeasibleConstraintsError",
     "bind_limits",
-    "check_bounded",
     "check_shown",
     "explain_infeasible",
-    "read_limits",
 ]
 
 FloatArray = NDArray[np.float64]
 
 _TOL = 1e-9
-_ROUNDING = 1e-12  # by which a bound that is the end of a range may seem to lie beyond it
 
 
 class InfeasibleConstraintsError(InvalidParameter):
@@ -54,277 +42,6 @@ class InfeasibleConstraintsError(InvalidParameter):
 
     def __init__(self, problem: str) -> None:
         super().__init__("subject_to", problem=problem, owner="subject_to")
-
-
-def read_limits(
-    wanted: Sequence[Wanted],
-    schema: Schema,
-    *,
-    ordered: bool = False,
-    pos_label: Any = None,
-    zero_division: float = 0.0,
-    allowed: Abstention | None = None,
-    aim: Metric | None = None,
-    groups: Sequence[Any] | None = None,
-) -> tuple[Constraint, ...]:
-    """Find the metric, the class and the output of each constraint.
-
-    A constraint that names no output of several is about all of them together: their confusions are pooled, as the
-    micro-average does.
-
-    Parameters
-    ----------
-    wanted : sequence of Wanted
-    schema : Schema
-    ordered : bool, default=False
-        Whether the user gave the order of the classes in the call, which a metric may not contradict.
-    pos_label : object, optional
-        The positive class of metrics of one class that name none.
-    zero_division : float, default=0.0
-        The value at 0/0 of metrics given by name.
-    allowed : Abstention, optional
-        What an abstention counts for, where rules may abstain.
-    aim : Metric, optional
-        What is maximised, where they may.
-    groups : sequence, optional
-        Names of the sensitive groups, where there are any.
-
-    Returns
-    -------
-    tuple of Constraint
-        One for every promise; of promises about several metrics or groups, one for each, or for each pair, of one
-        number (`Constraint.promise`). Those near the prior have the tolerance for bounds, around 0; see
-        :func:`bind_limits`.
-    """
-    found: list[Constraint] = []
-    for promise, one in enumerate(wanted):
-        if one.over is not None and groups is None:
-            raise InvalidParameter(
-                "groups",
-                problem=(
-                    f"'{one}' is about groups, so {mention('sensitive_features')} must give the group of "
-                    "every row, got None"
-                ),
-                owner="subject_to",
-            )
-        for part, metric in enumerate(_metrics(one, schema)):
-            simple = replace(metric, text=str(one))
-            read = _read(simple, schema, ordered, pos_label, zero_division)
-            if allowed is not None and aim is not None:
-                read = replace(read, metric=allowed.beside(read.metric, aim))
-            _check_form(one, read, schema, allowed)
-            found += _of_groups(replace(read, promise=promise, part=part), one, groups)
-    return tuple(found)
-
-
-def _check_form(one: Wanted, read: Constraint, schema: Schema, allowed: Abstention | None) -> None:
-    """Refuse bounds that the form of a metric does not allow, whatever the priors."""
-    labels = python_labels(np.asarray(schema.classes[read.output or 0]))
-    k, n_extra = len(labels), 0 if allowed is None else 1
-    free = replace(read, high=np.inf) if one.over == GAP else read
-    bound = free.bind(np.append(np.full(k, 1 / k), np.zeros(n_extra)), labels)
-    if one.over == GAP:
-        _check_gap(one, bound)
-
-
-def _metrics(one: Wanted, schema: Schema) -> list[Wanted]:
-    """What a promise is about: a metric, or several where its name stands for them."""
-    if not isinstance(one.metric, str) or one.metric not in PARITIES:
-        return [one]
-    output, label = _places(replace(one, metric="share"), schema)
-    classes = python_labels(np.asarray(schema.classes[0 if output is None else output]))
-    if label is not None and label not in classes:
-        raise InvalidParameter(
-            "",
-            problem=f"'{one}' names the class {label!r}, which must be one of {shown(classes)}",
-            owner="subject_to",
-            detail=_pointed(one, label),
-        )
-    place = None if label is None else classes.index(label)
-    names = [one.labels[0]] if output is not None else []
-    return [
-        replace(one, metric=metric, labels=tuple(names)) if not isinstance(metric, str) else replace(one, metric=metric)
-        for metric in PARITIES[one.metric](len(classes), place)
-    ]
-
-
-def _of_groups(read: Constraint, one: Wanted, groups: Sequence[Any] | None) -> list[Constraint]:
-    """What a promise is in terms of single groups, or of pairs of them."""
-    if one.over is None or groups is None:
-        return [read]
-    if one.over == GAP:
-        pairs = permutations(range(len(groups)), 2)
-        return [replace(read, low=-np.inf, group=g, minus=h) for g, h in pairs]
-    if one.over == EVERY:
-        return [replace(read, group=g) for g in range(len(groups))]
-    if one.group not in groups:
-        raise InvalidParameter(
-            "",
-            problem=f"'{one}' names the group {one.group!r}, which must be one of {shown(list(groups))}",
-            owner="subject_to",
-        )
-    return [replace(read, group=list(groups).index(one.group))]
-
-
-def _check_gap(one: Wanted, bound: BoundConstraint) -> None:
-    if np.isfinite(one.low) or one.near_prior is not None or one.high < 0:
-        raise InvalidParameter(
-            "",
-            problem=f"'{one}' must bound a gap from above, by a number of at least 0, as in 'recall gap <= 0.05'",
-            owner="subject_to",
-        )
-    if not isinstance(bound.metric, (Linear, FractionalLinear)):
-        raise InvalidParameter(
-            "",
-            problem=(
-                f"'{one}' bounds the gap of {bound.constraint.metric.name}, which is neither linear nor a "
-                "ratio of linear metrics"
-            ),
-            remedy=(
-                "bound the gap of a share, recall, precision, F, accuracy or cost instead, or bound the "
-                "metric in every group"
-            ),
-            owner="subject_to",
-        )
-
-
-def _read(one: Wanted, schema: Schema, ordered: bool, pos_label: Any, zero_division: float) -> Constraint:
-    metric = one.metric
-    output, label = _places(one, schema)
-    classes = schema.classes if output is None else (schema.classes[output],)
-    if output is None and len(classes) > 1 and not same_classes(classes):
-        raise InvalidParameter(
-            "classes",
-            problem=f"'{one}' names no output, and outputs with different classes cannot be pooled",
-            remedy=f"name one, as in {_example(one, schema)}",
-            owner="subject_to",
-        )
-    scales = None if schema.order is None else schema.order[output or 0 : (output or 0) + 1]
-    try:
-        if output is None and schema.multioutput:  # a name that means something else of whole rows is refused
-            metric_meant(metric, target_kind(schema.width, several=True), class_named=True)
-        found = resolve_for(
-            metric,
-            classes[:1],
-            several=False,
-            scales=scales,
-            zero_division=zero_division,
-            pos_label=label if label is not None else _if_wanted(metric, classes[0], pos_label, output),
-        )
-        if ordered:
-            check_order_agrees(found.metric, scales, classes[:1])
-    except InvalidParameter as error:
-        names = python_labels(np.asarray(classes[0]))
-        if label is not None and label not in names:
-            problem = f"'{one}' names the class {label!r}, which must be one of {shown(names)}"
-            raise InvalidParameter(
-                "subject_to", problem=problem, owner="subject_to", detail=_pointed(one, label)
-            ) from None
-        raise error.within(f"'{one}': ", owner="subject_to", detail=_pointed(one, metric)) from None
-    _check_range(one, found.metric)
-    low, high = (one.low, one.high) if one.near_prior is None else (-one.near_prior, one.near_prior)
-    return Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
-
-
-def _check_range(one: Wanted, metric: Metric) -> None:
-    """Refuse a bound outside the range of what is bounded: no rule satisfies it, or every rule does."""
-    least, most = metric.range
-    name, low, high = metric.name, one.low, one.high
-    if one.near_prior is not None:
-        name, least, high = f"the distance of {name} from the prior", 0.0, one.near_prior
-    elif one.over == GAP:
-        name, least, most = f"a gap of {name}", 0.0, most - least
-    for bound, floor in ((low, True), (high, False)):
-        if np.isinf(bound) or least - _ROUNDING <= bound <= most + _ROUNDING:
-            continue
-        above = bound > most
-        verdict = "can never be" if above == floor else "is always"
-        end = f"at most {most:g}" if above else f"at least {least:g}"
-        remedy = (
-            "choose a bound within the range" if above == floor else "leave it out, or choose a bound within the range"
-        )
-        if most == 1 < bound <= 100 and "%" not in str(one):
-            remedy = f"write {bound:g} % if you mean a percentage"
-        raise InvalidParameter(
-            "", problem=f"'{one}' {verdict} satisfied: {name} is {end}", remedy=f"{remedy}", owner="subject_to"
-        )
-
-
-def check_bounded(wanted: Sequence[Wanted], allowed: Abstention | None, aim: Metric) -> None:
-    """Refuse rules that may abstain as often as they like: of nearly no accepted rows everything is best."""
-    if allowed is None or allowed.prices(aim):
-        return
-    name = Abstained.name
-    bounded = (one for one in wanted if one.metric == name or isinstance(one.metric, Abstained))
-    if not any(one.high != 1 and np.isfinite(one.high) for one in bounded):  # more than 1 is refused by itself
-        raise InvalidParameter(
-            "abstain",
-            problem=(
-                f"{argument('abstain', True)} needs a bound on how often the rule abstains, such as "
-                f"{argument('subject_to', f'{name} <= 0.05')}"
-            ),
-            remedy=f"or give the cost of an abstention, such as {argument('abstain', 0.2)}",
-        )
-
-
-def _if_wanted(metric: Any, classes: NDArray[Any], pos_label: Any, output: int | None) -> Any:
-    """The positive class, for a metric that wants one; of a list of one for each output, that of its own."""
-    if isinstance(pos_label, (list, tuple, np.ndarray)):
-        if output is not None:
-            pos_label = pos_label[output]
-        elif all(one == pos_label[0] for one in pos_label):
-            pos_label = pos_label[0]
-    kind = target_kind(len(classes), several=False)
-    if pos_label is None or not metric_meant(metric, kind, class_named=True).metric.wants_positive:
-        return None
-    return pos_label
-
-
-def _places(one: Wanted, schema: Schema) -> tuple[int | None, Any]:
-    """The position of the output and the label of the class that stand in brackets."""
-    if len(one.labels) == 2:
-        return _output(one.labels[0], one, schema), one.labels[1]
-    if not one.labels:
-        return None, None
-    (label,) = one.labels
-    kind = target_kind(schema.width, several=False)
-    wants_class = not schema.multioutput or metric_meant(one.metric, kind, class_named=True).metric.wants_positive
-    if wants_class and not _only_an_output(label, schema):
-        return None, label
-    return _output(label, one, schema), None
-
-
-def _only_an_output(label: Any, schema: Schema) -> bool:
-    """Whether an output is called so, and no class."""
-    known = schema.multioutput and label in (schema.output_names or ())
-    return known and all(label not in python_labels(np.asarray(own)) for own in schema.classes)
-
-
-def _output(name: Any, one: Wanted, schema: Schema) -> int:
-    names = list(range(schema.n_outputs)) if schema.output_names is None else list(schema.output_names)
-    if not schema.multioutput:
-        raise InvalidParameter(
-            "",
-            problem=f"'{one}' names an output, but there is only one",
-            remedy=f"leave {name!r} out",
-            owner="subject_to",
-        )
-    if name in names:
-        return names.index(name)
-    words = f"names the output {name!r}, which must be one of {shown(names)}."
-    raise InvalidParameter("", problem=f"'{one}' {words}", owner="subject_to", detail=_pointed(one, name))
-
-
-def _pointed(one: Wanted, word: Any) -> str:
-    """A line below a constraint that was written, which points at a word of it."""
-    at = one.text.find(str(word), one.text.find("[") + 1 if word in one.labels else 0)
-    return "" if at < 0 or not one.text else f"\n    {one.text}\n    {' ' * at}^"
-
-
-def _example(one: Wanted, schema: Schema) -> str:
-    name = 0 if schema.output_names is None else schema.output_names[0]
-    inside = (name, *one.labels) if len(one.labels) < 2 else one.labels
-    return f"'{replace(one, labels=tuple(inside), text='')}'"
 
 
 def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Sequence[Any] | None = None) -> None:

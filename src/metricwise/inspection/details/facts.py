@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...api.evaluation import allowed_for, own_average, own_metric, read_aims, read_judged, read_rule
+from ...api.evaluation import allowed_for, own_average, own_metric, read_judged, read_rule, specs_of
 from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...fitting.selection import judging_rows
+from ...goals.judged import read_aims
+from ...goals.spec import GoalSpec
 from ...metrics.aim import Aim
 from ...oracles import Counts
 from ...oracles.problem import InMemory, Problem
@@ -132,9 +134,9 @@ class Details:
             if options.get("average") is None:
                 options["average"] = own_average(rule)
         allowed = allowed_for(options.pop("abstain", None), rule)
-        source, aims = read_judged(
-            rule, proba, y, metrics, allowed=allowed, abstain_label=rule.abstain_label, **options
-        )
+        strict = options.pop("strict", True)
+        specs = specs_of(proba, y, metrics, options)
+        source, aims = read_judged(rule, *specs, strict=strict, allowed=allowed)
         first, *others = aims
         record = {name: aims[name] for name in others}
         return cls(rule, Problem(source, aims[first].maximised(), record=record, allowed=allowed))
@@ -209,8 +211,7 @@ class Details:
         metrics : str, Metric, callable, list or dict
             As in :func:`metricwise.evaluate`.
         **options
-            `average`, `pos_label` and `zero_division`, as in :func:`metricwise.evaluate`; by default those of the first
-            metric.
+            `average` and `pos_label`, as in :func:`metricwise.evaluate`; by default those of the first metric.
         """
         problem = self._rows
         aim = problem.aim
@@ -218,7 +219,8 @@ class Details:
             options.setdefault("average", aim.average)
         strict = "pos_label" in options
         options.setdefault("pos_label", getattr(aim.metric, "pos_label", None))
-        aims = read_aims(metrics, problem.schema, aim.output_weight, strict=strict, allowed=problem.allowed, **options)
+        goal = GoalSpec(metrics, **options)
+        aims = read_aims(goal, problem.schema, aim.output_weight, strict=strict, allowed=problem.allowed)
         return self.recording({name: one for name, one in aims.items() if name != aim.name})
 
     def recording(self, aims: Mapping[str, Aim]) -> Details:

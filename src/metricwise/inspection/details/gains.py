@@ -57,8 +57,8 @@ class Gains:
     Examples
     --------
     >>> import metricwise as mw
-    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
-    ...     recalibrate=False)
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1",
+    ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
     >>> gains = solution.details.gains
     >>> gains.by, gains.names
     ('class', ('0', '1'))

@@ -22,8 +22,8 @@ class RowsDisplay(ABC):
     Examples
     --------
     >>> import metricwise as mw
-    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
-    ...     recalibrate=False)
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1",
+    ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
     >>> display = mw.displays.MetricCurveDisplay.from_solution(solution)
     >>> isinstance(display, mw.displays.RowsDisplay)
     True

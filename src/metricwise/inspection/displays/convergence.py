@@ -47,7 +47,7 @@ class ConvergenceDisplay:
     >>> import metricwise as mw
     >>> from metricwise.displays import ConvergenceDisplay
     >>> P = np.random.default_rng(0).dirichlet([3, 2, 1], 1000)
-    >>> solution = mw.optimize(P, None, "g_mean", randomized=True)
+    >>> solution = mw.optimize(P, None, "g_mean", strategy=mw.Strategy(randomized=True))
     >>> display = ConvergenceDisplay.from_solution(solution)
     >>> bool(display.history[-1] <= display.upper_bound)
     True

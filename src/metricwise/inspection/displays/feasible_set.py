@@ -136,7 +136,7 @@ class FeasibleSetDisplay:
         """
         link = None if rule is None else rule.flatten().link
         if rule is None:
-            read = read_proba(proba, can_normalize=False)
+            read = read_proba(proba)
         else:
             read = rule.read(proba)
         weight = read_sample_weight(sample_weight, read.n_rows)
