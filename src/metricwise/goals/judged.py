@@ -90,7 +90,7 @@ def read_aims(
 def positive_of(rule: Any, schema: Schema, pos_label: Any) -> tuple[Any, bool]:
     """Return the positive class, and whether it is that which the rule keeps: it need not say it, nor may change it."""
     if pos_label is None and not _all_show_positive(schema):
-        return rule.facts.get("pos_label"), True
+        return rule.metadata.pos_label, True
     return pos_label, False
 
 
