@@ -38,9 +38,9 @@ def left_panel(ax):
     for aware, color, name in ((True, BLUE, "a rule for each group"), (False, MUTED, "one rule for all")):
         points = []
         for bound in np.linspace(0.0, 0.36, 13):
-            solution = mw.optimize(
-                p, y, "accuracy", subject_to=f"demographic_parity <= {bound:.4f}", sensitive_features=mw.Sensitive(group, group_aware=aware),
-                **fixed)
+            groups = mw.Sensitive(group, group_aware=aware)
+            text = f"demographic_parity <= {bound:.4f}"
+            solution = mw.optimize(p, y, "accuracy", subject_to=text, sensitive_features=groups, **fixed)
             points.append((solution.constraints[0].value, solution.value))
         ax.plot(*np.array(points).T, color=color, linewidth=1.8, label=name)
     plain = (p > 0.5).astype(int)
