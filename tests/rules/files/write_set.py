@@ -14,7 +14,6 @@ import pandas as pd
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from problems import asking
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 LINKED = {"confusion": "expected", "recalibrate": True}
@@ -234,9 +233,9 @@ def by_groups_drawn(rng):
     options = {
         "subject_to": "equalized_odds <= 0.05",
         "sensitive_features": group,
-        "strategy": mw.Strategy(randomized=True),
+        "strategy": mw.Strategy(randomized=True, **FIXED),
     }
-    rule = mw.optimize(eta, codes, "accuracy", confidence=None, random_state=4, **asking(options, **FIXED)).rule
+    rule = mw.optimize(eta, codes, "accuracy", confidence=None, random_state=4, **options).rule
     return rule, few(rng, 2)[:24], {"sensitive_features": [["f", True], ["m", False], ["f", False], ["m", True]] * 6}
 
 
