@@ -86,7 +86,7 @@ def metricwise_fit(solver: str) -> Callable[[Workload, np.ndarray, np.ndarray], 
 
         average = workload.average if workload.several else None
         return mw.optimize(
-            proba, y, workload.metric, average=average, strategy=mw.Strategy(solver=solver), **workload.options
+            proba, y, workload.metric, average=average, strategy=mw.Strategy(solver=solver, **workload.options)
         )
 
     return fit

@@ -73,10 +73,11 @@ def measure(folder: Path, call: Call, tries: int) -> dict[str, Any]:
     workload = call.rows
     proba, y = load(folder, workload.law)
     proba = np.ascontiguousarray(proba, dtype=call.dtype)
-    options = {**SETTINGS[call.settings], **({"average": workload.average} if workload.several else {})}
+    options: dict[str, Any] = {"average": workload.average} if workload.several else {}
+    strategy = mw.Strategy(**SETTINGS[call.settings])
 
     def run(rows: int) -> None:
-        mw.optimize(proba[:rows], y[:rows], workload.metric, **options)
+        mw.optimize(proba[:rows], y[:rows], workload.metric, strategy=strategy, **options)
 
     run(WARM_UP_ROWS)
     peak = peak_of(lambda: run(len(y)))

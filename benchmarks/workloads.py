@@ -31,7 +31,7 @@ class Workload:
     average : str
         Over outputs.
     options : dict
-        What `metricwise.optimize` is given besides.
+        Fields of the strategy.
     expected : bool
         Whether the fitted rows are counted with the probabilities in place of the labels, for everyone.
     rounds : int

@@ -25,10 +25,10 @@ USE = """
     proba = rng.dirichlet(np.ones(3), size=80)
     y = rng.integers(0, 3, size=80)
     for options in ({"confusion": "labels", "recalibrate": False}, {"confusion": "expected", "recalibrate": True}):
-        solution = mw.optimize(proba, y, "quadratic_kappa", **options)
+        solution = mw.optimize(proba, y, "quadratic_kappa", strategy=mw.Strategy(**options))
         mw.load_rule(solution.rule.to_json()).predict(proba)
         solution.rule.describe()
-    mw.optimize(proba[:, 1], y == 1, "g_mean", confusion="labels", recalibrate=False)
+    mw.optimize(proba[:, 1], y == 1, "g_mean", strategy=mw.Strategy("labels", recalibrate=False))
     mw.metrics.get_metric("f1").score(y == 1, y == 2)
     mw.evaluate(mw.WeightedRule.from_weights([1, 2, 3]), proba, y, ["f1_macro", "min_recall"])
 """
@@ -86,7 +86,7 @@ def test_the_first_call_loads_what_it_needs(metric):
     y = np.arange(20) % 3
     before = set(sys.modules)
     import metricwise as mw
-    mw.optimize(proba, y, {metric!r}, confusion="labels", recalibrate=False).rule.predict(proba)
+    mw.optimize(proba, y, {metric!r}, strategy=mw.Strategy("labels", recalibrate=False)).rule.predict(proba)
     print(sorted(set({UNUSED}) & (set(sys.modules) - before)))
     """)
     assert done.returncode == 0, done.stderr

@@ -58,7 +58,7 @@ WRONG = {
     "fit binary.csv " + FIT + " --weight-kind frequency": "--weight-kind needs --weight",
     "fit binary.csv " + FIT + " --dependence 20": "--dependence needs --time",
     "fit binary.csv " + FIT + " --time id --dependence 9999": "--dependence must be at most half of the number of rows",
-    "fit binary.csv " + FIT + " --time id --groups id": "groups and time cannot both be given",
+    "fit binary.csv " + FIT + " --time id --groups id": "--groups and --time cannot both be given",
     "fit binary.csv " + FIT + " --confidence 2": r"--confidence must be a number in \[0.5, 1\)",
     "fit binary.csv " + FIT + " --confidence often": "--confidence must be a number from 0.5 up to 1",
     "fit binary.csv " + FIT + " --abstain perhaps": "--abstain must be a cost, or yes, got 'perhaps'",
@@ -222,7 +222,7 @@ def about(problem, owner=""):
             about(f"{argument('classes', range(3))} or {argument('classes', range(1, 4))}"),
             "--classes 0,1,2 or --classes 1,2,3.",
         ),
-        (about(f"pass {argument('missing', -1)}"), "pass --missing -1."),
+        (about(f"pass {argument('seed', -1)}"), "pass seed=-1."),
         (
             about(f"give {argument('randomized', True)} to have it", "subject_to"),
             "--subject-to: give --randomized to have it.",

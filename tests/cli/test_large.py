@@ -45,7 +45,7 @@ def test_options_mean_the_same(rows, monkeypatch):
     table = rows / "rows.parquet"
     words = ["fit", table, "-t", "grade", "--metric", "recall", "--force", "-o", rows / "rule.json"]
     assert document(*words, "--pos-label", "mid", "--classes", "mid,low,high")["value"] > 0
-    assert "time needs all rows in memory" in run(*words[:-3], "--pos-label", "mid", "--time", "id", *words[-3:]).err
+    assert "InTime needs all rows in memory" in run(*words[:-3], "--pos-label", "mid", "--time", "id", *words[-3:]).err
     assert "name the column of labels" in run("fit", table, "--metric", "recall", "-o", rows / "x.json").err
     assert "there is no column 'stars'" in run("fit", table, "-t", "stars", "-m", "f1", "-o", rows / "x.json").err
     assert not (rows / "x.json").exists()

@@ -90,7 +90,7 @@ def test_the_one_column_of_a_binary_output(names, labels, options, column, class
         (["id", "p"], [0, 1, 2], {"column": "p"}, "is for two classes, but there are 3"),
         (["id", "p"], [0, 1], {"column": "q"}, "no column 'q'"),
         (["id", "yes"], ["no", "yes"], {}, "no column for the class 'no'.*pos_label="),
-        (["id", "a", "b"], ["a", "b", "c"], {}, "no column for the class 'c'.*missing="),
+        (["id", "a", "b"], ["a", "b", "c"], {}, "no column for the class 'c'.*leave those empty"),
         (["x_0", "x_1", "y_0", "y_1"], [0, 1], {}, "begin with 'x_' or 'y_'; choose one with .*proba_prefix="),
         (["id"], [0, 1], {}, "named like the classes, 0, 1, or with a prefix"),
         (["id"], [0, 1], {"prefix": "p"}, "named like 'p1'"),

@@ -79,9 +79,6 @@ def test_labels_of_csv(tmp_path, cells, labels):
     found = open_table(str(tmp_path / "rows.csv")).labels("y").to_pylist()
     assert found == labels
     assert list(map(type, found)) == list(map(type, labels))
-    hidden = open_table(str(tmp_path / "rows.csv")).labels("y", missing=cells[0]).to_pylist()
-    assert hidden[0] is None
-    assert hidden[1] is not None
 
 
 def test_many_rows_come_in_batches_and_tell(tmp_path):

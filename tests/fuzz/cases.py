@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 import metricwise as mw
-from fuzz.guises import DTYPES, LAYOUTS, MARKS, dress_labels, dress_proba, missing_code, proba_layouts
+from fuzz.guises import DTYPES, LAYOUTS, MARKS, dress_labels, dress_proba, proba_layouts
 from fuzz.references import HUNTED
 from laws.metric_records import RECORDS, make
 from metricwise.metrics.scales import in_order
@@ -133,7 +133,6 @@ class Case:
             "sample_weight": self.weight,
             "output_weight": self.output_weight,
             "classes": None if infer and self.inferable and self.seed % 2 else classes,
-            "missing": missing_code(self.kind, self.mark),
         }
 
     @property

@@ -11,7 +11,12 @@ DTYPES = {"int8": np.int8, "int64": np.int64, "float": np.float64, "bool": np.bo
 ARRAYS = ("C", "Fortran", "strided", "reversed")
 FRAMES = ("pandas", "polars")
 LAYOUTS = (*ARRAYS, "list", *FRAMES)
-MARKS = ("none", "empty", "masked", "code")  # of missing labels: none are, NaN or None or NA, a mask, -1 or "?"
+MARKS = (
+    "none",
+    "empty",
+    "masked",
+    "code",
+)  # of missing labels: NaN or None or NA, a mask, one over -1 or "?"
 
 _NULLABLE = {"int8": "Int8", "int64": "Int64", "bool": "boolean", "str": "string"}
 
@@ -49,7 +54,7 @@ def encode(labels, names):
 
 
 def missing_code(kind, mark):
-    """What `missing=` is for these labels."""
+    """The code that is masked in these labels."""
     if mark != "code" or kind == "bool":
         return None
     return "?" if kind in ("str", "object") else -1
@@ -67,7 +72,7 @@ def dress_labels(codes, names, kind, mark, layout, one_output):
         return _frame_of_labels(table, kind, layout, one_output)
     array = table.astype(DTYPES[kind]) if kind == "float" or not _holds_none(table) else table
     array = array[:, 0] if one_output else array
-    if mark == "masked":
+    if mark == "masked" or code is not None:
         layout = layout if layout in ARRAYS else "C"
         mask = gaps[:, 0] if one_output else gaps
         return np.ma.array(lay_out(array, layout), mask=lay_out(mask, layout))

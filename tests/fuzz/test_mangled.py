@@ -33,12 +33,13 @@ def problem(rng):
         "output_weight": np.ones(outputs),
         "classes": ([0, 1], [0, 1, 2], [[0, 1], [0, 1]], [[0, 1, 2], [0, 1]])[kind],
         "pos_label": None,
-        "missing": None,
         "prior": None,
         "random_state": 0,
-        "normalize": False,
-        "zero_division": 0.0,
-        "strategy": mw.Strategy(solver="auto", confusion="labels", recalibrate=False, randomized=False, tol=None),
+        "solver": "auto",
+        "confusion": "labels",
+        "recalibrate": False,
+        "randomized": False,
+        "tol": None,
     }
 
 
@@ -65,8 +66,13 @@ def hunt(chunk, arguments, check):
             raise
 
 
+SETTINGS = ("solver", "confusion", "recalibrate", "randomized", "tol")
+
+
 def check_optimize(arguments):
-    solution = attempt(mw.optimize, **arguments)
+    options = dict(arguments)
+    strategy = attempt(mw.Strategy, **{name: options.pop(name) for name in SETTINGS})
+    solution = None if strategy is None else attempt(mw.optimize, strategy=strategy, **options)
     if solution is None:
         return
     assert np.isfinite([solution.value, solution.baseline]).all()
@@ -86,7 +92,7 @@ def test_optimize_refuses_in_a_sentence(chunk):
 def scored(rng):
     """Arguments of score that are right."""
     arguments = problem(rng)
-    kept = ("y", "average", "sample_weight", "output_weight", "classes", "pos_label", "missing")
+    kept = ("y", "average", "sample_weight", "output_weight", "classes", "pos_label")
     return {**{name: arguments[name] for name in kept}, "y_pred": rng.permutation(arguments["y"])}
 
 
@@ -107,7 +113,7 @@ def test_score_refuses_in_a_sentence(chunk):
 
 def shown_to_a_rule(rng):
     arguments = problem(rng)
-    options = {name: arguments[name] for name in ("classes", "confusion", "recalibrate")}
+    options = {"classes": arguments["classes"], "strategy": mw.Strategy("labels", recalibrate=False)}
     rule = mw.optimize(arguments["proba"], arguments["y"], mw.metrics.Accuracy(), average="macro", **options).rule
     return {"proba": arguments["proba"], "rule": rule}
 

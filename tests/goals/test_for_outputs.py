@@ -246,7 +246,7 @@ def test_ratios_with_different_values_at_zero_division_keep_them():
 @pytest.mark.parametrize(
     ("solver", "metrics", "words"),
     [
-        ("path", ["f1", "g_mean"], r"Path needs a linear or .* metric\. g_mean \(b\) is concave: use solver='auto'"),
+        ("path", ["f1", "g_mean"], r"Path needs a linear or .* metric\. g_mean \(b\) is concave: use .*solver='auto'"),
         ("closed_form", ["accuracy", "f1"], r"ClosedForm needs a linear metric\. f1 \(b\) is fractional-linear"),
         ("sweep", ["f1", "quadratic_kappa"], r"Sweep needs binary outputs, got 3 classes for quadratic_kappa \(b\)"),
         (mw.solvers.FrankWolfe(), ["f1", "g_mean"], r"FrankWolfe needs a concave .* f1 \(a\) is fractional-linear"),

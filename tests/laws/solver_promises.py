@@ -31,7 +31,7 @@ def serving(name, k):
 def settings_of(solver, name):
     """Optima of concave metrics are mixtures: those who can find them are asked to."""
     form = RECORDS[name].form if solver == "auto" else SOLVERS[solver].needs.form
-    return {"strategy": mw.Strategy(randomized=True)} if form in ("concave", "minimum") else {}
+    return {"randomized": True} if form in ("concave", "minimum") else {}
 
 
 def check_promise(solver, name, solution, best, best_threshold):
@@ -60,15 +60,16 @@ def check_promise(solver, name, solution, best, best_threshold):
             assert solution.upper_bound is None
 
 
-def solve(problem, name, **options):
-    """Of metrics of one class, that of class 1, which every output has."""
-    metric = make(name, max(problem.sizes), c=1)
-    return mw.optimize(problem.proba, problem.labels, metric, **problem.arguments(), **options)
+def solve(problem, name, *, average=None, **settings):
+    """Of metrics of one class, that of class 1, which every output has; settings are those of a strategy."""
+    metric, strategy = make(name, max(problem.sizes), c=1), mw.Strategy(**settings)
+    options = {"average": average, **problem.arguments()}
+    return mw.optimize(problem.proba, problem.labels, metric, strategy=strategy, **options)
 
 
 def check_path(problem, name, average):
     """With labels, the path finds the best rule of its family, and says so."""
-    solution = solve(problem, name, average=average, strategy=mw.Strategy(solver="path", **LABELS))
+    solution = solve(problem, name, average=average, solver="path", **LABELS)
     best = worlds.best_of_family(problem, partial(exact_ratio, name), partial(largest, name), average)
     assert solution.value == pytest.approx(best, abs=1e-9)
     assert solution.upper_bound == solution.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -15,18 +16,15 @@ from .targets import Output, saved
 __all__ = ["apply"]
 
 
-@takes(ColumnOptions, OutputOptions)
-def apply(
-    columns: ColumnOptions,
-    written: OutputOptions,
-    rule: Rule,
-    table: Table,
-    output: Output = "-",
+@dataclass(frozen=True)
+class DecisionOptions:
+    """Which columns are written."""
+
     keep: Annotated[
         list[str] | None,
         typer.Option("--keep", "-k", metavar="COLUMN", help="A further column to write. May be repeated."),
-    ] = None,
-    keep_all: Annotated[bool, typer.Option("--keep-all", help="Also write all columns of the table.")] = False,
+    ] = None
+    keep_all: Annotated[bool, typer.Option("--keep-all", help="Also write all columns of the table.")] = False
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -34,7 +32,17 @@ def apply(
             metavar="NAME",
             help="Name of the column of decisions, by default that of the target; once for each output.",
         ),
-    ] = None,
+    ] = None
+
+
+@takes(ColumnOptions, OutputOptions, DecisionOptions)
+def apply(
+    columns: ColumnOptions,
+    written: OutputOptions,
+    decisions: DecisionOptions,
+    rule: Rule,
+    table: Table,
+    output: Output = "-",
     json: Json = False,
 ) -> None:
     """Apply a rule to every row of a table.
@@ -50,10 +58,10 @@ def apply(
         progress.stage(f"reading {table}")
         loaded = read_rule(rule)
         if is_large(table, output) and "sensitive_features" not in loaded.needs:
-            _apply_in_batches(loaded, table, output, columns, written.force, keep or [], keep_all, column, json)
+            _apply_in_batches(loaded, table, output, columns, written.force, decisions, json)
             return
         opened = open_table(table, separator=columns.separator, tick=progress.tick)
-        kept = _kept(opened, keep or [], keep_all)
+        kept = _kept(opened, decisions.keep or [], decisions.keep_all)
         if columns.sensitive_features and "sensitive_features" not in loaded.needs:
             raise InvalidParameter(
                 "",
@@ -64,7 +72,7 @@ def apply(
         proba = read_for_rule(loaded, opened, columns, columns.sensitive_features or ())
         progress.stage("deciding")
         decided = loaded.predict(proba, **groups)
-        named = _named(loaded, decided, column, list(kept))
+        named = _named(loaded, decided, decisions.column, list(kept))
         progress.stage("writing")
         check_target(output, force=written.force)
         write_table(
@@ -83,9 +91,7 @@ def _apply_in_batches(
     output: str,
     columns: ColumnOptions,
     force: bool,
-    keep: list[str],
-    keep_all: bool,
-    column: list[str] | None,
+    decisions: DecisionOptions,
     json: bool,
 ) -> None:
     """Decide about a table that does not fit in memory."""
@@ -94,8 +100,8 @@ def _apply_in_batches(
     from .large import count_labels, table_for
     from .rule_rows import target_names
 
-    opened, names = table_for(table, columns), column or target_names(rule)
-    kept = list(dict.fromkeys([*(open_stream(opened).names if keep_all else ()), *keep]))
+    opened, names = table_for(table, columns), decisions.column or target_names(rule)
+    kept = list(dict.fromkeys([*(open_stream(opened).names if decisions.keep_all else ()), *(decisions.keep or [])]))
     n_rows = predict_table(rule, opened, output, keep=kept, column=names, force=force)
     if json:
         print_json({"output": output, "rows": n_rows, "decisions": count_labels(output, names, columns.separator)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -33,14 +34,11 @@ def evaluate(
     _judge((read_rule(rule), None), "argmax", table, columns, labels, judged, json)
 
 
-@takes(LabelOptions, JudgeOptions, ColumnOptions)
-def compare(
-    labels: LabelOptions,
-    judged: JudgeOptions,
-    columns: ColumnOptions,
-    rule: Rule,
-    table: Table,
-    against: Annotated[str | None, typer.Option("--against", metavar="RULE", help="The other rule.")] = None,
+@dataclass(frozen=True)
+class OtherOptions:
+    """What a rule is compared with."""
+
+    against: Annotated[str | None, typer.Option("--against", metavar="RULE", help="The other rule.")] = None
     threshold: Annotated[
         list[str] | None,
         typer.Option(
@@ -49,15 +47,25 @@ def compare(
             help="Instead of another rule: a threshold on the probability of the positive class; for several "
             "outputs, OUTPUT=NUMBER for each.",
         ),
-    ] = None,
-    weights: Annotated[
+    ] = None
+    class_weights: Annotated[
         str | None,
         typer.Option(
             "--class-weights",
             metavar="CLASS=NUMBER,...",
             help="Instead of another rule: weights by which the probabilities are multiplied.",
         ),
-    ] = None,
+    ] = None
+
+
+@takes(LabelOptions, JudgeOptions, ColumnOptions, OtherOptions)
+def compare(
+    labels: LabelOptions,
+    judged: JudgeOptions,
+    columns: ColumnOptions,
+    other: OtherOptions,
+    rule: Rule,
+    table: Table,
     json: Json = False,
 ) -> None:
     """Compare two rules on the same rows.
@@ -69,6 +77,7 @@ def compare(
     from .rule_rows import read_rule
 
     loaded = read_rule(rule)
+    against, threshold, weights = other.against, other.threshold, other.class_weights
     given = [name for name in (against, threshold, weights) if name]
     if len(given) != 1:
         raise InvalidParameter(
@@ -76,13 +85,13 @@ def compare(
             problem="give exactly one thing to compare the rule with: --against RULE, --threshold or --class-weights",
         )
     if against is not None:
-        other, title = read_rule(against), against
+        rival, title = read_rule(against), against
     elif threshold:
-        other, title = _by_thresholds(loaded, threshold, labels.pos_label), f"threshold {', '.join(threshold)}"
+        rival, title = _by_thresholds(loaded, threshold, labels.pos_label), f"threshold {', '.join(threshold)}"
     else:
         assert weights is not None
-        other, title = _by_weights(loaded, weights), f"weights {weights}"
-    _judge((loaded, other), title, table, columns, labels, judged, json)
+        rival, title = _by_weights(loaded, weights), f"weights {weights}"
+    _judge((loaded, rival), title, table, columns, labels, judged, json)
 
 
 def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> Any:

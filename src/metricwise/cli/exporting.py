@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -18,15 +19,10 @@ __all__ = ["export"]
 _FORMATS = {".onnx": "onnx", ".sql": "sql", ".py": "python"}
 
 
-@takes(OutputOptions)
-def export(
-    written: OutputOptions,
-    rule: Rule,
-    output: Output,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="FORMAT", help="onnx, sql or python; by default, by the extension of FILE."),
-    ] = None,
+@dataclass(frozen=True)
+class SqlOptions:
+    """What an SQL expression is made of."""
+
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -35,16 +31,28 @@ def export(
             help="SQL: a column of probabilities; repeat for all, in the order of outputs and classes. By default, "
             "the columns that the rule was fitted to.",
         ),
-    ] = None,
+    ] = None
     dialect: Annotated[
         str | None,
         typer.Option("--dialect", metavar="NAME", help="SQL: duckdb, postgres, sqlite, bigquery, snowflake or spark."),
-    ] = None,
+    ] = None
     draw: Annotated[
         list[str] | None,
         typer.Option(
             "--draw", metavar="NAME", help="SQL: the column of random numbers in [0, 1) by which a mixture is drawn."
         ),
+    ] = None
+
+
+@takes(OutputOptions, SqlOptions)
+def export(
+    written: OutputOptions,
+    sql: SqlOptions,
+    rule: Rule,
+    output: Output,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FORMAT", help="onnx, sql or python; by default, by the extension of FILE."),
     ] = None,
     append_to: Annotated[
         str | None,
@@ -65,7 +73,7 @@ def export(
     from .rule_rows import read_rule
 
     kind = _format(output, to)
-    of_sql = {"--column": column, "--dialect": dialect, "--draw": draw}
+    of_sql = {"--column": sql.column, "--dialect": sql.dialect, "--draw": sql.draw}
     for needed, given in (("sql", of_sql), ("onnx", {"--append-to": append_to, "--dtype": dtype})):
         odd = [option for option, value in given.items() if value and kind != needed]
         if odd:
@@ -81,9 +89,9 @@ def export(
         if kind == "onnx":
             content = exports.to_onnx(loaded, path, append_to, dtype=dtype or "float64").SerializeToString()
         elif kind == "sql":
-            names = _grouped(loaded, column) if column else loaded.metadata.columns
-            drawn = draw[0] if draw and len(draw) == 1 else draw
-            text = exports.to_sql(loaded, _flat(loaded, names), dialect or "duckdb", path, draw=drawn)
+            names = _grouped(loaded, sql.column) if sql.column else loaded.metadata.columns
+            drawn = sql.draw[0] if sql.draw and len(sql.draw) == 1 else sql.draw
+            text = exports.to_sql(loaded, _flat(loaded, names), sql.dialect or "duckdb", path, draw=drawn)
             content = f"{text}\n".encode()
         else:
             content = exports.to_python(loaded, path).encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,14 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["fit", "read_abstain", "trade_off"]
 
 
-@takes(LabelOptions, AimOptions, ColumnOptions, OutputOptions)
-def fit(
-    labels: LabelOptions,
-    aim: AimOptions,
-    columns: ColumnOptions,
-    written: OutputOptions,
-    table: Table,
-    output: Output,
+@dataclass(frozen=True)
+class FitOptions:
+    """What is asked of a rule besides the metric and constraints."""
+
     confidence: Annotated[
         str,
         typer.Option(
@@ -36,11 +32,11 @@ def fit(
             help="Confidence with which the constraints hold on new rows, from 0.5 up to 1; none: they hold on "
             "these rows only.",
         ),
-    ] = "0.95",
+    ] = "0.95"
     group_blind: Annotated[
         bool,
         typer.Option("--group-blind", help="Use one rule for all groups, which does not see the group of a row."),
-    ] = False,
+    ] = False
     unknown_group: Annotated[
         str | None,
         typer.Option(
@@ -49,7 +45,18 @@ def fit(
             help="What the rule does about rows of groups that are not in this table: refuse, abstain, or blind, to "
             "decide them by one rule that is fitted without groups. By default, refuse.",
         ),
-    ] = None,
+    ] = None
+
+
+@takes(LabelOptions, AimOptions, ColumnOptions, OutputOptions, FitOptions)
+def fit(
+    labels: LabelOptions,
+    aim: AimOptions,
+    columns: ColumnOptions,
+    written: OutputOptions,
+    fitting: FitOptions,
+    table: Table,
+    output: Output,
     json: Json = False,
 ) -> None:
     """Find the best rule for a metric.
@@ -68,9 +75,9 @@ def fit(
         else:
             rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
     arguments = _arguments(aim, rows, columns)
-    arguments["sensitive_features"] = _sensitive(arguments.get("sensitive_features"), unknown_group, group_blind)
+    arguments["sensitive_features"] = _sensitive(arguments.get("sensitive_features"), fitting)
     _say_positive(arguments["metric"], rows)
-    solution = optimize(rows.proba, rows.y, confidence=_confidence(confidence), **arguments)
+    solution = optimize(rows.proba, rows.y, confidence=_confidence(fitting.confidence), **arguments)
     solution = replace(solution, rule=solution.rule.with_metadata(**rows.metadata(solution.rule)))
     _write_rule(solution.rule, output, written.force)
     if json:
@@ -102,10 +109,11 @@ def _arguments(aim: AimOptions, rows: Labelled, columns: ColumnOptions, against:
     }
 
 
-def _sensitive(values: Any, unknown: str | None, group_blind: bool) -> Any:
+def _sensitive(values: Any, fitting: FitOptions) -> Any:
     """Return the sensitive groups, with whether a rule may use them and what becomes of rows of others."""
     from .. import Sensitive
 
+    unknown, group_blind = fitting.unknown_group, fitting.group_blind
     if values is None:
         if group_blind:
             raise InvalidParameter(

@@ -7,7 +7,7 @@ found as :func:`metricwise.optimize` finds them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -400,17 +400,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     def _goal(self) -> GoalSpec:
         """Return what is asked for, unread."""
-        return GoalSpec(
-            self.metric,
-            self.average,
-            self.pos_label,
-            self.output_weight,
-            self.record,
-            self.subject_to,
-            self.confidence,
-            self.abstain,
-            order=self.order,
-        )
+        params = self.get_params(deep=False)
+        return GoalSpec(**{field.name: params[field.name] for field in fields(GoalSpec) if field.name in params})
 
     def _read_goal(self, target: Target, features: SensitiveFeatures | None, rows: RowSpec) -> GoalSpec | Goal:
         """Read the goal for the classes of the target; costs per row are a goal that nothing need be read of."""

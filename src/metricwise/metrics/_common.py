@@ -94,9 +94,10 @@ def prior_limits(weights: FloatArray, priors: FloatArray) -> tuple[float, float]
     return (float(low.min()), float(high.max()))
 
 
-def check_zero_division(value: float) -> None:
+def check_zero_division(value: Any) -> None:
     """Refuse a value at 0/0 outside of [0, 1]; NaN would poison every average."""
-    require(0.0 <= value <= 1.0, InvalidParameter("zero_division", "be a number in [0, 1]", repr(value)))
+    number = isinstance(value, (int, float, np.number)) and bool(0.0 <= value <= 1.0)
+    require(number, InvalidParameter("zero_division", "be a number in [0, 1]", repr(value)))
 
 
 def find_class(

@@ -104,10 +104,11 @@ class Dinkelbach(BaseSolver):
             return Outcome.OPTIMAL if certified else Outcome.LOCAL, f"Converged after {len(state.history)} steps."
         if np.all(near | _to_and_fro(state)):
             apart = np.abs(state.reached - state.g).max()
-            words = f"Oscillates between two rules, {apart:.2g} apart in g: use solver='path' for the best one."
+            words = f"Oscillates between two rules, {apart:.2g} apart in g: use strategy=mw.Strategy(solver='path')."
             return Outcome.LOCAL, words
         words = (
-            f"Did not converge to {self.tol:g} in {self.max_iter} steps: raise max_iter or tol, or use solver='path'."
+            f"Did not converge to {self.tol:g} in {self.max_iter} steps: raise max_iter or tol, or use "
+            "strategy=mw.Strategy(solver='path')."
         )
         return Outcome.NOT_CONVERGED, words
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..core.errors import InvalidParameter
+from ..core.errors import InvalidParameter, argument
 from ..metrics.objective import Objective
 
 __all__ = ["Form", "Needs", "has_form"]
@@ -108,15 +108,15 @@ class Needs:
         """
         served_by = next(_SERVED_BY[form] for form in _HAS if has_form(objective, form))
         remedy = (
-            f"use solver={served_by!r} or 'auto'"
+            f"use {argument('solver', served_by)} or 'auto'"
             if title is None
-            else "use solver='auto', which picks a solver for each metric"
+            else f"use {argument('solver', 'auto')}, which picks a solver for each metric"
         )
         of = "" if title is None else f" for {title}"
         if not objective.grouping.apart:
             return (
                 f"needs outputs that share a loss to be pooled in one confusion matrix{of}, because the best "
-                "loss of one block would change another; use solver='auto'."
+                f"loss of one block would change another; use {argument('solver', 'auto')}."
             )
         if not has_form(objective, self.form):
             name = type(objective.metrics[0]).__name__ if title is None else title

@@ -646,7 +646,7 @@ def test_solvers_and_functions_of_whole_rows_are_refused():
 def test_only_a_mixture_keeps_it():
     p, y = np.full(20, 0.5), np.repeat([0, 1], 10)
     with pytest.raises(
-        ValueError, match=r"no single rule .* satisfies all constraints, but a mixture of rules does, .* randomized"
+        ValueError, match=r"no single rule .* satisfies all constraints, but a mixture of rules does, .*randomized"
     ):
         mw.optimize(p, y, "accuracy", subject_to="0.4 <= share <= 0.6", **AS_GIVEN)
     rule = mw.optimize(p, y, "accuracy", subject_to="0.4 <= share <= 0.6", **asking(AS_GIVEN, randomized=True)).rule

@@ -6,6 +6,7 @@ predicted for them in the process that wrote it.
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ import pandas as pd
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from problems import asking
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 LINKED = {"confusion": "expected", "recalibrate": True}
@@ -110,7 +110,8 @@ def promised(rng):
 
 def scores(rng):
     eta, codes = fitted(rng, 3)
-    return mw.optimize(7 * eta, codes, "macro_f1", normalize=True, strategy=mw.Strategy(**FIXED)).rule, 3 * few(rng, 3)
+    rule = mw.optimize(eta, codes, "macro_f1", strategy=mw.Strategy(**FIXED)).rule
+    return replace(rule, normalize=True), 3 * few(rng, 3)
 
 
 def ties_argmax(rng):
@@ -232,9 +233,9 @@ def by_groups_drawn(rng):
     options = {
         "subject_to": "equalized_odds <= 0.05",
         "sensitive_features": group,
-        "strategy": mw.Strategy(randomized=True),
+        "strategy": mw.Strategy(randomized=True, **FIXED),
     }
-    rule = mw.optimize(eta, codes, "accuracy", confidence=None, random_state=4, **asking(options, **FIXED)).rule
+    rule = mw.optimize(eta, codes, "accuracy", confidence=None, random_state=4, **options).rule
     return rule, few(rng, 2)[:24], {"sensitive_features": [["f", True], ["m", False], ["f", False], ["m", True]] * 6}
 
 
