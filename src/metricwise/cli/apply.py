@@ -64,7 +64,7 @@ def apply(
         kept = _kept(opened, decisions.keep or [], decisions.keep_all)
         if columns.sensitive_features and "sensitive_features" not in loaded.needs:
             raise InvalidParameter(
-                "",
+                "sensitive_features",
                 problem="--sensitive-features is only for a rule by group, which this rule is not",
                 remedy="leave it out",
             )
@@ -130,13 +130,13 @@ def _named(rule: Any, decided: Any, column: list[str] | None, kept: list[str]) -
     names = column or target_names(rule)
     if len(names) != rule.schema.n_outputs or len(set(names)) < len(names):
         raise InvalidParameter(
-            "",
+            "column",
             problem=f"--column must be given once for each of the {rule.schema.n_outputs} outputs, got {len(names)}",
         )
     taken = [name for name in names if name in kept]
     if taken:
         raise InvalidParameter(
-            "",
+            "column",
             problem=f"the decisions would be in the column {shown(taken[0])}, which is also written from the table",
             remedy="give them another name with --column",
         )

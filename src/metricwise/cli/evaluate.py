@@ -81,7 +81,7 @@ def compare(
     given = [name for name in (against, threshold, weights) if name]
     if len(given) != 1:
         raise InvalidParameter(
-            "",
+            "against",
             problem="give exactly one thing to compare the rule with: --against RULE, --threshold or --class-weights",
         )
     if against is not None:
@@ -103,7 +103,7 @@ def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> 
     classes = [python_labels(labels) for labels in rule.classes]
     if max(map(len, classes)) > 2:
         raise InvalidParameter(
-            "classes",
+            "threshold",
             problem=f"--threshold is only for two classes, but the rule has {max(map(len, classes))}",
             remedy="use --class-weights or --against",
         )
@@ -113,12 +113,15 @@ def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> 
     if not rule.multioutput:
         numbers: Any = _number(given[0], "--threshold")
         if len(given) > 1:
-            raise InvalidParameter("", problem=f"--threshold must be given once for a single output, got {len(given)}")
+            raise InvalidParameter(
+                "threshold", problem=f"--threshold must be given once for a single output, got {len(given)}"
+            )
         return WeightedRule.from_thresholds(numbers, classes=classes[0], pos_label=positive and positive[0])
     names, pairs = target_names(rule), [text.partition("=") for text in given]
     if sorted(name for name, _, _ in pairs) != sorted(names):
         raise InvalidParameter(
-            "", problem=f"--threshold must be given as OUTPUT=NUMBER for each of the outputs {', '.join(names)}"
+            "threshold",
+            problem=f"--threshold must be given as OUTPUT=NUMBER for each of the outputs {', '.join(names)}",
         )
     found = {name: _number(text, "--threshold") for name, _, text in pairs}
     label = positive[0] if positive and len(positive) == 1 else positive
@@ -133,7 +136,7 @@ def _by_weights(rule: Any, given: str) -> Any:
 
     if rule.multioutput:
         raise InvalidParameter(
-            "", problem="--class-weights is only for rules with a single output", remedy="use --against"
+            "class_weights", problem="--class-weights is only for rules with a single output", remedy="use --against"
         )
     classes = python_labels(rule.classes[0])
     pairs = [text.rpartition("=") for text in given.split(",")]
@@ -217,11 +220,11 @@ def _metric_names(given: list[str] | None, rule: Any) -> list[Any]:
     name = rule.metadata.metric
     if not isinstance(name, str):
         raise InvalidParameter(
-            "", problem="the rule does not name the metric that it was fitted for", remedy="pass --metric"
+            "metric", problem="the rule does not name the metric that it was fitted for", remedy="pass --metric"
         )
     if " (" in name:
         raise InvalidParameter(
-            "", problem=f"the rule was fitted for {name}", remedy="pass --metric TARGET=METRIC for each output"
+            "metric", problem=f"the rule was fitted for {name}", remedy="pass --metric TARGET=METRIC for each output"
         )
     note(f"metric: {name}, which the rule was fitted for.")
     return [name]

@@ -80,7 +80,7 @@ def export(
             raise InvalidParameter("", problem=f"{odd[0]} is only for {needed}, not for {kind}", remedy="leave it out")
     if dtype and append_to:
         raise InvalidParameter(
-            "", problem="--dtype must be left out with --append-to, because the classifier determines the type"
+            "dtype", problem="--dtype must be left out with --append-to, because the classifier determines the type"
         )
     with saved(output, written.force, False, "export", 1) as progress:
         progress.stage("writing")
@@ -119,7 +119,7 @@ def _grouped(rule: Any, names: Sequence[str]) -> list[list[str]]:
         return [[name] for name in names]
     if len(names) != sum(sizes):
         raise InvalidParameter(
-            "", problem=f"--column must be given for each class, {sum(sizes)} times, got {len(names)}"
+            "column", problem=f"--column must be given for each class, {sum(sizes)} times, got {len(names)}"
         )
     rest = list(names)
     return [[rest.pop(0) for _ in range(size)] for size in sizes]

@@ -117,21 +117,26 @@ def _sensitive(values: Any, fitting: FitOptions) -> Any:
     if values is None:
         if group_blind:
             raise InvalidParameter(
-                "", problem="--group-blind needs --sensitive-features, which is not given", remedy="leave it out"
+                "group_blind",
+                problem="--group-blind needs --sensitive-features, which is not given",
+                remedy="leave it out",
             )
         if unknown is not None:
             raise InvalidParameter(
-                "unknown",
+                "unknown_group",
                 problem="--unknown-group needs --sensitive-features, which is not given",
                 remedy="leave it out",
             )
         return None
     if group_blind and unknown is not None:
         raise InvalidParameter(
-            "unknown", problem="--unknown-group must be left out with --group-blind, which decides rows of any group"
+            "unknown_group",
+            problem="--unknown-group must be left out with --group-blind, which decides rows of any group",
         )
     if unknown not in (None, "refuse", "abstain", "blind"):
-        raise InvalidParameter("unknown", problem=f"--unknown-group must be refuse, abstain or blind, got {unknown!r}")
+        raise InvalidParameter(
+            "unknown_group", problem=f"--unknown-group must be refuse, abstain or blind, got {unknown!r}"
+        )
     return Sensitive(values, unknown or "refuse", not group_blind)
 
 
@@ -144,7 +149,7 @@ def _abstention(aim: AimOptions, rows: Labelled) -> Any:
         return cost
     if cost is None:
         raise InvalidParameter(
-            "abstain",
+            "abstain_label",
             problem="--abstain-label is only for rules that may abstain",
             remedy="pass --abstain yes or the cost of an abstention as well",
         )
@@ -302,7 +307,9 @@ def trade_off(
     from .rows import read_labelled
 
     if columns.sensitive_features:
-        raise InvalidParameter("", problem="--sensitive-features does not affect a trade-off", remedy="leave it out")
+        raise InvalidParameter(
+            "sensitive_features", problem="--sensitive-features does not affect a trade-off", remedy="leave it out"
+        )
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
         rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
@@ -311,7 +318,9 @@ def trade_off(
             if getattr(labels, name) is not None:
                 raise InvalidParameter("", problem=f"--{name} does not affect a trade-off", remedy="leave it out")
         if labels.weight_kind != "importance":
-            raise InvalidParameter("", problem="--weight-kind does not affect a trade-off", remedy="leave it out")
+            raise InvalidParameter(
+                "weight_kind", problem="--weight-kind does not affect a trade-off", remedy="leave it out"
+            )
         arguments.pop("groups", None)
         progress.stage("tracing")
         found = trace(rows.proba, rows.y, ceiling=ceiling, n_points=points, **arguments)

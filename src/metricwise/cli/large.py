@@ -63,7 +63,7 @@ def read_large(
     labels.check()
     names = labels.target or []
     if not names:
-        raise InvalidParameter("", problem="name the column of labels: --target COLUMN", owner=path)
+        raise InvalidParameter("target", problem="name the column of labels: --target COLUMN", owner=path)
     stream = open_stream(table_for(path, columns))
     seen = survey_labels(stream, names)
     targets = [Target(name, None, own, 0) for name, own in zip(names, seen, strict=True)]

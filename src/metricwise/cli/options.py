@@ -128,15 +128,15 @@ class LabelOptions:
         """Refuse options about others that are not given, or that exclude one another."""
         if self.dependence is not None and self.time is None:
             raise InvalidParameter(
-                "time", problem="--dependence needs --time, which is not given", remedy="leave it out"
+                "dependence", problem="--dependence needs --time, which is not given", remedy="leave it out"
             )
         if self.weight_kind not in ("importance", "frequency"):
             raise InvalidParameter(
-                "", problem=f"--weight-kind must be importance or frequency, got {self.weight_kind!r}"
+                "weight_kind", problem=f"--weight-kind must be importance or frequency, got {self.weight_kind!r}"
             )
         if self.weight_kind != "importance" and self.weight is None:
             raise InvalidParameter(
-                "", problem="--weight-kind needs --weight, which is not given", remedy="leave it out"
+                "weight_kind", problem="--weight-kind needs --weight, which is not given", remedy="leave it out"
             )
         if self.groups is not None and self.time is not None:
             raise InvalidParameter(

@@ -145,9 +145,11 @@ def _column(table: Columns | Arrays, name: str, read: Any) -> Any:
 def read_targets(table: Columns | Arrays, given: Sequence[str]) -> list[Target]:
     """Read the columns of labels, and say which are missing."""
     if not given:
-        raise InvalidParameter("", problem="name the column of labels: --target COLUMN", owner=table.path)
+        raise InvalidParameter("target", problem="name the column of labels: --target COLUMN", owner=table.path)
     if len(set(given)) < len(given):
-        raise InvalidParameter("", problem=f"every target must be given once, got {few(list(given))}", owner=table.path)
+        raise InvalidParameter(
+            "target", problem=f"every target must be given once, got {few(list(given))}", owner=table.path
+        )
     targets = [Target.read(table, name) for name in given]
     for one in targets:
         if one.n_missing:
@@ -180,7 +182,7 @@ def row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]
         moments = np.asarray(_column(table, time, lambda columns: columns.moments(time)))
         if labels.dependence is not None and labels.dependence > len(moments) // 2:
             raise InvalidParameter(
-                "",
+                "dependence",
                 problem=(
                     f"--dependence must be at most half of the number of rows, {len(moments) // 2}, got "
                     f"{labels.dependence}"
@@ -198,7 +200,7 @@ def sensitive_of(table: Columns | Arrays, names: Sequence[str] | None) -> dict[s
 
     if isinstance(table, Arrays):
         raise InvalidParameter(
-            "",
+            "sensitive_features",
             problem="--sensitive-features needs a table whose columns have names",
             remedy="leave it out",
             owner=table.path,
@@ -212,7 +214,8 @@ def positive_of(given: Sequence[str] | None, known: Sequence[list[Any]]) -> Any:
         return None
     if len(given) not in (1, len(known)):
         raise InvalidParameter(
-            "", problem=f"--pos-label must be given once, or for each of the {len(known)} targets, got {len(given)}"
+            "pos_label",
+            problem=f"--pos-label must be given once, or for each of the {len(known)} targets, got {len(given)}",
         )
     each = list(given) if len(given) == len(known) else list(given) * len(known)
     found = [match_label(text, labels) for text, labels in zip(each, known, strict=True)]
@@ -337,7 +340,7 @@ def check_two_classes(targets: Sequence[Target]) -> None:
     if len(targets) == 1 and len(targets[0].labels) < 2:
         seen = f"only one class, {shown(targets[0].labels[0])}" if targets[0].labels else "no label"
         raise InvalidParameter(
-            "",
+            "target",
             problem=f"the target {shown(targets[0].name)} has {seen}",
             remedy="a rule needs rows of at least two classes",
         )

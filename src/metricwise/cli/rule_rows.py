@@ -88,7 +88,8 @@ def sensitive_for_rule(rule: Any, table: Columns | Arrays, columns: ColumnOption
     if rule.features and names:
         if len(names) != len(rule.features):
             raise InvalidParameter(
-                "", problem=f"--sensitive-features must be given {len(rule.features)} times, got {len(names)}"
+                "sensitive_features",
+                problem=f"--sensitive-features must be given {len(rule.features)} times, got {len(names)}",
             )
         read["sensitive_features"] = read["sensitive_features"].rename_columns(list(rule.features))
     return read
@@ -277,7 +278,7 @@ def read_labels_for_rule(
         note(f"labels: column{'s' if len(names) > 1 else ''} {few(names)}, named like the rule's outputs.")
     if labels.target and len(names) != rule.schema.n_outputs and not isinstance(table, Arrays):
         raise InvalidParameter(
-            "",
+            "target",
             problem=(
                 f"--target must be given for each of the {rule.schema.n_outputs} outputs of the rule, got {len(names)}"
             ),

@@ -39,7 +39,7 @@ def saved(output: str, force: bool, json: bool, title: str, n_stages: int) -> It
 
     if json and output == "-":
         raise InvalidParameter(
-            "", problem="--json and --output - both write to the standard output", remedy="pass a file to --output"
+            "json", problem="--json and --output - both write to the standard output", remedy="pass a file to --output"
         )
     check_target(output, force=force)
     with Progress(title, n_stages) as progress:

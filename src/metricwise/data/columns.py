@@ -235,7 +235,7 @@ class _Search:
         """Return the column that was named, of the positive class."""
         if column not in self.names:
             raise InvalidParameter(
-                "", problem=f"there is no column {shown(column)}", remedy=f"the columns are {few(self.names)}"
+                "proba", problem=f"there is no column {shown(column)}", remedy=f"the columns are {few(self.names)}"
             )
         return ProbabilityColumns((column,), self._pair())
 
@@ -274,7 +274,7 @@ class _Search:
                 continue
             if label in found:
                 raise InvalidParameter(
-                    "",
+                    "proba",
                     problem=(
                         f"the columns {shown(found[label])} and {shown(name)} may both be the probability "
                         f"of {shown(label)}{self.title}"
@@ -297,7 +297,7 @@ class _Search:
         prefixes = sorted(set.intersection(*ends))
         if len(prefixes) > 1:
             raise InvalidParameter(
-                "",
+                "proba",
                 problem=(
                     f"the probabilities{self.title} may be in the columns that begin with "
                     f"{' or '.join(map(shown, prefixes[:5]))}"
@@ -317,7 +317,7 @@ class _Search:
             labels = next((pair for pair in known if set(labels) <= set(pair)), labels)
         if len(labels) != 2:
             raise InvalidParameter(
-                "classes",
+                "proba",
                 problem=(
                     f"a single column of probabilities is for two classes{self.title}, but there are "
                     f"{len(labels)}, {few(labels)}"
@@ -327,7 +327,7 @@ class _Search:
         positive = self._positive(labels)
         if positive is None:
             raise InvalidParameter(
-                "",
+                "proba",
                 problem=(
                     f"it is ambiguous which of {shown(labels[0])} and {shown(labels[1])} the single column "
                     f"of probabilities{self.title} is for"
@@ -392,7 +392,7 @@ def check_singles(found: Sequence[ProbabilityColumns], outputs: Sequence[str]) -
     if any(single) and not all(single):
         lacking = outputs[single.index(True)]
         raise InvalidParameter(
-            "",
+            "proba",
             problem="either all targets or none may have a single column of probabilities",
             remedy=f"provide a column for each class of {shown(lacking)}",
         )

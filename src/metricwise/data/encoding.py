@@ -249,7 +249,7 @@ def check_labels(values: NDArray[Any], output: str) -> None:
         return
     first = next(value for value in values.tolist() if not are_labels([value]))
     tags = f"; {TAGS_REMEDY}" if isinstance(first, (list, set)) else ""
-    raise InvalidType("", problem=f"{output} must hold labels, such as text and numbers, got {shown(first)}{tags}")
+    raise InvalidType("y", problem=f"{output} must hold labels, such as text and numbers, got {shown(first)}{tags}")
 
 
 def encode_column(

@@ -126,7 +126,7 @@ def match_columns(frame: Any, names: Any, what: str = "proba", kind: str = "clas
     if position_named(columns):
         if columns != wanted and set(columns) == set(wanted):
             raise InvalidParameter(
-                "classes",
+                what,
                 problem=(
                     f"the columns of {what} are named {columns}, which may be positions, or the classes "
                     f"{wanted} in another order"
@@ -135,7 +135,7 @@ def match_columns(frame: Any, names: Any, what: str = "proba", kind: str = "clas
             )
         return frame
     if len(set(map(str, columns))) < len(columns):
-        raise InvalidParameter("", problem=f"the columns of {what} must have distinct names, got {listed(columns)}")
+        raise InvalidParameter(what, problem=f"the columns of {what} must have distinct names, got {listed(columns)}")
     for have, want in ((columns, wanted), (list(map(str, columns)), list(map(str, wanted)))):
         if len(set(have)) == len(have) and set(have) == set(want):
             order = [have.index(name) for name in want]
@@ -151,7 +151,7 @@ def _misnamed(frame: Any, columns: list[Any], wanted: list[Any], what: str, kind
         return surplus_columns(frame, further, wanted, what, kind)
     remedy = f"; pass {what}.to_numpy() to match the columns by position" if len(columns) == len(wanted) else ""
     return InvalidParameter(
-        "",
+        what,
         problem=(
             f"the columns of {what} must be named like the {_PLURALS[kind]} {listed(wanted)}, got "
             f"{listed(columns)}{remedy}"
@@ -167,9 +167,9 @@ def surplus_columns(
     selected = f"{what}.select({listed(kept)})" if _is_arrow(frame) else f"{what}[{listed(kept)}]"
     names = ", ".join(map(shown, further[:_MOST_SHOWN])) + (", ..." if len(further) > _MOST_SHOWN else "")
     if len(further) == 1:
-        return InvalidParameter("", problem=f"the column {names} of {what} is no {kind}", remedy=f"pass {selected}")
+        return InvalidParameter(what, problem=f"the column {names} of {what} is no {kind}", remedy=f"pass {selected}")
     return InvalidParameter(
-        "", problem=f"the columns {names} of {what} are no {_PLURALS[kind]}", remedy=f"pass {selected}"
+        what, problem=f"the columns {names} of {what} are no {_PLURALS[kind]}", remedy=f"pass {selected}"
     )
 
 

@@ -98,7 +98,7 @@ def read_labels(y: Any, proba: Probabilities, classes: Any, *, whole: bool = Tru
         )
     if n_rows != proba.n_rows and not multioutput and n_rows == proba.blocks[0].shape[-1]:
         raise InvalidParameter(
-            "proba",
+            "y",
             problem=f"{mention('proba')} has {proba.n_rows} rows, y has {n_rows} labels",
             remedy="pass proba.T?",
         )

@@ -219,7 +219,7 @@ def _normalized(block: NDArray[Any]) -> NDArray[Any]:
         total += block[..., k : k + 1]
     if block.size and not (block.min() >= 0 and total.min() > 0 and total.max() < np.inf):  # NaN fails them all
         raise InvalidParameter(
-            "normalize",
+            "proba",
             problem=(
                 f"with {argument('normalize', True)}, the scores in proba must be finite, non-negative and "
                 "not all zero in any row"

@@ -107,7 +107,7 @@ def _place(labels: list[Any], said: Any, where: str) -> int:
                 ),
             )
         raise InvalidParameter(
-            "",
+            "pos_label",
             problem=(
                 f"the probabilities{where} are a single column, and nothing says whether it is that of "
                 f"{shown(first)} or of {shown(second)}"

@@ -153,7 +153,7 @@ class Folds:
         C, mass = normalize(self._count(target, decided))
         if not (mass * aim.output_weight > 0).any():
             raise InvalidParameter(
-                "",
+                "sample_weight",
                 problem="no observed label among the rows that cv tests has a positive weight",
                 remedy=f"check cv, {mention('sample_weight')} and {mention('output_weight')}",
             )

@@ -84,7 +84,7 @@ def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
     given = [name for name, value in others.items() if value is not None]
     if given:
         raise InvalidParameter(
-            "cost",
+            given[0],
             problem=(
                 f"{given[0]} must be left out if {argument('cost')} gives costs per row, because each row "
                 "is decided by its own costs and nothing is optimised"

@@ -122,7 +122,7 @@ class Constraint:
         name, given = self.metric.name, self.name or self.metric.name
         if form.concave:
             raise InvalidParameter(
-                "",
+                "subject_to",
                 problem=(
                     f"{given!r} bounds {name} from above, which is concave, so that the decisions that "
                     "satisfy it are not a convex set"
@@ -131,7 +131,7 @@ class Constraint:
                 owner="subject_to",
             )
         raise InvalidParameter(
-            "",
+            "subject_to",
             problem=f"{given!r} bounds {name}, which is neither a ratio of linear metrics nor concave",
             remedy="bound recalls, precisions, F, kappa, costs, shares or means of recalls instead",
             owner="subject_to",

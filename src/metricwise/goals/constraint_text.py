@@ -88,7 +88,7 @@ class Wanted:
         elif isinstance(self.metric, str) and self.metric in PARITIES:
             if self.over not in (None, GAP):
                 raise InvalidParameter(
-                    "groups",
+                    "subject_to",
                     problem=f"{self.metric} is already about all groups, got {_where(self).strip()!r} after it",
                     remedy="leave that out",
                     owner="subject_to",
@@ -358,7 +358,7 @@ def read_constraints(subject_to: Any) -> tuple[Wanted, ...]:
         return _read_text(subject_to)
     if not isinstance(subject_to, Iterable) or isinstance(subject_to, Mapping):
         raise InvalidType(
-            "",
+            "subject_to",
             problem=(
                 "must be text such as 'precision >= 0.9', at_least(...), at_most(...), between(...), or a "
                 f"list of these, got {type(subject_to).__name__}"
@@ -425,7 +425,7 @@ def _bounded(reader: Reader) -> Wanted:
             reader.take(re.compile(rf"{word}\b"), repr(word))
         if metric != "share" or over is not None:
             raise InvalidParameter(
-                "prior",
+                "subject_to",
                 problem=f"'within ... of prior' is only for a share, got {reader.text[begin : reader.at]!r}",
                 owner="subject_to",
             )
@@ -463,7 +463,7 @@ def _read_number(reader: Reader) -> float:
 def _number(bound: Any, least: float = -np.inf) -> float:
     if isinstance(bound, bool) or not isinstance(bound, (int, float, np.number)) or not least <= bound < np.inf:
         raise InvalidParameter(
-            "",
+            "subject_to",
             problem=f"a bound must be a finite number{', at least 0' if least == 0 else ''}, got {bound!r}",
             owner="subject_to",
         )
@@ -473,6 +473,8 @@ def _number(bound: Any, least: float = -np.inf) -> float:
 def _in_order(low: float, high: float) -> tuple[float, float]:
     if low > high:
         raise InvalidParameter(
-            "", problem=f"the lower bound must not exceed the upper one, got {low:g} and {high:g}", owner="subject_to"
+            "subject_to",
+            problem=f"the lower bound must not exceed the upper one, got {low:g} and {high:g}",
+            owner="subject_to",
         )
     return low, high

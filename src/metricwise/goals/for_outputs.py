@@ -146,7 +146,7 @@ def _read_own(metric: Any, n_classes: int, label: Any, title: str, kind: str) ->
         found = metric_meant(metric, target_kind(n_classes, False), class_named=label is not None)
         if found.average_given and found.average != "macro":
             raise InvalidParameter(
-                "average",
+                "metric",
                 problem=(
                     f"{found.name} fixes {argument('average', found.average)}, but outputs with their own "
                     "metrics are averaged by 'macro'"
@@ -164,7 +164,7 @@ def _refuse_average(metric: Any, kind: str) -> None:
     base, _, suffix = metric.rpartition("_") if isinstance(metric, str) else ("", "", "")
     if kind == "multilabel" and base and suffix in SUFFIXES and metric_meant(metric, kind).fixed:
         raise InvalidParameter(
-            "average",
+            "metric",
             problem=(
                 f"for multilabel targets, {metric!r} is an average over outputs, but here each output has "
                 "its own metric"

@@ -69,7 +69,7 @@ def read_aims(
     worst = [worst for _, _, worst in metric_list]
     if any(worst) and not by_group:
         raise InvalidParameter(
-            "sensitive_features",
+            "metrics",
             problem=f"metrics: the worst group's value needs {mention('sensitive_features')}, the group of every row",
         )
     read = _read_metrics(metric_list, schema, goal, strict)
@@ -111,7 +111,7 @@ def _read_metrics(
             name = f"worst_group({meant.name})" if worst else meant.name
         if name in found:
             raise InvalidParameter(
-                "",
+                "metrics",
                 problem=f"metrics: {name!r} is the name of two metrics",
                 remedy="pass a dict of distinct names to metrics",
             )
@@ -151,7 +151,7 @@ def list_metrics(metrics: Any, schema: Schema) -> list[tuple[str | None, Any]]:
         outputs = set(schema.output_names or ()) if schema.multioutput else set()
         if not metrics or not all(isinstance(name, str) for name in metrics) or set(metrics) == outputs:
             raise InvalidParameter(
-                "",
+                "metrics",
                 problem=f"metrics as a dict must have text keys, which name the metrics, got {shown(list(metrics))}",
                 remedy="to give a metric for each output, put the dict into a list: metrics=[{output: metric, ...}]",
             )

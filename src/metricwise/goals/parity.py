@@ -53,7 +53,7 @@ class DecisionRate(Metric):
         k = priors.shape[-1]
         require(
             max(self.true, self.decided) < k,
-            InvalidParameter("classes", problem=f"true and decided must be below {k}, the classes"),
+            InvalidParameter("true", problem=f"true and decided must be below {k}, the classes"),
         )
         cell = np.zeros((k, k))
         cell[self.true, self.decided] = 1.0

@@ -72,7 +72,7 @@ def read_limits(
     for promise, one in enumerate(wanted):
         if one.over is not None and groups is None:
             raise InvalidParameter(
-                "groups",
+                "subject_to",
                 problem=(
                     f"'{one}' is about groups, so {mention('sensitive_features')} must give the group of "
                     "every row, got None"
@@ -107,7 +107,7 @@ def _metrics(one: Wanted, schema: Schema) -> list[Wanted]:
     classes = python_labels(np.asarray(schema.classes[0 if output is None else output]))
     if label is not None and label not in classes:
         raise InvalidParameter(
-            "",
+            "subject_to",
             problem=f"'{one}' names the class {label!r}, which must be one of {shown(classes)}",
             owner="subject_to",
             detail=_pointed(one, label),
@@ -131,7 +131,7 @@ def _of_groups(read: Constraint, one: Wanted, groups: Sequence[Any] | None) -> l
         return [replace(read, group=g) for g in range(len(groups))]
     if one.group not in groups:
         raise InvalidParameter(
-            "",
+            "subject_to",
             problem=f"'{one}' names the group {one.group!r}, which must be one of {shown(list(groups))}",
             owner="subject_to",
         )
@@ -141,13 +141,13 @@ def _of_groups(read: Constraint, one: Wanted, groups: Sequence[Any] | None) -> l
 def _check_gap(one: Wanted, bound: BoundConstraint) -> None:
     if np.isfinite(one.low) or one.near_prior is not None or one.high < 0:
         raise InvalidParameter(
-            "",
+            "subject_to",
             problem=f"'{one}' must bound a gap from above, by a number of at least 0, as in 'recall gap <= 0.05'",
             owner="subject_to",
         )
     if not isinstance(bound.metric, (Linear, FractionalLinear)):
         raise InvalidParameter(
-            "",
+            "subject_to",
             problem=(
                 f"'{one}' bounds the gap of {bound.constraint.metric.name}, which is neither linear nor a "
                 "ratio of linear metrics"
@@ -166,7 +166,7 @@ def _read(one: Wanted, schema: Schema, ordered: bool, pos_label: Any) -> Constra
     classes = schema.classes if output is None else (schema.classes[output],)
     if output is None and len(classes) > 1 and not same_classes(classes):
         raise InvalidParameter(
-            "classes",
+            "subject_to",
             problem=f"'{one}' names no output, and outputs with different classes cannot be pooled",
             remedy=f"name one, as in {_example(one, schema)}",
             owner="subject_to",
@@ -217,7 +217,10 @@ def _check_range(one: Wanted, metric: Metric) -> None:
         if most == 1 < bound <= 100 and "%" not in str(one):
             remedy = f"write {bound:g} % if you mean a percentage"
         raise InvalidParameter(
-            "", problem=f"'{one}' {verdict} satisfied: {name} is {end}", remedy=f"{remedy}", owner="subject_to"
+            "subject_to",
+            problem=f"'{one}' {verdict} satisfied: {name} is {end}",
+            remedy=f"{remedy}",
+            owner="subject_to",
         )
 
 
@@ -275,7 +278,7 @@ def _output(name: Any, one: Wanted, schema: Schema) -> int:
     names = list(range(schema.n_outputs)) if schema.output_names is None else list(schema.output_names)
     if not schema.multioutput:
         raise InvalidParameter(
-            "",
+            "subject_to",
             problem=f"'{one}' names an output, but there is only one",
             remedy=f"leave {name!r} out",
             owner="subject_to",
@@ -283,7 +286,7 @@ def _output(name: Any, one: Wanted, schema: Schema) -> int:
     if name in names:
         return names.index(name)
     words = f"names the output {name!r}, which must be one of {shown(names)}."
-    raise InvalidParameter("", problem=f"'{one}' {words}", owner="subject_to", detail=_pointed(one, name))
+    raise InvalidParameter("subject_to", problem=f"'{one}' {words}", owner="subject_to", detail=_pointed(one, name))
 
 
 def _pointed(one: Wanted, word: Any) -> str:

@@ -144,7 +144,7 @@ def compare_gap(source: MemorySource, groups: Sequence[GroupRows], aims: Sequenc
     """Compare the largest difference of any of some metrics between two groups."""
     if len(groups) < 2:
         raise InvalidParameter(
-            "groups",
+            "metrics",
             problem=f"metrics: {name} compares groups, but only {groups[0].name!r} has labelled rows",
             remedy="provide labelled rows of at least two groups",
         )
@@ -172,7 +172,7 @@ def _judged_group(one: GroupRows, aim: Aim, name: str) -> tuple[Judged, Judged]:
     first, second = (judge(problem, own, spread) for own in one.both)
     if not first.moves:
         raise InvalidParameter(
-            "",
+            "metrics",
             problem=(
                 f"metrics: {name} is the same whatever is predicted in the group {one.name!r}, because no "
                 "row of it is of a class that it is about"

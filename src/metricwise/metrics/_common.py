@@ -125,7 +125,7 @@ def find_class(
         require(
             n_classes == 2,
             InvalidParameter(
-                "classes",
+                "pos_label",
                 problem=f"with {n_classes} classes there is no default positive class",
                 remedy=(
                     f"name one with {by_index}= or {by_label}=, or average over the classes with ClassAverage or a "
@@ -139,12 +139,13 @@ def find_class(
     require(
         label is None,
         InvalidParameter(
-            "", problem=f"give {by_index} or {by_label}, not both (got {by_index}={index!r} and {by_label}={label!r})"
+            by_index,
+            problem=f"give {by_index} or {by_label}, not both (got {by_index}={index!r} and {by_label}={label!r})",
         ),
     )
     require(
         _is_index(index, n_classes),
-        InvalidParameter("", problem=f"{by_index} must be an integer in 0..{n_classes - 1}, got {index!r}"),
+        InvalidParameter(by_index, problem=f"{by_index} must be an integer in 0..{n_classes - 1}, got {index!r}"),
     )
     return int(index)
 
@@ -164,7 +165,7 @@ def _positive(classes: Sequence[Any] | None) -> int:
     first, second = known
     name = f"f1[{second if str(second).isidentifier() else written(second)}]"
     raise InvalidParameter(
-        "classes",
+        "pos_label",
         problem=f"it is ambiguous which of the classes {first!r} and {second!r} is the positive one",
         remedy=(
             f"set {argument('pos_label', first)} or {argument('pos_label', second)}, or name the class in "
@@ -177,14 +178,14 @@ def _find_label(classes: Sequence[Any] | None, label: Any, names: tuple[str, str
     by_index, by_label = names
     if classes is None:
         raise InvalidParameter(
-            "",
+            by_label,
             problem=f"{by_label}={label!r} needs the class labels, which are not known here",
             remedy=f"use {by_index}= instead, or bind(priors, classes)",
         )
     known = list(classes)
     require(
         label in known,
-        InvalidParameter("classes", problem=f"{by_label} must be one of the classes {known}, got {label!r}"),
+        InvalidParameter(by_label, problem=f"{by_label} must be one of the classes {known}, got {label!r}"),
     )
     return known.index(label)
 

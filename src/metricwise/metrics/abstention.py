@@ -211,7 +211,7 @@ class Abstaining(Metric):
         bound = self.base.bind(priors[..., :-1], classes)
         if not isinstance(bound, Linear):
             raise InvalidParameter(
-                "cost",
+                "abstain",
                 problem=f"a cost of abstaining needs a linear metric, but {self.name} is {bound.family}",
                 remedy=(
                     f"set {argument('abstain', True)} and bound how often the rule abstains, as in "
@@ -286,7 +286,7 @@ class Abstained(Metric):
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         raise InvalidParameter(
-            "rules",
+            "metric",
             problem="only for rules that may abstain",
             remedy=f"set {argument('abstain', True)}, or to the cost of an abstention",
             owner="abstained",
@@ -334,7 +334,7 @@ def _checked(metric: Abstaining) -> Abstaining:
     require(
         metric.cost is None or not metric.base.priced,
         InvalidParameter(
-            "",
+            "abstain",
             problem=f"the table of {metric.name} already includes the cost of abstaining",
             remedy=f"set {argument('abstain', True)}, or use a table of shape (K, K)",
             owner="abstain",

@@ -223,7 +223,7 @@ class Metric:
     def with_positive(self, label: Any) -> Metric:
         """Return the metric with this positive class; an error if it has none, or already names one."""
         raise InvalidParameter(
-            "",
+            "pos_label",
             problem=f"{self.name!r} has no positive class",
             remedy=f"leave {mention('pos_label')} out",
             owner=type(self).__name__,
@@ -438,7 +438,7 @@ class FractionalLinear(Metric):
             object.__setattr__(self, part, _check_matrix(getattr(self, part), part))
         if self.A.shape[-1] != self.B.shape[-1]:
             raise InvalidParameter(
-                "", problem=f"A and B must have one shape (K, K), got {self.A.shape} and {self.B.shape}"
+                "A", problem=f"A and B must have one shape (K, K), got {self.A.shape} and {self.B.shape}"
             )
 
     @property
@@ -462,7 +462,7 @@ class FractionalLinear(Metric):
         num_lo, num_hi, den_lo, den_hi = extremes
         if self.zero_division is None and np.any(den_lo <= _EMPTY * self.scale):
             raise InvalidParameter(
-                "",
+                "B",
                 problem=(
                     "the denominator <B, C> must be positive whatever is predicted, but with these class "
                     f"priors it can be as small as {float(np.min(den_lo)):.6g}"
@@ -471,7 +471,7 @@ class FractionalLinear(Metric):
             )
         if np.any(den_lo < -_EMPTY * self.scale):
             raise InvalidParameter(
-                "",
+                "B",
                 problem=(
                     "the denominator <B, C> must not be negative, but with these class priors it can be as "
                     f"small as {float(np.min(den_lo)):.6g}"

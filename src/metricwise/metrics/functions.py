@@ -153,7 +153,7 @@ class FromLabels(Metric):
         # All pairs occur, so that nothing is 0/0.
         if len({bound._ask((0.7 * C + 0.3 / k) / k) for C in (right, wrong, first)}) == 1:
             raise InvalidParameter(
-                "",
+                "metric",
                 problem=f"{function_name(self.function)} returns the same value for all sample weights",
                 remedy=f"make it use {mention('sample_weight')}, or remove the parameter",
                 owner="metric",
@@ -360,7 +360,7 @@ def takes_labels(function: Any, parameters: Mapping[str, Any] | None = None) -> 
     needed = _required(function, signature, parameters or {})
     if len(needed) > 2:
         raise InvalidType(
-            "",
+            "metric",
             problem=f"{function_name(function)} needs {', '.join(needed)}",
             remedy=(
                 "a metric is f(C) of a confusion matrix, or f(y_true, y_pred) of labels. A scorer that "
@@ -370,7 +370,7 @@ def takes_labels(function: Any, parameters: Mapping[str, Any] | None = None) -> 
         )
     if len(needed) == 2 and needed[1] in _NO_LABELS:
         raise InvalidParameter(
-            "",
+            "metric",
             problem=f"{function_name(function)} judges {_NO_LABELS[needed[1]]}, not decisions",
             remedy="choose a metric of decisions, such as 'f1'",
             owner="metric",
@@ -405,7 +405,7 @@ def _required(function: Any, signature: inspect.Signature, given: Mapping[str, A
     words = [one.name for one in free if one.kind is one.KEYWORD_ONLY]
     if words:
         raise InvalidType(
-            "",
+            "metric",
             problem=f"{function_name(function)} needs {', '.join(words)}",
             remedy=f"set it with functools.partial({function_name(function)}, {words[0]}=...)",
             owner="metric",

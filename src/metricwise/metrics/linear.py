@@ -419,7 +419,7 @@ class Cost(_LinearMetric):
         lacking = [label for label in classes if label not in place]
         if lacking:
             raise InvalidParameter(
-                "",
+                "cost",
                 problem=(
                     f"the table of costs has no row and column for the class {shown(lacking[0])}, only for "
                     f"{list(self.classes)}"
@@ -452,7 +452,7 @@ class Cost(_LinearMetric):
         require(
             self.priced,
             InvalidParameter(
-                "",
+                "cost",
                 problem="the table does not include the cost of abstaining",
                 remedy=f"add a last column, for shape (K, K + 1), or set {argument('abstain')} to the cost",
             ),

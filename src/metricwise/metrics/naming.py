@@ -250,7 +250,7 @@ def pooled(metric: Metric, classes: Classes) -> tuple[Metric, tuple[Any, ...]]:
     groups = list(_by_labels(metric, classes))
     if groups[0][1].reads_labels and not same_classes(classes):
         raise InvalidParameter(
-            "",
+            "metric",
             problem=(
                 f"{metric.name} is a function of labels, so outputs with different labels cannot be pooled "
                 "by 'micro' or 'instance'"

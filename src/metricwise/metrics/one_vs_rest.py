@@ -149,7 +149,7 @@ class OneVsRest(Metric):
         require(
             not self.names_class,
             InvalidParameter(
-                "metric",
+                "pos_label",
                 problem=f"the metric already names {self.describe_class()}",
                 remedy=f"leave {argument('pos_label', label)} out",
                 owner=type(self).__name__,

@@ -239,7 +239,7 @@ class MicroF1(Metric):
         require(
             not self._takes_first or self_ordered(known),
             InvalidParameter(
-                "classes",
+                "negative_label",
                 problem=f"it is ambiguous which of the classes {known} is the negative one",
                 remedy=f"set it, as in MicroF1(negative_label={known[0]!r})",
             ),

@@ -449,7 +449,9 @@ class Minimum(Metric):
         require(
             self.wants_positive,
             InvalidParameter(
-                "", problem="none of the metrics needs a positive class", remedy=f"leave {mention('pos_label')} out"
+                "metrics",
+                problem="none of the metrics needs a positive class",
+                remedy=f"leave {mention('pos_label')} out",
             ),
         )
         return Minimum([metric.with_positive(label) if metric.wants_positive else metric for metric in self.metrics])
@@ -468,7 +470,7 @@ class Minimum(Metric):
         require(
             not bad,
             InvalidParameter(
-                "metric",
+                "metrics",
                 problem=f"every metric must be linear once the class priors are known, got metrics that are not: {bad}",
             ),
         )

@@ -135,7 +135,7 @@ def _check_response(scorer: Any) -> None:
 
 def _refusal(name: str, reason: str) -> ValueError:
     return InvalidParameter(
-        "",
+        "metric",
         problem=f"{name} {reason}, not decisions",
         remedy="choose a metric of decisions, such as 'f1'",
         owner="metric",
@@ -176,7 +176,7 @@ def _of_one_class(name: str, given: dict[str, Any], zero_division: float) -> Kno
     average = given.get("average", "binary")
     if average is None:
         raise InvalidParameter(
-            "average",
+            "metric",
             problem=f"{name} with {argument('average', None)} gives a number for each class",
             remedy="choose 'macro', 'weighted' or 'micro'",
             owner="metric",

@@ -233,14 +233,16 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
     needed, example = _NEEDS.get(name, (None, ""))
     if needed is not None and needed not in parameters:
         raise InvalidParameter(
-            "",
+            "metric",
             problem=f"{name!r} needs {needed}",
             remedy=f"pass the metric instead of its name: metrics.{example}",
             owner="metric",
         )
     unexpected = sorted(parameters.keys() - known)
     if unexpected:
-        raise InvalidType("", problem=f"{name!r} has the parameters {sorted(known)}, got {unexpected}", owner="metric")
+        raise InvalidType(
+            "metric", problem=f"{name!r} has the parameters {sorted(known)}, got {unexpected}", owner="metric"
+        )
     if "zero_division" in known:
         parameters["zero_division"] = zero_division
     return factory(**parameters)
@@ -271,7 +273,10 @@ def unknown_name(
     for guess in (lowered, plain, _REFUSED_SYNONYMS.get(plain, "")):
         if guess in refused:
             return InvalidParameter(
-                "", problem=f"{name!r} is not known", remedy=f"{guess!r} is, and it {refused[guess]}", owner="metric"
+                "metric",
+                problem=f"{name!r} is not known",
+                remedy=f"{guess!r} is, and it {refused[guess]}",
+                owner="metric",
             )
     names = list(dict.fromkeys([*known, *_SHORT]))
     meant = [guess for guess in (lowered, plain, _SYNONYMS.get(plain, "")) if guess in names]
@@ -280,4 +285,4 @@ def unknown_name(
     hint = (
         f"did you mean {' or '.join(repr(n) for n in near)}?" if near else f"see {mention('metrics.metric_names()')}."
     )
-    return InvalidParameter("", problem=f"{name!r} is not known", remedy=f"{hint}", owner="metric")
+    return InvalidParameter("metric", problem=f"{name!r} is not known", remedy=f"{hint}", owner="metric")

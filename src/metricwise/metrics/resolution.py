@@ -265,7 +265,7 @@ def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division
     if not callable(metric):
         costs = "; for a table of costs, use mw.metrics.Cost(...)" if getattr(metric, "ndim", 0) == 2 else ""
         raise InvalidType(
-            "confusion",
+            "metric",
             problem=(
                 "must be a name, a Metric, a scorer, a function f(y_true, y_pred) of labels or f(C) of the "
                 f"confusion matrix, got {type(metric).__name__}{costs}"
@@ -282,7 +282,7 @@ def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division
         return Resolved(found, _or_micro(average), False, found.name, average_given=average is not None)
     if known.loss is not None and scorer and sign > 0:
         raise InvalidParameter(
-            "",
+            "metric",
             problem=f"the scorer of {known.loss} says that a greater loss is better",
             remedy="pass greater_is_better=False to make_scorer, or pass the function itself",
             owner="metric",
@@ -303,7 +303,7 @@ def _resolve_known(name: str, known: Known, kind: str, average: str | None, clas
         resolved = replace(resolved, metric=known.over_classes())
     elif known.labels is not None:
         raise InvalidParameter(
-            "",
+            "metric",
             problem=f"for multilabel targets, labels= of {name} selects outputs",
             remedy=f"pass {mention('output_weight')} to optimize instead",
             owner="metric",
@@ -328,7 +328,7 @@ def to_maximise(resolved: Resolved) -> Resolved:
 def _resolve_name(name: str, kind: str, average: str | None, zero_division: float, class_named: bool) -> Resolved:
     if name in _REFUSED:
         raise InvalidParameter(
-            "confusion",
+            "metric",
             problem=f"{name!r} is not a function of the confusion matrix that can be maximised: it {_REFUSED[name]}",
             owner="metric",
         )
@@ -358,7 +358,7 @@ def _resolve_about(name: str, about: NamedClass, kind: str, average: str | None,
     plain = _resolve_name(about.name, kind, average, zero_division, class_named=True)
     if not plain.metric.wants_positive:
         raise InvalidParameter(
-            "",
+            "metric",
             problem=f"{name!r} names a class, but {about.name!r} is not about one class",
             remedy="leave the brackets out, or use a metric of one class, such as 'recall', 'precision' or 'f1'",
             owner="metric",
@@ -388,7 +388,7 @@ def _over_outputs(name: str, suffix: str, one: OneVsRest, kind: str, average: st
     fixed, support_weighted = _OVER_OUTPUTS[suffix]
     if average not in (None, fixed):
         raise InvalidParameter(
-            "average",
+            "metric",
             problem=(
                 f"for {kind} targets, {name!r} fixes {argument('average', fixed)}, got {argument('average', average)}"
             ),
@@ -401,7 +401,7 @@ def _over_outputs(name: str, suffix: str, one: OneVsRest, kind: str, average: st
 def _over_classes(name: str, suffix: str, one: OneVsRest, kind: str, average: str | None) -> Resolved:
     if suffix == "samples":
         raise InvalidParameter(
-            "",
+            "metric",
             problem=f"{name!r} is for multilabel targets, but this target is {kind}",
             remedy=f"use '{one.name}_macro', '{one.name}_weighted' or '{one.name}_micro'",
             owner="metric",
@@ -413,7 +413,7 @@ def _check_kind(name: str, metric: Metric, kind: str, remedy: str, class_named: 
     """Refuse names and functions where their plain reading is not what the user will have meant."""
     if kind == "multiclass" and isinstance(metric, OneVsRest) and not (class_named or metric.names_class):
         raise InvalidParameter(
-            "",
+            "metric",
             problem=f"{name!r} is about one class, but a multiclass target has no positive one",
             remedy=f"{remedy}, or name the class: {argument('pos_label', text='...')}",
             owner="metric",
@@ -422,7 +422,7 @@ def _check_kind(name: str, metric: Metric, kind: str, remedy: str, class_named: 
         return
     if name in _WHOLE_ROWS:
         raise InvalidParameter(
-            "confusion",
+            "metric",
             problem=(
                 f"for multilabel targets, scikit-learn's {name!r} is that of whole rows, which is not a "
                 "function of the confusion matrices"
@@ -432,7 +432,7 @@ def _check_kind(name: str, metric: Metric, kind: str, remedy: str, class_named: 
         )
     if isinstance(metric, ClassAverage):
         raise InvalidParameter(
-            "classes",
+            "metric",
             problem=f"{name!r} averages over the classes of one output, which for multilabel targets are 0 and 1",
             remedy=(
                 f"use '{metric.base.name}_{metric.average}' for the average over labels, or pass "

@@ -205,7 +205,7 @@ def from_callable(function: Any, parameters: Mapping[str, Any] | None = None, si
     parameters = dict(parameters or {})
     if parameters.pop(WEIGHT, None) is not None:
         raise InvalidParameter(
-            "",
+            "metric",
             problem=f"{function_name(function)} has a fixed {WEIGHT}",
             remedy="pass it to optimize instead",
             owner="metric",

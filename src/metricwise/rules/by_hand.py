@@ -57,7 +57,7 @@ class _Given:
         if one(values):
             if output_names is not None:
                 raise InvalidParameter(
-                    "",
+                    "output_names",
                     problem=f"output_names is only for several outputs, but {parameter} is {what}, for one output",
                     remedy="leave it out",
                 )
@@ -106,7 +106,7 @@ def _by_name(values: Mapping[Any, Any], output_names: Any, parameter: str) -> tu
     odd = [key for key in values if not isinstance(key, str)]
     if odd or not values:
         raise InvalidParameter(
-            "",
+            parameter,
             problem=(
                 f"{parameter} as a mapping must have the names of outputs, as text, for keys, got "
                 f"{shown(odd[0] if odd else dict(values))}"
@@ -234,7 +234,7 @@ def _positive_place(label: Any, pair: list[Any], title: str) -> int:
         if positive is not None:
             return pair.index(positive)
         raise InvalidParameter(
-            "classes",
+            "pos_label",
             problem=f"it is ambiguous which of the classes {pair[0]!r} and {pair[1]!r} is the positive one{title}",
             remedy=f"set {argument('pos_label', pair[0])} or {argument('pos_label', pair[1])}",
         )

@@ -187,7 +187,7 @@ class MixtureRule(RuleOfParts):
         link = self.rules[0].link
         if any(rule.link != link for rule in self.rules):
             raise InvalidParameter(
-                "rules",
+                "",
                 problem="the rules of this mixture recalibrate differently",
                 remedy="use rule.rules[r].calibrated(proba) of one of them",
             )

@@ -94,7 +94,7 @@ def plain(value: Any, field: str, depth: int = _DEPTH) -> Any:
         raise InvalidParameter(field, "be finite to be written as JSON", repr(value))
     if depth == 0:
         top = field.partition(".")[0]
-        raise InvalidParameter("", problem=f"{top} must nest lists and objects at most {_DEPTH} deep, got more")
+        raise InvalidParameter(top, problem=f"{top} must nest lists and objects at most {_DEPTH} deep, got more")
     if isinstance(value, np.ndarray):
         return plain(value.tolist(), field, depth)
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):

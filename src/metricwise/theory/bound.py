@@ -155,7 +155,7 @@ def regret_bound(
     top, bottom = (read_tensor(part, name) for part, name in ((A, "A"), (B, "B")))
     if top.ndim != 2 or top.shape != bottom.shape or len(top) < 2:
         raise InvalidParameter(
-            "", problem=f"A and B must have one shape (K, K) with K >= 2, got {np.shape(A)} and {np.shape(B)}"
+            "A", problem=f"A and B must have one shape (K, K) with K >= 2, got {np.shape(A)} and {np.shape(B)}"
         )
     for name, part in (("A", top), ("B", bottom)):
         if (part < 0).any():

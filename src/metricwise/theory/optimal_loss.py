@@ -83,7 +83,7 @@ def loss_from_gradient(
         slope = read_tensor(metric, "the gradient")
         if confusion is not None and np.shape(confusion) != slope.shape:
             raise InvalidParameter(
-                "confusion",
+                "gradient",
                 problem=f"the gradient must have the shape of confusion, {np.shape(confusion)}, got {slope.shape}",
             )
         single, slope = slope.ndim == 2, slope.reshape(-1, *slope.shape[-2:])

@@ -311,7 +311,9 @@ def _read_quantities(
             title, quantity = next(rest)
         if title in found:
             raise InvalidParameter(
-                "", problem=f"metrics: {title!r} is the name of two metrics", remedy="pass a dict of distinct names"
+                "metrics",
+                problem=f"metrics: {title!r} is the name of two metrics",
+                remedy="pass a dict of distinct names",
             )
         found[title] = quantity
     return found
@@ -331,7 +333,7 @@ def _decide(
     probas = [read_for(one, contest, y, proba) for one in contest.contenders]
     if any(own.n_rows != proba.n_rows for own in probas):
         raise InvalidParameter(
-            "order",
+            "rule",
             problem=(
                 f"both models must have probabilities of the same {proba.n_rows} rows, in the same order, "
                 f"got {[own.n_rows for own in probas]}"

@@ -138,7 +138,7 @@ def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_labe
     source = MemorySource(rows, schema)
     if not (source.class_weights > 0)[alpha > 0].any():
         raise InvalidParameter(
-            "",
+            "sample_weight",
             problem="no observed label has a positive weight",
             remedy=f"check {mention('sample_weight')} and {mention('output_weight')}",
         )
@@ -238,7 +238,7 @@ def _unlike(what: str, own: str, other: str, models: tuple[str, str] | None) -> 
             "against", f"be a rule for the same {what} as the rule, in the same order, {own}", other
         )
     return InvalidParameter(
-        "rules",
+        "rule",
         problem=(
             f"the rules of {models[0]!r} and {models[1]!r} must have the same {what}, in the same order, "
             f"got {own} and {other}"

@@ -132,7 +132,7 @@ def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any) ->
                 "against", problem=f"{mention('against')} and proba must be left out if rule is a dict of two models"
             )
         if len(rule) != 2:
-            raise InvalidParameter("", problem=f"rule as a dict must hold two models, got {len(rule)}")
+            raise InvalidParameter("rule", problem=f"rule as a dict must hold two models, got {len(rule)}")
         first, last = map(str, rule)
         titles = models = (first, last)
         pairs = [_of_model(name, pair) for name, pair in rule.items()]
@@ -166,7 +166,7 @@ def is_pair_of_models(rule: Any) -> bool:
 def _of_model(name: Any, pair: Any) -> tuple[Any, Any]:
     if len(pair) != 2:
         raise InvalidParameter(
-            "",
+            "rule",
             problem=(
                 f"rule as a dict must hold a pair (rule, proba) for each of two models, got {len(pair)} "
                 f"values for {name!r}"
@@ -195,7 +195,7 @@ def _read(rule: Any, parameter: str) -> Rule | float | _Labels:
     if isinstance(rule, (int, float, np.number)) and not isinstance(rule, bool):
         if not (0 <= rule <= 1 or abs(rule) == np.inf):
             raise InvalidParameter(
-                "", problem=f"{parameter} as a threshold must be a number in [0, 1], got {shown(rule)}"
+                parameter, problem=f"{parameter} as a threshold must be a number in [0, 1], got {shown(rule)}"
             )
         return float(rule)
     array_like = hasattr(rule, "__array__") or hasattr(rule, "shape")  # arrays of pyarrow have no shape
@@ -237,7 +237,7 @@ def _contender(one: Any, proba: Any, reader: Rule, pos_label: Any) -> Contender:
     if isinstance(one, float):
         if max(map(len, reader.classes)) > 2:
             raise InvalidParameter(
-                "classes",
+                "rule",
                 problem=f"a threshold is only for two classes, got {max(map(len, reader.classes))}",
                 remedy="use WeightedRule.from_weights",
             )

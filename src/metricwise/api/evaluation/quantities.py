@@ -68,7 +68,7 @@ def read_gap(
     assert wanted.over == GAP
     if groups is None:
         raise InvalidParameter(
-            "groups",
+            "metrics",
             problem=(
                 f"metrics: {wanted.term} is about groups, so {mention('sensitive_features')} must give the "
                 "group of every row, got None"

@@ -58,7 +58,7 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Seq
         if m is not None and judge.weight[_outputs(one, problem.schema)].sum() == 0:
             name = m if names is None else names[m]
             raise InvalidParameter(
-                "",
+                "subject_to",
                 problem=f"'{one.name}' is about the output {name!r}, which has no label",
                 remedy="leave it out",
                 owner="subject_to",
@@ -71,7 +71,7 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Seq
             reason = f"because no row{where} is of a class that it is about"
             words = f"whatever is predicted, {reason}; leave it out, or provide such rows."
             raise InvalidParameter(
-                "metric", problem=f"'{one.name}' bounds a metric that is the same {words}", owner="subject_to"
+                "subject_to", problem=f"'{one.name}' bounds a metric that is the same {words}", owner="subject_to"
             )
 
 

@@ -87,7 +87,7 @@ class ConfusionChangeDisplay(RowsDisplay):
         total = matrix.sum(axis=1, keepdims=True) if self.normalize == "true" else matrix.sum()
         return np.asarray(matrix / np.where(total > 0, total, 1.0))
 
-    @entry_point("{class}")
+    @entry_point()
     def plot(
         self, ax: Any = None, *, normalize: str | None = None, cmap: str = "Greys", diverging: str = "PuOr_r"
     ) -> Self:
@@ -109,10 +109,7 @@ class ConfusionChangeDisplay(RowsDisplay):
         if normalize is not None:
             self.normalize = normalize
         if self.normalize not in ("true", "all", "counts"):
-            raise InvalidParameter(
-                "normalize",
-                problem=f"{type(self).__name__}.plot: normalize must be 'true', 'all' or 'counts', got {normalize!r}",
-            )
+            raise InvalidParameter("normalize", "be 'true', 'all' or 'counts'", repr(normalize))
         plt, k = pyplot(), len(self.labels)
         if ax is None:
             side = float(np.clip(1.1 + 0.42 * k, 2.6, 5.5))
@@ -120,7 +117,7 @@ class ConfusionChangeDisplay(RowsDisplay):
         else:
             axes = np.asarray(ax, dtype=object).ravel()
             if len(axes) != 3:
-                raise InvalidParameter("", problem=f"{type(self).__name__}.plot: ax must be 3 axes, got {len(axes)}")
+                raise InvalidParameter("ax", "be 3 axes", len(axes))
             self.figure_ = axes[0].figure
         self.ax_ = axes
         matrices = self.matrices

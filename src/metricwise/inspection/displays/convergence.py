@@ -60,6 +60,7 @@ class ConvergenceDisplay:
     status: str = ""
 
     @classmethod
+    @entry_point()
     def from_solution(cls, solution: View, *, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the history of a solution.
 
@@ -73,13 +74,7 @@ class ConvergenceDisplay:
             Passed to the line.
         """
         if not isinstance(solution, View):
-            raise InvalidType(
-                "",
-                problem=(
-                    f"{cls.__name__}.from_solution: solution must be a Solution returned by optimize, got "
-                    f"{type(solution).__name__}"
-                ),
-            )
+            raise InvalidType("solution", "be a Solution returned by optimize", type(solution).__name__)
         alike = abs(solution.optimized_value - solution.value) < 1e-9
         baseline = solution.baseline if alike else None
         display = cls(np.array(solution.history), baseline, solution.upper_bound, solution.gap, solution.status)

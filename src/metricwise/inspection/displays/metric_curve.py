@@ -94,7 +94,7 @@ class MetricCurveDisplay(RowsDisplay):
         curve = details.curve
         if curve is None:
             raise InvalidParameter(
-                "classes",
+                "",
                 problem="there are too many classes for a curve",
                 remedy="use GainsDisplay instead",
                 owner=cls.__name__,

@@ -378,11 +378,11 @@ class FeasibleSet:
         if array.shape != self.shape:
             one = " or (K, K)" if broadcast or self.shape[0] == 1 else ""
             raise InvalidParameter(
-                "",
+                name,
                 problem=(f"{name} must have shape (M, K, K) = {self.shape}{one}, got {np.shape(values)}"),
             )
         if not np.isfinite(array).all():
-            raise InvalidParameter("", problem=f"{name} must be finite, got NaN or infinity")
+            raise InvalidParameter(name, problem=f"{name} must be finite, got NaN or infinity")
         return array
 
     def cut(self, tensor: FloatArray, m: int) -> FloatArray:
