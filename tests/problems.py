@@ -24,3 +24,9 @@ def read_problem(proba, y, metric, *, constrained=False, **options):
 def asking(options, **settings):
     """Return options with further settings of their strategy."""
     return options | {"strategy": replace(options.get("strategy", mw.Strategy()), **settings)}
+
+
+def with_strategy(**options):
+    """Return options for `optimize`, with fields of a strategy among them put into one."""
+    settings = {name: options.pop(name) for name in mw.Strategy().get_params() if name in options}
+    return options | {"strategy": mw.Strategy(**settings)}

@@ -332,11 +332,15 @@ def test_the_label_by_default_is_that_of_its_kind(classes, label, kind):
 @pytest.mark.parametrize(
     ("classes", "given", "message"),
     [
-        ([-1, 1], None, "abstain_label must be given, because the default -1 is one of the classes"),
-        (["abstain", "act"], None, "abstain_label must be given, because the default 'abstain' is one of the classes"),
-        ([0, 1], 1, r"abstain_label must not be one of the classes, \[0, 1\], got 1"),
-        (["a", "b"], np.nan, "abstain_label must be text, a finite number or a boolean, got nan"),
-        (["a", "b"], ["x"], r"abstain_label must be text, a finite number or a boolean, got \['x'\]"),
+        ([-1, 1], None, r"label=\.\.\.\) must be given, because the default -1 is one of the classes"),
+        (
+            ["abstain", "act"],
+            None,
+            r"label=\.\.\.\) must be given, because the default 'abstain' is one of the classes",
+        ),
+        ([0, 1], 1, r"label=\.\.\.\) must not be one of the classes, \[0, 1\], got 1"),
+        (["a", "b"], np.nan, r"label=\.\.\.\) must be text, a finite number or a boolean, got nan"),
+        (["a", "b"], ["x"], r"label=\.\.\.\) must be text, a finite number or a boolean, got \['x'\]"),
         (np.array(["2024-01-01", "2024-01-02"], dtype="M8[D]"), None, "there is no default for classes"),
     ],
 )
@@ -352,7 +356,7 @@ def test_labels_in_y_are_classes():
     y[0] = "abstain"
     with pytest.raises(ValueError, match="abstain"):
         mw.optimize(P, y, "accuracy", abstain=0.2, classes=["a", "b", "c"])
-    with pytest.raises(ValueError, match="y_true must hold only classes, got the abstain_label 'abstain'"):
+    with pytest.raises(ValueError, match="y_true must hold only classes, got the label of abstentions 'abstain'"):
         mw.metrics.Accuracy().score(y, y, abstain=mw.Abstention(label="abstain"))
 
 

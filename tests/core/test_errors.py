@@ -133,7 +133,7 @@ def test_warnings_have_the_name_of_the_entry_point():
 
 
 def test_what_the_library_refuses_is_a_refusal():
-    with pytest.raises(Refusal, match=r"^optimize: tol must be a positive number, got -1\.$") as caught:
-        mw.optimize([0.2, 0.8], [0, 1], "f1", tol=-1)
-    assert caught.value.parameter == "tol"
+    with pytest.raises(Refusal, match=r"^optimize: random_state must be None or .*, got -1\.$") as caught:
+        mw.optimize([0.2, 0.8], [0, 1], "f1", random_state=-1)
+    assert caught.value.parameter == "random_state"
     assert caught.value.entry_point == "optimize"

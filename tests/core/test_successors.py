@@ -69,6 +69,6 @@ def test_advice_names_the_object_that_has_the_setting(name):
 
 
 def test_a_setting_without_a_value_is_named_alone():
-    assert str(Sentence(f"{mention('randomized')} and {mention('abstain_label')}")) == (
-        "randomized and the label of mw.Abstention"
+    assert str(Sentence(f"{mention('randomized')} and {mention('Abstention.label')}")) == (
+        "randomized and mw.Abstention(cost, label=...)"
     )

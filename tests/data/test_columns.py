@@ -162,12 +162,12 @@ def test_whole_numbers_are_codes_only_with_a_zero(seen, k, kind):
     good = all(len(own) == k or codes(own) for own in seen)
     if not good:
         with pytest.raises(ValueError, match="pass classes="):
-            read_labels(y.astype(kind), read, None, None)
+            read_labels(y.astype(kind), read, None)
         return
     if not any(seen) or (len(seen) == 1 and len(seen[0]) == 1):
         return
     expected = [sorted(own) if len(own) == k else list(range(k)) for own in seen]
-    labels = read_labels(y.astype(kind), read, None, None)
+    labels = read_labels(y.astype(kind), read, None)
     assert [own.tolist() for own in labels.classes] == expected
 
 
@@ -178,10 +178,10 @@ def test_an_indicator_column_of_ones_is_still_an_indicator():
         assert [labels.tolist() for labels in rule.classes] == [[0, 1], [0, 1]]
     ones = np.ones((200, 2), int)
     read = read_proba(PROBA[:, :2], multioutput=True)
-    assert [labels.tolist() for labels in read_labels(ones, read, None, None).classes] == [[0, 1], [0, 1]]
+    assert [labels.tolist() for labels in read_labels(ones, read, None).classes] == [[0, 1], [0, 1]]
     both = read_proba(np.full((200, 2, 2), 0.5), multioutput=True)
     with pytest.raises(ValueError, match=r"output 0 of y has 1 distinct label \[1\], .* pass classes="):
-        read_labels(ones, both, None, None)  # ones and zeros, or ones and twos?
+        read_labels(ones, both, None)  # ones and zeros, or ones and twos?
 
 
 @pytest.mark.parametrize("proba", [PROBA[:, 0], np.column_stack([1 - PROBA[:, 0], PROBA[:, 0]])])

@@ -53,35 +53,35 @@ def assert_same_labels(fast, slow):
     assert as_python(fast.classes) == as_python(slow.classes)
 
 
-@given(table=tables(), k=st.integers(2, 6), missing=st.sampled_from([None, -1, 0, 3, 99, "?"]), data=st.data())
-def test_integers_are_read_as_objects_are(table, k, missing, data):
+@given(table=tables(), k=st.integers(2, 6), data=st.data())
+def test_integers_are_read_as_objects_are(table, k, data):
     proba = uniform(*table.shape, k)
     fits = [kind for kind in INTEGERS if (table.astype(kind) == table).all()]
     own = table.astype(data.draw(st.sampled_from(fits)))
     classes = data.draw(st.sampled_from([None, list(range(k)), list(range(k))[::-1], [c + 1 for c in range(k)]]))
-    reference = outcome(read_labels, own.astype(object), proba, classes, missing)
-    assert_same_labels(outcome(read_labels, own, proba, classes, missing), reference)
+    reference = outcome(read_labels, own.astype(object), proba, classes)
+    assert_same_labels(outcome(read_labels, own, proba, classes), reference)
 
 
-@given(table=tables(), k=st.integers(2, 6), missing=st.sampled_from([None, -1, 2.0]), data=st.data())
-def test_floats_with_gaps_are_read_as_objects_are(table, k, missing, data):
+@given(table=tables(), k=st.integers(2, 6), data=st.data())
+def test_floats_with_gaps_are_read_as_objects_are(table, k, data):
     own = table.astype(data.draw(st.sampled_from([np.float32, np.float64])))
     gone = data.draw(st.lists(st.booleans(), min_size=table.size, max_size=table.size))
     own[np.reshape(gone, table.shape)] = np.nan
     if data.draw(st.booleans()):
         own[0, 0] = data.draw(st.sampled_from([0.5, np.inf, 1e20]))
-    reference = outcome(read_labels, own.astype(object), uniform(*table.shape, k), None, missing)
-    assert_same_labels(outcome(read_labels, own, uniform(*table.shape, k), None, missing), reference)
+    reference = outcome(read_labels, own.astype(object), uniform(*table.shape, k), None)
+    assert_same_labels(outcome(read_labels, own, uniform(*table.shape, k), None), reference)
 
 
-@given(table=tables(), missing=st.sampled_from([None, -1, 3]), to_float=st.booleans())
-def test_labels_without_probabilities_are_read_as_objects_are(table, missing, to_float):
+@given(table=tables(), to_float=st.booleans())
+def test_labels_without_probabilities_are_read_as_objects_are(table, to_float):
     own = np.where(table == 5, np.nan, table) if to_float else table
-    assert_same_labels(observed_labels(own, missing), observed_labels(own.astype(object), missing))
+    assert_same_labels(observed_labels(own), observed_labels(own.astype(object)))
 
 
-@given(data=st.data(), missing=st.sampled_from([None, -1, 0, 3]), first=st.booleans(), second=st.booleans())
-def test_pairs_are_read_as_objects_are(data, missing, first, second):
+@given(data=st.data(), first=st.booleans(), second=st.booleans())
+def test_pairs_are_read_as_objects_are(data, first, second):
     true = data.draw(tables(low=-1))
     cells = st.lists(st.integers(0, 4), min_size=true.size, max_size=true.size)
     predicted = np.array(data.draw(cells)).reshape(true.shape)
@@ -89,8 +89,8 @@ def test_pairs_are_read_as_objects_are(data, missing, first, second):
     if first:
         true[true == 2] = np.nan
     classes = data.draw(st.sampled_from([None, [0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 1, 2]]))
-    fast = outcome(read_pair, true, predicted, classes, missing)
-    slow = outcome(read_pair, true.astype(object), predicted.astype(object), classes, missing)
+    fast = outcome(read_pair, true, predicted, classes)
+    slow = outcome(read_pair, true.astype(object), predicted.astype(object), classes)
     if isinstance(slow, str):
         assert fast == slow
         return
@@ -137,8 +137,8 @@ def test_a_missing_prediction_of_several_outputs_says_which():
 @examples(30)
 @given(table=tables(low=0, high=1))
 def test_booleans_keep_their_type_in_every_output(table):
-    labels = outcome(read_labels, table.astype(bool), uniform(*table.shape, 2), None, None)
-    numbers = outcome(read_labels, table, uniform(*table.shape, 2), [0, 1], None)
+    labels = outcome(read_labels, table.astype(bool), uniform(*table.shape, 2), None)
+    numbers = outcome(read_labels, table, uniform(*table.shape, 2), [0, 1])
     if isinstance(labels, str):
         assert "at least two classes" in labels
         assert "at least two classes" in numbers
@@ -150,13 +150,13 @@ def test_booleans_keep_their_type_in_every_output(table):
 @pytest.mark.parametrize("kind", [int, float, bool])
 def test_data_frames_are_read_as_their_arrays(kind):
     table = np.array([[0, 1], [1, 0], [1, 1]]).astype(kind)
-    framed, plain = (read_labels(y, uniform(3, 2, 2), None, None) for y in (pd.DataFrame(table), table))
+    framed, plain = (read_labels(y, uniform(3, 2, 2), None) for y in (pd.DataFrame(table), table))
     assert_same_labels(framed, plain)
 
 
 def test_columns_of_a_data_frame_keep_their_own_types():
     frame = pd.DataFrame({"a": [0, 1, 1], "b": [True, False, True], "c": [0.0, 1.0, np.nan]})
-    labels = read_labels(frame, uniform(3, 3, 2), None, None)
+    labels = read_labels(frame, uniform(3, 3, 2), None)
     assert [labels.dtype.kind for labels in labels.classes] == ["i", "b", "f"]
     assert labels.codes.tolist() == [[0, 1, 0], [1, 0, 1], [1, 1, -1]]
 
@@ -167,7 +167,7 @@ def test_columns_of_a_data_frame_keep_their_own_types():
 def test_outputs_share_one_array_of_labels():
     table = np.add.outer(np.arange(4), np.arange(6)) % 2
     for y in (table, table.astype(bool), table.astype(float), table.astype(str)):
-        assert len({id(labels) for labels in read_labels(y, uniform(4, 6, 2), None, None).classes}) == 1
+        assert len({id(labels) for labels in read_labels(y, uniform(4, 6, 2), None).classes}) == 1
     solution = mw.optimize(
         np.full((4, 6), 0.5), table, "f1", strategy=mw.Strategy(confusion="labels", recalibrate=False)
     )
@@ -205,7 +205,7 @@ def test_reading_takes_no_more_than_the_codes(kind, share):
     y = (np.arange(4_000_000).reshape(8_000, 500) % 2).astype(kind)
     proba = read_proba(np.full((8_000, 500), np.float32(0.5)), multioutput=True)
     tracemalloc.start()
-    labels = read_labels(y, proba, None, None)
+    labels = read_labels(y, proba, None)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert labels.codes.dtype == np.int8

@@ -135,7 +135,7 @@ def test_rows_are_judged_behind_links_that_have_not_seen_them():
     for seed in range(30):
         rng = np.random.default_rng(seed)
         p, y = rng.random(40), rng.integers(0, 2, 40)
-        problem, rule = with_costs(read_problem(p, y, "accuracy").sample(40, 0), np.ones((40, 2)), None, None)
+        problem, rule = with_costs(read_problem(p, y, "accuracy").sample(40, 0), np.ones((40, 2)), None)
         judges, _, eta = _left_out(problem, rule, True, seed)
         loss.append(-np.mean(np.log(eta[np.arange(40), judges.source.rows.codes[:, 0]])))
     assert np.mean(loss) > np.log(2)
@@ -240,7 +240,6 @@ def test_missing_labels_cost_nothing():
         (lambda c, w: c, {"strategy": mw.Strategy(solver="path")}, "solver must be left out"),
         (lambda c, w: c, {"strategy": mw.Strategy(confusion="labels")}, "confusion must be left out"),
         (lambda c, w: c, {"prior": [0.2, 0.3, 0.5]}, "prior must be left out"),
-        (lambda c, w: c, {"abstain_label": "?"}, "abstain_label is only for rules that may abstain"),
     ],
 )
 def test_what_is_refused(cost, options, message):

@@ -23,11 +23,11 @@ def rows(seed, n=80, k=2, m=None):
     return (eta if m else eta[0]), (y if m else y[:, 0]), weight
 
 
-@pytest.mark.parametrize("options", [FIXED, {}, {"strategy": mw.Strategy(confusion="expected", recalibrate=True)}])
-def test_values_are_those_of_the_predictions_and_of_argmax(options):
+@pytest.mark.parametrize("strategy", [mw.Strategy(**FIXED), None, mw.Strategy("expected", recalibrate=True)])
+def test_values_are_those_of_the_predictions_and_of_argmax(strategy):
     eta, y, weight = rows(0)
     record = {"P": "precision", "r": sk.recall_score, "f2": FBeta(2), "half": lambda C: C[0, 0] - C[1, 1] / 2}
-    solution = mw.optimize(eta, y, "f1", sample_weight=weight, record=record, **options)
+    solution = mw.optimize(eta, y, "f1", sample_weight=weight, record=record, strategy=strategy)
     assert list(solution.recorded) == list(record)
     for predicted, field in ((solution.rule.predict(eta), "value"), (eta.argmax(axis=1), "baseline")):
         C = sk.confusion_matrix(y, predicted, sample_weight=weight) / weight.sum()

@@ -53,7 +53,7 @@ def test_groups_of_any_kind_are_read_alike(names):
 def test_runs_ascend_with_time(moments):
     moments = np.array([-1, 61, *moments])
     n = len(moments)
-    codes = read_time(moments, n)
+    codes = read_time(mw.InTime(moments), n)
     order = np.argsort(moments, kind="stable")
     assert (np.diff(codes[order]) >= 0).all()
     assert set(codes.tolist()) == set(range(codes.max() + 1))
@@ -80,7 +80,7 @@ def test_runs_ascend_with_time(moments):
         np.array([hour.replace(tzinfo=None) for hour in hours], dtype="datetime64[s]"),
         pd.Series(pd.to_timedelta(moments, unit="h")),
     ):
-        np.testing.assert_array_equal(read_time(same, n), codes)
+        np.testing.assert_array_equal(read_time(mw.InTime(same), n), codes)
 
 
 PROBA, Y = [0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]
@@ -109,7 +109,7 @@ ERRORS = [
     ({"groups": mw.InTime([1, 2, 3])}, r"time must have shape \(4,\), one per row, got \(3,\)\."),
     (
         {"groups": mw.InTime([2, 2, 2, 2])},
-        r"time must hold at least two different times, got one; leave time out if rows have no order in time\.",
+        r"time must hold at least two different times, got one; leave InTime out if rows have no order in time\.",
     ),
     ({"groups": mw.InTime([1, 2, np.nan, 4])}, r"time must be known for every row, got a missing value in row 2;"),
     ({"groups": mw.InTime(NAT)}, r"time must be known for every row, got a missing value in row 1;"),
@@ -289,10 +289,10 @@ def test_rows_that_count_none_change_nothing(confusion):
     y = rng.integers(0, 3, 200)
     weight = rng.integers(0, 3, 200)
     assert (weight == 0).sum() > 20
-    fixed = {"weight_kind": "frequency", "strategy": mw.Strategy(confusion=confusion, recalibrate=True)}
-    one = mw.optimize(proba, y, "macro_f1", sample_weight=weight, **fixed)
+    fixed = {"strategy": mw.Strategy(confusion=confusion, recalibrate=True)}
+    one = mw.optimize(proba, y, "macro_f1", sample_weight=mw.Frequencies(weight), **fixed)
     kept = weight > 0
-    other = mw.optimize(proba[kept], y[kept], "macro_f1", sample_weight=weight[kept], **fixed)
+    other = mw.optimize(proba[kept], y[kept], "macro_f1", sample_weight=mw.Frequencies(weight[kept]), **fixed)
     assert one.value == pytest.approx(other.value)
     np.testing.assert_array_equal(one.rule.predict(proba), other.rule.predict(proba))
     np.testing.assert_allclose(one.rule.link.bias, other.rule.link.bias, atol=1e-8)

@@ -11,6 +11,7 @@ import worlds
 from engines import rows_served_by
 from metricwise.data.sources import ChunkedSource, MemorySource
 from metricwise.oracles import TooManyChangesError
+from problems import with_strategy
 
 RATIOS = ["micro_f1", "quadratic_kappa", "f1", "kappa"]
 
@@ -32,7 +33,7 @@ def optimize_within(capacity, *args, **options):
         return replace(chunks, most=capacity)
 
     with rows_served_by(source):
-        return mw.optimize(*args, strategy=mw.Strategy(recalibrate=False), **options)
+        return mw.optimize(*args, **with_strategy(recalibrate=False, **options))
 
 
 @pytest.mark.parametrize("confusion", ["labels", "expected"])
@@ -41,8 +42,8 @@ def optimize_within(capacity, *args, **options):
 def test_the_optimum_is_that_of_memory(metric, decimals, confusion):
     k = 2 if metric == "f1" else 3
     eta, y = draw(12_000, k, decimals, seed=len(metric))
-    whole = mw.optimize(eta, y, metric, strategy=mw.Strategy(confusion=confusion, recalibrate=False))
-    found = optimize_within(2_000, eta, y, metric, strategy=mw.Strategy(confusion=confusion))
+    whole = mw.optimize(eta, y, metric, strategy=mw.Strategy(confusion, recalibrate=False))
+    found = optimize_within(2_000, eta, y, metric, confusion=confusion)
     assert found.value == pytest.approx(whole.value, abs=1e-12)
     assert found.outcome == whole.outcome
     assert "memory limit" not in found.status
@@ -52,8 +53,8 @@ def test_the_optimum_is_that_of_memory(metric, decimals, confusion):
 def test_without_room_dinkelbach_serves_and_says_so(metric):
     k = 2 if metric == "f1" else 3
     eta, y = draw(9_000, k, None, seed=1)
-    whole = mw.optimize(eta, y, metric, strategy=mw.Strategy(confusion="expected", recalibrate=False))
-    found = optimize_within(3, eta, y, metric, strategy=mw.Strategy(confusion="expected"))
+    whole = mw.optimize(eta, y, metric, strategy=mw.Strategy("expected", recalibrate=False))
+    found = optimize_within(3, eta, y, metric, confusion="expected")
     assert found.optimized_value == pytest.approx(whole.optimized_value, abs=1e-9)  # both are optimal over all rules
     assert "Not exact: the best rule is among" in found.status
     assert "memory limit" in found.status
@@ -64,7 +65,7 @@ def test_without_room_dinkelbach_serves_and_says_so(metric):
 def test_any_metric_of_a_binary_output_without_room():
     eta, y = draw(9_000, 2, None, seed=2)
     metric = mw.metrics.from_function(lambda C: C[0, 0] - C[1, 0] ** 2 + C[1, 1] * C[0, 1])
-    found = optimize_within(3, eta[:, 1], y, metric, strategy=mw.Strategy(confusion="labels"))
+    found = optimize_within(3, eta[:, 1], y, metric, confusion="labels")
     assert found.value >= found.baseline
     assert "Not exact: the best rule is among" in found.status
 
@@ -72,7 +73,7 @@ def test_any_metric_of_a_binary_output_without_room():
 def test_a_solver_that_is_named_says_what_it_lacks():
     eta, y = draw(9_000, 3, None, seed=3)
     with pytest.raises(TooManyChangesError, match=r"the memory limit allows only 3; raise it, or use a solver"):
-        optimize_within(3, eta, y, "micro_f1", strategy=mw.Strategy(confusion="labels", solver="path"))
+        optimize_within(3, eta, y, "micro_f1", confusion="labels", solver="path")
 
 
 def test_the_error_travels():

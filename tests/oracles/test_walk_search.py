@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import metricwise as mw
 import worlds
 from metricwise.oracles import walk as walking
+from problems import with_strategy
 from profiles import diagonal
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -38,7 +39,7 @@ def searched(bins, call):
 
 def compare(proba, y, metric, bins, **arguments):
     def call():
-        return mw.optimize(proba, y, metric, strategy=mw.Strategy(recalibrate=False), **arguments)
+        return mw.optimize(proba, y, metric, **with_strategy(recalibrate=False, **arguments))
 
     sorted_, found = call(), searched(bins, call)
     assert found.value == pytest.approx(sorted_.value, abs=1e-12)
@@ -55,7 +56,7 @@ def test_one_binary_output(metric, confusion, bins):
     for decimals in (None, 2):
         proba, y = draw(rng, (400,), decimals)
         for solver in ("sweep", "path"):
-            compare(proba, y, metric, bins, strategy=mw.Strategy(confusion=confusion, solver=solver))
+            compare(proba, y, metric, bins, confusion=confusion, solver=solver)
 
 
 @pytest.mark.parametrize("bins", [2, 40])
@@ -68,15 +69,7 @@ def test_several_outputs(metric, average, bins):
     weight = rng.integers(0, 3, size=300).astype(float)
     for sample_weight in (None, weight):
         for confusion in ("labels", "expected"):
-            compare(
-                proba,
-                y,
-                metric,
-                bins,
-                average=average,
-                sample_weight=sample_weight,
-                strategy=mw.Strategy(confusion=confusion),
-            )
+            compare(proba, y, metric, bins, average=average, sample_weight=sample_weight, confusion=confusion)
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])
@@ -87,9 +80,9 @@ def test_many_outputs_with_missing_labels_and_single_classes(average):
     y = y.astype(float)
     y[rng.random(y.shape) < 0.2] = np.nan
     y[:, 3], y[:, 7] = np.nan, 0
-    compare(proba, y, "f1", 20, average=average, strategy=mw.Strategy(confusion="labels"))
+    compare(proba, y, "f1", 20, average=average, confusion="labels")
     listed = [np.stack([1 - p, p], axis=1) for p in proba.T]
-    compare(listed, y, "f1", 20, average=average, strategy=mw.Strategy(confusion="labels"))
+    compare(listed, y, "f1", 20, average=average, confusion="labels")
 
 
 @given(
@@ -103,7 +96,8 @@ def test_search_is_sorting_on_random_problems(seed, metric, bins, decimals):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(3, 6))
     proba, y = draw(rng, (int(rng.integers(20, 80)), 1, k), decimals)
-    compare(proba[:, 0], y[:, 0], metric, bins, normalize=True, strategy=mw.Strategy(confusion="labels"))
+    eta = proba[:, 0] / proba[:, 0].sum(axis=1, keepdims=True)
+    compare(eta, y[:, 0], metric, bins, confusion="labels")
 
 
 def test_a_zoom_looks_again_at_what_is_left():
@@ -111,7 +105,7 @@ def test_a_zoom_looks_again_at_what_is_left():
     rng = np.random.default_rng(3)
     proba = np.where(rng.random(8000) < 0.6, 0.17 + 0.004 * rng.random(8000), 0.5 * rng.random(8000))
     y = (rng.random(8000) < proba).astype(int)
-    sorted_, found = compare(proba, y, "f1", 40, strategy=mw.Strategy(confusion="labels"))
+    sorted_, found = compare(proba, y, "f1", 40, confusion="labels")
     assert sorted_.n_passes == 2  # a list of all changes, and a count
     assert found.n_passes > 3  # bins, finer bins, a list of some, and a count
 
@@ -121,7 +115,7 @@ def test_the_walk_of_large_problems_lists_few_intervals():
     rng = np.random.default_rng(4)
     proba = rng.beta(0.5, 3, size=40_000)
     y = (rng.random(40_000) < proba).astype(int)
-    solution = mw.optimize(proba, y, "f1", strategy=mw.Strategy(confusion="labels", recalibrate=False))
+    solution = mw.optimize(proba, y, "f1", strategy=mw.Strategy("labels", recalibrate=False))
     order = np.argsort(-proba)
     hits = np.cumsum(y[order])
     assert solution.value == pytest.approx((2 * hits / (y.sum() + np.arange(1, len(y) + 1))).max(), abs=1e-12)

@@ -31,7 +31,7 @@ _TRACEBACK = "METRICWISE_TRACEBACK"
 # Parameters of the library, as they are named here: by an option, or by what a column holds.
 _OPTIONS = {
     "abstain": "--abstain",
-    "abstain_label": "--abstain-label",
+    "Abstention.label": "--abstain-label",
     "against": "--against",
     "average": "--average",
     "classes": "--classes",

@@ -16,7 +16,7 @@ from copy import copy
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
-from .successors import FIELDS, HOMES
+from .successors import HOMES
 
 __all__ = [
     "FileIsThere",
@@ -40,7 +40,11 @@ _START, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"
 _MARKED = re.compile(f"{_START}([^{_END}]*?)(?:{_BETWEEN}([^{_END}]*))?{_END}")
 
 # How what is passed within another argument is written.
-_CONTAINERS = {"Sensitive": "mw.Sensitive(values, {})", "Table": "mw.Table(path, {})"}
+_CONTAINERS = {
+    "Sensitive": "mw.Sensitive(values, {})",
+    "Table": "mw.Table(path, {})",
+    "Abstention": "mw.Abstention(cost, {})",
+}
 
 _entered: ContextVar[str] = ContextVar("entered", default="")
 
@@ -105,7 +109,7 @@ def _in_python(name: str, value: str | None) -> str:
     if inner and container in _CONTAINERS:
         return _CONTAINERS[container].format(f"{inner}={value or '...'}")
     if value is None:
-        return FIELDS.get(name, name)
+        return name
     return HOMES[name].format(value or "...") if name in HOMES else f"{name}={value}"
 
 

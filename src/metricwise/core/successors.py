@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-__all__ = ["FIELDS", "HOMES", "check_removed", "refuses_removed"]
+__all__ = ["HOMES", "check_removed", "refuses_removed"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,9 +26,6 @@ HOMES = {
     "group_aware": "sensitive_features=mw.Sensitive(values, group_aware={})",
     "abstain_label": "abstain=mw.Abstention(cost, label={})",
 }
-
-# Settings that have another name in the object.
-FIELDS = {"abstain_label": "the label of mw.Abstention"}
 
 # What to pass instead of keywords that no object has as a field of the same meaning.
 _INSTEAD = {

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, mention
+from ..core.errors import InvalidParameter
 from ..core.messages import shown
 from .encoding import python_label, python_labels
 
 __all__ = ["check_abstain_label", "read_abstain_label", "split_abstained", "with_label"]
 
 _DEFAULTS = {"U": "abstain", "i": -1, "u": -1, "b": -1, "f": -1.0}
+
+
+_OF_USERS = "Abstention.label"  # what users set; a stored rule has a field of its own
 
 
 def read_abstain_label(label: Any, classes: Sequence[NDArray[Any]]) -> Any:
@@ -33,12 +36,12 @@ def read_abstain_label(label: Any, classes: Sequence[NDArray[Any]]) -> Any:
     --------
     >>> import numpy as np
     >>> from metricwise.data.abstention import read_abstain_label
-    >>> read_abstain_label(None, [np.array(["no", "yes"])], "optimize")
+    >>> read_abstain_label(None, [np.array(["no", "yes"])])
     'abstain'
     """
     if label is not None:
         label = python_label(label)
-        check_abstain_label(label, classes)
+        check_abstain_label(label, classes, _OF_USERS)
         return label
     kinds = {_kind(own) for own in classes}
     found = {_DEFAULTS.get(kind) for kind in kinds}
@@ -46,21 +49,21 @@ def read_abstain_label(label: Any, classes: Sequence[NDArray[Any]]) -> Any:
         (label,) = found
         if not any(label in python_labels(own) for own in classes):
             return label
-        raise InvalidParameter("abstain_label", f"be given, because the default {label!r} is one of the classes")
+        raise InvalidParameter(_OF_USERS, f"be given, because the default {label!r} is one of the classes")
     known = shown(python_labels(classes[0]))
-    raise InvalidParameter("abstain_label", f"be given, because there is no default for classes such as {known}")
+    raise InvalidParameter(_OF_USERS, f"be given, because there is no default for classes such as {known}")
 
 
-def check_abstain_label(label: Any, classes: Sequence[NDArray[Any]]) -> None:
+def check_abstain_label(label: Any, classes: Sequence[NDArray[Any]], name: str = "abstain_label") -> None:
     """Refuse a label that is a class, or none at all."""
     plain = isinstance(label, (str, int, float, np.generic)) and label == label
     if not plain or not isinstance(label, Hashable):
-        raise InvalidParameter("abstain_label", "be text, a finite number or a boolean", shown(label))
+        raise InvalidParameter(name, "be text, a finite number or a boolean", shown(label))
     for m, own in enumerate({id(labels): labels for labels in classes}.values()):
         known = python_labels(own)
         if label in known:
             where = f" of output {m}" if len(classes) > 1 else ""
-            raise InvalidParameter("abstain_label", f"not be one of the classes{where}, {shown(known)}", shown(label))
+            raise InvalidParameter(name, f"not be one of the classes{where}, {shown(known)}", shown(label))
 
 
 def split_abstained(y_true: Any, y_pred: Any, label: Any) -> tuple[Any, NDArray[np.bool_]]:
@@ -71,9 +74,9 @@ def split_abstained(y_true: Any, y_pred: Any, label: Any) -> tuple[Any, NDArray[
     true, predicted = np.asarray(y_true), np.asarray(y_pred)
     if true.shape != predicted.shape:
         raise InvalidParameter("y_pred", f"have the shape of y_true, {true.shape}", predicted.shape)
-    check_abstain_label(label, ())
+    check_abstain_label(label, (), _OF_USERS)
     if _is_label(true, label).any():
-        raise InvalidParameter("y_true", "hold only classes", f"the {mention('abstain_label')} {shown(label)}")
+        raise InvalidParameter("y_true", "hold only classes", f"the label of abstentions {shown(label)}")
     gone = _is_label(predicted, label)
     filled = predicted.astype(object)
     filled[gone] = true.astype(object)[gone]

@@ -41,7 +41,7 @@ def read_order(order: Any, classes: Sequence[NDArray[Any]], declared: Scales | N
     --------
     >>> import numpy as np
     >>> from metricwise.data.order import read_order
-    >>> read_order(["low", "mid", "high"], [np.array(["high", "low", "mid"])], None, "optimize")
+    >>> read_order(["low", "mid", "high"], [np.array(["high", "low", "mid"])], None)
     (('low', 'mid', 'high'),)
     """
     if order is None:

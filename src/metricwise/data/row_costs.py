@@ -41,7 +41,7 @@ def read_row_costs(
     Examples
     --------
     >>> from metricwise.data.row_costs import read_row_costs
-    >>> read_row_costs([[1.0, 20.0], [1.0, 5.0]], 2, 2, "optimize").shape
+    >>> read_row_costs([[1.0, 20.0], [1.0, 5.0]], 2, 2).shape
     (2, 2)
     """
     k = n_classes
