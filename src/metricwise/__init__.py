@@ -46,6 +46,7 @@ _HOME = {
     "RuleMetadata": "rules",
     "Sensitive": "data",
     "load_rule": "rules",
+    "InvalidParameter": "core.errors",
     "load_solution": "api.results",
     "make_scorer": "estimators",
     "MetricOptimalClassifierCV": "estimators",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter, mention
+from ..core.errors import InvalidParameter, argument, mention
 from ..core.notes import Note, NoteKind, note_list
 from ..core.progress import Progress
 from ..data.sources import MemorySource
@@ -242,7 +242,7 @@ def _data_notes(problem: Problem, argmax_is_better: bool) -> Iterator[Note]:
         listing = ", ".join(map(str, unlearnt[:10])) + (", ..." if len(unlearnt) > 10 else "")
         yield Note(NoteKind.DATA, f"Outputs without labels or with only one class keep plain argmax: {listing}.")
     if argmax_is_better:
-        yield Note(NoteKind.WARNING, "Plain argmax does better on these rows: try recalibrate=True.")
+        yield Note(NoteKind.WARNING, f"Plain argmax does better on these rows: try {argument('recalibrate', True)}.")
     if problem.dependence is not None and problem.labelled:
         yield Note(NoteKind.DATA, problem.dependence.words())
     source = problem.source

@@ -162,10 +162,11 @@ def _restore(kind: type[Refusal], args: tuple[Any, ...], state: dict[str, Any]) 
 
 
 class InvalidParameter(Refusal, ValueError):  # noqa: N818  the name says that it is an error
-    """A parameter that cannot be what it was.
+    """Raised if a parameter cannot be what it was; a ValueError.
 
     The message reads "owner: parameter must ..., got ...; remedy.", or "owner: problem; remedy." where a value is not
-    wrong by itself.
+    wrong by itself. Its parts are attributes, so that a program need not parse it: `parameter`, `must`, `got`, `remedy`,
+    `problem`, and `entry_point`, the name of the function or class that was called.
 
     Parameters
     ----------
@@ -179,15 +180,26 @@ class InvalidParameter(Refusal, ValueError):  # noqa: N818  the name says that i
         What to do instead.
     problem : str
         What is wrong, for what "must" cannot say; it names the parameter itself.
-    owner, detail : str
-        As of :class:`Refusal`.
+    owner : str or None
+        What refuses, if it is not what the user called, such as a file; None for a sentence that stands alone.
+    detail : str
+        Further lines.
+
+    See Also
+    --------
+    metricwise.optimize : Raises it for arguments that it cannot use.
 
     Examples
     --------
-    >>> from metricwise.core.errors import InvalidParameter
-    >>> print(InvalidParameter("tol", "be a positive number", "-1", owner="optimize"))
-    optimize: tol must be a positive number, got -1.
+    >>> import metricwise as mw
+    >>> try:
+    ...     mw.optimize([0.2, 0.8], [0, 1], "f1", confidence=2)
+    ... except mw.InvalidParameter as error:
+    ...     print(error.parameter, "|", error)
+    confidence | optimize: confidence must be a number in [0.5, 1) or None, got 2.
     """
+
+    __module__ = "metricwise"  # by which it is imported, and shown in tracebacks
 
     def __init__(
         self,
@@ -201,7 +213,7 @@ class InvalidParameter(Refusal, ValueError):  # noqa: N818  the name says that i
         detail: str = "",
     ) -> None:
         text = f"{mention(name)} must {must}" if must else problem
-        text += f", got {got}" if got != "" else ""
+        text += "" if isinstance(got, str) and not got else f", got {got}"
         text += f"; {remedy}" if remedy else ""
         super().__init__(text, owner=owner, detail=detail)
         self.parameter, self.must, self.got, self.remedy, self.problem = name, must, got, remedy, problem

@@ -97,7 +97,7 @@ class MixtureRule(RuleOfParts):
 
     See Also
     --------
-    metricwise.optimize : Find a mixture, with ``randomized=True``.
+    metricwise.optimize : Find a mixture, with ``strategy=mw.Strategy(randomized=True)``.
     WeightedRule : A deterministic rule.
 
     Examples
