@@ -15,7 +15,7 @@ _HOME = {
     "optimize": "api.optimization",
     "Table": "data.tables",
     "predict_table": "api.table_prediction",
-    "evaluate": "api.evaluation",
+    "evaluate": "evaluation",
     "trade_off": "api.frontier",
     "Strategy": "fitting.strategy",
     "Abstention": "metrics.abstention_spec",
@@ -78,7 +78,7 @@ def __dir__() -> list[str]:
 _MOVED = frozenset(
     f"metricwise.{name}"
     for name in (
-        *("confusion", "details", "evaluation", "facts", "frontier", "inputs", "losses", "problem", "promises"),
+        *("confusion", "details", "facts", "frontier", "inputs", "losses", "problem", "promises"),
         *("reading", "recorded", "row_costs", "rows", "selection", "sources", "table_files", "uncertainty"),
         *("metrics.constraint", "metrics.constraint_text", "metrics.for_outputs", "metrics.parity"),
         *("metrics.worst", "rules.cost_rule", "rules.files", "solvers.solution_file"),

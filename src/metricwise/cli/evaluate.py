@@ -161,8 +161,8 @@ def _judge(
     json: bool,
 ) -> None:
     from .. import evaluate as judge
-    from ..api.evaluation import own_average
     from ..core.progress import Progress
+    from ..evaluation import own_average
     from .rule_rows import read_labels_for_rule, read_own_columns
 
     with Progress("evaluate", 2) as progress:

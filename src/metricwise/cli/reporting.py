@@ -29,7 +29,7 @@ def report(
     Its value on labelled rows, what it decides, what changes for whom, and how to apply it, in one self-contained file.
     Use rows that neither the model nor the rule was fitted to.
     """
-    from ..api.evaluation import own_average
+    from ..evaluation import own_average
     from ..inspection.report import render, summarize, write
     from .evaluate import metrics_for, with_own_positive
     from .rule_rows import read_labels_for_rule, read_rule

@@ -165,7 +165,7 @@ class InvalidParameter(Refusal, ValueError):  # noqa: N818  the name says that i
     """Raised if a parameter cannot be what it was; a ValueError.
 
     The message reads "owner: parameter must ..., got ...; remedy.", or "owner: problem; remedy." where a value is not
-    wrong by itself. Its parts are attributes, so that a program need not parse it: `parameter`, `must`, `got`, `remedy`,
+    wrong by itself. Its parts are attributes, so that no program need parse it: `parameter`, `must`, `got`, `remedy`,
     `problem`, and `entry_point`, the name of the function or class that was called.
 
     Parameters

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...api.evaluation import read_rule
 from ...core.errors import InvalidParameter, InvalidType, entry_point
 from ...data import decode, python_labels
+from ...evaluation import read_rule
 from ...rules import Rule
 from ._style import INK, font_for, legend, new_axes, short
 

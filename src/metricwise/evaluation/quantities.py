@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import InvalidParameter, mention
-from ...data import Schema
-from ...goals.constraint_text import GAP, Gap, Wanted, read_constraints
-from ...goals.parity import PARITIES
-from ...goals.resolve import read_limits
-from ...metrics.abstention import AbstentionCost
-from ...metrics.aim import Aim
+from ..core.errors import InvalidParameter, mention
+from ..data import Schema
+from ..goals.constraint_text import GAP, Gap, Wanted, read_constraints
+from ..goals.parity import PARITIES
+from ..goals.resolve import read_limits
+from ..metrics.abstention import AbstentionCost
+from ..metrics.aim import Aim
 
 __all__ = ["COST", "GroupGap", "Quantity", "aims_of", "as_gap", "read_gap"]
 

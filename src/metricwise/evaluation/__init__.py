@@ -20,25 +20,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.errors import InvalidParameter, argument, entry_point
-from ...core.losses import Loss
-from ...core.progress import Progress
-from ...core.successors import refuses_removed
-from ...data import Frequencies, InTime, RowSpec, SensitiveFeatures, warn_of_order
-from ...data.sources import MemorySource
-from ...goals.for_outputs import MetricSpec
-from ...goals.judged import list_metrics, positive_of
-from ...goals.spec import GoalSpec
-from ...goals.worst import opened
-from ...inference.costs import compare_costs
-from ...inference.extremes import GroupRows, compare_gap, compare_worst, rows_of_groups
-from ...inference.judging import Decisions, compare
-from ...inference.results import Comparison, Evaluation
-from ...metrics.abstention import AbstentionCost
-from ...metrics.abstention_spec import Abstention
-from ...metrics.aim import Aim
-from ...oracles.problem import InMemory
-from ...rules import CostRule, RuleRows, anonymous_rule
+from ..core.errors import InvalidParameter, argument, entry_point
+from ..core.losses import Loss
+from ..core.progress import Progress
+from ..core.successors import refuses_removed
+from ..data import Frequencies, InTime, RowSpec, SensitiveFeatures, warn_of_order
+from ..data.sources import MemorySource
+from ..goals.for_outputs import MetricSpec
+from ..goals.judged import list_metrics, positive_of
+from ..goals.spec import GoalSpec
+from ..goals.worst import opened
+from ..inference.costs import compare_costs
+from ..inference.extremes import GroupRows, compare_gap, compare_worst, rows_of_groups
+from ..inference.judging import Decisions, compare
+from ..inference.results import Comparison, Evaluation
+from ..metrics.abstention import AbstentionCost
+from ..metrics.abstention_spec import Abstention
+from ..metrics.aim import Aim
+from ..oracles.problem import InMemory
+from ..rules import CostRule, RuleRows, anonymous_rule
 from .arguments import (
     ReadRows,
     allowed_for,

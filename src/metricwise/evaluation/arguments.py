@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import InvalidParameter, InvalidType, argument, mention
-from ...core.successors import check_removed
-from ...data import (
+from ..core.errors import InvalidParameter, InvalidType, argument, mention
+from ..core.successors import check_removed
+from ..data import (
     Data,
     Groups,
     InTime,
@@ -40,18 +40,18 @@ from ...data import (
     shown,
     warn_of_assignment,
 )
-from ...data.open import open_rows
-from ...data.sources import MemorySource
-from ...goals.judged import positive_of, read_aims
-from ...goals.spec import GoalSpec
-from ...inference.dependence import in_stretches
-from ...metrics.abstention import AbstentionCost
-from ...metrics.abstention_spec import Abstention, read_abstain
-from ...metrics.aim import Aim
-from ...oracles.problem import InMemory
-from ...rules import Rule, as_rule
-from ...rules.bare_columns import says_single
-from ...rules.base import same_classes
+from ..data.open import open_rows
+from ..data.sources import MemorySource
+from ..goals.judged import positive_of, read_aims
+from ..goals.spec import GoalSpec
+from ..inference.dependence import in_stretches
+from ..metrics.abstention import AbstentionCost
+from ..metrics.abstention_spec import Abstention, read_abstain
+from ..metrics.aim import Aim
+from ..oracles.problem import InMemory
+from ..rules import Rule, as_rule
+from ..rules.bare_columns import says_single
+from ..rules.base import same_classes
 
 __all__ = [
     "Rule",
