@@ -17,7 +17,8 @@ ETA = rng.dirichlet([3, 1, 1], 400)
 GRADES = worlds.draw_codes(ETA, rng)
 COSTS = rng.uniform(0, 5, (400, 2))
 GROUPS = np.where(rng.random(400) < 0.5, "a", "b")
-FIXED = {"confusion": "labels", "recalibrate": False}
+FIXED = {"strategy": mw.Strategy(confusion="labels", recalibrate=False)}
+RECALIBRATED = {"strategy": mw.Strategy(confusion="labels", recalibrate=True)}
 
 
 def kinds(solution):
@@ -32,7 +33,7 @@ def kinds(solution):
     [
         {},
         FIXED,
-        {"recalibrate": True, "confusion": "labels"},
+        RECALIBRATED,
         {"subject_to": "precision >= 0.3"},
         {"subject_to": "precision >= 0.3", "confidence": None, **FIXED},
     ],
@@ -56,7 +57,7 @@ def test_several_outputs_have_a_threshold_each():
     "solve",
     [
         lambda: mw.optimize(ETA, GRADES, "macro_f1"),
-        lambda: mw.optimize(ETA, None, "min_recall", randomized=True),
+        lambda: mw.optimize(ETA, None, "min_recall", strategy=mw.Strategy(randomized=True)),
         lambda: mw.optimize(P, Y, "cost", cost=COSTS),
         lambda: mw.optimize(P, Y, "accuracy", subject_to="demographic_parity <= 0.1", sensitive_features=GROUPS),
     ],
@@ -67,7 +68,7 @@ def test_rules_without_a_threshold_have_none(solve):
 
 
 def test_the_threshold_of_the_solver_is_on_what_it_saw():
-    solution = mw.optimize(P, Y, "f1", confusion="labels", recalibrate=True)
+    solution = mw.optimize(P, Y, "f1", **RECALIBRATED)
     (seen,) = solution.certificate.threshold
     recalibrated = solution.rule.calibrated(np.array([solution.threshold, np.nextafter(solution.threshold, 1)]))
     low, high = np.asarray(recalibrated).reshape(2, -1)[:, -1]
@@ -92,9 +93,8 @@ def test_notes_have_kinds_and_the_status_joins_them():
 
 
 def test_rules_that_do_not_see_groups_say_what_one_that_does_would_reach():
-    blind = mw.optimize(
-        P, Y, "accuracy", subject_to="demographic_parity <= 0.1", sensitive_features=GROUPS, group_aware=False
-    )
+    sensitive = mw.Sensitive(GROUPS, group_aware=False)
+    blind = mw.optimize(P, Y, "accuracy", subject_to="demographic_parity <= 0.1", sensitive_features=sensitive)
     assert kinds(blind)[0] is NoteKind.GROUPS
     assert f"would reach {max(blind.upper_bound or 0, blind.alternative):.4g}" in blind.notes[0].text
 

@@ -20,7 +20,7 @@ def test_kinds_have_names_that_files_keep():
 
 def test_notes_know_the_parameters_that_they_name():
     note = Note(NoteKind.ALTERNATIVE, f"Set {argument('randomized', True)} to get it.")
-    assert note.text == "Set randomized=True to get it."
+    assert note.text == "Set strategy=mw.Strategy(randomized=True) to get it."
     joined = joined_text((Note(NoteKind.OUTCOME, "Local."), pickle.loads(pickle.dumps(note))))  # noqa: S301
-    assert joined == "Local. Set randomized=True to get it."
+    assert joined == "Local. Set strategy=mw.Strategy(randomized=True) to get it."
     assert joined.render(lambda name, value: f"--{name} {value}") == "Local. Set --randomized True to get it."

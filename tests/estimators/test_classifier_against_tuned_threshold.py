@@ -52,7 +52,7 @@ def test_both_know_these_metrics():
     assert len(SCORERS) == 19
 
 
-@pytest.mark.filterwarnings("ignore:optimize. (Recall|Precision)", "ignore:Precision is ill-defined")
+@pytest.mark.filterwarnings("ignore:MetricOptimalClassifierCV. (Recall|Precision)", "ignore:Precision is ill-defined")
 @pytest.mark.parametrize(("replay", "name"), diagonal(len(SCORERS), CASES, SCORERS), indirect=["replay"])
 def test_the_value_on_the_pooled_rows_is_never_lower(replay, name):
     model, X, y, splits = replay

@@ -18,6 +18,7 @@ import metricwise as mw
 from metricwise.core.losses import Loss
 from metricwise.rules import CostRule, GroupedRule, Link, MixtureRule, WeightedRule
 
+EXPORTS = {"python": mw.export.to_python, "sql": mw.export.to_sql, "onnx": mw.export.to_onnx}
 TEXT = ("<i>it's</i>", 'a "b" & c', "e;--", "ü")  # labels that HTML, SQL and Python must escape
 
 

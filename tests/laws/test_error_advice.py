@@ -125,7 +125,7 @@ def test_columns_of_labels_among_the_probabilities_are_named():
 def test_a_class_that_no_label_shows_is_no_column_too_many():
     four = pd.DataFrame(np.column_stack([P * 0.9, np.full(120, 0.1)]), columns=list("abcd"))
     assert mw.optimize(four, Y, "accuracy").rule.classes[0].tolist() == ["a", "b", "c", "d"]
-    with pytest.raises(ValueError, match=r"must sum to 1 .* pass normalize=True"):
+    with pytest.raises(ValueError, match=r"must sum to 1 .* divide scores by their sum"):
         mw.optimize(four * 3, Y, "accuracy")
 
 

@@ -22,21 +22,23 @@ import pytest
 
 import metricwise as mw
 from golden.containers import Tensor
-from laws.rule_records import RECORDS, distribution_by_definition
+from laws.new_kind import RECORD
+from laws.rule_records import EXPORTS, RECORDS, distribution_by_definition
 from metricwise import report
 from metricwise.rules import GroupedRule, MixtureRule, load_rule
 from metricwise.rules.load import KINDS
 from metricwise.rules.mixture import uniforms
 
+ALL = RECORDS | {"a kind that the library does not know": RECORD}
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch):
+    monkeypatch.setitem(KINDS, RECORD.rule.kind, type(RECORD.rule))
+
 
 def for_rules(applies):
-    """Parametrise a law by the records that it applies to; other records can be held to it by `applies_to`."""
-
-    def decorate(law):
-        law.applies_to = applies
-        return pytest.mark.parametrize("name", [name for name, record in RECORDS.items() if applies(record)])(law)
-
-    return decorate
+    return pytest.mark.parametrize("name", [name for name, record in ALL.items() if applies(record)])
 
 
 every_rule = for_rules(lambda record: True)
@@ -110,7 +112,7 @@ def with_seed(rule, seed):
 
 
 def test_the_registry_has_every_kind_of_rule():
-    assert {record.rule.to_dict()["kind"] for record in RECORDS.values()} == set(KINDS)
+    assert {record.rule.to_dict()["kind"] for record in ALL.values()} == set(KINDS)
 
 
 # --------------------------------------------------------------------------------------------------- what is decided
@@ -118,13 +120,13 @@ def test_the_registry_has_every_kind_of_rule():
 
 @every_rule
 def test_the_distribution_is_that_of_the_definition(name):
-    record = RECORDS[name]
+    record = ALL[name]
     np.testing.assert_array_equal(distribution(record.rule, record.rows), distribution_by_definition(record))
 
 
 @certain_rules
 def test_a_rule_that_draws_nothing_is_certain_of_its_decision(name):
-    record = RECORDS[name]
+    record = ALL[name]
     codes = codes_of(record.rule, decided(record))
     expected = np.eye(record.rule.schema.decision_width)[codes]
     np.testing.assert_array_equal(distribution(record.rule, record.rows), expected)
@@ -132,7 +134,7 @@ def test_a_rule_that_draws_nothing_is_certain_of_its_decision(name):
 
 @drawn_rules
 def test_draws_are_as_frequent_over_seeds_as_the_distribution_says(name):
-    record, n_seeds = RECORDS[name], 400
+    record, n_seeds = ALL[name], 400
     exact, counts = distribution(record.rule, record.rows), 0
     for seed in range(n_seeds):
         codes = codes_of(record.rule, predict(with_seed(record.rule, seed), record.rows))
@@ -144,7 +146,7 @@ def test_draws_are_as_frequent_over_seeds_as_the_distribution_says(name):
 
 @drawn_rules
 def test_draws_are_as_frequent_over_rows_as_the_distribution_says(name):
-    record, n_copies = RECORDS[name], 500
+    record, n_copies = ALL[name], 500
     exact, rows = distribution(record.rule, record.rows), record.rows.take(np.repeat(np.arange(40), n_copies))
     codes = codes_of(record.rule, predict(record.rule, rows))
     counts = np.eye(exact.shape[2])[codes].reshape(40, n_copies, *exact.shape[1:]).sum(axis=1)
@@ -153,7 +155,7 @@ def test_draws_are_as_frequent_over_rows_as_the_distribution_says(name):
 
 @every_rule
 def test_predictions_are_labels_of_the_rule(name):
-    record = RECORDS[name]
+    record = ALL[name]
     labels = decided(record)
     assert labels.shape == ((40, len(record.rows.eta)) if record.rule.schema.multioutput else (40,))
     for m, column in enumerate(labels.reshape(40, -1).T):
@@ -166,7 +168,7 @@ def test_predictions_are_labels_of_the_rule(name):
 
 @every_rule
 def test_a_row_is_decided_alone_as_among_others(name):
-    record = RECORDS[name]
+    record = ALL[name]
     whole = decided(record)
     for places in (slice(0, 1), slice(7, 8), slice(3, 20), slice(39, 40)):
         part = predict(record.rule, record.rows.take(places), places.start, record.drawn)
@@ -176,7 +178,7 @@ def test_a_row_is_decided_alone_as_among_others(name):
 @every_rule
 def test_rows_in_another_order_are_decided_in_that_order(name):
     """Of rules that draw, which go by the position of a row, the distribution is."""
-    record = RECORDS[name]
+    record = ALL[name]
     order = np.random.default_rng(0).permutation(40)
     shuffled = record.rows.take(order)
     np.testing.assert_array_equal(distribution(record.rule, shuffled), distribution(record.rule, record.rows)[order])
@@ -192,7 +194,7 @@ NEEDS = {
 
 @every_rule
 def test_what_a_rule_needs_besides_probabilities_is_asked_for(name):
-    record = RECORDS[name]
+    record = ALL[name]
     proba, needs = array_of(record.rule, record.rows), record.rows.needs
     if not needs:
         assert alike(record.rule.predict(proba), decided(record))
@@ -275,7 +277,7 @@ IN_MEMORY = [in_float32, in_lists, in_one_array, in_strides, in_pandas, in_polar
 @every_rule
 @pytest.mark.parametrize("predict_in", IN_MEMORY, ids=lambda function: function.__name__)
 def test_every_container_in_memory_is_decided_alike(name, predict_in):
-    record = RECORDS[name]
+    record = ALL[name]
     assert alike(predict_in(record.rule, record.rows), decided(record))
 
 
@@ -295,7 +297,7 @@ def in_dask_frames(rule, rows):
 
 @written_by("dask")
 def test_dask_arrays_are_decided_alike_and_lazily(name):
-    record = RECORDS[name]
+    record = ALL[name]
     lazy = in_dask(record.rule, record.rows)
     assert isinstance(lazy, da.Array)
     assert alike(lazy.compute(scheduler="sync"), decided(record))
@@ -303,7 +305,7 @@ def test_dask_arrays_are_decided_alike_and_lazily(name):
 
 @written_by("dask_frame")
 def test_dask_frames_are_decided_alike_and_lazily(name):
-    record = RECORDS[name]
+    record = ALL[name]
     lazy = in_dask_frames(record.rule, record.rows)
     labels = lazy.compute(scheduler="sync")
     assert isinstance(labels, pd.Series | pd.DataFrame)
@@ -312,14 +314,14 @@ def test_dask_frames_are_decided_alike_and_lazily(name):
 
 @refused_by("dask")
 def test_dask_arrays_are_refused_where_they_cannot_be_read(name):
-    record = RECORDS[name]
+    record = ALL[name]
     with pytest.raises(TypeError, match=record.refused["dask"]):
         in_dask(record.rule, record.rows)
 
 
 @refused_by("dask_frame")
 def test_dask_frames_are_refused_where_they_cannot_be_read(name):
-    record = RECORDS[name]
+    record = ALL[name]
     with pytest.raises(TypeError, match=record.refused["dask_frame"]):
         in_dask_frames(record.rule, record.rows)
 
@@ -338,7 +340,7 @@ def table_of(rule, rows):
 
 @written_by("table")
 def test_tables_are_decided_alike(name, tmp_path):
-    record, path = RECORDS[name], tmp_path / "decisions.feather"
+    record, path = ALL[name], tmp_path / "decisions.feather"
     assert mw.predict_table(record.rule, mw.Table(table_of(record.rule, record.rows)), path) == 40
     columns = [column.to_pylist() for column in pa.feather.read_table(path).columns]
     for column, labels in zip(columns, decided(record).reshape(40, -1).T.tolist(), strict=True):
@@ -348,7 +350,7 @@ def test_tables_are_decided_alike(name, tmp_path):
 
 @refused_by("table")
 def test_tables_are_refused_where_they_cannot_be_read(name, tmp_path):
-    record = RECORDS[name]
+    record = ALL[name]
     with pytest.raises(ValueError, match=record.refused["table"]):
         mw.predict_table(record.rule, pa.table({"p": [0.5]}), tmp_path / "decisions.csv")
 
@@ -362,7 +364,7 @@ def pickled(rule):
 
 @every_rule
 def test_json_gives_the_same_rule(name):
-    record = RECORDS[name]
+    record = ALL[name]
     rule, text = record.rule, record.rule.to_json()
     for again in (load_rule(text), type(rule).from_json(text), type(rule).from_dict(rule.to_dict())):
         assert type(again) is type(rule)
@@ -376,7 +378,7 @@ def test_json_gives_the_same_rule(name):
 @every_rule
 @pytest.mark.parametrize("copied", [pickled, copy.deepcopy])
 def test_copies_are_the_same_rule(name, copied):
-    record = RECORDS[name]
+    record = ALL[name]
     again = copied(record.rule)
     assert again == record.rule
     assert again.to_json() == record.rule.to_json()
@@ -385,7 +387,7 @@ def test_copies_are_the_same_rule(name, copied):
 
 @every_rule
 def test_facts_survive_and_decide_nothing(name):
-    record = RECORDS[name]
+    record = ALL[name]
     facts = {"date": "2026-11-17", "by": ["a", {"deep": [1, 2.5, None, True]}]}
     rule = record.rule.with_metadata(**facts)
     assert rule.metadata.to_dict() == {**record.rule.metadata.to_dict(), **facts}
@@ -433,7 +435,7 @@ def changed(document, path, value):
 
 @every_rule
 def test_a_document_of_another_kind_or_version_is_refused(name):
-    document = RECORDS[name].rule.to_dict()
+    document = ALL[name].rule.to_dict()
     *first, last = map(repr, KINDS)
     for path, value, said in (
         (("kind",), "forest", f"kind must be {', '.join(first)} or {last}, got 'forest'"),
@@ -450,7 +452,7 @@ def test_a_document_of_another_kind_or_version_is_refused(name):
 
 @every_rule
 def test_a_document_without_a_field_is_refused(name):
-    document = RECORDS[name].rule.to_dict()
+    document = ALL[name].rule.to_dict()
     for path in places_in(document):
         said = refusal(changed(document, path, ...))
         optional = path[-1] in OPTIONAL or isinstance(path[-1], int)
@@ -460,7 +462,7 @@ def test_a_document_without_a_field_is_refused(name):
 @every_rule
 @pytest.mark.parametrize("value", [None, True, "text", [], {}, -3], ids=repr)
 def test_a_document_with_another_value_in_a_place_is_a_rule_or_refused_by_a_sentence(name, value):
-    document = RECORDS[name].rule.to_dict()
+    document = ALL[name].rule.to_dict()
     for path in places_in(document):
         said = refusal(changed(document, path, value))
         assert said is None or SENTENCE.fullmatch(said), (path, said)
@@ -478,7 +480,7 @@ def rows_for_python(rule, rows):
 
 @written_by("python")
 def test_python_source_decides_alike(name):
-    record = RECORDS[name]
+    record = ALL[name]
     names = {}
     exec(compile(mw.export.to_python(record.rule), "rule.py", "exec"), names)  # noqa: S102
     groups = [] if record.rows.group is None else [record.rows.group]
@@ -523,7 +525,7 @@ def run_sqlite(expression, columns):
 @written_by("sql")
 @pytest.mark.parametrize(("dialect", "run"), [("duckdb", run_duckdb), ("sqlite", run_sqlite)])
 def test_sql_decides_alike(name, dialect, run):
-    record = RECORDS[name]
+    record = ALL[name]
     answer = run(*sql_of(record, dialect))
     expected = decided(record).tolist()
     assert [list(row) for row in answer] == (expected if record.rule.multioutput else [[label] for label in expected])
@@ -532,7 +534,7 @@ def test_sql_decides_alike(name, dialect, run):
 @written_by("onnx")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_onnx_decides_alike(name, dtype):
-    record = RECORDS[name]
+    record = ALL[name]
     rule, rows = record.rule, record.rows
     model = mw.export.to_onnx(rule, dtype=dtype, positive=rows.single)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -545,12 +547,9 @@ def test_onnx_decides_alike(name, dtype):
     assert alike(labels, decided(record))
 
 
-EXPORTS = {"python": mw.export.to_python, "sql": mw.export.to_sql, "onnx": mw.export.to_onnx}
-
-
 @pytest.mark.parametrize("export", EXPORTS)
 def test_exports_refuse_what_they_cannot_write(export):
-    refused = {name: record for name, record in RECORDS.items() if export in record.refused}
+    refused = {name: record for name, record in ALL.items() if export in record.refused}
     assert refused
     for record in refused.values():
         for rule in (record.rule, record.rule.to_json(), record.rule.to_dict()):
@@ -601,7 +600,7 @@ def assert_shown(record, source):
 
 @every_rule
 def test_words_name_every_label(name):
-    record = RECORDS[name]
+    record = ALL[name]
     text = record.rule.describe()
     assert all(repr(label) in text for label in labels_to_show(record))
     assert all(line.strip() for line in text.splitlines())
@@ -610,7 +609,7 @@ def test_words_name_every_label(name):
 
 @every_rule
 def test_the_card_names_every_label_and_does_nothing(name):
-    record = RECORDS[name]
+    record = ALL[name]
     text = record.rule._repr_html_()
     page = Page(text)
     assert not page.elements & {"script", "img", "iframe", "link"}
@@ -629,7 +628,7 @@ def reported(record):
 
 @written_by("report")
 def test_the_report_names_every_label_and_runs_nothing_of_them(name):
-    record = RECORDS[name]
+    record = ALL[name]
     source = reported(record)
     assert_shown(record, source)
     assert record.rule.describe().splitlines()[-1].strip() in "".join(Page(source).texts)
@@ -637,6 +636,6 @@ def test_the_report_names_every_label_and_runs_nothing_of_them(name):
 
 @refused_by("report")
 def test_reports_on_rows_are_refused_where_a_rule_needs_more(name):
-    record = RECORDS[name]
+    record = ALL[name]
     with pytest.raises(ValueError, match=record.refused["report"]):
         reported(record)

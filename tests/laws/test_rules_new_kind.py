@@ -1,11 +1,6 @@
-"""A kind of rule that the library does not know passes the laws of rules: it is one class, and an entry in the list."""
+"""What a kind of rule that the library does not know can do, besides obeying the laws that test_rules.py holds it to."""
 
-import inspect
 import json
-from dataclasses import dataclass, field
-from fractions import Fraction
-from itertools import chain, product
-from typing import Any, ClassVar
 
 import jsonschema
 import numpy as np
@@ -15,125 +10,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from typer.testing import CliRunner
 
 import metricwise as mw
-from laws import test_rules as laws
-from laws.rule_records import RECORDS, THREE, Record
+from laws.new_kind import LABELS, RECORD, LeadRule, built
+from laws.rule_records import EXPORTS, RECORDS, THREE
 from metricwise.cli.app import app
 from metricwise.core.errors import InvalidType
-from metricwise.data import Schema
-from metricwise.rules import Rule, RuleMetadata, RuleWriter
-from metricwise.rules.base import check_outputs
-from metricwise.rules.codec import JsonField, write_value
+from metricwise.rules import RuleWriter
 from metricwise.rules.load import KINDS
-from metricwise.rules.serialize import read_int, read_numbers
-
-LABELS = ("<i>low</i>", "mid", "high")
-
-# ------------------------------------------------------------------------------------------------------- the new kind
-
-
-@dataclass(frozen=True)
-class LeadRule(Rule):
-    """Predict the most probable class if it leads by enough, else a class to fall back on."""
-
-    classes: tuple[Any, ...]
-    lead: float
-    fallback: int = 0
-    multioutput: bool = False
-    normalize: bool = False
-    output_names: tuple[str, ...] | None = None
-    abstain_label: Any = None
-    metadata: RuleMetadata = field(default_factory=RuleMetadata, compare=False)
-    schema: Schema = field(init=False, repr=False, compare=False)
-    kind: ClassVar[str] = "lead"
-    summary: ClassVar[str] = "The most probable class if it leads by enough."
-    fields: ClassVar = (
-        JsonField("lead", {"type": "number"}, write_value, lambda value, name: float(read_numbers(value, name, 0))),
-        JsonField("fallback", {"type": "integer", "minimum": 0}, write_value, read_int),
-    )
-
-    def __post_init__(self):
-        schema = Schema(self.classes, self.multioutput, self.normalize, self.output_names)
-        object.__setattr__(self, "schema", schema)
-        object.__setattr__(self, "metadata", RuleMetadata.of(self.metadata))
-        check_outputs(schema, None)
-
-    def decide(self, rows):
-        eta = rows.proba.output(0)[:, 0]
-        ordered = np.sort(eta, axis=1)
-        return np.where(ordered[:, -1] - ordered[:, -2] > self.lead, eta.argmax(axis=1), self.fallback)[:, None]
-
-    def decision_lines(self, metadata):
-        labels = [repr(label) for label in self.classes[0].tolist()]
-        return [f"Predict one of {', '.join(labels)} if it leads by {self.lead:g}, else {labels[self.fallback]}."]
-
-    def __eq__(self, other):
-        return self.to_dict() | {"facts": {}} == other.to_dict() | {"facts": {}}
-
-    __hash__ = None
-
-
-def definition(eta, row):
-    """The same in exact arithmetic."""
-    *_, second, first = sorted(eta[0])
-    return [{eta[0].index(first) if first - second > Fraction(1, 4) else 2: Fraction(1)}]
-
-
-def refused_as(what):
-    return f"rule must not be a LeadRule, because {what} has no form for rules of its kind; use rule.predict"
-
-
-def built():
-    return LeadRule((np.array(LABELS),), 0.25, fallback=2, metadata={"metric": "accuracy"})
-
-
-RECORD = Record(
-    built,
-    THREE,
-    definition,
-    refused={
-        "python": refused_as("Python source"),
-        "sql": refused_as("SQL"),
-        "onnx": refused_as("the graph"),
-        "report": "rule must decide all rows by the same losses, which a LeadRule does not; use metricwise.evaluate",
-    },
-)
 
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
     monkeypatch.setitem(KINDS, "lead", LeadRule)
-    monkeypatch.setitem(RECORDS, "lead", RECORD)
 
 
-# ----------------------------------------------------------------------------------------------------------- the laws
-
-
-def cases():
-    """Yield every law that applies to the record, with each combination of its other parameters."""
-    for law in vars(laws).values():
-        if not getattr(law, "applies_to", lambda record: False)(RECORD):
-            continue
-        marks = [mark.args for mark in law.pytestmark if mark.name == "parametrize" and mark.args[0] != "name"]
-        names = [[names] if isinstance(names, str) else list(names) for names, _ in marks]
-        for values in product(*(values for _, values in marks)):
-            each = [[value] if len(own) == 1 else value for own, value in zip(names, values, strict=True)]
-            yield law, dict(zip(chain(*names), chain(*each), strict=True))
-
-
-def test_no_law_is_left_out():
-    assert len({law for law, _ in cases()}) >= 19
-
-
-@pytest.mark.parametrize(("law", "arguments"), list(cases()), ids=lambda value: getattr(value, "__name__", ""))
-def test_a_new_kind_passes_the_laws_of_rules(law, arguments, request):
-    fixtures = [name for name in inspect.signature(law).parameters if name not in {"name", *arguments}]
-    law(name="lead", **arguments, **{name: request.getfixturevalue(name) for name in fixtures})
-
-
-@pytest.mark.parametrize("export", laws.EXPORTS)
+@pytest.mark.parametrize("export", EXPORTS)
 def test_exports_refuse_it(export):
     with pytest.raises(InvalidType, match=RECORD.refused[export]) as caught:
-        laws.EXPORTS[export](built())
+        EXPORTS[export](built())
     assert str(caught.value).startswith(f"to_{export}: ")
 
 

@@ -200,7 +200,7 @@ def _read_target(
 ) -> tuple[FloatArray, list[Loss], SolverResult | None]:
     """Return the tensor, losses that may support the set there, and the optimum if there was one to find."""
     if isinstance(target, HasConfusion):
-        return feasible.read(target.confusion, "the Solution's confusion"), _losses(target.rule), None
+        return feasible.read(target.confusion, "the Solution's confusion"), target.rule.flatten().losses, None
     if not (isinstance(target, (str, Metric)) or callable(target)):
         return feasible.read(target, "C"), [], None
     objective = feasible.objective(target, *options)
@@ -208,10 +208,6 @@ def _read_target(
     slope = objective.gradient(objective.grouping.pool(solution.confusion))
     downhill = [objective.spread(Loss(full=-slope))] if np.isfinite(slope).all() else []
     return solution.confusion, [*solution.losses, *downhill], solution
-
-
-def _losses(result: SolverResult) -> list[Loss]:
-    return list(result.losses)
 
 
 # ------------------------------------------------------------------------------------------------------ one output
