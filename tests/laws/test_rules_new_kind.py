@@ -1,4 +1,4 @@
-"""What a kind of rule that the library does not know can do, besides obeying the laws that test_rules.py holds it to."""
+"""What a kind of rule that the library does not know can do, besides obeying the laws of test_rules.py."""
 
 import json
 
