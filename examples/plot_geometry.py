@@ -141,7 +141,7 @@ for ax, (name, feasible) in zip(axes, sets.items(), strict=True):
         linewidths=0.8,
     )
     ax.clabel(lines, fontsize=8)
-    best_value = best[name].solution.optimized_value
+    best_value = best[name].solution.value
     ax.contour(
         recall_0, recall_1, values[name], [best_value], colors="#d55e00", linewidths=1.6
     )

@@ -222,7 +222,7 @@ def about(problem, owner=""):
             about(f"{argument('classes', range(3))} or {argument('classes', range(1, 4))}"),
             "--classes 0,1,2 or --classes 1,2,3.",
         ),
-        (about(f"pass {argument('seed', -1)}"), "pass seed=-1."),
+        (about(f"pass {argument('n_jobs', -1)}"), "pass n_jobs=-1."),
         (
             about(f"give {argument('randomized', True)} to have it", "subject_to"),
             "--subject-to: give --randomized to have it.",

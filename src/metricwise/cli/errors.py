@@ -14,13 +14,13 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ..core.errors import Refusal, Sentence
 
-__all__ = ["BAD_INPUT", "NOT_KEPT", "OK", "UNEXPECTED", "guarded", "in_options", "note", "with_options"]
+__all__ = ["BAD_INPUT", "NOT_KEPT", "OK", "UNEXPECTED", "add_options", "guarded", "in_options", "note", "with_options"]
 
 OK = 0
 UNEXPECTED = 1
@@ -28,35 +28,26 @@ BAD_INPUT = 2
 NOT_KEPT = 3
 
 _TRACEBACK = "METRICWISE_TRACEBACK"
-# Parameters of the library, as they are named here: by an option, or by what a column holds.
+# Parameters of the library that are named otherwise here. Options of commands add themselves by their names.
 _OPTIONS = {
-    "abstain": "--abstain",
     "Abstention.label": "--abstain-label",
-    "against": "--against",
-    "average": "--average",
-    "classes": "--classes",
-    "confidence": "--confidence",
-    "force": "--force",
-    "groups": "--groups",
-    "metric": "--metric",
     "metrics.metric_names()": "metricwise metrics",
-    "order": "--order",
-    "pos_label": "--pos-label",
     "random_state": "--seed",
-    "randomized": "--randomized",
     "sample_weight": "--weight",
     "Sensitive.unknown": "--unknown-group",
-    "sensitive_features": "--sensitive-features",
-    "subject_to": "--subject-to",
     "Table.proba": "--proba",
     "Table.proba_prefix": "--proba-prefix",
     "Table.separator": "--separator",
-    "time": "--time",
-    "weight_kind": "--weight-kind",
 }
 _COLUMNS = {"y": "the column of labels", "proba": "the probabilities"}
 _TRUE = {"abstain": " yes"}  # options that take a value for True
 _PLACEHOLDERS = {"order": " LOWEST,...,HIGHEST", "pos_label": " CLASS"}  # for values that a sentence describes
+
+
+def add_options(names: Iterable[str]) -> None:
+    """Let sentences name options: those of the parameters that have the same names."""
+    for name in names:
+        _OPTIONS.setdefault(name, f"--{name.replace('_', '-')}")
 
 
 class _StoppedError(BaseException):
@@ -131,6 +122,7 @@ def in_options(refusal: Refusal) -> str:
 
     Examples
     --------
+    >>> import metricwise.cli.app  # whose options add themselves
     >>> from metricwise.cli.errors import in_options
     >>> from metricwise.core.errors import InvalidParameter, argument
     >>> in_options(InvalidParameter("classes", problem="a column has no label", remedy=f"pass {argument('classes')}"))
@@ -155,6 +147,7 @@ def with_options(sentence: str) -> str:
 
     Examples
     --------
+    >>> import metricwise.cli.app  # whose options add themselves
     >>> from metricwise.cli.errors import with_options
     >>> from metricwise.core.errors import Sentence, argument
     >>> with_options(Sentence(f"A mixture would add 0.01 (set {argument('randomized', True)} to get it)."))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -90,18 +90,19 @@ def fit(
 def _arguments(aim: AimOptions, rows: Labelled, columns: ColumnOptions, against: str | None = None) -> dict[str, Any]:
     """Return what options say, as `optimize` and `trade_off` take it."""
     from .. import Strategy
+    from ..goals.spec import GoalSpec
     from .costs import read_costs
 
     costs = read_costs(aim.cost, rows.known, columns.separator)
     bounded = {} if against is None else {"against": costs.metric(against)}
     metric, record = costs.metric(_metric(aim.metric, rows.targets)), costs.metrics(aim.record)
     costs.check_used()
+    same = {field.name: getattr(aim, field.name) for field in fields(GoalSpec) if hasattr(aim, field.name)}
     return {
+        **same,  # options that need no reading are passed on by their names
         "metric": metric,
         **bounded,
-        "average": aim.average,
         "record": record,
-        "subject_to": aim.subject_to,
         "abstain": _abstention(aim, rows),
         "strategy": Strategy(randomized=aim.randomized),
         "random_state": aim.seed,

@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ..core.errors import InvalidParameter
+from .errors import add_options
 
 __all__ = [
     "AimOptions",
@@ -294,6 +295,7 @@ def takes(*records: type) -> Callable[[Callable[..., None]], Callable[..., None]
                         field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[field.name]
                     )
                 )
+        add_options(parameter.name for parameter in parameters)
         parameters += [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in own]
 
         def call(**given: Any) -> None:

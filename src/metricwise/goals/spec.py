@@ -92,14 +92,10 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class GoalSpec:
-    """What a user asks for; see :func:`metricwise.optimize`.
+    """What a user asks for: parameters of :func:`metricwise.optimize`, unread.
 
-    Parameters
-    ----------
-    metric, average, pos_label, output_weight, record, subject_to, confidence, abstain, prior, order
-        As in :func:`metricwise.optimize`.
-    against : Wanted, optional
-        The metric that :func:`metricwise.trade_off` bounds, which becomes the first constraint.
+    `against` is the metric that :func:`metricwise.trade_off` bounds, which becomes the first constraint. Estimators and
+    the command line fill the fields that they have by the same names.
     """
 
     metric: Any
