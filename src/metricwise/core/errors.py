@@ -46,7 +46,8 @@ _CONTAINERS = {
     "Abstention": "mw.Abstention(cost, {})",
 }
 
-_entered: ContextVar[str] = ContextVar("entered", default="")
+# The name of the entry point that was called last, and what its first argument was, by which "{class}" is named.
+_entered: ContextVar[tuple[str, Any]] = ContextVar("entered", default=("", None))
 
 
 def mention(name: str) -> str:
@@ -235,7 +236,7 @@ def warn(text: str, category: type[Warning] = UserWarning, *, owner: str = "") -
     """Warn in the name of the owner or of the entry point, at the line of the user's that called it."""
     from .messages import caller_level
 
-    warnings.warn(category(Sentence(text, owner or _entered.get())), stacklevel=caller_level())
+    warnings.warn(category(Sentence(text, owner or _named(*_entered.get()))), stacklevel=caller_level())
 
 
 class entry_point:  # noqa: N801  a decorator
@@ -253,16 +254,15 @@ class entry_point:  # noqa: N801  a decorator
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
         """Return the function with its name."""
         template = self.owner.replace("{method}", function.__name__)
-        of_class = "{class}" in template
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            owner = template.replace("{class}", _class_name(args[0])) if of_class else template
-            token = _entered.set(owner)
+            first = args[0] if args else None
+            token = _entered.set((template, first))
             try:
                 return function(*args, **kwargs)
             except Refusal as error:
-                error.entry_point = error.entry_point or owner
+                error.entry_point = error.entry_point or _named(template, first)
                 raise
             finally:
                 _entered.reset(token)
@@ -280,5 +280,6 @@ def refused_by(owner: str) -> Iterator[None]:
         raise
 
 
-def _class_name(owner: object) -> str:
-    return (owner if isinstance(owner, type) else type(owner)).__name__
+def _named(template: str, owner: object) -> str:
+    """Return the name of an entry point, with the class of the object whose method it is."""
+    return template.replace("{class}", (owner if isinstance(owner, type) else type(owner)).__name__)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, entry_point
-from ..metrics._common import FloatArray, as_shares, divide, prior_limits, require
+from ..metrics._common import FloatArray, as_shares, divide, prior_limits
 from ..metrics.base import Linear, Metric
 from ..metrics.linear import PredictedShare, Recall
 from ..metrics.ratio import Precision
@@ -51,10 +51,8 @@ class DecisionRate(Metric):
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         priors = as_shares(priors)
         k = priors.shape[-1]
-        require(
-            max(self.true, self.decided) < k,
-            InvalidParameter("true", problem=f"true and decided must be below {k}, the classes"),
-        )
+        if not (max(self.true, self.decided) < k):
+            raise InvalidParameter("true", problem=f"true and decided must be below {k}, the classes")
         cell = np.zeros((k, k))
         cell[self.true, self.decided] = 1.0
         matrix: FloatArray = divide(cell, priors[..., self.true, None, None])

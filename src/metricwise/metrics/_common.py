@@ -35,19 +35,12 @@ __all__ = [
     "order_places",
     "prior_limits",
     "ranks",
-    "require",
     "require_order",
     "scale_of",
     "self_ordered",
     "weight_places",
     "with_column",
 ]
-
-
-def require(condition: bool, refusal: InvalidParameter) -> None:
-    """Raise the refusal unless the condition holds."""
-    if not condition:
-        raise refusal
 
 
 def as_shares(priors: ArrayLike) -> FloatArray:
@@ -97,7 +90,8 @@ def prior_limits(weights: FloatArray, priors: FloatArray) -> tuple[float, float]
 def check_zero_division(value: Any) -> None:
     """Refuse a value at 0/0 outside of [0, 1]; NaN would poison every average."""
     number = isinstance(value, (int, float, np.number)) and bool(0.0 <= value <= 1.0)
-    require(number, InvalidParameter("zero_division", "be a number in [0, 1]", repr(value)))
+    if not number:
+        raise InvalidParameter("zero_division", "be a number in [0, 1]", repr(value))
 
 
 def find_class(
@@ -122,31 +116,25 @@ def find_class(
     """
     by_index, by_label = names
     if index is None and label is None:
-        require(
-            n_classes == 2,
-            InvalidParameter(
+        if n_classes != 2:
+            raise InvalidParameter(
                 "pos_label",
                 problem=f"with {n_classes} classes there is no default positive class",
                 remedy=(
                     f"name one with {by_index}= or {by_label}=, or average over the classes with ClassAverage or a "
                     "name such as 'f1_macro'"
                 ),
-            ),
-        )
+            )
         return _positive(classes)
     if index is None:
         return _find_label(classes, label, names)
-    require(
-        label is None,
-        InvalidParameter(
+    if label is not None:
+        raise InvalidParameter(
             by_index,
             problem=f"give {by_index} or {by_label}, not both (got {by_index}={index!r} and {by_label}={label!r})",
-        ),
-    )
-    require(
-        _is_index(index, n_classes),
-        InvalidParameter(by_index, problem=f"{by_index} must be an integer in 0..{n_classes - 1}, got {index!r}"),
-    )
+        )
+    if not _is_index(index, n_classes):
+        raise InvalidParameter(by_index, problem=f"{by_index} must be an integer in 0..{n_classes - 1}, got {index!r}")
     return int(index)
 
 
@@ -183,10 +171,8 @@ def _find_label(classes: Sequence[Any] | None, label: Any, names: tuple[str, str
             remedy=f"use {by_index}= instead, or bind(priors, classes)",
         )
     known = list(classes)
-    require(
-        label in known,
-        InvalidParameter(by_label, problem=f"{by_label} must be one of the classes {known}, got {label!r}"),
-    )
+    if label not in known:
+        raise InvalidParameter(by_label, problem=f"{by_label} must be one of the classes {known}, got {label!r}")
     return known.index(label)
 
 
@@ -198,17 +184,15 @@ def self_ordered(labels: Iterable[Any]) -> bool:
 
 def require_order(order: Sequence[Any] | None, classes: Sequence[Any]) -> None:
     """Refuse words whose order nobody has given, for a metric that goes by the order of the classes."""
-    require(
-        scale_of(order, len(classes), classes) is not None or self_ordered(classes),
-        InvalidParameter(
+    if not (scale_of(order, len(classes), classes) is not None or self_ordered(classes)):
+        raise InvalidParameter(
             "metric",
             problem=(
                 "the metric depends on the order of the classes, which words do not have; pass "
                 f"{argument('order', text='[lowest, ..., highest], to the call or to the metric')}. The classes, in no "
                 f"order, are {', '.join(map(repr, classes))}; {argument('classes')} names columns and sets no order"
             ),
-        ),
-    )
+        )
 
 
 def ranks(order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | None) -> FloatArray:
@@ -222,18 +206,14 @@ def ranks(order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | 
         scale = _sorted_scale(classes)
     if scale is None:
         return np.arange(n_classes, dtype=np.float64)
-    require(
-        classes is not None,
-        InvalidParameter(
+    if classes is None:
+        raise InvalidParameter(
             "order",
             problem=f"{argument('order', scale)} needs the class labels, which are not known here",
             remedy="use score(y_true, y_pred) or bind(priors, classes)",
-        ),
-    )
-    require(
-        len(scale) == n_classes and len(set(scale)) == n_classes,
-        InvalidParameter("order", f"hold each of the {n_classes} classes once", scale),
-    )
+        )
+    if not (len(scale) == n_classes and len(set(scale)) == n_classes):
+        raise InvalidParameter("order", f"hold each of the {n_classes} classes once", scale)
     out = np.empty(n_classes)
     for place, label in enumerate(scale):
         out[_find_label(classes, label)] = place
@@ -277,14 +257,13 @@ def class_weights(
             array[_find_label(classes, label)] = weight
     else:
         array = np.array(weights, dtype=np.float64)
-    require(
-        array.shape == (n_classes,),
-        InvalidParameter(
+    if array.shape != (n_classes,):
+        raise InvalidParameter(
             "class_weight", f"have one number for each of the {n_classes} classes", f"shape {array.shape}"
-        ),
-    )
+        )
     good = bool(np.isfinite(array).all() and (array >= 0).all() and array.any())
-    require(good, InvalidParameter("class_weight", "be finite, non-negative and not all zero", array.tolist()))
+    if not good:
+        raise InvalidParameter("class_weight", "be finite, non-negative and not all zero", array.tolist())
     return array
 
 
@@ -292,4 +271,5 @@ def check_finite(value: float, parameter: str, *, above: float = -math.inf, clos
     """Refuse a number that is not finite, or not above (with `closed`: below) a bound."""
     good = math.isfinite(value) and (value >= above if closed else value > above)
     bound = "" if above == -math.inf else f" {'of at least' if closed else 'above'} {above:g}"
-    require(good, InvalidParameter(parameter, f"be a finite number{bound}", repr(value)))
+    if not good:
+        raise InvalidParameter(parameter, f"be a finite number{bound}", repr(value))

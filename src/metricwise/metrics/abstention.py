@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, argument, mention
 from ..data import python_labels
-from ._common import FloatArray, as_shares, prior_limits, require, with_column
+from ._common import FloatArray, as_shares, prior_limits, with_column
 from .base import FractionalLinear, Increasing, Linear, Metric
 from .naming import PerOutput
 
@@ -310,14 +310,12 @@ def _without_column(form: Metric) -> FractionalLinear:
 def _square(confusion: ArrayLike) -> FloatArray:
     confusion = np.asarray(confusion, dtype=np.float64)
     missing = confusion.shape[-1] - confusion.shape[-2]
-    require(
-        missing in (0, 1),
-        InvalidParameter(
+    if missing not in (0, 1):
+        raise InvalidParameter(
             "confusion",
             problem=f"a confusion must have shape (..., K, K + 1), got {confusion.shape}",
             owner="Abstaining",
-        ),
-    )
+        )
     return np.pad(confusion, [(0, 0)] * (confusion.ndim - 2) + [(0, missing), (0, 0)])
 
 
@@ -331,13 +329,11 @@ def _wrapped(metric: Metric, wrap: Callable[[Metric], Metric]) -> Metric:
 
 def _checked(metric: Abstaining) -> Abstaining:
     """Refuse metrics in which abstentions have no place before any row is looked at."""
-    require(
-        metric.cost is None or not metric.base.priced,
-        InvalidParameter(
+    if not (metric.cost is None or not metric.base.priced):
+        raise InvalidParameter(
             "abstain",
             problem=f"the table of {metric.name} already includes the cost of abstaining",
             remedy=f"set {argument('abstain', True)}, or use a table of shape (K, K)",
             owner="abstain",
-        ),
-    )
+        )
     return metric

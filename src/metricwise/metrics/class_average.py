@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, argument, entry_point, mention
-from ._common import FloatArray, as_shares, class_weights, divide, require, weight_places
+from ._common import FloatArray, as_shares, class_weights, divide, weight_places
 from .base import FractionalLinear, Linear, Metric
 from .one_vs_rest import OneVsRest, free_gradient_of_classes
 
@@ -68,22 +68,18 @@ class ClassAverage(Metric):
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
-        require(
-            _is_whole(self.base),
-            InvalidParameter(
+        if not _is_whole(self.base):
+            raise InvalidParameter(
                 "base",
                 f"be a metric of one class (such as FBeta()) without index or {mention('pos_label')}",
                 repr(self.base),
-            ),
-        )
-        require(
-            self.average in _AVERAGES,
-            InvalidParameter("average", "be 'macro', 'weighted' or 'micro'", repr(self.average)),
-        )
-        require(
-            self.class_weight is None or self.average != "micro",
-            InvalidParameter("class_weight", f"be None with {argument('average', 'micro')}, which pools all classes"),
-        )
+            )
+        if self.average not in _AVERAGES:
+            raise InvalidParameter("average", "be 'macro', 'weighted' or 'micro'", repr(self.average))
+        if not (self.class_weight is None or self.average != "micro"):
+            raise InvalidParameter(
+                "class_weight", f"be None with {argument('average', 'micro')}, which pools all classes"
+            )
 
     def class_metric(self) -> Metric | None:
         return self.base.class_metric()

@@ -26,7 +26,6 @@ from ._common import (
     order_places,
     prior_limits,
     ranks,
-    require,
     require_order,
     weight_places,
     with_column,
@@ -199,10 +198,8 @@ class WeightedExponential(_HitsOnly):
     @entry_point("{class}")
     def __post_init__(self) -> None:
         check_finite(self.gamma, "gamma")
-        require(
-            float(self.first_index).is_integer(),
-            InvalidParameter("first_index", "be an integer", repr(self.first_index)),
-        )
+        if not float(self.first_index).is_integer():
+            raise InvalidParameter("first_index", "be an integer", repr(self.first_index))
 
     @property
     def range(self) -> tuple[float, float]:
@@ -377,14 +374,12 @@ class Cost(_LinearMetric):
             object.__setattr__(self, "cost", _check_matrix(table, "cost")[:-1])
         else:
             object.__setattr__(self, "cost", _check_matrix(self.cost, "cost"))
-        require(
-            self.classes is None or len(set(self.classes)) == len(self.classes) == self.cost.shape[-2],
-            InvalidParameter(
+        if not (self.classes is None or len(set(self.classes)) == len(self.classes) == self.cost.shape[-2]):
+            raise InvalidParameter(
                 "classes",
                 f"have a distinct label for each of the {self.cost.shape[-2]} rows of cost",
                 repr(self.classes),
-            ),
-        )
+            )
 
     @property
     def range(self) -> tuple[float, float]:
@@ -396,14 +391,12 @@ class Cost(_LinearMetric):
 
     @entry_point("{class}")
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        require(
-            not self.priced,
-            InvalidParameter(
+        if self.priced:
+            raise InvalidParameter(
                 "cost",
                 problem="a cost of shape (K, K + 1) includes the cost of abstaining, but the rule may not abstain",
                 remedy=f"set {argument('abstain', True)}, or use a cost of shape (K, K)",
-            ),
-        )
+            )
         table = self._in_order(classes)
         _check_size(table, priors.shape[-1], "cost")
         return -table
@@ -432,12 +425,10 @@ class Cost(_LinearMetric):
         """The table with its rows and columns in the order of the classes."""
         if self.classes is None:
             return self.cost
-        require(
-            classes is not None,
-            InvalidParameter(
+        if classes is None:
+            raise InvalidParameter(
                 "classes", problem=f"{mention('classes')} needs the class labels, which are not known here"
-            ),
-        )
+            )
         assert classes is not None
         rows = self._rows_of(list(classes))
         extra = range(len(self.classes), self.cost.shape[-1])
@@ -449,14 +440,12 @@ class Cost(_LinearMetric):
     @entry_point("{class}")
     def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         priors = as_shares(priors)
-        require(
-            self.priced,
-            InvalidParameter(
+        if not self.priced:
+            raise InvalidParameter(
                 "cost",
                 problem="the table does not include the cost of abstaining",
                 remedy=f"add a last column, for shape (K, K + 1), or set {argument('abstain')} to the cost",
-            ),
-        )
+            )
         table = self._in_order(None if classes is None else list(classes)[: priors.shape[-1] - 1])
         _check_size(table[:, :-1], priors.shape[-1] - 1, "cost")
         matrix = with_column(-table[:, :-1], -table[:, -1])

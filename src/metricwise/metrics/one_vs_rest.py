@@ -24,7 +24,6 @@ from ._common import (
     find_class,
     on_diagonal,
     prior_limits,
-    require,
     with_column,
 )
 from ._free import centred
@@ -107,14 +106,12 @@ class OneVsRest(Metric):
     @entry_point("{class}")
     def __post_init__(self, label: Any) -> None:
         if label is not None:
-            require(
-                self.pos_label is None,
-                InvalidParameter(
+            if self.pos_label is not None:
+                raise InvalidParameter(
                     "pos_label",
                     problem=f"label= is the former name of {argument('pos_label')}",
                     remedy=f"use only {argument('pos_label')}",
-                ),
-            )
+                )
             warn(f"label= is deprecated; use {argument('pos_label')} instead.", FutureWarning)
             object.__setattr__(self, "pos_label", label)
         check_zero_division(self.zero_division)
@@ -146,15 +143,13 @@ class OneVsRest(Metric):
     def with_positive(self, label: Any) -> OneVsRest:
         if self.pos_label is not None and self.pos_label == label:
             return self
-        require(
-            not self.names_class,
-            InvalidParameter(
+        if self.names_class:
+            raise InvalidParameter(
                 "pos_label",
                 problem=f"the metric already names {self.describe_class()}",
                 remedy=f"leave {argument('pos_label', label)} out",
                 owner=type(self).__name__,
-            ),
-        )
+            )
         return replace(self, pos_label=label)
 
     def describe_class(self) -> str:

@@ -24,7 +24,6 @@ from ._common import (
     find_class,
     order_places,
     ranks,
-    require,
     require_order,
     self_ordered,
     with_column,
@@ -236,14 +235,12 @@ class MicroF1(Metric):
     @entry_point("{class}")
     def check_order(self, classes: Sequence[Any]) -> None:
         known = list(classes)
-        require(
-            not self._takes_first or self_ordered(known),
-            InvalidParameter(
+        if not (not self._takes_first or self_ordered(known)):
+            raise InvalidParameter(
                 "negative_label",
                 problem=f"it is ambiguous which of the classes {known} is the negative one",
                 remedy=f"set it, as in MicroF1(negative_label={known[0]!r})",
-            ),
-        )
+            )
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
         n_classes = as_shares(priors).shape[-1]
@@ -309,16 +306,14 @@ class Kappa(Metric):
     @entry_point("{class}")
     def __post_init__(self) -> None:
         if self.weights is None or isinstance(self.weights, str):
-            require(
-                self.weights in _NAMED_WEIGHTS,
-                InvalidParameter("weights", "be None, 'linear', 'quadratic' or a (K, K) matrix", repr(self.weights)),
-            )
+            if self.weights not in _NAMED_WEIGHTS:
+                raise InvalidParameter(
+                    "weights", "be None, 'linear', 'quadratic' or a (K, K) matrix", repr(self.weights)
+                )
             return
         matrix = _check_matrix(self.weights, "weights")
-        require(
-            bool((matrix >= 0).all() and not np.diagonal(matrix, axis1=-2, axis2=-1).any()),
-            InvalidParameter("weights", "be non-negative, with zeros on the diagonal", matrix.tolist()),
-        )
+        if not bool((matrix >= 0).all() and not np.diagonal(matrix, axis1=-2, axis2=-1).any()):
+            raise InvalidParameter("weights", "be non-negative, with zeros on the diagonal", matrix.tolist())
         object.__setattr__(self, "weights", matrix)
 
     @property
@@ -365,17 +360,15 @@ class Kappa(Metric):
 
     @entry_point("{class}")
     def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
-        require(
-            self.weights is None,
-            InvalidParameter(
+        if self.weights is not None:
+            raise InvalidParameter(
                 "",
                 problem=(
                     f"{self.name} depends on the distance between decision and truth, which is undefined for an "
                     "abstention"
                 ),
                 remedy="use 'kappa', where an abstention disagrees with every class",
-            ),
-        )
+            )
         return self.bind(priors)  # one more label, which no row has
 
     def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:

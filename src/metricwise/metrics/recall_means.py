@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, entry_point, mention
-from ._common import EMPTY, FloatArray, as_shares, diagonal, divide, require
+from ._common import EMPTY, FloatArray, as_shares, diagonal, divide
 from ._free import centred
 from .base import Linear, Metric, inner
 from .linear import Recall
@@ -423,10 +423,8 @@ class Minimum(Metric):
     def __post_init__(self) -> None:
         metrics = tuple(self.metrics)
         good = len(metrics) > 0 and all(isinstance(metric, Metric) for metric in metrics)
-        require(
-            good,
-            InvalidParameter("metrics", "be a sequence of at least one Metric", repr(self.metrics)),
-        )
+        if not good:
+            raise InvalidParameter("metrics", "be a sequence of at least one Metric", repr(self.metrics))
         object.__setattr__(self, "metrics", metrics)
 
     @property
@@ -446,14 +444,12 @@ class Minimum(Metric):
 
     @entry_point("{class}")
     def with_positive(self, label: Any) -> Minimum:
-        require(
-            self.wants_positive,
-            InvalidParameter(
+        if not self.wants_positive:
+            raise InvalidParameter(
                 "metrics",
                 problem="none of the metrics needs a positive class",
                 remedy=f"leave {mention('pos_label')} out",
-            ),
-        )
+            )
         return Minimum([metric.with_positive(label) if metric.wants_positive else metric for metric in self.metrics])
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
@@ -467,13 +463,11 @@ class Minimum(Metric):
         """Return the smallest of bound metrics."""
         linear = [metric for metric in bound if isinstance(metric, Linear)]
         bad = [f"{m.name} ({b.family})" for m, b in zip(self.metrics, bound, strict=True) if not isinstance(b, Linear)]
-        require(
-            not bad,
-            InvalidParameter(
+        if bad:
+            raise InvalidParameter(
                 "metrics",
                 problem=f"every metric must be linear once the class priors are known, got metrics that are not: {bad}",
-            ),
-        )
+            )
         parts = np.stack(np.broadcast_arrays(*(metric.A for metric in linear)), axis=-3)
         return MinimumOfLinear(parts, _smallest([metric.range for metric in linear]))
 

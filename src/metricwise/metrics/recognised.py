@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, argument
-from ._common import FloatArray, as_shares, divide, prior_limits, require
+from ._common import FloatArray, as_shares, divide, prior_limits
 from .affine import Affine
 from .base import FractionalLinear, Linear, Metric
 from .class_average import ClassAverage
@@ -274,10 +274,10 @@ class SomeClasses(Metric):
 
     def _positions(self, n_classes: int, classes: Sequence[Any] | None) -> list[int]:
         known = list(range(n_classes)) if classes is None else list(classes)
-        require(
-            len(set(self.labels)) == len(self.labels) and all(label in known for label in self.labels),
-            InvalidParameter("labels", f"be among the classes {known}, each once", list(self.labels), owner="metric"),
-        )
+        if not (len(set(self.labels)) == len(self.labels) and all(label in known for label in self.labels)):
+            raise InvalidParameter(
+                "labels", f"be among the classes {known}, each once", list(self.labels), owner="metric"
+            )
         return [known.index(label) for label in self.labels]
 
     def places(self, classes: Sequence[Any]) -> tuple[int, ...]:

@@ -7,8 +7,7 @@ the classes. Must not know how a rule is found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -177,24 +176,21 @@ class RuleMetadata:
         """Return metadata from entries by name; what does not fit a field is kept in `extra`, as it is."""
         if isinstance(entries, RuleMetadata):
             return entries
-        fitting = {
-            name: value
-            for name, value in entries.items()
-            if name in _SCHEMAS and (value is None or _fits(value, _SCHEMAS[name]))
-        }
+        fitting = {name: value for name, value in entries.items() if name in _SCHEMAS and _is_entry(name, value)}
         extra = {name: value for name, value in entries.items() if name not in fitting}
         return cls(**fitting, extra=extra, stated=tuple(entries))
 
     def updated(self, **entries: Any) -> RuleMetadata:
         """Return a copy with other entries; None takes one away."""
-        kept = {
-            name: value for name, value in self.to_dict().items() if name not in entries or entries[name] is not None
-        }
-        return RuleMetadata.of({**kept, **{name: value for name, value in entries.items() if value is not None}})
+        fitting = {name: value for name, value in entries.items() if name in _SCHEMAS and _is_entry(name, value)}
+        others = {name: value for name, value in entries.items() if name not in fitting and value is not None}
+        stated = [name for name in {**self.to_dict(), **entries} if entries.get(name, name) is not None]
+        extra = {name: value for name, value in self.extra.items() if name not in entries} | others
+        return replace(self, **dict.fromkeys(_SCHEMAS.keys() & others), **fitting, extra=extra, stated=tuple(stated))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entries by name, as files hold them."""
-        values = {name: getattr(self, name) for name in _SCHEMAS if name not in self.extra} | dict(self.extra)
+        values = {name: value for name, value in vars(self).items() if name in _SCHEMAS} | dict(self.extra)
         names = dict.fromkeys([*self.stated, *(name for name, value in values.items() if value is not None)])
         return {name: values[name] for name in names}
 
@@ -224,13 +220,18 @@ def metadata_schema() -> dict[str, Any]:
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
-    "integer": (Integral,),
-    "number": (Real,),
+    "integer": (int, np.integer),
+    "number": (int, float, np.integer, np.floating),
     "boolean": (bool, np.bool_),
     "array": (list, tuple),
     "object": (Mapping,),
     "null": (type(None),),
 }
+
+
+def _is_entry(name: str, value: Any) -> bool:
+    """Whether a value is what the field of a name holds."""
+    return value is None or _fits(value, _SCHEMAS[name])
 
 
 def _fits(value: Any, schema: Json) -> bool:
