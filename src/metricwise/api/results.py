@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ..core.errors import entry_point
 from ..inspection.view import View
 from ..rules.serialize import dump
-from .solution_file import read_fields, to_document
 
 __all__ = ["Solution", "load_solution"]
 
@@ -149,6 +148,8 @@ class Solution(View):
         >>> again.rule == solution.rule, again.value == solution.value
         (True, True)
         """
+        from .solution_file import to_document  # only who saves or loads needs it
+
         dump(to_document(self), path)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
@@ -243,4 +244,6 @@ def load_solution(path: str | os.PathLike[str]) -> Solution:
     >>> again.value == solution.value, again.status == solution.status
     (True, True)
     """
+    from .solution_file import read_fields  # only who saves or loads needs it
+
     return Solution(**read_fields(path))

@@ -147,7 +147,7 @@ class GoalSpec:
         self._check_classes((resolved, *recorded.values()), schema)
         allowed, schema = self._read_abstention(resolved, schema)
         reader = _AimReader(schema, resolved, allowed, read_output_weight(self.output_weight, schema.n_outputs))
-        aim = replace(reader.main(), note=note)
+        aim = replace(reader.main(), note=note) if note else reader.main()
         record = {name: reader.recorded(one) for name, one in recorded.items()}
         prior = None if self.prior is None else read_prior(self.prior, schema.n_classes)
         self._check_groups(aim, worst_group, groups)
@@ -231,6 +231,8 @@ class GoalSpec:
     def _read_constraints(
         self, aim: Aim, schema: Schema, allowed: AbstentionCost | None, groups: Sequence[Any] | None
     ) -> tuple[Constraint, ...]:
+        if not self.constrained and allowed is None:
+            return ()
         wanted = read_constraints(self.subject_to)
         if self.against is None:
             check_bounded(wanted, allowed, aim.metric)

@@ -318,6 +318,8 @@ class Rule(ABC):
     ) -> RuleRows:
         """Read and check what `predict` is given."""
         read = self.read(proba, pos_label)
+        if cost is None and start == 0 and not (self.needs or isinstance(start, bool)):  # most calls
+            return RuleRows(read)
         return RuleRows(
             read,
             _checked_start(start),

@@ -106,12 +106,6 @@ class Needs:
         title : str, optional
             Name of the metric, if it is one of several metrics of different outputs.
         """
-        served_by = next(_SERVED_BY[form] for form in _HAS if has_form(objective, form))
-        remedy = (
-            f"use {argument('solver', served_by)} or 'auto'"
-            if title is None
-            else f"use {argument('solver', 'auto')}, which picks a solver for each metric"
-        )
         of = "" if title is None else f" for {title}"
         if not objective.grouping.apart:
             return (
@@ -121,11 +115,11 @@ class Needs:
         if not has_form(objective, self.form):
             name = type(objective.metrics[0]).__name__ if title is None else title
             kind = "a minimum" if objective.is_minimum else objective.family
-            return f"needs {_WORDS[self.form]}. {name} is {kind}: {remedy}."
+            return f"needs {_WORDS[self.form]}. {name} is {kind}: {_remedy(objective, title)}."
         if self.binary and objective.width != 2:
-            return f"needs binary outputs, got {objective.width} classes{of}: {remedy}."
+            return f"needs binary outputs, got {objective.width} classes{of}: {_remedy(objective, title)}."
         if self.finite_range and not _has_finite_range(objective):
-            return f"needs a metric with a finite range{of}: {remedy}."
+            return f"needs a metric with a finite range{of}: {_remedy(objective, title)}."
         return None
 
     def check(self, objective: Objective, solver: str, title: str | None = None) -> None:
@@ -133,6 +127,14 @@ class Needs:
         missing = self.missing(objective, title)
         if missing is not None:
             raise InvalidParameter("solver", problem=f"{solver} {missing}", owner=None)
+
+
+def _remedy(objective: Objective, title: str | None) -> str:
+    """Say which solver serves an objective."""
+    if title is not None:
+        return f"use {argument('solver', 'auto')}, which picks a solver for each metric"
+    served_by = next(_SERVED_BY[form] for form in _HAS if has_form(objective, form))
+    return f"use {argument('solver', served_by)} or 'auto'"
 
 
 def _has_finite_range(objective: Objective) -> bool:
