@@ -27,7 +27,7 @@ from tables import significant, table, write_csv, write_text
 import metricwise as mw
 
 HERE = Path(__file__).parent
-FIXED = {"confusion": "labels", "recalibrate": False}
+FIXED = {"strategy": mw.Strategy(confusion="labels", recalibrate=False)}
 METRICS = ("f1", "micro_f1", "macro_f1", "min_recall", "quadratic_kappa")
 CLASSES = (2, 4, 10)
 FEW, MANY = 1_000, 1_000_000
@@ -80,7 +80,7 @@ def of_classes(n_rows: int, rounds: int) -> list[dict[str, Any]]:
             metric = mw.metrics.get_metric(name)
             calls = [
                 lambda p=proba, y=y, m=metric: mw.optimize(p, y, m),
-                lambda p=proba, y=y, m=metric: mw.optimize(p, y, m, strategy=mw.Strategy(**FIXED)),
+                lambda p=proba, y=y, m=metric: mw.optimize(p, y, m, **FIXED),
             ]
             if n_rows <= FEW:
                 calls.append(lambda p=proba, y=y, m=metric: safe_nelder_mead(p, y, m))
