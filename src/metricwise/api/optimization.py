@@ -16,7 +16,6 @@ from ..core.progress import Progress, read_verbose
 from ..core.successors import refuses_removed
 from ..data import Frequencies, InTime, Labels, RowSpec
 from ..data.open import open_rows
-from ..fitting.example_costs import refuse_beside_costs, with_costs
 from ..fitting.strategy import Strategy
 from ..goals.for_outputs import MetricSpec
 from ..goals.recording import RecordSpec
@@ -221,6 +220,8 @@ def find_rule(
 
 def _by_row_costs(rows: RowSpec, goal: GoalSpec, strategy: Strategy, seed: int, show_progress: bool | None) -> Solution:
     """Find the rule for costs per row, which are no function of a confusion matrix."""
+    from ..fitting.example_costs import refuse_beside_costs, with_costs
+
     settings = {name: value for name, value in strategy.get_params().items() if name != "recalibrate"}
     defaults = Strategy().get_params()
     refuse_beside_costs(

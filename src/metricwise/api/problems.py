@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from ..core.messages import shown
 from ..data import Labels, RowSpec, Schema, warn_of_assignment, warn_of_order
 from ..data.open import open_rows
 from ..data.sources import MemorySource, SourceBase
-from ..fitting.by_group import GroupTask
-from ..fitting.constraints.fit import Pledge
-from ..fitting.constraints.resolve import check_shown
 from ..goals.spec import Goal, GoalSpec
 from ..inference.dependence import in_stretches
 from ..oracles.problem import InMemory, Problem
+
+if TYPE_CHECKING:  # loaded by the calls that need them: the rest is imported sooner
+    from ..fitting.by_group import GroupTask
+    from ..fitting.constraints.fit import Pledge
 
 __all__ = ["make_pledge", "make_problem", "open_problem", "read_seed"]
 
@@ -75,6 +76,8 @@ def _by_group(problem: Problem, rows: RowSpec, goal: Goal) -> tuple[Problem, Gro
     def with_group(some: Any) -> Any:
         return replace(some, group=codes[some.start : some.start + some.n_rows])
 
+    from ..fitting.by_group import GroupTask
+
     task = GroupTask(features.groups, bool(sensitive.group_aware), goal.worst_group, sensitive.unknown)
     return replace(problem, source=problem.source.map(with_group)), task
 
@@ -85,6 +88,9 @@ def make_pledge(problem: Problem, task: GroupTask | None, goal: Goal) -> Pledge 
         return None
     names = None if task is None else task.groups.names
     apart = task is not None and task.needed(goal.constraints)
+    from ..fitting.constraints.fit import Pledge
+    from ..fitting.constraints.resolve import check_shown
+
     check_shown(goal.constraints, problem.by_group(task.n_groups, aware=True) if apart and task else problem, names)
     return Pledge(goal.constraints, goal.confidence)
 

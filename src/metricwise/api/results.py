@@ -83,8 +83,8 @@ class Solution(View):
     Examples
     --------
     >>> import metricwise as mw
-    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
-    ...     recalibrate=False)
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1",
+    ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
     >>> solution.value, solution.baseline
     (1.0, 0.6666666666666666)
     >>> solution.status
@@ -119,7 +119,8 @@ class Solution(View):
         Examples
         --------
         >>> import metricwise as mw
-        >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1", recalibrate=False, confusion="labels")
+        >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1",
+        ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
         >>> solution.predict([0.2, 0.7])
         array([0, 1])
         """
@@ -141,7 +142,8 @@ class Solution(View):
         >>> import tempfile
         >>> from pathlib import Path
         >>> import metricwise as mw
-        >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1", recalibrate=False, confusion="labels")
+        >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1",
+        ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     solution.save(Path(folder) / "solution.json")
         ...     again = mw.load_solution(Path(folder) / "solution.json")
@@ -237,7 +239,8 @@ def load_solution(path: str | os.PathLike[str]) -> Solution:
     >>> import tempfile
     >>> from pathlib import Path
     >>> import metricwise as mw
-    >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1", recalibrate=False, confusion="labels")
+    >>> solution = mw.optimize([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], "f1",
+    ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     solution.save(Path(folder) / "solution.json")
     ...     again = mw.load_solution(Path(folder) / "solution.json")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from ..core.errors import InvalidParameter, argument, mention
 from ..core.notes import Note, NoteKind, note_list
 from ..core.progress import Progress
 from ..data.sources import MemorySource
-from ..fitting.by_group import GroupTask, fit_by_group, values_by_group
-from ..fitting.constraints.fit import Pledge, fit_within
-from ..fitting.example_costs import fit_row_costs
 from ..fitting.metadata import informed, metadata_of
 from ..fitting.secondary_metrics import record_rule
 from ..fitting.selection import Choice, choose
@@ -30,6 +27,10 @@ from ..rules import CostRule, MixtureRule, Rule, RuleMetadata, WeightedRule
 from ..rules.grouped import abstaining
 from ..solvers import Certificate, Outcome, Solver
 from .results import Solution
+
+if TYPE_CHECKING:  # loaded by the calls that need them: the rest is imported sooner
+    from ..fitting.by_group import GroupTask
+    from ..fitting.constraints.fit import Pledge
 
 __all__ = ["n_stages", "solve", "solve_row_costs", "solve_within"]
 
@@ -145,6 +146,8 @@ def solve_within(
     groups: list[Note] = []
     rule: Rule
     if task is not None and task.needed(pledge.constraints):
+        from ..fitting.by_group import fit_by_group
+
         by_groups = fit_by_group(
             problem, task, recipes, solver, pledge, seed=seed, metadata=metadata, stage=progress.stage
         )
@@ -153,6 +156,8 @@ def solve_within(
         if "sensitive_features" in rule.needs and task.unknown != "refuse":
             rule = by_groups.with_other(_other_rule(problem, task, recipe, solver, pledge, seed, progress))
     else:
+        from ..fitting.constraints.fit import fit_within
+
         constrained = fit_within(problem, recipes, solver, pledge, seed=seed, metadata=metadata, stage=progress.stage)
         fitted, rule = constrained.fitted, constrained.fitted.rule
         recorded = record_rule(problem, fitted.rule)
@@ -190,6 +195,8 @@ def _other_rule(
         rule = _fit_free(blind, recipe, solver, seed, progress)[0].rule
     else:
         recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]
+        from ..fitting.constraints.fit import fit_within
+
         rest_pledge = replace(pledge, constraints=rest)
         rule = fit_within(blind, recipes, solver, rest_pledge, seed=seed, stage=progress.stage).fitted.rule
     return replace(rule, metadata=RuleMetadata())
@@ -203,6 +210,8 @@ def _by_group(
         return {}
     text = "No constraint is about groups, so one rule decides all of them; by_group has the results of each."
     notes.append(Note(NoteKind.GROUPS, text))
+    from ..fitting.by_group import values_by_group
+
     return values_by_group(problem, task.groups, rule, () if pledge is None else pledge.constraints)
 
 
@@ -213,6 +222,8 @@ def solve_row_costs(
     problem: Problem, rule: CostRule, recipe: Recipe | list[Recipe] | None, seed: int, show_progress: bool | None
 ) -> Solution:
     """Fit the rule for costs per row; where several recipes come into question, rows left out judge it."""
+    from ..fitting.example_costs import fit_row_costs
+
     judged = isinstance(recipe, list)
     first = recipe[0] if isinstance(recipe, list) else recipe or Recipe()
     with Progress("optimize", 2 if judged else 1, show_progress) as progress:

@@ -80,7 +80,7 @@ class Recorded:
     --------
     >>> import metricwise as mw
     >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", record=["recall"],
-    ...     confusion="labels", recalibrate=False)
+    ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
     >>> solution.recorded["recall"].value, solution.recorded["recall"].baseline
     (1.0, 0.5)
     """

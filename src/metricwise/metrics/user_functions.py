@@ -147,7 +147,7 @@ def from_function(
     ...     return np.mean(y_true != y_pred)
     >>> loss = mw.metrics.from_function(share_of_errors, greater_is_better=False)
     >>> proba, y = [0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1]
-    >>> mw.optimize(proba, y, loss, recalibrate=False, confusion="labels").value
+    >>> mw.optimize(proba, y, loss, strategy=mw.Strategy(confusion="labels", recalibrate=False)).value
     0.0
     """
     if not callable(function):

@@ -253,7 +253,7 @@ class Rule(ABC):
         >>> p = rng.beta(1, 9, 5000)
         >>> y = (rng.random(5000) < p).astype(int)
         >>> shown = p / (p + (1 - p) / 9)  # as by a model that was trained with a ninth of the zeros
-        >>> rule = mw.optimize(shown, y, "f1", confusion="labels", recalibrate=True).rule
+        >>> rule = mw.optimize(shown, y, "f1", strategy=mw.Strategy(confusion="labels", recalibrate=True)).rule
         >>> print(f"{shown.mean():.2f} {rule.calibrated(shown).mean():.2f} {y.mean():.2f}")
         0.41 0.10 0.10
         """

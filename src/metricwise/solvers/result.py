@@ -33,8 +33,8 @@ class Outcome(Enum):
     Examples
     --------
     >>> import metricwise as mw
-    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
-    ...     recalibrate=False)
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1",
+    ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
     >>> solution.outcome is mw.solvers.Outcome.OPTIMAL
     True
     """
@@ -77,8 +77,8 @@ class Certificate:
     Examples
     --------
     >>> import metricwise as mw
-    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1", confusion="labels",
-    ...     recalibrate=False)
+    >>> solution = mw.optimize([0.1, 0.3, 0.4, 0.8], [0, 0, 1, 1], "f1",
+    ...     strategy=mw.Strategy(confusion="labels", recalibrate=False))
     >>> solution.certificate.upper_bound, solution.certificate.gap
     (1.0, 0.0)
     """
