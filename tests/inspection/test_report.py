@@ -387,3 +387,13 @@ def test_rules_without_a_threshold_do_not_speak_of_one():
     P = rng.beta(1, 4, (1_000, 3))
     tags = mw.optimize(P, (rng.random(P.shape) < P).astype(int), "f1").rule.describe()
     assert "One threshold for all outputs, 0." in tags
+
+
+def test_the_line_of_python_passes_what_the_rule_needs(tmp_path):
+    rng = np.random.default_rng(0)
+    p, group = rng.random(300), np.where(rng.random(300) < 0.5, "a", "b")
+    y = (rng.random(300) < p).astype(int)
+    solution = mw.optimize(p, y, "accuracy", subject_to="demographic_parity <= 0.2", sensitive_features=group)
+    path = tmp_path / "report.html"
+    solution.report(path)
+    assert "rule.predict(proba, sensitive_features=sensitive_features)" in path.read_text(encoding="utf-8")

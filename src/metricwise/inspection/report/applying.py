@@ -48,9 +48,10 @@ def ways_to_apply(rule: Any) -> dict[str, str | None]:
     """
     text = json.dumps(rule.to_dict(), ensure_ascii=True)
     priced = "cost" in rule.needs
+    needs = "".join(f", {name}={name}" for name in sorted(rule.needs))
     return {
         "json": text if len(text) <= _LONGEST_FILE else None,
-        "python": _PYTHON.replace("(proba)", "(proba, cost=cost)") if priced else _PYTHON,
+        "python": _PYTHON.replace("(proba)", f"(proba{needs})"),
         "command": None if priced else _COMMAND,
         "sql": _made(to_sql, rule),
         "source": _made(to_python, rule),
