@@ -22,7 +22,16 @@ from ..metrics.recognised import unwrap
 from ..metrics.resolution import SUFFIXES, Resolved, metric_meant, resolve, target_kind
 from ..metrics.scales import in_order
 
-__all__ = ["MetricSpec", "are_for_outputs", "by_output", "check_macro", "resolve_for", "resolve_outputs", "settle"]
+__all__ = [
+    "MetricSpec",
+    "are_for_outputs",
+    "by_output",
+    "check_macro",
+    "resolve_for",
+    "resolve_outputs",
+    "settle",
+    "unused_positive",
+]
 
 MetricSpec = str | Metric | Callable[..., float] | Mapping[Any, Any] | Sequence[Any]
 
@@ -110,15 +119,16 @@ def resolve_outputs(
     sizes = [len(own) for own in classes]
     found = [_read_own(*given, kind) for given in zip(wanted, sizes, labels, titles, strict=True)]
     if pos_label is not None and not (wanted_only or any(one.metric.wants_positive for one in found)):
-        raise InvalidParameter(
-            "pos_label",
-            problem=(
-                f"{mention('pos_label')} is only for metrics of one class that do not name it, and none of "
-                "the metrics is one"
-            ),
-            remedy="leave it out",
-        )
+        raise unused_positive()
     return _joined(found, labels, titles)
+
+
+def unused_positive() -> InvalidParameter:
+    """Return the refusal of a positive class that no metric asks for."""
+    problem = (
+        f"{mention('pos_label')} is only for metrics of one class that do not name it, and none of the metrics is one"
+    )
+    return InvalidParameter("pos_label", problem=problem, remedy="leave it out")
 
 
 def check_macro(average: str | None) -> None:

@@ -23,7 +23,7 @@ from ..metrics.functions import check_whole_rows
 from ..metrics.naming import check_same_classes, positive_places
 from ..metrics.resolution import Resolved, metric_meant, resolve, target_kind
 from ..metrics.scales import check_order_agrees
-from .for_outputs import are_for_outputs, resolve_outputs, settle
+from .for_outputs import are_for_outputs, resolve_outputs, settle, unused_positive
 from .spec import GoalSpec
 from .worst import opened
 
@@ -121,14 +121,7 @@ def _read_metrics(
         and pos_label is not None
         and not any(_takes_positive(metric, schema, pos_label) for _, metric, _ in metric_list)
     ):
-        raise InvalidParameter(
-            "pos_label",
-            problem=(
-                f"{mention('pos_label')} is only for metrics of one class that do not name it, and none of "
-                "the metrics is one"
-            ),
-            remedy="leave it out",
-        )
+        raise unused_positive()
     return found
 
 
