@@ -89,7 +89,8 @@ def values(
     """Return the value of every metric, average and variant on the test rows, by column of the results."""
     out: dict[str, float] = {}
     classes = [np.arange(proba.test.shape[-1])] * y_test.shape[1]
-    shared: dict[str, Any] = {"classes": classes, "missing": -1}
+    shared: dict[str, Any] = {"classes": classes}
+    y_train, y_test = (np.ma.masked_equal(labels, -1) for labels in (y_train, y_test))
     for short, metric in metrics.items():
         for average in AVERAGES:
             for variant in variants:
