@@ -255,7 +255,7 @@ def _data_notes(problem: Problem, argmax_is_better: bool) -> Iterator[Note]:
     if argmax_is_better:
         yield Note(NoteKind.WARNING, f"Plain argmax does better on these rows: try {argument('recalibrate', True)}.")
     if problem.dependence is not None and problem.labelled:
-        yield Note(NoteKind.DATA, problem.dependence.words())
+        yield Note(NoteKind.DATA, problem.dependence.describe())
     source = problem.source
     if isinstance(source, MemorySource) and source.n_rows >= _SUSPICIOUS_ROWS and source.rows.all_right():
         yield Note(

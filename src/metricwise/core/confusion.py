@@ -53,10 +53,10 @@ def from_predictions(
             [1., 1.]]])
     """
     k, n_outputs = n_classes, true.shape[1]
-    seen = true >= 0
+    labelled = true >= 0
     index = (np.arange(n_outputs) * k + true) * k + predicted
-    weight = None if sample_weight is None else np.broadcast_to(sample_weight[:, None], true.shape)[seen]
-    sums = np.bincount(index[seen].astype(np.intp), weight, minlength=n_outputs * k * k)
+    weight = None if sample_weight is None else np.broadcast_to(sample_weight[:, None], true.shape)[labelled]
+    sums = np.bincount(index[labelled].astype(np.intp), weight, minlength=n_outputs * k * k)
     return sums.reshape(n_outputs, k, k).astype(np.float64)
 
 
@@ -147,8 +147,8 @@ def from_distribution(
     out = np.zeros((n_outputs, k, k))
     weight = np.ones(len(true)) if sample_weight is None else sample_weight
     for m in range(n_outputs):
-        seen = true[:, m] >= 0
-        np.add.at(out[m], true[seen, m], weight[seen, None] * distribution[seen, m])
+        labelled = true[:, m] >= 0
+        np.add.at(out[m], true[labelled, m], weight[labelled, None] * distribution[labelled, m])
     return out
 
 

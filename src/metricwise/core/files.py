@@ -66,16 +66,16 @@ def _own_stream(path: str) -> int | None:
 
     Opening that path would be another thing where the stream goes to a file: from its start, over what is there.
     """
-    found = re.fullmatch(rf"/dev/(stdin|stdout|stderr)|(?:/dev|/proc/(?:self|{os.getpid()}))/fd/(\d+)", path)
-    if found is None or os.name != "posix":
+    match = re.fullmatch(rf"/dev/(stdin|stdout|stderr)|(?:/dev|/proc/(?:self|{os.getpid()}))/fd/(\d+)", path)
+    if match is None or os.name != "posix":
         return None
-    return _STREAMS[found[1]] if found[1] else int(found[2])
+    return _STREAMS[match[1]] if match[1] else int(match[2])
 
 
 def _write_stream(stream: int, content: bytes) -> None:
-    for own in (sys.stdout, sys.stderr):  # what was printed before comes before
-        if own is not None:
-            own.flush()
+    for standard in (sys.stdout, sys.stderr):  # what was printed before comes before
+        if standard is not None:
+            standard.flush()
     with os.fdopen(os.dup(stream), "wb") as file:
         file.write(content)
 

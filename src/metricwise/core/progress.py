@@ -70,7 +70,7 @@ class Progress:
 
     def __init__(self, title: str, n_stages: int, verbose: bool | None = None, stream: TextIO | None = None) -> None:
         self._title, self._n_stages = title, n_stages
-        self._screen = _screen_of(sys.stderr if stream is None else stream, own=stream is None)
+        self._screen = _screen_of(sys.stderr if stream is None else stream, is_default=stream is None)
         self._wanted = self._screen.live if verbose is None else verbose
         self._start = self._last = time.perf_counter()
         self._stage, self._name, self._said = 0, "", ""
@@ -126,13 +126,13 @@ class Progress:
                 self._show(now - self._start)
 
     def _show(self, seconds: float) -> None:
-        words = f"{self._title}: {self._name}"
+        text = f"{self._title}: {self._name}"
         if self._screen.live:
             done = min(_WIDTH, _WIDTH * max(self._stage - 1, 0) // max(self._n_stages, 1))
-            self._screen.show(f"[{'=' * done}{' ' * (_WIDTH - done)}] {words}, {seconds:.0f} s")
-        elif self._said != words:
-            self._screen.show(f"{words} (stage {self._stage} of {self._n_stages}, {seconds:.0f} s)")
-        self._said = words
+            self._screen.show(f"[{'=' * done}{' ' * (_WIDTH - done)}] {text}, {seconds:.0f} s")
+        elif self._said != text:
+            self._screen.show(f"{text} (stage {self._stage} of {self._n_stages}, {seconds:.0f} s)")
+        self._said = text
 
 
 class _Terminal:
@@ -193,7 +193,7 @@ class _Notebook:
             self._handle.update({"text/plain": ""}, raw=True)
 
 
-def _screen_of(stream: TextIO | None, own: bool) -> _Screen:
+def _screen_of(stream: TextIO | None, is_default: bool) -> _Screen:
     """Return where lines go: a notebook's cell, if nobody has said another stream, a terminal, or lines that stay."""
     if stream is None:  # as standard error is for programs without a console
         stream = io.StringIO()
@@ -204,7 +204,7 @@ def _screen_of(stream: TextIO | None, own: bool) -> _Screen:
     if terminal:
         return _Terminal(stream)
     shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
-    if own and getattr(shell, "kernel", None) is not None:
+    if is_default and getattr(shell, "kernel", None) is not None:
         return _Notebook(sys.modules["IPython"].display.display)
     return _Lines(stream)
 

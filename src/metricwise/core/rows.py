@@ -103,8 +103,8 @@ class Probabilities:
         """Return output m alone, of shape (N, 1, K_b) or (N, 1); a recalibrated copy if there is a link."""
         for block, span in self.outputs():
             if m < span.stop:
-                one = block.part(slice(m - span.start, m - span.start + 1), block.width)
-                return one.eta if one.link is None else kernels.recalibrate(one)
+                single = block.part(slice(m - span.start, m - span.start + 1), block.width)
+                return single.eta if single.link is None else kernels.recalibrate(single)
         raise IndexError(m)
 
     def take(self, rows: Any) -> Probabilities:
@@ -124,25 +124,27 @@ class Probabilities:
 
     def tiled(self, times: int, link: kernels.LinkArrays | None = None) -> Probabilities:
         """Return copies of all outputs, repeated a number of times, with a link for all of them if there is one."""
-        plain = self.recalibrated()
+        proba = self.recalibrated()
         n_classes, m = np.tile(self.n_classes, times), self.n_outputs
         outputs = [slice(t * m, (t + 1) * m) for t in range(times)]
-        each = [plain if link is None else plain.linked(link.part(own, self.width)) for own in outputs]
-        if len(plain.blocks) > 1:  # the arrays themselves follow one another
-            return Probabilities(tuple(block for one in each for block in one.recalibrated().blocks), n_classes)
-        (block,) = plain.blocks
+        each = [proba if link is None else proba.linked(link.part(span, self.width)) for span in outputs]
+        if len(proba.blocks) > 1:  # the arrays themselves follow one another
+            return Probabilities(tuple(block for copy in each for block in copy.recalibrated().blocks), n_classes)
+        (block,) = proba.blocks
         dtype = block.dtype if link is None else np.float64
         out = np.empty((len(block), times * m, *block.shape[2:]), dtype=dtype)
-        for own, one in zip(outputs, each, strict=True):  # one after the other, so that no more than the result is held
-            out[:, own] = one.recalibrated().blocks[0]
+        for span, copy in zip(
+            outputs, each, strict=True
+        ):  # one after the other, so that no more than the result is held
+            out[:, span] = copy.recalibrated().blocks[0]
         return Probabilities((out,), n_classes)
 
     def of_outputs(self, outputs: IntArray) -> Probabilities:
         """Return some of the outputs, given by position in order, as views: neighbours share a block."""
         blocks = []
         for block, span in self.spans():
-            own = outputs[(outputs >= span.start) & (outputs < span.stop)] - span.start
-            for run in np.split(own, np.flatnonzero(np.diff(own) > 1) + 1) if len(own) else []:
+            within = outputs[(outputs >= span.start) & (outputs < span.stop)] - span.start
+            for run in np.split(within, np.flatnonzero(np.diff(within) > 1) + 1) if len(within) else []:
                 first, last = int(run[0]), int(run[-1]) + 1
                 width = int(self.n_classes[span.start + first : span.start + last].max())
                 blocks.append(block[:, first:last] if block.ndim == 2 else block[:, first:last, :width])
@@ -192,7 +194,7 @@ class Dependence:
     inflation : float
         How much more sums of labels vary between stretches than those of independent rows would.
     n_rows : int
-    given : bool
+    user_length : bool
         Whether the user gave the length.
     """
 
@@ -200,24 +202,24 @@ class Dependence:
     n_stretches: int
     inflation: float
     n_rows: int
-    given: bool
+    user_length: bool
 
     @property
     def trusted(self) -> bool:
         """Whether there is enough of time to say how far values vary."""
         return self.n_stretches >= _FEWEST_STRETCHES and self.n_rows / self.inflation >= _FEWEST_EFFECTIVE_ROWS
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """Say what intervals rest on, and whether they can be trusted."""
-        source = "as given" if self.given else "measured on these rows"
-        words = (
+        source = "as given" if self.user_length else "measured on these rows"
+        text = (
             f"Rows are taken to depend on one another over at most {self.length} rows ({source}): intervals rest on "
             f"{self.n_stretches} stretches of time."
         )
         if self.trusted:
-            return words
+            return text
         return (
-            f"{words} The rows correspond to about {max(self.n_rows / self.inflation, 1):.0f} independent rows, too "
+            f"{text} The rows correspond to about {max(self.n_rows / self.inflation, 1):.0f} independent rows, too "
             "few for reliable intervals: no interval can be trusted. Provide rows of a longer time."
         )
 

@@ -412,4 +412,4 @@ class _Judge:
 
 def _notes(source: MemorySource) -> tuple[str, ...]:
     dependence = source.rows.dependence
-    return () if dependence is None else (dependence.words(),)
+    return () if dependence is None else (dependence.describe(),)

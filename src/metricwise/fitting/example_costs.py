@@ -208,7 +208,7 @@ def _notes(problem: Problem, gain: Gain | None, heaviest: float) -> Iterator[Not
             "rows are not reflected in the estimate.",
         )
     if problem.dependence is not None:
-        yield Note(NoteKind.DATA, problem.dependence.words())
+        yield Note(NoteKind.DATA, problem.dependence.describe())
 
 
 def _argmax(problem: Problem, proba: Probabilities) -> NDArray[np.intp]:

@@ -72,16 +72,16 @@ __all__ = [
 VARIABLE = "METRICWISE_KERNELS"
 
 
-def _choose(wanted: str) -> ModuleType:
+def _choose(choice: str) -> ModuleType:
     """Return the module of the twins that serve."""
-    if wanted not in ("auto", "compiled", "numpy"):
-        raise ValueError(f"metricwise: {VARIABLE} must be 'auto', 'compiled' or 'numpy', got {wanted!r}.")
-    if wanted == "numpy":
+    if choice not in ("auto", "compiled", "numpy"):
+        raise ValueError(f"metricwise: {VARIABLE} must be 'auto', 'compiled' or 'numpy', got {choice!r}.")
+    if choice == "numpy":
         return _numpy
     try:
         from . import _compiled  # type: ignore[attr-defined]  # an extension module, which may not be there
     except ImportError as error:
-        if wanted == "compiled":
+        if choice == "compiled":
             raise ImportError(
                 f"metricwise: {VARIABLE} is 'compiled', but the compiled kernels are not there ({error}); install "
                 "metricwise again with a C compiler at hand, or leave the variable unset."

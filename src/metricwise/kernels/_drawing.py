@@ -92,8 +92,8 @@ def low_keys(
     rows, numbers = [], []
     for start in range(0, len(stratum), _FEW):
         some = slice(start, min(start + _FEW, len(stratum)))
-        own = scattered(keys(some), seed)
-        low = np.flatnonzero(own <= below[stratum[some].astype(np.intp) + 1])
+        numbered = scattered(keys(some), seed)
+        low = np.flatnonzero(numbered <= below[stratum[some].astype(np.intp) + 1])
         rows.append(low + start)
-        numbers.append(own[low])
+        numbers.append(numbered[low])
     return np.concatenate(rows), np.concatenate(numbers)

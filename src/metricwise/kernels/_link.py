@@ -105,9 +105,9 @@ def exp(x: FloatArray) -> FloatArray:
     both = shifted.view(np.uint64)  # 2^e as two factors, for it may be no normal number
     both += _TWO_EXPONENTS
     both &= _LAST_BITS
-    one = both >> _SHIFT_ONE
-    both -= one
-    for part in (one, both):
+    half = both >> _SHIFT_ONE
+    both -= half
+    for part in (half, both):
         part <<= _EXPONENT_BITS
         y *= part.view(np.float64)
     return y

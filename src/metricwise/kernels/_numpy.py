@@ -108,14 +108,14 @@ def count_labels(block: Block, losses: Sequence[LossArrays]) -> FloatArray:
     for rows in _row_blocks(n_rows, n_outputs, k):
         tile = _by_class(eta[rows], n_classes, block.link, k)
         true = codes[rows].astype(np.intp)
-        seen = true >= 0
-        whole = bool(seen.all())
+        labelled = true >= 0
+        whole = bool(labelled.all())
         cell = base + true * k
         shares = [None if w is None else np.broadcast_to(w[rows, None], cell.shape) for w in weights]
-        shares = [share if share is None or whole else share[seen] for share in shares]
+        shares = [share if share is None or whole else share[labelled] for share in shares]
         for r, loss in enumerate(losses):
             index = cell + _decide_block(tile, block.decisions, loss)
-            index = (index if whole else index[seen]).ravel()
+            index = (index if whole else index[labelled]).ravel()
             for q, share in enumerate(shares):
                 out[q, r] += np.bincount(index, None if share is None else share.ravel(), minlength=out.shape[2])
     return _as_weighted(block, out.reshape(len(weights), len(losses), n_outputs, k, k))
@@ -209,12 +209,12 @@ def _slope_lines(
     """Remember the last few: a solver walks the same line several times."""
     slopes = np.frombuffer(slopes_).reshape(shape)
     n_classes, group = np.frombuffer(n_classes_, dtype=np.intp), np.frombuffer(group_, dtype=np.intp)
-    own = slopes[np.maximum(group, 0)]
-    n_outputs, k = own.shape
+    output_slopes = slopes[np.maximum(group, 0)]
+    n_outputs, k = output_slopes.shape
     noise = slope_noise((slopes,))
     real = np.arange(k) < n_classes[:, None]
-    falling = np.argsort(np.where(real, -own, np.inf), axis=1, kind="stable")
-    sorted_slopes = np.take_along_axis(own, falling, axis=1)
+    falling = np.argsort(np.where(real, -output_slopes, np.inf), axis=1, kind="stable")
+    sorted_slopes = np.take_along_axis(output_slopes, falling, axis=1)
     new = np.ones((n_outputs, k), dtype=bool)
     new[:, 1:] = (sorted_slopes[:, :-1] - sorted_slopes[:, 1:] > noise) | (np.arange(1, k) >= n_classes[:, None])
     line = np.cumsum(new, axis=1) - 1
@@ -255,10 +255,10 @@ def few_changes(table: FloatArray, group: IntArray) -> tuple[NDArray[np.uint8], 
         Which change each kind makes.
     changes : ndarray of shape (8, 2)
     """
-    own = table[group >= 0, :, :2] if (group < 0).any() else table[:, :, :2]
-    if len(own) == 0 or (len(own) > 1 and not (own == own[0]).all()):
+    entries = table[group >= 0, :, :2] if (group < 0).any() else table[:, :, :2]
+    if len(entries) == 0 or (len(entries) > 1 and not (entries == entries[0]).all()):
         return None
-    distinct, which = np.unique(own[0, :, 0] + 1j * own[0, :, 1], return_inverse=True)
+    distinct, which = np.unique(entries[0, :, 0] + 1j * entries[0, :, 1], return_inverse=True)
     if len(distinct) > 8:
         return None
     few = np.zeros((8, 2))
@@ -271,14 +271,14 @@ def changes(
     line: LineArrays,
     grid: FloatArray,
     n_bins: int,
-    wanted: NDArray[np.bool_] | None = None,
+    listed_bins: NDArray[np.bool_] | None = None,
     summed: bool = True,
 ) -> tuple[FloatArray, NDArray[np.int64], FloatArray, IntArray, FloatArray, FloatArray]:
     """Follow decisions along the losses ``constant + g * slope``, g from -inf to inf, and note every change.
 
     The score of each class is a line in g; the decision of a row is the lower envelope of its K lines, and each change
-    of it changes two linear functionals of the confusion. Changes are summed in bins of g, and those in wanted bins are
-    listed.
+    of it changes two linear functionals of the confusion. Changes are summed in bins of g, and those in `listed_bins`
+    are listed.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def changes(
         behind.
     n_bins : int
         B.
-    wanted : bool ndarray of shape (G, B + 2), optional
+    listed_bins : bool ndarray of shape (G, B + 2), optional
         Bins whose changes are listed; with `summed` False, nothing else is done and the sums are all 0.
 
     Returns
@@ -302,7 +302,7 @@ def changes(
     sums : ndarray of shape (G, B + 2, 4)
         Sums of the changes of both functionals, and of their absolute values.
     segment : ndarray of shape (E,), int
-        ``group * (B + 2) + bin`` of each change in a wanted bin, in no order.
+        ``group * (B + 2) + bin`` of each listed change, in no order.
     g : ndarray of shape (E,)
         Where it is.
     change : ndarray of shape (E, 2)
@@ -310,12 +310,12 @@ def changes(
     n_segments = len(grid) * (n_bins + 2)
     start, count = np.zeros((len(grid), 2)), np.zeros(n_segments, dtype=np.int64)
     sums = np.zeros((n_segments, 4))
-    flat = np.zeros(n_segments, dtype=bool) if wanted is None else wanted.reshape(-1)
+    flat = np.zeros(n_segments, dtype=bool) if listed_bins is None else listed_bins.reshape(-1)
     listed: list[tuple[Any, ...]] = [(np.empty(0, dtype=np.intp), np.empty(0), np.empty((0, 2)))]
-    for own, begin, g, change in _changes(block, line):
-        segment = _segment(g, own, grid, n_bins)
+    for g_index, begin, g, change in _changes(block, line):
+        segment = _segment(g, g_index, grid, n_bins)
         if summed:
-            start[own] += begin
+            start[g_index] += begin
             count += np.bincount(segment, minlength=n_segments)
             for f, column in enumerate((change[:, 0], change[:, 1], np.abs(change[:, 0]), np.abs(change[:, 1]))):
                 sums[:, f] += np.bincount(segment, column, minlength=n_segments)
@@ -338,19 +338,19 @@ def _changes(block: Block, line: LineArrays) -> Iterator[tuple[int, FloatArray, 
     slopes, noise = constant_slopes(slope), slope_noise(slope)
     lines = None if slopes is None else slope_lines(slopes, block.decisions, group)
     for m in np.flatnonzero(group >= 0).tolist():
-        own, k = int(group[m]), int(block.decisions[m])
-        at_g = tuple(a[own : own + 1] if len(a) > 1 else a for a in constant)
-        per_g = tuple(a[own : own + 1] if len(a) > 1 else a for a in slope)
+        line_group, k = int(group[m]), int(block.decisions[m])
+        at_g = tuple(a[line_group : line_group + 1] if len(a) > 1 else a for a in constant)
+        per_g = tuple(a[line_group : line_group + 1] if len(a) > 1 else a for a in slope)
         own_link = None if block.link is None else block.link.part(slice(m, m + 1), width)
         for rows in _row_blocks(len(eta), 1, width):
             tile = _by_class(eta[rows, m : m + 1], n_classes[m : m + 1], own_link, width)
             height = np.stack(list(_scores(tile, at_g)))[:k, :, 0]
             if lines is None:
                 incline = np.stack(list(_scores(tile, per_g)))[:k, :, 0]
-                first, found = _walk_block(height, incline, noise)
+                first, crossings = _walk_block(height, incline, noise)
             else:
                 total = _in_order(tile)[:, 0] if eta.ndim == 3 else None
-                first, found = _walk_lines(height, total, *(part[m] for part in lines))
+                first, crossings = _walk_lines(height, total, *(part[m] for part in lines))
             if block.codes is not None:
                 cell = (block.codes[rows, m].astype(np.intp) + 1) * worth.shape[2]
                 value = _value_of_labels(cell, worth[m].reshape(-1, 2), None if weight is None else weight[rows])
@@ -358,7 +358,7 @@ def _changes(block: Block, line: LineArrays) -> Iterator[tuple[int, FloatArray, 
                 mass = tile[:, :, 0] if weight is None else tile[:, :, 0] * weight[rows]
                 mass = mass if block.mass is None else mass * block.mass[rows, m]
                 value = _value_of_masses(mass, worth[m, 1:])
-            yield (own, *_sum_changes(first, found, value))
+            yield (line_group, *_sum_changes(first, crossings, value))
 
 
 def _in_order(block: FloatArray) -> FloatArray:
@@ -376,8 +376,8 @@ def _value_of_labels(cell: IntArray, worth: FloatArray, weight: FloatArray | Non
     """What rows add to both functionals if they are decided so, by the first cell of each row's label."""
 
     def value(rows: IntArray, decided: IntArray) -> FloatArray:
-        own: FloatArray = worth[cell[rows] + decided]
-        return own if weight is None else own * weight[rows, None]
+        values: FloatArray = worth[cell[rows] + decided]
+        return values if weight is None else values * weight[rows, None]
 
     return value
 
@@ -395,12 +395,12 @@ def _value_of_masses(mass: FloatArray, worth: FloatArray) -> _Value:
 
 
 def _sum_changes(
-    first: IntArray, found: list[tuple[IntArray, FloatArray, IntArray, IntArray]], value: _Value
+    first: IntArray, crossings: list[tuple[IntArray, FloatArray, IntArray, IntArray]], value: _Value
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Functionals at g = -inf, change points, and changes that are not 0."""
     begin = value(np.arange(len(first)), first).sum(axis=0)
     points, changes = [np.empty(0)], [np.empty((0, 2))]
-    for row, g, old, new in found:
+    for row, g, old, new in crossings:
         change = value(row, new) - value(row, old)
         moved = (change[:, 0] != 0) | (change[:, 1] != 0)
         points.append(g[moved])
@@ -419,17 +419,17 @@ def _walk_lines(
         if len(members) == 1:
             lowest[q], owner[q] = height[members[0]], members[0]
             continue
-        own = height[members]
-        which = own.argmin(axis=0)
-        lowest[q], owner[q] = own[which, np.arange(n)], members[which]
+        heights = height[members]
+        which = heights.argmin(axis=0)
+        lowest[q], owner[q] = heights[which, np.arange(n)], members[which]
     if total is not None:
         lowest /= total
     if n_lines == 2:  # every row goes from the one to the other
         g = (lowest[1] - lowest[0]) / (steep[0] - steep[1])
         return owner[0], [(np.arange(n), g, owner[0], owner[1])]
     slopes = np.broadcast_to(steep[:n_lines, None], lowest.shape)
-    first, found = _walk_block(lowest, slopes, 0.0)
-    return owner[first, np.arange(n)], [(row, g, owner[old, row], owner[new, row]) for row, g, old, new in found]
+    first, crossings = _walk_block(lowest, slopes, 0.0)
+    return owner[first, np.arange(n)], [(row, g, owner[old, row], owner[new, row]) for row, g, old, new in crossings]
 
 
 def _walk_block(
@@ -449,8 +449,8 @@ def _walk_block(
     active, last = np.arange(n), np.full(n, -np.inf)
     for _ in range(k - 1):
         heights, slopes = height[:, active], slope[:, active]
-        own = current[active]
-        h, s = heights[own, np.arange(len(own))], slopes[own, np.arange(len(own))]
+        lines = current[active]
+        h, s = heights[lines, np.arange(len(lines))], slopes[lines, np.arange(len(lines))]
         fall = s - slopes
         ahead = fall > noise
         crossing = np.where(ahead, (heights - h) / np.where(ahead, fall, 1.0), np.inf)
@@ -460,9 +460,9 @@ def _walk_block(
         moving = np.isfinite(nearest)
         if not moving.any():
             break
-        active, own, target = active[moving], own[moving], target[moving]
+        active, lines, target = active[moving], lines[moving], target[moving]
         g = np.maximum(nearest[moving], last[active])
-        events.append((active, g, own, target))
+        events.append((active, g, lines, target))
         current[active], last[active] = target, g
     return first, events
 
@@ -523,7 +523,7 @@ def tally(codes: NDArray[Any], weight: FloatArray | None, width: int) -> FloatAr
     ndarray of shape (M, K), or (R, M, K) of weights (R, N)
     """
     if weight is not None and weight.ndim == 2:
-        return np.stack([tally(codes, one, width) for one in weight])
+        return np.stack([tally(codes, row, width) for row in weight])
     n_rows, n_outputs = codes.shape
     out = np.zeros(n_outputs * (width + 1))
     base = np.arange(n_outputs) * (width + 1) + 1

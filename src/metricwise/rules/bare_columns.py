@@ -47,11 +47,11 @@ def in_fitted_order(proba: Any, metadata: RuleMetadata, classes: Sequence[NDArra
         Of the rule, with its `column_order`.
     classes : sequence of M ndarrays
     """
-    known = [python_labels(labels) for labels in classes]
-    orders = _column_orders(metadata.column_order, known)
+    class_labels = [python_labels(labels) for labels in classes]
+    orders = _column_orders(metadata.column_order, class_labels)
     if orders is None:
         return proba
-    places = [[order.index(label) for label in labels] for order, labels in zip(orders, known, strict=True)]
+    places = [[order.index(label) for label in labels] for order, labels in zip(orders, class_labels, strict=True)]
     if is_list_of_outputs(proba):
         bare = [m for m, part in enumerate(proba) if not has_names(part)]
         turned: Any = [
@@ -60,11 +60,11 @@ def in_fitted_order(proba: Any, metadata: RuleMetadata, classes: Sequence[NDArra
         ]
     else:
         array = None if has_names(proba) else as_array(proba)
-        width = max(map(len, known))
-        if array is None or array.ndim < 2 or array.shape[-1] != width or (array.ndim == 2) != (len(known) == 1):
+        width = max(map(len, class_labels))
+        if array is None or array.ndim < 2 or array.shape[-1] != width or (array.ndim == 2) != (len(class_labels) == 1):
             return proba  # with names, single columns, or what is refused
-        bare = list(range(len(known)))
-        padded = np.array([[*own, *range(len(own), width)] for own in places])
+        bare = list(range(len(class_labels)))
+        padded = np.array([[*order_positions, *range(len(order_positions), width)] for order_positions in places])
         index = padded[None] if array.ndim == 3 else padded
         turned = np.take_along_axis(array, index, axis=-1)
     unsorted = [orders[m] for m in bare if m < len(orders) and orders[m] != sorted_labels(orders[m])]
@@ -81,12 +81,12 @@ def _column_orders(stored: Any, classes: list[list[Any]]) -> list[list[Any]] | N
     """Return the order of the columns of each output, that of its classes where none is stored; None for nonsense."""
     if not isinstance(stored, (list, tuple)) or len(stored) != len(classes):
         return None
-    orders = [labels if own is None else own for own, labels in zip(stored, classes, strict=True)]
+    orders = [labels if order is None else order for order, labels in zip(stored, classes, strict=True)]
     good = (
-        isinstance(own, (list, tuple)) and len(own) == len(labels) and all(label in own for label in labels)
-        for own, labels in zip(orders, classes, strict=True)
+        isinstance(order, (list, tuple)) and len(order) == len(labels) and all(label in order for label in labels)
+        for order, labels in zip(orders, classes, strict=True)
     )
-    return [list(own) for own in orders] if all(good) else None
+    return [list(order) for order in orders] if all(good) else None
 
 
 def says_single(metadata: RuleMetadata, classes: Sequence[NDArray[Any]]) -> bool:

@@ -509,9 +509,9 @@ def last_column(codes: IntArray, schema: Schema) -> IntArray:
     return np.where(codes >= schema.n_classes, schema.width, codes)
 
 
-def same_label(one: Any, other: Any) -> bool:
+def same_label(label: Any, other: Any) -> bool:
     """Whether two labels agree in value and type."""
-    return type(one) is type(other) and bool(one == other)
+    return type(label) is type(other) and bool(label == other)
 
 
 def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ...]) -> bool:

@@ -33,7 +33,7 @@ _ALWAYS, _NEVER = -1.0, 2.0
 
 
 @dataclass(frozen=True)
-class _Given:
+class _OutputValues:
     """What was given for each output, and which outputs these are."""
 
     each: list[Any]
@@ -41,20 +41,22 @@ class _Given:
     several: bool
 
     @classmethod
-    def read(cls, values: Any, one: Callable[[Any], bool], output_names: Any, parameter: str, what: str) -> _Given:
+    def read(
+        cls, values: Any, is_for_one_output: Callable[[Any], bool], output_names: Any, parameter: str, what: str
+    ) -> _OutputValues:
         """Tell what is for one output from what is for several.
 
         Parameters
         ----------
         values : object
             For one output, or a mapping or a sequence of such.
-        one : callable
+        is_for_one_output : callable
             Whether a value is for one output.
         output_names : sequence of str, or None
         parameter, what : str
             For messages; `what` is for one output.
         """
-        if one(values):
+        if is_for_one_output(values):
             if output_names is not None:
                 raise InvalidParameter(
                     "output_names",
@@ -77,7 +79,7 @@ class _Given:
                 shown(values),
             )
         for m, value in enumerate(each):
-            if not one(value):
+            if not is_for_one_output(value):
                 raise InvalidType(parameter, f"be {what} for output {_title(names, m)}", shown(value))
         return cls(each, names, True)
 
@@ -150,8 +152,8 @@ def _plain(values: Any) -> Any:
 def _labels(classes: Any, n_outputs: int) -> list[list[Any] | None]:
     """Labels of each output as Python's own types, None where they are not given."""
     items = per_output(classes, n_outputs)
-    known = iter(checked_classes([labels for labels in items if labels is not None]))
-    return [None if labels is None else python_labels(next(known)) for labels in items]
+    checked = iter(checked_classes([labels for labels in items if labels is not None]))
+    return [None if labels is None else python_labels(next(checked)) for labels in items]
 
 
 def _of_numbers(value: Any) -> bool:
@@ -167,26 +169,26 @@ def by_thresholds(thresholds: Any, classes: Any, pos_label: Any, output_names: A
     thresholds = _plain(thresholds)
     if pos_label is None and output_names is None and _names_a_label(thresholds, classes):
         ((pos_label, thresholds),) = thresholds.items()
-    given = _Given.read(thresholds, is_number, output_names, "thresholds", "a number")
-    n_outputs = len(given.each)
+    outputs = _OutputValues.read(thresholds, is_number, output_names, "thresholds", "a number")
+    n_outputs = len(outputs.each)
     pairs = [[0, 1] if labels is None else labels for labels in _labels(classes, n_outputs)]
     for m, pair in enumerate(pairs):
         if len(pair) != 2:
             raise InvalidParameter(
                 "classes",
                 "be two labels, because a threshold separates two classes",
-                f"{shown(pair)}{given.title(m)}",
+                f"{shown(pair)}{outputs.title(m)}",
                 "use from_weights or from_cut_points for more",
             )
-    wanted = _positive_labels(pos_label, n_outputs, given.several)
-    places = [_positive_place(wanted[m], pair, given.title(m)) for m, pair in enumerate(pairs)]
+    positive_labels = _positive_labels(pos_label, n_outputs, outputs.several)
+    places = [_positive_place(positive_labels[m], pair, outputs.title(m)) for m, pair in enumerate(pairs)]
     diagonal, offset = np.zeros((n_outputs, 2)), np.zeros((n_outputs, 2))
-    for m, (threshold, place) in enumerate(zip(given.each, places, strict=True)):
+    for m, (threshold, place) in enumerate(zip(outputs.each, places, strict=True)):
         # Scores 0 and t - p: exact in floating point, as those of the sweep are. Ties go to the lowest class, so that
         # a positive one that comes first needs the next number.
-        t = _checked_threshold(threshold, given.title(m))
+        t = _checked_threshold(threshold, outputs.title(m))
         diagonal[m, place], offset[m, place] = -1.0, t if place == 1 else np.nextafter(t, np.inf)
-    return given.fields(Loss(diagonal=diagonal, offset=offset), checked_classes(pairs))
+    return outputs.fields(Loss(diagonal=diagonal, offset=offset), checked_classes(pairs))
 
 
 def _names_a_label(thresholds: Any, classes: Any) -> bool:
@@ -250,18 +252,17 @@ def _positive_place(label: Any, pair: list[Any], title: str) -> int:
 def by_weights(weights: Any, classes: Any, output_names: Any) -> Fields:
     """Return the fields of a rule that predicts the class of the largest weight * probability."""
     what = "a mapping of labels to weights or a list of weights in the order of the classes"
-    given = _Given.read(_plain(weights), _are_weights, output_names, "weights", what)
-    labels = _labels(classes, len(given.each))
+    outputs = _OutputValues.read(_plain(weights), _are_weights, output_names, "weights", what)
+    labels = _labels(classes, len(outputs.each))
     read = [
-        _checked_weights(own, known, given.title(m))
-        for m, (own, known) in enumerate(zip(given.each, labels, strict=True))
+        _checked_weights(output_weights, output_labels, outputs.title(m))
+        for m, (output_weights, output_labels) in enumerate(zip(outputs.each, labels, strict=True))
     ]
-    width = max(len(own) for own, _ in read)
-    diagonal = np.zeros((len(read), width))
-    for row, (own, _) in zip(diagonal, read, strict=True):
-        row[: len(own)] -= own
+    diagonal = np.zeros((len(read), max(len(values) for values, _ in read)))
+    for row, (values, _) in zip(diagonal, read, strict=True):
+        row[: len(values)] -= values
     loss = Loss(diagonal=diagonal, offset=np.zeros_like(diagonal))
-    return given.fields(loss, checked_classes([own for _, own in read]))
+    return outputs.fields(loss, checked_classes([names for _, names in read]))
 
 
 def _are_weights(value: Any) -> bool:
@@ -294,24 +295,24 @@ def _checked_weights(weights: Any, labels: list[Any] | None, title: str) -> tupl
 def by_cut_points(cut_points: Any, grades: Any, classes: Any, output_names: Any) -> Fields:
     """Return the fields of a rule that counts the cut points below the expected grade."""
     what = "a list of ascending numbers"
-    given = _Given.read(_plain(cut_points), _of_numbers, output_names, "cut_points", what)
-    labels = _labels(classes, len(given.each))
-    scales = _grades_each(grades, len(given.each), given.several)
+    outputs = _OutputValues.read(_plain(cut_points), _of_numbers, output_names, "cut_points", what)
+    labels_each = _labels(classes, len(outputs.each))
+    scales = _grades_each(grades, len(outputs.each), outputs.several)
     read = []
-    for m, (cuts, known, scale) in enumerate(zip(given.each, labels, scales, strict=True)):
-        title, size = given.title(m), len(cuts) + 1
-        known = list(range(size)) if known is None else known
-        if len(known) != size:
+    for m, (cuts, output_labels, scale) in enumerate(zip(outputs.each, labels_each, scales, strict=True)):
+        title, size = outputs.title(m), len(cuts) + 1
+        output_labels = list(range(size)) if output_labels is None else output_labels
+        if len(output_labels) != size:
             raise InvalidParameter(
                 "cut_points",
-                f"have one number fewer than there are classes, {len(known) - 1} for {len(known)}",
+                f"have one number fewer than there are classes, {len(output_labels) - 1} for {len(output_labels)}",
                 f"{len(cuts)}{title}",
             )
-        values = _checked_grades(scale, known, title)
-        read.append((_loss_of_cuts(_checked_cuts(cuts, values, title), values), known))
-    width = max(len(own) for own, _ in read)
-    tensor = np.stack([np.pad(own, (0, width - len(own))) for own, _ in read])
-    return given.fields(Loss.from_tensor(tensor), checked_classes([own for _, own in read]))
+        values = _checked_grades(scale, output_labels, title)
+        read.append((_loss_of_cuts(_checked_cuts(cuts, values, title), values), output_labels))
+    width = max(len(loss) for loss, _ in read)
+    tensor = np.stack([np.pad(loss, (0, width - len(loss))) for loss, _ in read])
+    return outputs.fields(Loss.from_tensor(tensor), checked_classes([labels for _, labels in read]))
 
 
 def _loss_of_cuts(cuts: FloatArray, grades: FloatArray) -> FloatArray:
@@ -321,24 +322,24 @@ def _loss_of_cuts(cuts: FloatArray, grades: FloatArray) -> FloatArray:
 
 
 def _grades_each(grades: Any, n_outputs: int, several: bool) -> list[Any]:
-    plain = _plain(grades)
-    if plain is None or _of_numbers(plain):
-        return [plain] * n_outputs
+    values = _plain(grades)
+    if values is None or _of_numbers(values):
+        return [values] * n_outputs
     if (
         several
-        and isinstance(plain, list)
-        and len(plain) == n_outputs
-        and all(p is None or _of_numbers(p) for p in plain)
+        and isinstance(values, list)
+        and len(values) == n_outputs
+        and all(p is None or _of_numbers(p) for p in values)
     ):
-        return plain
+        return values
     each = f", or a list of one such list for each of the {n_outputs} outputs" if several else ""
     raise InvalidParameter("grades", f"be a list of numbers, one per class{each}", shown(grades))
 
 
-def _checked_grades(given: list[float] | None, labels: list[Any], title: str) -> FloatArray:
+def _checked_grades(scale: list[float] | None, labels: list[Any], title: str) -> FloatArray:
     places = list(range(len(labels)))
-    grades: list[float] = list(places) if given is None else given
-    if given is None and labels != places and all(map(is_number, labels)):
+    grades: list[float] = list(places) if scale is None else scale
+    if scale is None and labels != places and all(map(is_number, labels)):
         raise InvalidParameter(
             "grades",
             (

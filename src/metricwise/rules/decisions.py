@@ -89,9 +89,9 @@ def bisect_regions(loss: Loss, link: Link | None, output: int) -> tuple[int, int
 
     Every decision is taken along one interval of p: scores are lines in the probability behind the link, which rises.
     """
-    one = np.array([output])
-    arrays, two, three = _cut(loss, one, 3), np.array([2], dtype=np.intp), np.array([3], dtype=np.intp)
-    behind = None if link is None else link.arrays.part(one, 3)
+    index = np.array([output])
+    arrays, two, three = _cut(loss, index, 3), np.array([2], dtype=np.intp), np.array([3], dtype=np.intp)
+    behind = None if link is None else link.arrays.part(index, 3)
 
     def decide(bits: int) -> int:
         p = np.array([[bits]], dtype=np.int64).view(np.float64)

@@ -106,13 +106,15 @@ def _threshold_sentence(form: Threshold, negative: str, positive: str) -> str:
 
 def _regions_sentence(regions: tuple[Region, ...], positive: str, abstain: str) -> str:
     """Where a binary rule that may abstain does what, along the probability of class 1."""
-    words = [f"abstain: {abstain}" if repr(own.label) == abstain else f"predict {own.label!r}" for own in regions]
+    decisions = [
+        f"abstain: {abstain}" if repr(region.label) == abstain else f"predict {region.label!r}" for region in regions
+    ]
     if len(regions) == 1:
-        return f"Always {words[0]}."
-    start = f"By the probability of {positive}: up to {regions[0].high:.4g} {words[0]}, "
+        return f"Always {decisions[0]}."
+    start = f"By the probability of {positive}: up to {regions[0].high:.4g} {decisions[0]}, "
     if len(regions) == 2:
-        return f"{start}above {words[1]}."
-    return f"{start}from {regions[2].low:.4g} on {words[2]}, between the two {words[1]}."
+        return f"{start}above {decisions[1]}."
+    return f"{start}from {regions[2].low:.4g} on {decisions[2]}, between the two {decisions[1]}."
 
 
 def _weight_lines(labels: list[str], weight: FloatArray, bonus: FloatArray) -> list[str]:
@@ -188,8 +190,8 @@ def link_lines(link: Link | None, schema: Schema, m: int, *, own_costs: bool = F
 def _summary_lines(rule: Any) -> list[str]:
     lines = []
     if rule.abstain_label is not None:
-        words = f"{rule.n_outputs} outputs: least expected loss, of their classes or of abstaining"
-        return [f"{words}: {rule.abstain_label!r}.", *_link_summary(rule)]
+        text = f"{rule.n_outputs} outputs: least expected loss, of their classes or of abstaining"
+        return [f"{text}: {rule.abstain_label!r}.", *_link_summary(rule)]
     binary = rule.n_classes == 2
     if binary.any():
         lines += _threshold_summary(rule.thresholds[binary], int(binary.sum()))
@@ -204,10 +206,10 @@ def _link_summary(rule: Any) -> list[str]:
     if rule.link is None:
         return []
     t = rule.link.temperature
-    words = "; thresholds apply to the model's own probabilities" if (rule.n_classes == 2).any() else ""
+    scale = "; thresholds apply to the model's own probabilities" if (rule.n_classes == 2).any() else ""
     return [
         f"Probabilities are recalibrated first, for each output: temperatures {t.min():.4g} to {t.max():.4g}, median "
-        f"{np.median(t):.4g}{words}."
+        f"{np.median(t):.4g}{scale}."
     ]
 
 
@@ -219,11 +221,11 @@ def _threshold_summary(thresholds: FloatArray, count: int) -> list[str]:
             f"{count} binary outputs: predict class 1 when its probability exceeds a threshold, {finite.min():.4g} to "
             f"{finite.max():.4g}, median {np.median(finite):.4g}."
         )
-    for found, words in (
+    for affected, effect in (
         (thresholds == np.inf, "never predict class 1"),
         (thresholds == -np.inf, "always predict class 1"),
         (np.isnan(thresholds), "predict class 1 when its probability is low"),
     ):
-        if found.any():
-            lines.append(f"{int(found.sum())} of {count} binary outputs {words}.")
+        if affected.any():
+            lines.append(f"{int(affected.sum())} of {count} binary outputs {effect}.")
     return lines

@@ -179,17 +179,17 @@ class CostRule(Rule):
 
     def paid(self, cost: FloatArray, true: NDArray[Any], decided: NDArray[Any]) -> FloatArray:
         """Return the costs (N,) of decisions (N,) about rows of true classes (N,); 0 if the class is not known."""
-        own = np.maximum(true, 0).astype(np.intp)
-        rows = np.arange(len(own))
+        true_class = np.maximum(true, 0).astype(np.intp)
+        rows = np.arange(len(true_class))
         if cost.ndim == 2:
-            paid = np.where(decided == own, 0.0, cost[rows, own])
+            paid = np.where(decided == true_class, 0.0, cost[rows, true_class])
             if self.abstain_cost is not None:
                 paid = np.where(decided == cost.shape[1], self.abstain_cost, paid)
         elif self.abstain_cost is not None:
             inside = np.minimum(decided, cost.shape[2] - 1)
-            paid = np.where(decided == cost.shape[2], self.abstain_cost, cost[rows, own, inside])
+            paid = np.where(decided == cost.shape[2], self.abstain_cost, cost[rows, true_class, inside])
         else:
-            paid = cost[rows, own, decided]
+            paid = cost[rows, true_class, decided]
         return np.where(true >= 0, paid, 0.0)
 
     def paid_by_class(self, cost: FloatArray, decided: NDArray[Any]) -> FloatArray:
@@ -235,10 +235,10 @@ def _codes(y: Any, classes: NDArray[Any], n_rows: int) -> NDArray[Any]:
     labels = observed_labels(y)
     if labels.multioutput or len(labels.codes) != n_rows:
         raise InvalidParameter("y", f"have one label for each of the {n_rows} rows", f"shape {np.shape(y)}")
-    known = {label: code for code, label in enumerate(python_labels(classes))}
-    seen = python_labels(labels.classes[0])
-    unknown = [label for label in seen if label not in known]
+    code_of = {label: code for code, label in enumerate(python_labels(classes))}
+    observed = python_labels(labels.classes[0])
+    unknown = [label for label in observed if label not in code_of]
     if unknown:
-        raise InvalidParameter("y", f"hold only the classes {list(known)}", repr(unknown[0]))
-    table = np.array([known[label] for label in seen] + [-1], dtype=np.intp)
+        raise InvalidParameter("y", f"hold only the classes {list(code_of)}", repr(unknown[0]))
+    table = np.array([code_of[label] for label in observed] + [-1], dtype=np.intp)
     return np.asarray(table[labels.codes[:, 0]])

@@ -129,11 +129,11 @@ def weights_and_bonuses(rule: Any) -> tuple[FloatArray, FloatArray] | None:
     weight, bonus = -diagonal * down, -offset * down
     weights, bonuses = np.zeros((rule.n_outputs, width)), np.zeros((rule.n_outputs, width + extra))
     for m, k in enumerate(rule.n_classes.tolist()):
-        own, more = weight[m, :k], bonus[m, : k + extra]
+        weight_of_classes, more = weight[m, :k], bonus[m, : k + extra]
         if k + extra == 2:  # a bonus of one of two classes is a weight of both
-            own, more = own + more - more[::-1], np.zeros(2)
-        own, more = readable_weights(own, more)
-        weights[m, :k], bonuses[m, :k] = own, more[:k]
+            weight_of_classes, more = weight_of_classes + more - more[::-1], np.zeros(2)
+        weight_of_classes, more = readable_weights(weight_of_classes, more)
+        weights[m, :k], bonuses[m, :k] = weight_of_classes, more[:k]
         bonuses[m, width:] = more[k:]
     return weights, bonuses
 
@@ -147,7 +147,7 @@ def readable_weights(weight: FloatArray, bonus: FloatArray) -> tuple[FloatArray,
     if (weight > 0).all():
         with np.errstate(over="ignore"):
             scaled = weight / weight.min(), bonus / weight.min()
-        if all(np.isfinite(one).all() for one in scaled):
+        if all(np.isfinite(values).all() for values in scaled):
             return scaled
     return weight, bonus
 
@@ -172,8 +172,8 @@ def scale_of(rule: Any, m: int, metadata: RuleMetadata | None = None) -> CutPoin
     if k == 2 or rule.abstain_label is not None or (k > 3 and loss.is_diagonal):
         return None
     places = scale_places(rule, m, metadata)
-    found = _cut_points(loss.tensor()[0][np.ix_(places, places)], [labels[place] for place in places])
-    return None if found is None else found._replace(grades=found.grades[np.argsort(places)])
+    scale = _cut_points(loss.tensor()[0][np.ix_(places, places)], [labels[place] for place in places])
+    return None if scale is None else scale._replace(grades=scale.grades[np.argsort(places)])
 
 
 def _cut_points(full: FloatArray, labels: list[Any]) -> CutPoints | None:

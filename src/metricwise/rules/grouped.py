@@ -217,7 +217,7 @@ class GroupedRule(RuleOfParts):
         groups : Groups
         """
         parts = np.arange(len(groups.names) * schema.n_outputs).reshape(len(groups.names), -1)
-        rules = tuple(_of_outputs(rule, own, schema) for own in parts)
+        rules = tuple(_of_outputs(rule, outputs, schema) for outputs in parts)
         return cls(rules, groups.names, groups.features, rule.metadata)
 
     # ------------------------------------------------------------------------------------------------- shapes
@@ -427,19 +427,19 @@ def _flat_rule(part: Part, shared: dict[str, Any], seed: int) -> FlatRule:
 
 def _check(rule: GroupedRule) -> None:
     rules = rule.rules
-    if not rules or not all(isinstance(one, (WeightedRule, MixtureRule)) for one in rule.parts):
-        found = [type(one).__name__ for one in rule.parts]
-        raise InvalidParameter("rules", "hold a WeightedRule or a MixtureRule for every group", found)
+    if not rules or not all(isinstance(part, (WeightedRule, MixtureRule)) for part in rule.parts):
+        kinds = [type(part).__name__ for part in rule.parts]
+        raise InvalidParameter("rules", "hold a WeightedRule or a MixtureRule for every group", kinds)
     if len(rule.groups) != len(rules) or len(set(rule.groups)) < len(rules):
         raise InvalidParameter("groups", f"have a distinct name for each of the {len(rules)} rules", list(rule.groups))
     sizes = {len(name) if isinstance(name, tuple) else 1 for name in rule.groups}
     if len(sizes) > 1 or (rule.features is not None and len(rule.features) not in sizes):
         raise InvalidParameter("groups", "all have one label per feature", f"{list(rule.groups)} and {rule.features!r}")
     first = rules[0].schema
-    for g, one in enumerate(rule.parts[1:], start=1):
-        own = one.schema
-        alike = same_classes(own.classes, first.classes) and own.multioutput == first.multioutput
-        if not alike or own.normalize != first.normalize or own.output_names != first.output_names:
+    for g, part in enumerate(rule.parts[1:], start=1):
+        schema = part.schema
+        alike = same_classes(schema.classes, first.classes) and schema.multioutput == first.multioutput
+        if not alike or schema.normalize != first.normalize or schema.output_names != first.output_names:
             raise InvalidParameter(
                 "rules",
                 (
@@ -447,5 +447,5 @@ def _check(rule: GroupedRule) -> None:
                     "differ from those of rules[0]"
                 ),
             )
-    if len({one.seed for one in rule.parts if isinstance(one, MixtureRule)}) > 1:
+    if len({part.seed for part in rule.parts if isinstance(part, MixtureRule)}) > 1:
         raise InvalidParameter("rules", problem="mixtures among the rules must share their seed, got different ones")

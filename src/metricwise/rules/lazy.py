@@ -67,7 +67,7 @@ def predict_lazily(predict: Predict, schema: Schema, proba: Any, *, draws: bool 
 def _of_arrays(predict: Predict, schema: Schema, proba: Any, empty: NDArray[Any], draws: bool) -> Any:
     widths = None
     if isinstance(proba, (list, tuple)):
-        widths = np.cumsum([one.shape[1] for one in proba])[:-1]
+        widths = np.cumsum([array.shape[1] for array in proba])[:-1]
         proba = np.concatenate(proba, axis=1)  # a Dask array, by NumPy's own protocol
     proba = proba.rechunk(dict.fromkeys(range(1, proba.ndim), -1))
     if draws and np.isnan(proba.chunks[0]).any():

@@ -174,12 +174,12 @@ def recalibrated(link: Link | None, proba: Probabilities) -> Probabilities:
     return replace(proba, blocks=tuple(block.copy() for block in proba.blocks))
 
 
-def shaped_like(given: Any, proba: Probabilities, multioutput: bool) -> NDArray[Any] | list[NDArray[Any]]:
+def shaped_like(original: Any, proba: Probabilities, multioutput: bool) -> NDArray[Any] | list[NDArray[Any]]:
     """Return the blocks of probabilities in the shape that these were given in."""
-    if multioutput and is_list_of_outputs(given):
+    if multioutput and is_list_of_outputs(original):
         return [block[:, 0] for block in proba.blocks]
     (block,) = proba.blocks
-    if multioutput or (block.ndim == 2 and np.ndim(given) == 2):
+    if multioutput or (block.ndim == 2 and np.ndim(original) == 2):
         return block
     return block[:, 0]
 
@@ -219,10 +219,10 @@ def prior_shift(link: Link | None, source: ArrayLike, target: ArrayLike, *, floo
         link = Link.identity(*source.shape)
     if link.bias.shape != source.shape:
         raise InvalidParameter("source", f"have the shape of the link, {link.bias.shape}", source.shape)
-    known = source > 0
-    shift = np.log(np.maximum(target, floor) / np.maximum(source, floor), where=known, out=np.zeros_like(source))
+    occurring = source > 0
+    shift = np.log(np.maximum(target, floor) / np.maximum(source, floor), where=occurring, out=np.zeros_like(source))
     # Only differences matter: centred over the classes that exist, the numbers stay readable.
-    shift -= np.where(known, shift.sum(axis=1, keepdims=True) / known.sum(axis=1, keepdims=True), 0.0)
+    shift -= np.where(occurring, shift.sum(axis=1, keepdims=True) / occurring.sum(axis=1, keepdims=True), 0.0)
     return Link(link.temperature, link.bias + shift, link.floor)
 
 

@@ -275,13 +275,13 @@ def _batches(outputs: IntArray, n_rows: int, k: int) -> list[IntArray]:
 class _Shared:
     """What the resamples of B outputs of k classes share.
 
-    logits : (B, k - 1, N), relative to class 0; codes : (N, B); own : (B, N), the logit of the true class, 0 where the
+    logits : (B, k - 1, N), relative to class 0; codes : (N, B); true_logit : (B, N), of the true class, 0 where the
     label is missing; weight : (B, N), 0 there too; row_weight and frequency : (N,) or None.
     """
 
     logits: FloatArray
     codes: NDArray[Any]
-    own: FloatArray
+    true_logit: FloatArray
     weight: FloatArray
     row_weight: FloatArray | None
     frequency: FloatArray | None
@@ -291,15 +291,15 @@ class _Shared:
         logits = kernels.relative_logits(block, outputs, k, floor)
         codes = rows.codes[:, start + outputs]
         true = np.ascontiguousarray(codes.T)
-        own = logits[:, 0] if k == 2 else _own(logits, true)
-        own = own * (true > 0)
+        true_logit = logits[:, 0] if k == 2 else _true_logits(logits, true)
+        true_logit = true_logit * (true > 0)
         weight = (true >= 0).astype(np.float64)
         if rows.weight is not None:
             weight *= rows.weight
-        return cls(logits, codes, own, weight, rows.weight, rows.frequency)
+        return cls(logits, codes, true_logit, weight, rows.weight, rows.frequency)
 
 
-def _own(logits: FloatArray, true: NDArray[Any]) -> FloatArray:
+def _true_logits(logits: FloatArray, true: NDArray[Any]) -> FloatArray:
     """Return the logits (B, N) of the true classes (B, N); any number where there is none."""
     n_outputs, n_others, n_rows = logits.shape
     place = true.astype(np.intp)
@@ -352,7 +352,7 @@ class _Problem:
             each *= weight
         counts = kernels.tally(shared.codes, each, k).reshape(-1, k)
         # Not by BLAS, whose sums depend on the number of threads.
-        slope = np.einsum("rn,bn->rb", each, shared.own).reshape(-1)
+        slope = np.einsum("rn,bn->rb", each, shared.true_logit).reshape(-1)
         scale = np.ones(len(counts))
         if weight is not None:
             # In effective rows; an output whose observed rows all weigh nothing has none.
@@ -415,8 +415,8 @@ def _descend(
             return trial, *new
         size[worse] /= 2
         trial[worse] = _bounded(theta[worse] + size[worse, None] * step[worse])
-        for known, again in zip(new, problem.evaluate(trial[worse], fits[worse]), strict=True):
-            known[worse] = again
+        for values, again in zip(new, problem.evaluate(trial[worse], fits[worse]), strict=True):
+            values[worse] = again
 
 
 def _bounded(theta: FloatArray) -> FloatArray:

@@ -263,15 +263,15 @@ def headline(metadata: RuleMetadata, several: bool) -> list[str]:
     if metadata.metric is None:
         return []
     positive, abstain = metadata.pos_label, metadata.abstain
-    words = f" of {positive!r}" if isinstance(positive, (str, bool, int)) else ""
-    words += f", {metadata.average} average over the outputs" if several and metadata.average is not None else ""
+    text = f" of {positive!r}" if isinstance(positive, (str, bool, int)) else ""
+    text += f", {metadata.average} average over the outputs" if several and metadata.average is not None else ""
     if abstain is True:
-        words += ", abstentions allowed"
+        text += ", abstentions allowed"
     elif isinstance(abstain, float):
-        words += f", abstentions at a cost of {abstain:g}"
+        text += f", abstentions at a cost of {abstain:g}"
     if metadata.subject_to:
         confidence = as_float(metadata.confidence)
         sure = "" if confidence is None else f", with a confidence of {confidence:.3g}"
-        words += f", subject to {' and '.join(metadata.subject_to)}{sure}"
+        text += f", subject to {' and '.join(metadata.subject_to)}{sure}"
     loss = (metadata.losses or {}).get(metadata.metric)
-    return [f"Rule for {metadata.metric if loss is None else f'the least {loss}'}{words}."]
+    return [f"Rule for {metadata.metric if loss is None else f'the least {loss}'}{text}."]

@@ -163,12 +163,12 @@ def parse(text: str, what: str = "the rule") -> Any:
         raise _RefusedError(f"numbers must be finite, got {name}.")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        document: dict[str, Any] = {}
         for key, value in pairs:
-            if key in found:
+            if key in document:
                 raise _RefusedError(f"each field must be given once, got {shown(key)} twice.")
-            found[key] = value
-        return found
+            document[key] = value
+        return document
 
     try:
         return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
@@ -216,8 +216,8 @@ def check_fields(document: dict[str, Any], kind: str, required: Iterable[str], o
     check_envelope(document, FORMAT, VERSION, "the rule")
     if document.get("kind") != kind:
         _refuse("kind", repr(kind), document.get("kind"))
-    given = [name for name in optional if name in document]
-    check_keys(document, (*_ENVELOPE, *required, *given), "the rule")
+    present = [name for name in optional if name in document]
+    check_keys(document, (*_ENVELOPE, *required, *present), "the rule")
 
 
 def check_keys(document: dict[str, Any], names: Sequence[str], field: str) -> None:

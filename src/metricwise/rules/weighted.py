@@ -372,9 +372,9 @@ class WeightedRule(Rule):
         if not any(scales):
             return None
         result = np.full((self.n_outputs, width), np.nan)
-        for own, scale in zip(result, scales, strict=True):
+        for row, scale in zip(result, scales, strict=True):
             if scale is not None:
-                own[: len(numbers(scale))] = numbers(scale)
+                row[: len(numbers(scale))] = numbers(scale)
         return self._of_outputs(result)
 
     @property
@@ -453,9 +453,9 @@ def _check(rule: WeightedRule) -> None:
     check_outputs(rule.schema, rule.link)
     width = rule.schema.decision_width
     if loss.n_outputs not in (1, rule.n_outputs) or loss.n_classes != width:
-        wanted = f"{width} classes, as in classes" if rule.abstain_label is None else f"{width} decisions"
+        size = f"{width} classes, as in classes" if rule.abstain_label is None else f"{width} decisions"
         raise InvalidParameter(
             "loss",
-            f"have {rule.n_outputs} outputs (or 1, shared) and {wanted}",
+            f"have {rule.n_outputs} outputs (or 1, shared) and {size}",
             f"{loss.n_outputs} and {loss.n_classes}",
         )

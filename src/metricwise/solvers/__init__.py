@@ -76,9 +76,9 @@ def make_solver(name: str, **settings: Any) -> BaseSolver:
     Bisection(tol=1e-06, max_iter=60)
     """
     solver = SOLVERS[name]
-    given = {key: value for key, value in settings.items() if value is not None}
-    for key in sorted(given.keys() - solver.settings()):
+    chosen = {key: value for key, value in settings.items() if value is not None}
+    for key in sorted(chosen.keys() - solver.settings()):
         takers = sorted(other for other, cls in SOLVERS.items() if key in cls.settings())
         remedy = f"Solvers that take it: {', '.join(map(repr, takers))}." if takers else "No solver takes it."
-        raise InvalidParameter("solver", problem=f"solver={name!r} takes no {key}, got {key}={given[key]!r}. {remedy}")
-    return solver(**given)
+        raise InvalidParameter("solver", problem=f"solver={name!r} takes no {key}, got {key}={chosen[key]!r}. {remedy}")
+    return solver(**chosen)

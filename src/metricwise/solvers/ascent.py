@@ -140,8 +140,8 @@ class Ascent(BaseSolver):
         if sample is not oracle:
             # The hill is found; its top is looked for among ever more rows, to a small part of the sampling error.
             for rows in (oracle.sample(min(_FINER * sample.n_rows, oracle.n_rows)), oracle):
-                found = ask(rows, objective, hull.losses[-1:])
-                hull = Hull(hull.losses[-1:], found, np.ones(found.shape[:2]))
+                vertices = ask(rows, objective, hull.losses[-1:])
+                hull = Hull(hull.losses[-1:], vertices, np.ones(vertices.shape[:2]))
                 tol = max(self.tol, _OF_ERROR / rows.n_rows**0.5)
                 hull = self._polish(rows, objective, hull, tol)
             history = (objective.total(objective.values_at(hull.vertices[-1])),)

@@ -106,7 +106,7 @@ class BaseSolver(ABC):
     @classmethod
     def settings(cls) -> frozenset[str]:
         """Return the names of the settings that the solver takes."""
-        return frozenset(one.name for one in fields(cls))  # type: ignore[arg-type]  # subclasses are dataclasses
+        return frozenset(setting.name for setting in fields(cls))  # type: ignore[arg-type]  # subclasses are dataclasses
 
 
 State = TypeVar("State")

@@ -91,11 +91,11 @@ class Bisection(BaseSolver):
         state = run(self, oracle, objective)
         if self._closed(state):
             outcome = Outcome.OPTIMAL if oracle.certified else Outcome.LOCAL
-            words = f"Converged after {len(state.history)} halvings of the interval of the value."
+            status = f"Converged after {len(state.history)} halvings of the interval of the value."
         else:
             outcome = Outcome.NOT_CONVERGED
             width = np.max(state.high - state.low)
-            words = (
+            status = (
                 f"Not converged: the interval is still {width:.2g} wide after {len(state.history)} halvings; raise "
                 "max_iter or tol."
             )
@@ -104,7 +104,7 @@ class Bisection(BaseSolver):
             oracle,
             objective,
             loss_at(ratio.line, state.accepted),
-            status=words,
+            status=status,
             outcome=outcome,
             history=state.history,
             level=state.accepted,

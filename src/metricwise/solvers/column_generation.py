@@ -136,7 +136,7 @@ class ColumnGeneration(BaseSolver):
     def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
         """Return the best rule, or the best mixture."""
         state = run(self, oracle, objective)
-        outcome, words = self._end(state, oracle.certified)
+        outcome, status = self._end(state, oracle.certified)
         return conclude(
             oracle,
             objective,
@@ -144,7 +144,7 @@ class ColumnGeneration(BaseSolver):
             randomized=self.randomized,
             seed=self.seed,
             tol=self.tol,
-            status=words,
+            status=status,
             outcome=outcome,
             history=state.history,
             upper_bound=objective.total(state.bounds) if oracle.certified else None,
@@ -200,7 +200,7 @@ def _programme(vertices: FloatArray, n_parts: IntArray) -> tuple[FloatArray, Flo
 
 def _equalized(trail: tuple[tuple[FloatArray, FloatArray], ...], n_parts: IntArray) -> FloatArray:
     """Next weights of an iteration that raises the weight of parts below their mean; Anderson's acceleration."""
-    points, parts = (np.stack(own, axis=1) for own in zip(*trail[-_MEMORY:], strict=True))  # (G, steps, P)
+    points, parts = (np.stack(steps, axis=1) for steps in zip(*trail[-_MEMORY:], strict=True))  # (G, steps, P)
     real = np.arange(points.shape[2]) < n_parts[:, None, None]
     mean = np.sum(parts, axis=2, where=real, keepdims=True) / n_parts[:, None, None]
     below = np.where(real, _FIRST_STEP * (mean - parts), 0.0)

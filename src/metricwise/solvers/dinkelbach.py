@@ -104,24 +104,24 @@ class Dinkelbach(BaseSolver):
             return Outcome.OPTIMAL if certified else Outcome.LOCAL, f"Converged after {len(state.history)} steps."
         if np.all(near | _to_and_fro(state)):
             apart = np.abs(state.reached - state.g).max()
-            words = f"Oscillates between two rules, {apart:.2g} apart in g: use strategy=mw.Strategy(solver='path')."
-            return Outcome.LOCAL, words
-        words = (
+            status = f"Oscillates between two rules, {apart:.2g} apart in g: use strategy=mw.Strategy(solver='path')."
+            return Outcome.LOCAL, status
+        status = (
             f"Did not converge to {self.tol:g} in {self.max_iter} steps: raise max_iter or tol, or use "
             "strategy=mw.Strategy(solver='path')."
         )
-        return Outcome.NOT_CONVERGED, words
+        return Outcome.NOT_CONVERGED, status
 
     def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
         """Return the rule at the last g."""
         ratio = ratio_of(objective)
         state = run(self, oracle, objective)
-        outcome, words = self._end(state, oracle.certified)
+        outcome, status = self._end(state, oracle.certified)
         n_steps = len(state.history)
 
         def finished(g: FloatArray) -> SolverResult:
             loss = loss_at(ratio.line, g)
-            return finish(oracle, objective, loss, status=words, outcome=outcome, history=state.history, level=g)
+            return finish(oracle, objective, loss, status=status, outcome=outcome, history=state.history, level=g)
 
         # With expected confusion the ratio only rises: its last value is the better g, unless it is one too far.
         # Of two rules that it goes to and fro between, the one of the larger g: not the one it happened to stop at.

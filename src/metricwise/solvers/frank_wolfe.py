@@ -105,7 +105,7 @@ class FrankWolfe(BaseSolver):
     def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
         """Return the best rule, or the best mixture."""
         state = run(self, oracle, objective)
-        outcome, words = self._end(state, oracle.certified)
+        outcome, status = self._end(state, oracle.certified)
         return conclude(
             oracle,
             objective,
@@ -113,7 +113,7 @@ class FrankWolfe(BaseSolver):
             randomized=self.randomized,
             seed=self.seed,
             tol=self.tol,
-            status=words,
+            status=status,
             outcome=outcome,
             history=state.history,
             upper_bound=state.bound if oracle.certified else None,

@@ -85,8 +85,10 @@ def ask(oracle: Oracle, objective: Objective, losses: Sequence[Loss]) -> FloatAr
     any, where the objective can do without.
     """
     if objective.width > _WIDE and objective.of_shares:
-        found = oracle.shares([objective.spread(loss) for loss in losses])
-        return np.stack([objective.summarise_shares(objective.grouping.pool(own)) for own in found])
+        shares = oracle.shares([objective.spread(loss) for loss in losses])
+        return np.stack(
+            [objective.summarise_shares(objective.grouping.pool(output_shares)) for output_shares in shares]
+        )
     together = max(1, _CELLS // (len(objective.n_classes) * objective.width**2))
     summaries = []
     for start in range(0, len(losses), together):
@@ -217,18 +219,18 @@ def conclude(
         return result
     advantage = mixed - objective.total(single)
     if advantage <= tol:
-        words = "No mixture of rules that was found beats a single rule."
-        notes = (*result.notes, Note(NoteKind.ALTERNATIVE, words))
+        text = "No mixture of rules that was found beats a single rule."
+        notes = (*result.notes, Note(NoteKind.ALTERNATIVE, text))
         return replace(result, notes=notes, alternative=max(mixed, result.value))
     if not randomized:
-        words = (
+        text = (
             f"The best single rule found; a mixture of rules would add {advantage:.3g} (set "
             f"{argument('randomized', True)} to get it)."
         )
         return replace(
             result,
             notes=(
-                Note(NoteKind.ALTERNATIVE, words),
+                Note(NoteKind.ALTERNATIVE, text),
                 Note(NoteKind.OUTCOME, f"The mixture: {status[0].lower()}{status[1:]}"),
             ),
             outcome=Outcome.LOCAL if outcome is Outcome.OPTIMAL else outcome,  # what is proved is the mixture
@@ -280,7 +282,7 @@ def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: SolverRes
     C = mixed_confusion(oracle, losses, shares)
     value = objective.value(C)
     same = bool((shares == shares[0]).all())
-    words = f"A mixture of {n_rules} rules; the best single rule found has a value of {single.value:.6g}."
+    text = f"A mixture of {n_rules} rules; the best single rule found has a value of {single.value:.6g}."
     return replace(
         single,
         losses=tuple(losses),
@@ -288,7 +290,7 @@ def _mixture(oracle: Oracle, objective: Objective, hull: Hull, single: SolverRes
         seed=seed,
         value=value,
         confusion=C,
-        notes=(*single.notes, Note(NoteKind.ALTERNATIVE, words)),
+        notes=(*single.notes, Note(NoteKind.ALTERNATIVE, text)),
         upper_bound=None if single.upper_bound is None else max(single.upper_bound, value),
         alternative=single.value,
     )

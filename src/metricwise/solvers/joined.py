@@ -64,15 +64,15 @@ def join(oracle: Oracle, objective: Objective, parts: Sequence[Part]) -> SolverR
     """
     grouping = objective.grouping
     groups = [np.unique(grouping.group[part.outputs]) for part in parts]  # some outputs may be parts of one
-    weights = np.array([grouping.weight[own].sum() for own in groups])
+    weights = np.array([grouping.weight[members].sum() for members in groups])
     result = _count(oracle, objective, parts)
     # Outputs that keep argmax count as well, and the same whatever is decided for the others.
     rest = np.setdiff1d(np.arange(grouping.n_groups), np.concatenate([np.empty(0, dtype=np.intp), *groups]))
     left = float(grouping.weight[rest] @ objective.values(grouping.pool(result.confusion))[rest])
 
     def total(values: Sequence[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return left + float(weights @ known) if len(known) == len(values) else None
+        finite = [value for value in values if value is not None]
+        return left + float(weights @ finite) if len(finite) == len(values) else None
 
     bound = total([part.result.upper_bound for part in parts])
     others = [part.result.value if part.result.alternative is None else part.result.alternative for part in parts]
@@ -110,30 +110,30 @@ def _count(oracle: Oracle, objective: Objective, parts: Sequence[Part]) -> Solve
 
 def _loss(objective: Objective, parts: Sequence[Part], r: int) -> Loss:
     """Return the losses of the r-th rule of every output, of which some have fewer; of one structure for all."""
-    own = [part.result.losses[r] if r < len(part.result.losses) else part.result.losses[0] for part in parts]
+    losses = [part.result.losses[r] if r < len(part.result.losses) else part.result.losses[0] for part in parts]
     argmax = Loss.argmax(objective.width)
-    if not all(loss.is_diagonal for loss in own):
+    if not all(loss.is_diagonal for loss in losses):
         argmax = Loss(full=argmax.tensor())
-        own = [loss if not loss.is_diagonal else Loss(full=loss.tensor()) for loss in own]
+        losses = [loss if not loss.is_diagonal else Loss(full=loss.tensor()) for loss in losses]
 
-    def place(plain: FloatArray, *arrays: FloatArray) -> FloatArray:
-        out = plain.repeat(len(objective.n_classes), axis=0)
+    def place(base: FloatArray, *arrays: FloatArray) -> FloatArray:
+        out = base.repeat(len(objective.n_classes), axis=0)
         for part, array in zip(parts, arrays, strict=True):
             out[part.outputs] = 0.0  # of classes that none of its outputs has
             out[np.ix_(part.outputs, *map(np.arange, array.shape[1:]))] = array
         return out
 
-    return argmax.map(place, *own)
+    return argmax.map(place, *losses)
 
 
 def _gather(values: Sequence[FloatArray | None], groups: Sequence[IntArray], n_groups: int) -> FloatArray | None:
     """Return what the groups of the parts have, (G,), NaN for those without; None if no part has any."""
-    if all(own is None for own in values):
+    if all(numbers is None for numbers in values):
         return None
     out = np.full(n_groups, np.nan)
-    for own, where in zip(values, groups, strict=True):
-        if own is not None:
-            out[where] = own
+    for numbers, where in zip(values, groups, strict=True):
+        if numbers is not None:
+            out[where] = numbers
     return out
 
 

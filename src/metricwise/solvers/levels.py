@@ -21,7 +21,7 @@ _ROUNDS = 2  # of several levels, one after the other
 def best_levels(
     value: Callable[[Levels], float],
     ranges: Mapping[Any, tuple[float, float]],
-    known: Mapping[Any, tuple[float, float]],
+    observed: Mapping[Any, tuple[float, float]],
     before: Mapping[Any, float] | None = None,
 ) -> Levels:
     """Return the levels of the largest value found.
@@ -35,7 +35,7 @@ def best_levels(
         From levels to what is to be large; -inf where nothing is possible.
     ranges : mapping of keys to (float, float)
         Between what each level lies.
-    known : mapping of keys to (float, float)
+    observed : mapping of keys to (float, float)
         Between what the metrics lie that are to be brought together: where to look first.
     before : mapping of keys to float, optional
         Levels of a problem much like this one: where to look first instead.
@@ -51,12 +51,12 @@ def best_levels(
     >>> round(found["a"], 1)
     0.3
     """
-    levels = {key: (low + high) / 2 for key, (low, high) in known.items()} if before is None else dict(before)
+    levels = {key: (low + high) / 2 for key, (low, high) in observed.items()} if before is None else dict(before)
     best = value(levels)
     for _ in range(_ROUNDS if len(ranges) > 1 else 1):
         start = best
         for key, (least, most) in ranges.items():
-            low, high = known[key]
+            low, high = observed[key]
             more = _WIDEST * (most - least) if before is None else _NEAR * (most - least)
             center, half = (low + high) / 2 if before is None else levels[key], (high - low) / 2 + more
             half = half if before is None else more

@@ -69,7 +69,7 @@ class Path(BaseSolver):
         if short and oracle.n_rows * len(objective.n_classes) <= _LISTED:
             # Where rounding decides what the running sums count, the best may lie in what the search has left out.
             other, _ = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12))
-            return max(result, other, key=lambda one: one.value)
+            return max(result, other, key=lambda candidate: candidate.value)
         return result
 
     def _finish(self, oracle: Oracle, objective: Objective, ratio: Ratio, walk: Walk) -> tuple[SolverResult, bool]:

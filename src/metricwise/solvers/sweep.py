@@ -130,8 +130,8 @@ class Sweep(BaseSolver):
             return replace(result, upper_bound=result.value)
         if objective.concave:
             bound = max(result.value, concave_bound(oracle, objective, result.confusion))
-            words = f"A mixture could add at most {bound - result.value:.2g}."
-            return replace(result, upper_bound=bound, notes=(*result.notes, *note_list(NoteKind.ALTERNATIVE, words)))
+            text = f"A mixture could add at most {bound - result.value:.2g}."
+            return replace(result, upper_bound=bound, notes=(*result.notes, *note_list(NoteKind.ALTERNATIVE, text)))
         return result
 
     def _walk(self, oracle: Oracle, objective: Objective) -> tuple[Walk, FloatArray, bool]:
@@ -155,8 +155,8 @@ class Sweep(BaseSolver):
         if objective.rising and n_groups <= _FEW:
             walks = []
             for g in range(n_groups):
-                one = oracle.walk(line.take(slice(g, g + 1)), 0.0, _Corner(objective, g))
-                walks.append(replace(one, group=one.group + g))
+                part = oracle.walk(line.take(slice(g, g + 1)), 0.0, _Corner(objective, g))
+                walks.append(replace(part, group=part.group + g))
             walk = Walk.joined(walks)
         else:
             walk = oracle.walk(line, 0.0)
@@ -165,15 +165,15 @@ class Sweep(BaseSolver):
         order = np.arange(len(values)) if behind.all() else np.lexsort((walk.lower, walk.group))
         ends = np.searchsorted(walk.group[order], np.arange(n_groups + 1))
         for g in range(n_groups):
-            own = order[ends[g] : ends[g + 1]]
+            intervals = order[ends[g] : ends[g + 1]]
             value = partial(_values, objective, g)
-            if objective.costly and len(own) > _MANY:
-                values[own], everywhere = _looked_at(value, walk.values[own]), False
+            if objective.costly and len(intervals) > _MANY:
+                values[intervals], everywhere = _values_near_best(value, walk.values[intervals]), False
                 continue
-            if objective.rising and len(own) > _ALL:
-                own = own[_promising(_Corner(objective, g), walk.values[own])]
-            for start in range(0, len(own), _CHUNK):
-                some = own[start : start + _CHUNK]
+            if objective.rising and len(intervals) > _ALL:
+                intervals = intervals[_promising(_Corner(objective, g), walk.values[intervals])]
+            for start in range(0, len(intervals), _CHUNK):
+                some = intervals[start : start + _CHUNK]
                 values[some] = value(walk.values[some])
         return walk, values, everywhere
 
@@ -202,8 +202,8 @@ class _Within:
     def kept(self, C: FloatArray) -> NDArray[np.bool_]:
         """Say which confusions (T, 2, 2) keep the constraints."""
         kept = np.ones(len(C), dtype=bool)
-        for one in self.constraints:
-            kept &= one.keeps(C)
+        for constraint in self.constraints:
+            kept &= constraint.keeps(C)
         return kept
 
     def bound(self, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -214,7 +214,7 @@ class _Within:
         else:
             ends = [self._extremes(A[0], low, high) for A in (ratio.A, ratio.B)]
             value = RatioScore(ratio).bound(*(np.stack(end, axis=-1) for end in zip(*ends, strict=True)))
-        for space in (space for one in self.constraints for space in one.half_spaces):
+        for space in (space for constraint in self.constraints for space in constraint.half_spaces):
             most = self._extremes(space.A, low, high)[1] - space.level
             value = np.where(most >= -2 * _ROUNDING * max(np.abs(space.A).max(), 1.0), value, -np.inf)
         return value
@@ -241,7 +241,7 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
         Thresholds that are counted where rounding makes the best one differ from the running sums.
     """
     assert limits.shared(objective.grouping.share)
-    bound = tuple(one.bound for one in limits.constraints if isinstance(one, Limit))
+    bound = tuple(constraint.bound for constraint in limits.constraints if isinstance(constraint, Limit))
     grouping, score = objective.grouping, _Within(objective, bound)
     group = np.where(grouping.share > 0, grouping.group, -1)
     line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
@@ -253,8 +253,8 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
     else:
         values = np.full(len(walk.group), -np.inf)
         order = np.argsort(walk.lower, kind="stable")
-        own = order[score.kept(_confusions(walk.values[order], objective.row_priors[0]))]
-        values[own] = _looked_at(score.value, walk.values[own])
+        feasible = order[score.kept(_confusions(walk.values[order], objective.row_priors[0]))]
+        values[feasible] = _values_near_best(score.value, walk.values[feasible])
     if values.max(initial=-np.inf) == -np.inf:
         return None
     result, threshold, _ = finish_walk(
@@ -301,14 +301,16 @@ def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> lis
     constant, slope = (loss.map(lambda a: np.repeat(a, n_blocks, axis=0)) for loss in (_CONSTANT, _SLOPE))
     ones, vanishing = np.repeat(_PREDICTED_ONE[None], n_blocks, axis=0), np.ones((n_blocks, 2), dtype=bool)
     walk = oracle.walk(Line(np.where(share > 0, block, -1), share, constant, slope, ones, vanishing), 0.0)
-    found = []
+    thresholds_by_block = []
     for b in range(n_blocks):
-        own = np.flatnonzero(walk.group == b)
-        own = own[np.argsort(-walk.lower[own], kind="stable")]  # from nobody to everybody
-        some = _along(len(own)) if shared else _upper_hull(walk.values[own])
-        found.append(_thresholds(walk.lower[own[some]], walk.upper[own[some]]))
-    size = max(map(len, found))
-    thresholds = np.stack([np.append(own, np.full(size - len(own), own[-1])) for own in found], axis=1)
+        intervals = np.flatnonzero(walk.group == b)
+        intervals = intervals[np.argsort(-walk.lower[intervals], kind="stable")]  # from nobody to everybody
+        some = _along(len(intervals)) if shared else _upper_hull(walk.values[intervals])
+        thresholds_by_block.append(_thresholds(walk.lower[intervals[some]], walk.upper[intervals[some]]))
+    size = max(map(len, thresholds_by_block))
+    thresholds = np.stack(
+        [np.append(points, np.full(size - len(points), points[-1])) for points in thresholds_by_block], axis=1
+    )
     return [threshold_loss(row) for row in thresholds]
 
 
@@ -343,22 +345,22 @@ def _promising(corner: _Corner, predicted_one: FloatArray) -> IntArray:
     return np.flatnonzero(np.repeat(worth, _RUN)[: len(predicted_one)])
 
 
-def _looked_at(value: Callable[[FloatArray], FloatArray], predicted_one: FloatArray) -> FloatArray:
+def _values_near_best(value: Callable[[FloatArray], FloatArray], predicted_one: FloatArray) -> FloatArray:
     """Values of some of the intervals in a row, the more the nearer to the best ones; -inf of the others."""
     values = np.full(len(predicted_one), -np.inf)
     if len(values) == 0:
         return values
     step = -(-len(values) // _COARSE)
-    wanted = np.arange(0, len(values), step)
+    trial = np.arange(0, len(values), step)
     while True:
-        new = wanted[np.isneginf(values[wanted])]
+        new = trial[np.isneginf(values[trial])]
         values[new] = value(predicted_one[new])
         if step == 1:
             return values
         best = np.argsort(-values, kind="stable")[:_HILLS]
         finer = max(1, step // _FINER)
         near = best[:, None] + np.arange(-step, step + 1, finer)
-        wanted, step = np.unique(np.clip(near, 0, len(values) - 1)), finer
+        trial, step = np.unique(np.clip(near, 0, len(values) - 1)), finer
 
 
 def _confusions(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
