@@ -13,7 +13,7 @@ import numpy as np
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from metricwise.rules import Link
+from metricwise.rules import TemperatureScaling
 
 Array = np.ndarray
 
@@ -117,9 +117,9 @@ def quadratic(k: int) -> Array:
     return (i[:, None] - i) ** 2 / (k - 1) ** 2 + np.random.default_rng(k).normal(0, 0.05, (k, k)).round(3)
 
 
-def link(m: int, k: int, temperature: float) -> Link:
+def link(m: int, k: int, temperature: float) -> TemperatureScaling:
     rng = np.random.default_rng(m + k)
-    return Link(np.full(m, temperature) + 0.1 * np.arange(m), rng.normal(0, 0.4, (m, k)))
+    return TemperatureScaling(np.full(m, temperature) + 0.1 * np.arange(m), rng.normal(0, 0.4, (m, k)))
 
 
 # --------------------------------------------------------------------------------------------------------------- cases

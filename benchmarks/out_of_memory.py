@@ -103,13 +103,13 @@ def measure_pass(paths: list[str]) -> dict[str, float]:
     from metricwise.data import RowSpec
     from metricwise.data.open import open_rows
     from metricwise.oracles import Counts
-    from metricwise.rules import Link
+    from metricwise.rules import TemperatureScaling
 
     _, source = open_rows(RowSpec(mw.Table(paths, proba_prefix="p_"), "grade"))
     weights = np.linspace(1, 3, CLASSES)
     losses = [Loss.argmax(CLASSES), Loss.from_tensor(-np.diag(weights))]
     assert source.class_weights.sum() == source.n_rows  # the first pass, which checks rows
-    link = Link(np.full(1, 0.7), np.linspace(0, 0.5, CLASSES)[None])
+    link = TemperatureScaling(np.full(1, 0.7), np.linspace(0, 0.5, CLASSES)[None])
     return {
         "seconds": best(lambda: Counts(source).confusions(losses)),
         "linked": best(lambda: Counts(source, link=link).confusions(losses)),

@@ -81,7 +81,7 @@ _MOVED = frozenset(
         *("confusion", "details", "facts", "frontier", "inputs", "losses", "problem", "promises"),
         *("reading", "recorded", "row_costs", "rows", "selection", "sources", "table_files", "uncertainty"),
         *("metrics.constraint", "metrics.constraint_text", "metrics.for_outputs", "metrics.parity"),
-        *("metrics.worst", "rules.cost_rule", "rules.files", "solvers.solution_file"),
+        *("metrics.worst", "rules.cost_rule", "rules.files", "rules.link", "rules.link_fit", "solvers.solution_file"),
     )
 )
 

@@ -12,13 +12,13 @@ import pytest
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from metricwise.rules import Link, WeightedRule
+from metricwise.rules import TemperatureScaling, WeightedRule
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 rng = np.random.default_rng(0)
 CLASSES = (np.array(["low", "mid", "high"]),)
-LINK = Link(np.array([0.8]), np.array([[0.1, 0.0, -0.3]]))
+LINK = TemperatureScaling(np.array([0.8]), np.array([[0.1, 0.0, -0.3]]))
 RULES = {
     "full": WeightedRule(Loss(full=rng.random((1, 3, 3))), CLASSES),
     "diagonal": WeightedRule(Loss(diagonal=-rng.random((1, 3)), offset=rng.random((1, 3)) / 9), CLASSES),

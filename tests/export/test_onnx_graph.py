@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from metricwise.rules import Link, MixtureRule, WeightedRule
+from metricwise.rules import MixtureRule, TemperatureScaling, WeightedRule
 
 
 def run(model, **feeds):
@@ -53,7 +53,7 @@ def test_ties_go_to_the_lowest_class():
 
 
 def test_no_operator_adds_in_an_order_of_its_own():
-    link = Link(np.array([0.7]), np.zeros((1, 5)))
+    link = TemperatureScaling(np.array([0.7]), np.zeros((1, 5)))
     rule = WeightedRule(Loss(full=np.random.default_rng(0).random((1, 5, 5))), (np.arange(5),), link)
     kinds = {node.op_type for node in mw.export.to_onnx(rule).graph.node}
     assert not kinds & {"MatMul", "Gemm", "Einsum", "ReduceSum", "ReduceMean", "Softmax", "Sum", "CumSum"}

@@ -11,7 +11,7 @@ import pytest
 import metricwise as mw
 from metricwise.core.losses import Loss
 from metricwise.export import standalone
-from metricwise.rules import GroupedRule, Link, MixtureRule, WeightedRule
+from metricwise.rules import GroupedRule, MixtureRule, TemperatureScaling, WeightedRule
 
 
 def load(rule):
@@ -98,7 +98,7 @@ def test_scores():
 
 def test_several_outputs():
     classes = (np.array(["no", "yes"]), np.array([1, 2, 3]))
-    link = Link(np.array([0.7, 1.4]), np.array([[0.0, 0.3, 0.0], [0.1, -0.2, 0.4]]))
+    link = TemperatureScaling(np.array([0.7, 1.4]), np.array([[0.0, 0.3, 0.0], [0.1, -0.2, 0.4]]))
     rule = WeightedRule(Loss(full=np.random.default_rng(0).random((2, 3, 3))), classes, link, multioutput=True)
     names = load(rule)
     rng = np.random.default_rng(1)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import metricwise as mw
 from metricwise.core.losses import Loss
 from metricwise.export.dialects import DIALECTS
-from metricwise.rules import Link, MixtureRule, WeightedRule
+from metricwise.rules import MixtureRule, TemperatureScaling, WeightedRule
 from metricwise.rules.mixture import uniforms
 from profiles import examples
 
@@ -146,7 +146,7 @@ def test_labels_full_of_quotes_come_back():
 def test_other_dialects_mean_the_same(dialect):
     """There is no BigQuery here: its text is read by sqlglot and run in DuckDB."""
     rng = np.random.default_rng(0)
-    link = Link(np.array([0.7]), np.array([[0.1, 0.0, -0.3]]))
+    link = TemperatureScaling(np.array([0.7]), np.array([[0.1, 0.0, -0.3]]))
     for rule in (
         WeightedRule.from_weights([1.0, 2.1, 0.3], classes=["a", "b", "c"]),
         WeightedRule(Loss(full=rng.normal(size=(1, 3, 3))), (np.array(["a", "b", "c"]),), link),
@@ -215,7 +215,10 @@ def test_rules_that_always_say_the_same():
 def test_rules_that_are_turned_round():
     rule = WeightedRule(Loss.from_tensor([[1.0, 0.0], [0.0, 2.0]]), (np.array([0, 1]),))
     grid = np.linspace(0, 1, 101)
-    for given_rule in (rule, WeightedRule(rule.loss, rule.classes, Link(np.array([1.5]), np.array([[0.0, 0.2]])))):
+    for given_rule in (
+        rule,
+        WeightedRule(rule.loss, rule.classes, TemperatureScaling(np.array([1.5]), np.array([[0.0, 0.2]]))),
+    ):
         found = run(mw.export.to_sql(given_rule, ["p"]), grid[:, None].tolist())
         assert found == given_rule.predict(grid).tolist()
         assert found[0] == 1
@@ -311,7 +314,7 @@ def test_half_a_character(export):
 
 
 def test_links_whose_powers_vanish():
-    rule = WeightedRule(Loss.argmax(3), (np.arange(3),), Link(np.array([80.0]), np.zeros((1, 3))))
+    rule = WeightedRule(Loss.argmax(3), (np.arange(3),), TemperatureScaling(np.array([80.0]), np.zeros((1, 3))))
     with pytest.raises(ValueError, match=r"so steep that its powers vanish, got a temperature of 80.*use to_python"):
         mw.export.to_sql(rule)
 

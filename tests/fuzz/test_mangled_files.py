@@ -9,7 +9,7 @@ import pytest
 import metricwise as mw
 from fuzz.mangling import assert_sentence
 from metricwise.core.losses import Loss
-from metricwise.rules import Link
+from metricwise.rules import TemperatureScaling
 
 CHUNK, CHUNKS = 150, 3
 PROBA = {
@@ -28,9 +28,9 @@ def rules():
     one = (np.array(["a", "b", "c"]),)
     several = (np.arange(3), np.array([False, True]))
     full = [Loss.from_tensor(rng.normal(size=(1, 3, 3))) for _ in range(2)]
-    link = Link(np.array([1.5]), rng.normal(size=(1, 3)))
+    link = TemperatureScaling(np.array([1.5]), rng.normal(size=(1, 3)))
     plain = [mw.WeightedRule(loss, one) for loss in full]
-    shift = Link(np.array([1.0]), np.array([[0.0, 2.0]]))
+    shift = TemperatureScaling(np.array([1.0]), np.array([[0.0, 2.0]]))
     return {
         "binary": [mw.WeightedRule(Loss.argmax(2), (np.array([0, 1]),), shift)],
         "one": [

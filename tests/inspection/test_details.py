@@ -14,7 +14,7 @@ from metricwise.core.losses import Loss
 from metricwise.inspection.details import Details, calibration_bins
 from metricwise.inspection.details.rules_along import at_step
 from metricwise.oracles.problem import Problem
-from metricwise.rules import Link
+from metricwise.rules import TemperatureScaling
 
 FIXED = {"confusion": "labels", "recalibrate": False}
 
@@ -80,7 +80,7 @@ def test_metrics_along_steps_of_class_weights():
 def test_steps_behind_a_link_and_of_a_full_loss():
     P, y, _ = several_classes(k=3)
     loss = np.array([[0.0, 1.0, 4.0], [2.0, 0.0, 1.0], [6.0, 2.0, 0.0]])
-    link = Link(np.array([0.7]), np.array([[0.3, 0.0, -0.5]]))
+    link = TemperatureScaling(np.array([0.7]), np.array([[0.3, 0.0, -0.5]]))
     rule = mw.WeightedRule(Loss.from_tensor(loss), (np.array(list("abc")),), link)
     curve = Details.of_rows(rule, P, y, "accuracy").curve
     centred = loss - loss.mean(axis=1, keepdims=True)

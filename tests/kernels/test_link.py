@@ -14,7 +14,7 @@ from metricwise import kernels as twins
 from metricwise.core.losses import Loss
 from metricwise.data import Probabilities, read_proba
 from metricwise.kernels import LinkArrays, _link
-from metricwise.rules import Link, RuleRows, WeightedRule
+from metricwise.rules import RuleRows, TemperatureScaling, WeightedRule
 
 wide = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="no wider float to compare with")
 
@@ -123,7 +123,7 @@ def test_a_link_of_other_outputs_is_refused_before_memory_is_read():
 def test_a_view_is_no_copy_and_means_the_recalibrated_numbers():
     eta, sizes, _, rng = rows("padded", (300, 3, 4), 3)
     proba = Probabilities((eta,), sizes)
-    link = Link(np.array([0.5, 1.0, 2.0]), rng.normal(size=(3, 4)))
+    link = TemperatureScaling(np.array([0.5, 1.0, 2.0]), rng.normal(size=(3, 4)))
     view = link.view(proba)
     assert view.blocks[0] is eta
     (applied,) = link.apply(proba).blocks
@@ -144,7 +144,7 @@ def test_oracles_of_views_count_what_oracles_of_copies_count(listed, expected, p
     if listed:
         parts = [eta[:, m, :size] for m, size in enumerate(sizes)]
         proba = read_proba([part / part.sum(axis=1, keepdims=True) for part in parts], multioutput=True)
-    link = Link(np.array([0.5, 1.0, 2.0]), rng.normal(size=(3, 4)))
+    link = TemperatureScaling(np.array([0.5, 1.0, 2.0]), rng.normal(size=(3, 4)))
     target = np.where(np.arange(4) < sizes[:, None], 1.0 / sizes[:, None], 0.0) if prior else None
 
     def oracle(seen, **link):
@@ -171,7 +171,7 @@ def test_oracles_of_views_count_what_oracles_of_copies_count(listed, expected, p
 @pytest.mark.parametrize("engine", ["memory", "chunks of 1000"])
 def test_an_oracle_counts_something_else_of_the_rows_that_it_has_recalibrated(engine, copied, monkeypatch):
     eta, sizes, codes, rng = rows("padded", (2500, 3, 4), 7)
-    proba, link = Probabilities((eta,), sizes), Link(np.array([0.5, 1.0, 2.0]), rng.normal(size=(3, 4)))
+    proba, link = Probabilities((eta,), sizes), TemperatureScaling(np.array([0.5, 1.0, 2.0]), rng.normal(size=(3, 4)))
     losses = [Loss.argmax(4), Loss(full=rng.normal(size=(1, 4, 4)))]
     monkeypatch.setattr("metricwise.core.rows._COPIED", copied)
     calls = []
@@ -192,7 +192,7 @@ def test_rules_behind_links_predict_what_numpy_recalibrates(dtype):
     """Against NumPy's own exp and log, but for scores that are as good as equal."""
     rng = np.random.default_rng(5)
     eta = rng.dirichlet(np.ones(6), 20_000).astype(dtype)
-    link = Link(np.array([0.7]), rng.normal(size=(1, 6)))
+    link = TemperatureScaling(np.array([0.7]), rng.normal(size=(1, 6)))
     loss = Loss(full=rng.random((1, 6, 6)))
     rule = WeightedRule(loss, (np.arange(6),), link)
     logits = np.log(np.maximum(eta.astype(float), link.floor)) * 0.7 + link.bias

@@ -7,7 +7,7 @@ from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
 from metricwise.data import Schema, read_proba
 from metricwise.oracles import Line
-from metricwise.rules import Link
+from metricwise.rules import TemperatureScaling
 
 
 def rows_in_layout(rng, layout, n=37):
@@ -30,7 +30,7 @@ def check_agreement(engine, confusion, seed, layout, options):
     proba, codes = rows_in_layout(rng, layout)
     k, sizes = proba.width, proba.n_classes
     weight = rng.integers(0, 3, len(codes)) / 2 + 0.25 if weighted else None
-    link = Link(rng.uniform(0.5, 2, len(sizes)), rng.normal(size=(len(sizes), k))) if linked else None
+    link = TemperatureScaling(rng.uniform(0.5, 2, len(sizes)), rng.normal(size=(len(sizes), k))) if linked else None
     prior = np.where(np.arange(k) < sizes[:, None], 1.0 / sizes[:, None], 0.0) if shifted else None
     one, other = (counts(proba, codes, weight, confusion, prior, link=link, engine=name) for name in ("memory", engine))
     exact = confusion == "labels" and not weighted

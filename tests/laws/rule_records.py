@@ -16,7 +16,7 @@ from pandas import DataFrame
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from metricwise.rules import CostRule, GroupedRule, Link, MixtureRule, WeightedRule
+from metricwise.rules import CostRule, GroupedRule, MixtureRule, TemperatureScaling, WeightedRule
 
 EXPORTS = {"python": mw.export.to_python, "sql": mw.export.to_sql, "onnx": mw.export.to_onnx}
 TEXT = ("<i>it's</i>", 'a "b" & c', "e;--", "ü")  # labels that HTML, SQL and Python must escape
@@ -252,7 +252,7 @@ TWO_PRICED = np.array([[0.0, 1.0, 0.25], [2.0, 0.0, 0.25], [9.0, 9.0, 9.0]])
 DIAGONAL = np.array([[-1.0, -2.0, -1.5], [-1.0, -1.0, -3.0]])
 OFFSET = np.array([[0.0, 0.25, 0.0], [0.0, 0.0, 0.5]])
 TEMPERATURE, BIAS = 0.7, (0.1, -0.3, 0.45)
-LINK = Link(np.array([TEMPERATURE]), np.array([BIAS]), floor=1e-6)
+LINK = TemperatureScaling(np.array([TEMPERATURE]), np.array([BIAS]), floor=1e-6)
 SHARES, BY_OUTPUT = np.array([0.5, 0.375, 0.125]), np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import metricwise as mw
 from metricwise.data import read_sensitive_features
-from metricwise.rules import GroupedRule, Link, MixtureRule, WeightedRule
+from metricwise.rules import GroupedRule, MixtureRule, TemperatureScaling, WeightedRule
 from metricwise.rules.mixture import uniforms
 
 STRICT, LENIENT = mw.WeightedRule.from_thresholds(0.6), mw.WeightedRule.from_thresholds(0.4)
@@ -132,7 +132,7 @@ def test_groups_of_any_kind_are_read_alike(names):
 
 def test_calibrated_probabilities_are_those_of_the_group():
     p, group = np.random.default_rng(0).random(30), np.array(["a", "b", "b"] * 10)
-    links = [Link(np.array([t]), np.array([[0.1, -0.2]])) for t in (0.6, 1.5)]
+    links = [TemperatureScaling(np.array([t]), np.array([[0.1, -0.2]])) for t in (0.6, 1.5)]
     rules = [replace(WeightedRule.from_thresholds(0.3), link=link) for link in links]
     rule = GroupedRule((rules[0], MixtureRule((rules[1],), np.ones(1))), ("a", "b"))
     expected = np.where(group == "a", *(own.calibrated(p) for own in rules))

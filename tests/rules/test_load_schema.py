@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from metricwise.rules import CostRule, GroupedRule, Link, MixtureRule, WeightedRule
+from metricwise.rules import CostRule, GroupedRule, MixtureRule, TemperatureScaling, WeightedRule
 from profiles import examples
 
 FILES = sorted(path for path in (Path(__file__).parent / "files").glob("v*/*.json") if ".decisions." not in path.name)
@@ -101,7 +101,7 @@ def test_counts_are_by_output_and_leave_missing_labels_out():
 
 
 LOSS = Loss(full=rng.random((1, 3, 3)))
-LINK = Link(np.array([0.5]), np.zeros((1, 3)))
+LINK = TemperatureScaling(np.array([0.5]), np.zeros((1, 3)))
 WEIGHTED = WeightedRule(LOSS, (np.array(["a", "b", "c"]),), LINK, metadata={"metric": "f1"}).to_dict()
 MIXTURE = MixtureRule(
     (WeightedRule(Loss.argmax(3), (np.arange(3),)), WeightedRule(LOSS, (np.arange(3),))), np.array([0.5, 0.5])

@@ -8,7 +8,7 @@ from scipy import stats
 
 from metricwise.core.losses import Loss
 from metricwise.data import Schema, read_proba
-from metricwise.rules import Link, MixtureRule, RuleRows, WeightedRule, anonymous_rule
+from metricwise.rules import MixtureRule, RuleRows, TemperatureScaling, WeightedRule, anonymous_rule
 from metricwise.rules.mixture import uniforms
 
 
@@ -67,7 +67,7 @@ def test_uniforms_are_the_published_splitmix64():
 @pytest.mark.parametrize("linked", [True, False])
 def test_chunks_draw_what_the_whole_does(dtype, linked, monkeypatch):
     rng = np.random.default_rng(1)
-    link = Link(np.array([0.6, 1.3]), rng.normal(0, 0.4, (2, 3))) if linked else None
+    link = TemperatureScaling(np.array([0.6, 1.3]), rng.normal(0, 0.4, (2, 3))) if linked else None
     rule = MixtureRule(random_rules(rng, 3, 2, 3, link), np.array([0.2, 0.5, 0.3]), seed=11)
     eta = np.asarray(rng.dirichlet(np.ones(3), (400, 2)), dtype=dtype, order="F")[::2]
     whole, exact = rule.predict(eta), rule.distribution(eta)
@@ -102,12 +102,12 @@ def test_rules_of_weight_zero_are_never_drawn(monkeypatch):
 def test_labels_names_and_shapes():
     rules = constant_rules(2)
     rule = MixtureRule(rules, np.array([0.5, 0.5]), seed=5)
-    named = rule.named(Schema((np.array(["no", "yes"]),)), Link.identity(1, 2), {"metric": "min_recall"})
+    named = rule.named(Schema((np.array(["no", "yes"]),)), TemperatureScaling.identity(1, 2), {"metric": "min_recall"})
     assert isinstance(named, MixtureRule)
     assert set(named.predict(np.full(100, 0.5))) == {"no", "yes"}
     assert named.seed == 5
     assert named.metadata.to_dict() == {"metric": "min_recall"}
-    assert all(component.link == Link.identity(1, 2) for component in named.rules)
+    assert all(component.link == TemperatureScaling.identity(1, 2) for component in named.rules)
     assert (named.n_outputs, named.width, named.n_classes.tolist(), named.multioutput) == (1, 2, [2], False)
     text = named.describe()
     assert text.startswith("Rule for min_recall.\nFor each row, one of 2 rules is drawn")
@@ -175,7 +175,7 @@ def test_errors_name_the_mixture():
 
 
 def test_calibrated_probabilities_are_those_that_all_components_decide_by():
-    link, p = Link(np.array([0.6]), np.array([[0.2, -0.1]])), np.random.default_rng(0).random(30)
+    link, p = TemperatureScaling(np.array([0.6]), np.array([[0.2, -0.1]])), np.random.default_rng(0).random(30)
     low, high = (replace(WeightedRule.from_thresholds(t), link=link) for t in (0.2, 0.6))
     rule = MixtureRule((low, high), np.array([0.5, 0.5]))
     np.testing.assert_array_equal(rule.calibrated(p), low.calibrated(p))

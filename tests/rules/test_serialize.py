@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as npst
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from metricwise.rules import Link, MixtureRule, WeightedRule, load_rule
+from metricwise.rules import MixtureRule, TemperatureScaling, WeightedRule, load_rule
 from profiles import examples
 
 number = st.floats(allow_nan=False, allow_infinity=False)
@@ -50,7 +50,7 @@ def weighted_rules(draw, **fixed):
         loss = Loss(*(None, *(draw(npst.arrays(float, (lead, k), elements=number)) for _ in range(2))))
     positive = st.floats(1e-3, 1e3)
     arrays = npst.arrays(float, (m,), elements=positive), npst.arrays(float, (m, k), elements=st.floats(-1e100, 1e100))
-    link = draw(st.none() | st.builds(Link, *arrays, st.floats(1e-12, 0.4)))
+    link = draw(st.none() | st.builds(TemperatureScaling, *arrays, st.floats(1e-12, 0.4)))
     facts = draw(st.dictionaries(st.text(), json_value, max_size=3))
     names = fixed["names"] if "names" in fixed else draw(st.none() | st.just(tuple(f"out {i}" for i in range(m))))
     normalize = fixed.get("normalize", draw(st.booleans()))
@@ -188,7 +188,7 @@ def test_a_loss_that_is_not_finite_is_not_written(tmp_path):
 WEIGHTED = WeightedRule(
     Loss(diagonal=-np.ones((2, 3)), offset=np.zeros((2, 3))),
     (np.array(["a", "b", "c"]), np.array([0, 1])),
-    Link.identity(2, 3),
+    TemperatureScaling.identity(2, 3),
     multioutput=True,
     metadata={"metric": "f1"},
     output_names=("x", "y"),

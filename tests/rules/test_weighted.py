@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metricwise.core.losses import Loss
 from metricwise.data import Probabilities, Schema, read_proba
-from metricwise.rules import Link, RuleRows, WeightedRule, anonymous_rule
+from metricwise.rules import RuleRows, TemperatureScaling, WeightedRule, anonymous_rule
 
 YES_NO = (np.array(["no", "yes"]),)
 
@@ -67,7 +67,7 @@ def test_unequal_numbers_of_classes_as_list_and_padded(diagonal):
     rng = np.random.default_rng(4)
     sizes = [2, 4, 3]
     loss = random_loss(rng, 3, 4, diagonal)
-    link = Link(np.array([0.7, 1.0, 1.4]), rng.normal(0, 0.5, (3, 4)))
+    link = TemperatureScaling(np.array([0.7, 1.0, 1.4]), rng.normal(0, 0.5, (3, 4)))
     parts = [rng.dirichlet(np.ones(k), 100) for k in sizes]
     padded = np.zeros((100, 3, 6))  # wider than the widest output
     for m, part in enumerate(parts):
@@ -130,7 +130,7 @@ def test_chunks_predict_what_the_whole_does(dtype, layout, linked):
         wide[::2] = eta
         eta = wide[::2]
     eta = np.asarray(eta, order="F") if layout == "F" else eta
-    link = Link(np.array([0.7, 1.0, 1.4]), rng.normal(0, 0.5, (3, 5))) if linked else None
+    link = TemperatureScaling(np.array([0.7, 1.0, 1.4]), rng.normal(0, 0.5, (3, 5))) if linked else None
     rule = WeightedRule(random_loss(rng, 3, 5, False), (np.arange(5),) * 3, link, multioutput=True)
     whole = rule.predict(eta)
     for size in (1, 7, 100):
@@ -140,7 +140,7 @@ def test_chunks_predict_what_the_whole_does(dtype, layout, linked):
 
 
 def test_decide_takes_no_rows():
-    rule = anonymous_rule(Loss.argmax(2), np.array([2])).named(Schema(YES_NO), Link.identity(1, 2), {})
+    rule = anonymous_rule(Loss.argmax(2), np.array([2])).named(Schema(YES_NO), TemperatureScaling.identity(1, 2), {})
     assert rule.decide(RuleRows(Probabilities((np.empty((0, 1)),), np.array([2])))).shape == (0, 1)
 
 
@@ -152,7 +152,7 @@ finite = st.floats(-1, 1).map(lambda x: round(x, 3))
 
 @given(loss=st.lists(finite, min_size=4, max_size=4), t=st.floats(0.2, 3), c=st.floats(-3, 3), linked=st.booleans())
 def test_threshold_is_where_a_scan_changes(loss, t, c, linked):
-    link = Link(np.array([t]), np.array([[-c / 2, c / 2]])) if linked else None
+    link = TemperatureScaling(np.array([t]), np.array([[-c / 2, c / 2]])) if linked else None
     rule = WeightedRule(Loss(full=np.reshape(loss, (1, 2, 2))), YES_NO, link)
     grid = np.r_[np.linspace(0, 1, 501), 1e-9, 1e-5, 1 - 1e-5, 1 - 1e-9]
     positive = rule.predict(grid) == "yes"
@@ -186,7 +186,7 @@ def test_threshold_is_exact_to_the_last_bit(weight, offset):
 
 
 def test_threshold_through_the_link_is_on_the_raw_probability():
-    link = Link(np.array([0.5]), np.array([[0.0, -1.0]]))
+    link = TemperatureScaling(np.array([0.5]), np.array([[0.0, -1.0]]))
     rule = WeightedRule(Loss.from_tensor([[0.0, 1.0], [4.0, 0.0]]), YES_NO, link)
     logit = (np.log(0.2 / 0.8) + 1.0) / 0.5
     assert rule.threshold == pytest.approx(1 / (1 + np.exp(-logit)), rel=1e-12)
@@ -215,7 +215,7 @@ def test_class_weights_are_the_rule():
     eta = rng.dirichlet(np.ones(4), 500)
     for offset in (np.full((1, 4), 0.3), rng.random((1, 4)) / 3):
         loss = Loss(diagonal=-rng.random((1, 4)) - 0.1, offset=offset)
-        for link in (None, Link(np.array([0.7]), rng.normal(0, 0.5, (1, 4)))):
+        for link in (None, TemperatureScaling(np.array([0.7]), rng.normal(0, 0.5, (1, 4)))):
             rule = WeightedRule(loss, (np.arange(4),), link)
             assert rule.class_weight.shape == rule.bonus.shape == (4,)
             assert rule.class_weight.min() == 1
@@ -251,7 +251,7 @@ def test_weights_are_as_described():
     rule = WeightedRule(
         Loss(diagonal=-np.array([[0.2, 0.5, 0.4]]), offset=-np.array([[0.3, 0.1, 0.2]])),
         (np.array(["a", "b", "c"]),),
-        Link(np.array([0.8]), np.zeros((1, 3))),
+        TemperatureScaling(np.array([0.8]), np.zeros((1, 3))),
     )
     _, weights, bonuses, _ = rule.describe().splitlines()
     assert (
@@ -265,7 +265,7 @@ def test_cut_points_are_the_rule():
     rng = np.random.default_rng(3)
     eta = rng.dirichlet(np.ones(4), 500)
     cuts, grades = [0.7, 1.9, 2.2], [0, 1, 2, 3]
-    link = Link(np.array([1.3]), rng.normal(0, 0.3, (1, 4)))
+    link = TemperatureScaling(np.array([1.3]), rng.normal(0, 0.3, (1, 4)))
     rule = replace(WeightedRule.from_cut_points(cuts), link=link)
     np.testing.assert_allclose(rule.cut_points, cuts, rtol=1e-12)
     np.testing.assert_allclose(rule.grades, grades, rtol=1e-12)
@@ -279,7 +279,7 @@ def test_cut_points_are_the_rule():
 
 def test_regions_are_the_rule():
     p = np.random.default_rng(4).random(300)
-    link = Link(np.array([0.6]), np.array([[0.2, -0.1]]))
+    link = TemperatureScaling(np.array([0.6]), np.array([[0.2, -0.1]]))
     three = Loss(full=np.array([[[0.0, 1.0, 0.2], [1.0, 0.0, 0.3], [0.0, 0.0, 0.0]]]))
     inverted = WeightedRule(Loss.from_tensor([[1.0, 0.0], [0.0, 1.0]]), YES_NO)
     abstaining = WeightedRule(three, YES_NO, link, abstain_label="?")
@@ -310,7 +310,7 @@ def softmax_of(eta, link, m=0, k=None):
 
 def test_calibrated_probabilities_have_the_shape_that_was_given():
     rng = np.random.default_rng(5)
-    one = Link(np.array([0.6]), np.array([[0.2, -0.1]]))
+    one = TemperatureScaling(np.array([0.6]), np.array([[0.2, -0.1]]))
     rule, p = replace(WeightedRule.from_thresholds(0.3), link=one), rng.random(40)
     both = np.column_stack([1 - p, p])
     for proba, expected in (
@@ -321,7 +321,7 @@ def test_calibrated_probabilities_have_the_shape_that_was_given():
     ):
         np.testing.assert_allclose(rule.calibrated(proba), expected, atol=1e-12)
     assert rule.calibrated(p.astype(np.float32)).dtype == np.float32
-    two = Link(np.array([0.6, 1.2]), rng.normal(0, 0.3, (2, 3)))
+    two = TemperatureScaling(np.array([0.6, 1.2]), rng.normal(0, 0.3, (2, 3)))
     classes = (np.arange(3), np.arange(2))
     several = WeightedRule(Loss.argmax(3), classes, two, multioutput=True)
     arrays = [rng.dirichlet(np.ones(3), 40), both]
@@ -333,7 +333,7 @@ def test_calibrated_probabilities_have_the_shape_that_was_given():
     assert stacked.shape == padded.shape
     np.testing.assert_allclose(stacked[:, 0], found[0], atol=1e-12)
     np.testing.assert_allclose(stacked[:, 1, :2], found[1], atol=1e-12)
-    tags = replace(WeightedRule.from_thresholds([0.2, 0.3]), link=Link(two.temperature, two.bias[:, :2]))
+    tags = replace(WeightedRule.from_thresholds([0.2, 0.3]), link=TemperatureScaling(two.temperature, two.bias[:, :2]))
     own = [np.column_stack([1 - q, q]) for q in (p, p[::-1])]
     found = tags.calibrated(np.column_stack([p, p[::-1]]))
     for m in range(2):
@@ -360,7 +360,7 @@ def test_equality_is_by_what_is_decided():
         anonymous_rule(Loss.from_tensor([[0.0, 1.0], [2.0, 0.0]]), np.array([2, 2])),
         anonymous_rule(Loss.argmax(2), np.array([2])),
         WeightedRule(Loss.argmax(2), (np.arange(2), np.array([False, True])), multioutput=True),
-        WeightedRule(Loss.argmax(2), rule.classes, Link.identity(2, 2), multioutput=True),
+        WeightedRule(Loss.argmax(2), rule.classes, TemperatureScaling.identity(2, 2), multioutput=True),
         WeightedRule(Loss.argmax(2), rule.classes, multioutput=True, normalize=True),
         WeightedRule(Loss.argmax(2), rule.classes, multioutput=True, output_names=("a", "b")),
     ]
@@ -369,7 +369,7 @@ def test_equality_is_by_what_is_decided():
 
 def test_named_replaces_everything_but_the_loss():
     rule = anonymous_rule(Loss.argmax(2), np.array([2]))
-    link = Link(np.array([2.0]), np.zeros((1, 2)))
+    link = TemperatureScaling(np.array([2.0]), np.zeros((1, 2)))
     copy = rule.named(Schema(YES_NO, True, True, ("a",)), link, {"metric": "f1"})
     assert (copy.loss, copy.link, copy.multioutput, copy.normalize) == (rule.loss, link, True, True)
     assert (copy.metadata.to_dict(), copy.output_names) == ({"metric": "f1"}, ("a",))
@@ -384,7 +384,7 @@ def test_named_replaces_everything_but_the_loss():
         ({"classes": (np.array([1, 1]),)}, r"classes must be distinct within an output, got \[1, 1\]"),
         ({"classes": (np.arange(2),) * 2}, "multioutput must be True for several outputs, got 2"),
         ({"classes": (np.arange(3),)}, r"loss must have 1 outputs \(or 1, shared\) and 3 classes, .* got 1 and 2"),
-        ({"link": Link.identity(2, 2)}, "link must have 1 outputs and 2 classes, .* got 2 and 2"),
+        ({"link": TemperatureScaling.identity(2, 2)}, "link must have 1 outputs and 2 classes, .* got 2 and 2"),
         ({"output_names": ("a", "b")}, "output_names must have one name per output, 1, got 2"),
     ],
 )
@@ -427,7 +427,7 @@ def test_words_for_binary_rules():
         Loss.from_tensor([[0.0, 0.31], [0.69, 0.0]]), YES_NO, metadata={"metric": "f1", "average": "micro"}
     )
     assert rule.describe() == ("Rule for f1.\nPredict 'yes' when its probability exceeds 0.31, else 'no'.")
-    linked = rule.named(Schema(YES_NO), Link(np.array([0.5]), np.array([[0.0, np.log(3)]])), {})
+    linked = rule.named(Schema(YES_NO), TemperatureScaling(np.array([0.5]), np.array([[0.0, np.log(3)]])), {})
     assert "temperature 0.5, less extreme; odds of 'yes' times 3)" in linked.describe()
     inverted = WeightedRule(Loss.from_tensor([[1.0, 0.0], [0.0, 3.0]]), YES_NO)
     assert "Predict 'yes' when its probability is below 0.25 (inverted" in inverted.describe()
@@ -449,7 +449,7 @@ def test_words_for_weights_offsets_and_tables():
     ]
     many = WeightedRule(Loss(full=np.random.default_rng(0).random((1, 30, 30))), (np.arange(30),))
     assert "30 x 30 losses" in many.describe()
-    linked = WeightedRule(Loss.argmax(3), classes, Link(np.array([2.0]), np.log([[1.0, 2.0, 4.0]])))
+    linked = WeightedRule(Loss.argmax(3), classes, TemperatureScaling(np.array([2.0]), np.log([[1.0, 2.0, 4.0]])))
     assert "recalibrated first (temperature 2, more extreme; factors 'a': 0.5, 'b': 1, 'c': 2)" in linked.describe()
 
 
@@ -462,7 +462,7 @@ def test_words_for_several_outputs():
     t = np.linspace(0.1, 0.9, 97)
     tensors = [[[0.0, x], [1 - x, 0.0]] for x in t]
     tensors += [[[0.0, 1.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]]
-    link = Link(np.linspace(0.5, 1.5, 100), np.zeros((100, 2)))
+    link = TemperatureScaling(np.linspace(0.5, 1.5, 100), np.zeros((100, 2)))
     for rule in (
         WeightedRule(Loss.from_tensor(tensors), YES_NO * 100, multioutput=True),
         WeightedRule(Loss.from_tensor(tensors), YES_NO * 100, link, multioutput=True),

@@ -12,7 +12,7 @@ import pytest
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from metricwise.rules import Link, MixtureRule, WeightedRule
+from metricwise.rules import MixtureRule, TemperatureScaling, WeightedRule
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "serving"
 N_THREADS, N_ROWS = 8, 400
@@ -30,7 +30,9 @@ def example(name):
 def rules():
     """New rules of every kind: what they work out on first use is worked out by whichever thread comes first."""
     classes = (np.array(["a", "b", "c"]),)
-    full = WeightedRule(Loss(full=rng.random((1, 3, 3))), classes, Link(np.array([0.7]), rng.normal(size=(1, 3))))
+    full = WeightedRule(
+        Loss(full=rng.random((1, 3, 3))), classes, TemperatureScaling(np.array([0.7]), rng.normal(size=(1, 3)))
+    )
     argmax = WeightedRule(Loss.argmax(3), classes)
     eta = rng.dirichlet(np.ones(3), N_ROWS)
     two = (np.array([0, 1]), np.array([0, 1, 2]))

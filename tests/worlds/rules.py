@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from metricwise.core.losses import Loss
-from metricwise.rules import Link, WeightedRule
+from metricwise.rules import TemperatureScaling, WeightedRule
 
 LABELS = {
     "text": lambda k: np.array(["it's", 'a "b"', "c\\d", "e;--", "ü"][:k]),
@@ -38,7 +38,7 @@ def rules_and_rows(draw, links=True, several=True, abstain=True):
         )
     link = None
     if links and draw(st.booleans()):
-        link = Link(rng.uniform(0.5, 2, m).round(2), rng.normal(0, 0.5, (m, k)).round(2))
+        link = TemperatureScaling(rng.uniform(0.5, 2, m).round(2), rng.normal(0, 0.5, (m, k)).round(2))
     normalize = draw(st.booleans())
     classes = tuple(LABELS[kind](size) for size in sizes)
     label = ABSTAIN[kind] if may and (kind != "booleans") else None

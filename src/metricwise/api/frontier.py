@@ -31,7 +31,8 @@ from ..goals.spec import GoalSpec
 from ..metrics.abstention import Abstained
 from ..metrics.abstention_spec import Abstention
 from ..oracles.problem import Problem
-from ..rules import MixtureRule, WeightedRule
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
 from ..solvers.constrained import InfeasibleError
 from .problems import open_problem, read_seed
 

@@ -23,8 +23,12 @@ from ..goals.worst import opened
 from ..inference import Recorded
 from ..inference.uncertainty import threshold_range
 from ..oracles.problem import Problem, Recipe, argmax_rule
-from ..rules import CostRule, MixtureRule, Rule, RuleMetadata, WeightedRule
+from ..rules.base import Rule
+from ..rules.example_cost import CostRule
 from ..rules.grouped import abstaining
+from ..rules.metadata import RuleMetadata
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
 from ..solvers import Certificate, Outcome, Solver
 from .results import Solution
 

@@ -14,7 +14,8 @@ from ..core.progress import Progress, read_verbose
 from ..data import Piece, PieceReader, ProbabilityColumns, python_labels, shown
 from ..data.sources.tables import proba_columns, proba_of
 from ..data.tables import Stream, Table, TableWriter, arrow, batch_rows, check_target, label_column, open_stream
-from ..rules import Rule, RuleRows, as_rule
+from ..rules.base import Rule, RuleRows
+from ..rules.load import as_rule
 
 __all__ = ["predict_table"]
 

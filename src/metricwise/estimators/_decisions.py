@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import entry_point
 from ..inspection.cards import estimator_card
-from ..rules import Rule
+from ..rules.base import Rule
 from ._compat import VisualBlock
 from ._probabilities import aligned_proba, pack
 from ._targets import Target

@@ -17,7 +17,9 @@ from ..data import read_sample_weight, warn_of_order
 from ..goals.spec import GoalSpec
 from ..metrics.abstention_spec import Abstention
 from ..metrics.linear import Accuracy
-from ..rules import Rule, WeightedRule, as_rule
+from ..rules.base import Rule
+from ..rules.load import as_rule
+from ..rules.weighted import WeightedRule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
 from ._decisions import RuleClassifier
 from ._judging import score_labels, weight_for_fit

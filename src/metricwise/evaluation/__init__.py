@@ -38,7 +38,9 @@ from ..metrics.abstention import AbstentionCost
 from ..metrics.abstention_spec import Abstention
 from ..metrics.aim import Aim
 from ..oracles.problem import InMemory
-from ..rules import CostRule, RuleRows, anonymous_rule
+from ..rules.base import RuleRows
+from ..rules.example_cost import CostRule
+from ..rules.weighted import anonymous_rule
 from .arguments import (
     ReadRows,
     allowed_for,

@@ -21,8 +21,9 @@ from ..data import Probabilities, RowSpec, SensitiveFeatures, is_two_dimensional
 from ..data.open import open_rows
 from ..data.sources import MemorySource
 from ..inference.judging import Decisions
-from ..rules import Rule, RuleRows, WeightedRule, load_rule
-from ..rules.load import rule_from_dict
+from ..rules.base import Rule, RuleRows
+from ..rules.load import load_rule, rule_from_dict
+from ..rules.weighted import WeightedRule
 from .arguments import check_alike, is_in_table, read_proba_for, spec_for_rule
 
 __all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_for"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.errors import InvalidParameter, InvalidType
 from ..core.messages import shown
-from ..rules import Rule
+from ..rules.base import Rule
 from .graph import Builder
 from .onnx_nodes import decide, key_input, read_positive
 from .outputs import labels_of

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, entry_point
-from ..rules import Rule
+from ..rules.base import Rule
 from .graph import Builder
 from .onnx_nodes import decide, import_onnx
 from .outputs import labels_of, needs_extra, of_one_type

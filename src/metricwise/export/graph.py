@@ -13,7 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rules import GroupedRule, MixtureRule, Rule, RuleWriter, WeightedRule
+from ..rules.base import Rule
+from ..rules.grouped import GroupedRule
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
+from ..rules.writer import RuleWriter
 from . import standalone
 
 __all__ = ["Builder"]

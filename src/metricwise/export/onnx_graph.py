@@ -14,7 +14,7 @@ from .._version import __version__
 from ..core.errors import InvalidParameter, entry_point
 from ..core.files import write_bytes
 from ..core.messages import shown
-from ..rules import Rule
+from ..rules.base import Rule
 from .appended import behind
 from .graph import Builder
 from .onnx_nodes import decide, import_onnx, key_input, read_positive

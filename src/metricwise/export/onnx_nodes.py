@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
 from ..core.messages import shown
-from ..rules import Rule
+from ..rules.base import Rule
 from .graph import Builder
 from .outputs import Label, check_text, labels_of, needs_extra, of_one_type, output_names
 

@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, MissingDependency
-from ..rules import GroupedRule, Rule, WeightedRule, as_rule
+from ..rules.base import Rule
 from ..rules.forms import Threshold, form_of
+from ..rules.grouped import GroupedRule
+from ..rules.load import as_rule
 from ..rules.serialize import label_array, plain_labels
+from ..rules.weighted import WeightedRule
 
 __all__ = [
     "Label",

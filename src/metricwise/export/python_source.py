@@ -14,7 +14,11 @@ from typing import Any
 from .._version import __version__
 from ..core.errors import entry_point
 from ..core.files import write_text
-from ..rules import GroupedRule, MixtureRule, Rule, RuleWriter, WeightedRule
+from ..rules.base import Rule
+from ..rules.grouped import GroupedRule
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
+from ..rules.writer import RuleWriter
 from . import standalone
 from .outputs import OutputTable, group_labels, labels_of, output_names, read_rule
 

@@ -16,7 +16,11 @@ from ..core.errors import InvalidParameter, InvalidType, entry_point
 from ..core.files import write_text
 from ..core.messages import shown
 from ..data.probabilities import sum_tolerance
-from ..rules import GroupedRule, MixtureRule, Rule, RuleWriter, WeightedRule
+from ..rules.base import Rule
+from ..rules.grouped import GroupedRule
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
+from ..rules.writer import RuleWriter
 from .dialects import DIALECTS, Dialect
 from .outputs import (
     Label,

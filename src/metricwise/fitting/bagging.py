@@ -20,8 +20,11 @@ from ..core.losses import Loss
 from ..data.sources import MemorySource
 from ..kernels import scattered, tally
 from ..oracles.problem import InMemory, Recipe
-from ..rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_links, prior_shift
+from ..rules.calibration import TemperatureScaling, prior_shift
+from ..rules.calibration_fit import fit_links
 from ..rules.decisions import decide_loss
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule, anonymous_rule
 from ..solvers import Solver
 from .solving import Settings, solve
 
@@ -239,28 +242,28 @@ class Bag:
         the rules are mixtures.
     mixtures : tuple of R MixtureRule
         Over codes, without link; empty where the rules are none.
-    link : Link or None
+    link : TemperatureScaling or None
         That of all resamples, of R * M outputs.
     """
 
     n_resamples: int
     losses: tuple[FloatArray, ...]
     mixtures: tuple[MixtureRule, ...]
-    link: Link | None
+    link: TemperatureScaling | None
 
     def loss(self, which: NDArray[np.bool_]) -> Loss:
         """Return the mean of the losses of some of the resamples, a mask of shape (R,)."""
         arrays = [own[which].mean(axis=0) for own in self.losses]
         return Loss(full=arrays[0]) if len(arrays) == 1 else Loss(diagonal=arrays[0], offset=arrays[1])
 
-    def mean_link(self, which: NDArray[np.bool_]) -> Link | None:
+    def mean_link(self, which: NDArray[np.bool_]) -> TemperatureScaling | None:
         """Return the mean of the links of some of the resamples, a mask of shape (R,)."""
         if self.link is None:
             return None
         shape = (self.n_resamples, -1)
         temperature = self.link.temperature.reshape(shape)[which].mean(axis=0)
         bias = self.link.bias.reshape(*shape, self.link.n_classes)[which].mean(axis=0)
-        return Link(temperature, bias, self.link.floor)
+        return TemperatureScaling(temperature, bias, self.link.floor)
 
     def decide(self, problem: InMemory, which: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return the decisions, codes (N, M), of the one rule that some of the resamples make together.
@@ -292,7 +295,7 @@ class Bag:
         diagonal, offset = self.losses
         return np.asarray(diagonal[..., :, None] * np.eye(diagonal.shape[-1]) + offset[..., None, :])
 
-    def rule(self, n_classes: IntArray) -> tuple[WeightedRule, Link | None] | None:
+    def rule(self, n_classes: IntArray) -> tuple[WeightedRule, TemperatureScaling | None] | None:
         """Return the one rule that all resamples make together, over codes, and its link; None of mixtures."""
         if self.mixtures:
             return None
@@ -332,7 +335,7 @@ def _spread(diagonal: FloatArray, offset: FloatArray) -> FloatArray:
     return np.asarray((np.maximum(high, own) - np.minimum(low, own)).mean(axis=1))
 
 
-def links_of(problem: InMemory, resamples: Resamples, recalibrate: bool) -> Link | None:
+def links_of(problem: InMemory, resamples: Resamples, recalibrate: bool) -> TemperatureScaling | None:
     """Return the link of every resample, shifted to the known class priors; None where there is none.
 
     Parameters
@@ -345,7 +348,7 @@ def links_of(problem: InMemory, resamples: Resamples, recalibrate: bool) -> Link
 
     Returns
     -------
-    Link or None
+    TemperatureScaling or None
         Of R * M outputs, resample by resample.
     """
     rows, link = problem.source.rows, None
@@ -359,7 +362,7 @@ def links_of(problem: InMemory, resamples: Resamples, recalibrate: bool) -> Link
             frequency=rows.frequency,
             max_rows=rows.n_rows,
         )
-        link = Link(
+        link = TemperatureScaling(
             np.concatenate([one.temperature for one in fitted]),
             np.concatenate([one.bias for one in fitted]),
             fitted[0].floor,
@@ -380,7 +383,7 @@ def fit_bags(
     resamples: Resamples,
     recipes: Sequence[Recipe],
     solver: Solver | Settings,
-    link: Link | None,
+    link: TemperatureScaling | None,
 ) -> list[Bag]:
     """Fit rules to every resample of the rows of a problem, by recipes that have the link in common.
 
@@ -391,7 +394,7 @@ def fit_bags(
     resamples : Resamples
     recipes : sequence of Recipe
     solver : Solver or Settings
-    link : Link or None
+    link : TemperatureScaling or None
         That of all resamples; see :func:`links_of`.
 
     Returns
@@ -406,7 +409,9 @@ def fit_bags(
     return [_bag(problem, resamples.n_resamples, own, link) for own in rules]
 
 
-def _bag(problem: InMemory, n_resamples: int, rules: Sequence[WeightedRule | MixtureRule], link: Link | None) -> Bag:
+def _bag(
+    problem: InMemory, n_resamples: int, rules: Sequence[WeightedRule | MixtureRule], link: TemperatureScaling | None
+) -> Bag:
     """Put rules of some resamples each together."""
     n_outputs = problem.schema.n_outputs
     if any(rule.is_randomized for rule in rules):
@@ -430,7 +435,7 @@ def _spread_out(loss: Loss, n_outputs: int) -> Loss:
     return loss.map(lambda a: a if len(a) == n_outputs else np.broadcast_to(a, (n_outputs, *a.shape[1:])))
 
 
-def _tiles(problem: InMemory, resamples: Resamples, link: Link | None) -> Iterator[InMemory]:
+def _tiles(problem: InMemory, resamples: Resamples, link: TemperatureScaling | None) -> Iterator[InMemory]:
     """Yield problems of some of the resamples each, whose outputs are those of the resamples, one after the other."""
     rows, n_outputs = problem.source.rows, problem.schema.n_outputs
     confusions = n_outputs * problem.schema.decision_width**2  # of which a solver holds some for every resample

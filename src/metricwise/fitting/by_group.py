@@ -28,7 +28,11 @@ from ..metrics.class_names import written
 from ..metrics.one_vs_rest import OneVsRest
 from ..oracles import Counts
 from ..oracles.problem import Problem, Recipe, mixed
-from ..rules import GroupedRule, MixtureRule, Rule, RuleMetadata, WeightedRule, of_schema
+from ..rules.base import Rule
+from ..rules.grouped import GroupedRule, of_schema
+from ..rules.metadata import RuleMetadata
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
 from ..solvers import Outcome
 from ..solvers.constrained import InfeasibleError
 from .constraints.fit import ConstrainedFit, Pledge, fit_within

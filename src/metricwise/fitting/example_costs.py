@@ -25,7 +25,9 @@ from ..inference.uncertainty import Spread, heaviest_share, mean_interval
 from ..metrics import Cost
 from ..metrics.abstention_spec import Abstention
 from ..oracles.problem import InMemory, Problem, argmax_rule
-from ..rules import CostRule, RuleMetadata, RuleRows
+from ..rules.base import RuleRows
+from ..rules.example_cost import CostRule
+from ..rules.metadata import RuleMetadata
 from .bagging import Bag, draw, links_of
 from .selection import judging_rows
 

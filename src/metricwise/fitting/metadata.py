@@ -17,7 +17,8 @@ from ..inference import ConstraintResult, Estimate, Gain
 from ..metrics.naming import PerOutput
 from ..metrics.scales import order_of
 from ..oracles.problem import Problem
-from ..rules import Rule, RuleMetadata
+from ..rules.base import Rule
+from ..rules.metadata import RuleMetadata
 
 __all__ = ["informed", "losses_of", "metadata_of"]
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ..core.losses import Loss
 from ..inference import Recorded
 from ..oracles.problem import InMemory, Problem, argmax_rule, mixed
-from ..rules import MixtureRule, WeightedRule
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
 
 __all__ = ["held_out", "record_rule"]
 

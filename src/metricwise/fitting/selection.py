@@ -34,8 +34,9 @@ from ..metrics.aim import Aim
 from ..metrics.base import Linear
 from ..metrics.naming import PerOutput
 from ..oracles.problem import InMemory, Problem, Recipe, argmax_rule
-from ..rules import Link, WeightedRule
-from ..rules.link_fit import LINK_ROWS
+from ..rules.calibration import TemperatureScaling
+from ..rules.calibration_fit import LINK_ROWS
+from ..rules.weighted import WeightedRule
 from ..solvers import Solver
 from .bagging import PARTS, ROUNDS, Bag, Resamples, dealt_size, draw, fit_bags, links_of
 from .secondary_metrics import held_out
@@ -80,7 +81,7 @@ class Choice:
         By which all rows are to be fitted or counted; None is plain argmax.
     name : str
         What it is, in words.
-    rule : tuple of WeightedRule and (Link or None), or None
+    rule : tuple of WeightedRule and (TemperatureScaling or None), or None
         What the resamples make together, over codes; None where all rows are to be fitted instead.
     gain : Gain
         Of the choice over argmax, each block of rows judged with what the other blocks chose.
@@ -94,7 +95,7 @@ class Choice:
 
     recipe: Recipe | None
     name: str
-    rule: tuple[WeightedRule, Link | None] | None
+    rule: tuple[WeightedRule, TemperatureScaling | None] | None
     gain: Gain
     value: Estimate
     candidates: tuple[Candidate, ...]

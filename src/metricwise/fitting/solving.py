@@ -17,7 +17,10 @@ from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
 from ..oracles import Counts, Oracle, TooManyChangesError
 from ..oracles.problem import Problem, Recipe, argmax_rule
-from ..rules import Link, MixtureRule, RuleMetadata, WeightedRule
+from ..rules.calibration import TemperatureScaling
+from ..rules.metadata import RuleMetadata
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
 from ..solvers import SOLVERS, Certificate, Outcome, Solver, SolverResult, make_solver
 from ..solvers.base import BaseSolver, settle
 from ..solvers.joined import Part, join
@@ -110,7 +113,7 @@ def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False
     return next(name for name in _PREFERENCE if name not in ruled_out and not SOLVERS[name].needs.missing(objective))
 
 
-def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: Link | None) -> SolverResult:
+def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: TemperatureScaling | None) -> SolverResult:
     """Fit a rule to a problem by a recipe, behind a link, and nothing else.
 
     What a rule that is judged elsewhere needs, on rows that were not fitted; see :func:`fit` for the others.
@@ -121,7 +124,7 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: Lin
     recipe : Recipe
     solver : Solver or Settings
         Settings pick one for the metric.
-    link : Link or None
+    link : TemperatureScaling or None
 
     Returns
     -------
@@ -178,7 +181,7 @@ def fit(
     recipe: Recipe,
     solver: Solver | Settings,
     metadata: RuleMetadata | None = None,
-    found: tuple[WeightedRule, Link | None] | None = None,
+    found: tuple[WeightedRule, TemperatureScaling | None] | None = None,
 ) -> FittedRule:
     """Fit a rule to a problem by a recipe, and count how good it is; see :func:`solve`.
 
@@ -186,7 +189,7 @@ def fit(
     ----------
     metadata : RuleMetadata, optional
         What the rule is to know of itself, besides its value.
-    found : tuple of WeightedRule and (Link or None), optional
+    found : tuple of WeightedRule and (TemperatureScaling or None), optional
         The rule, if it has been found already: over codes, and the link that it is behind.
     """
     link = problem.link(recipe.recalibrate) if found is None else found[1]

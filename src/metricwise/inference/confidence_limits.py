@@ -22,7 +22,8 @@ from ..metrics.abstention import Abstaining
 from ..metrics.affine import Affine
 from ..metrics.base import inner
 from ..oracles.problem import Problem
-from ..rules import Link, Rule, RuleRows
+from ..rules.base import Rule, RuleRows
+from ..rules.calibration import TemperatureScaling
 from .uncertainty import student
 
 __all__ = ["Apart", "Counted", "counted_by", "lower_limit", "upper_limit"]
@@ -227,7 +228,7 @@ def counted_by(
     limits: Limits,
     confusion: FloatArray,
     rule: Rule,
-    link: Link | None,
+    link: TemperatureScaling | None,
 ) -> list[Counted | Apart]:
     """Return constraints as the rows of a problem count them for a rule.
 
@@ -241,7 +242,7 @@ def counted_by(
         Counted with labels.
     rule : Rule
         Over codes, without its link.
-    link : Link or None
+    link : TemperatureScaling or None
         What it is behind.
     """
     glance = problem.source.glance(1)
@@ -298,7 +299,7 @@ class _Decided:
     problem: Problem
     outputs: IntArray
     rule: Rule
-    link: Link | None
+    link: TemperatureScaling | None
 
     def adjusted(self, counted: Counted) -> Counted:
         """Say how many independent labels are worth as much as these, and how much more they vary.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..data import table_of
 from ..data.sources import MemorySource
-from ..rules import CostRule
+from ..rules.example_cost import CostRule
 from .judging import Decisions
 from .results import Comparison, Estimate
 from .uncertainty import Spread, mean_interval

@@ -17,7 +17,7 @@ from ..core.losses import Loss
 from ..data import Dependence, stretches
 from ..data.sources import MemorySource
 from ..oracles.problem import InMemory, argmax_rule
-from ..rules import anonymous_rule
+from ..rules.weighted import anonymous_rule
 from .uncertainty import influence
 
 __all__ = ["dependence_length", "in_stretches"]

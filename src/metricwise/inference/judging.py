@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..oracles.problem import InMemory, mixed
-from ..rules import Rule, RuleRows
+from ..rules.base import Rule, RuleRows
 from .results import Comparison, Estimate
 from .uncertainty import STEEP, Errors, Spread, moves, values_of_samples, within
 

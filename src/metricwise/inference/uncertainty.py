@@ -19,7 +19,9 @@ from ..core.confusion import distributions
 from ..data.sources import MemorySource
 from ..metrics.objective import make_objective
 from ..oracles.problem import InMemory, Problem
-from ..rules import MixtureRule, RuleRows, WeightedRule
+from ..rules.base import RuleRows
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
 
 __all__ = [
     "STEEP",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..rules import Rule
+from ..rules.base import Rule
 
 
 def _rule_card(rule: Any) -> str:

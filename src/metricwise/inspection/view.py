@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 from ..core.notes import Note, joined_text
 from ..inference import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..oracles.problem import Problem
-from ..rules import CostRule, GroupedRule, MixtureRule, WeightedRule
+from ..rules.example_cost import CostRule
+from ..rules.grouped import GroupedRule
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
 from ..solvers import Certificate, Outcome
 
 if TYPE_CHECKING:

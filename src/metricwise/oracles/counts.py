@@ -15,7 +15,7 @@ from ..core.confusion import distributions, expected_confusion, from_predictions
 from ..core.losses import Loss
 from ..core.rows import Rows
 from ..data.sources import MemorySource, Source
-from ..rules import Link
+from ..rules.calibration import TemperatureScaling
 from ..rules.decisions import decide_loss
 from .base import Changes, FloatArray, IntArray, Line, Score, TooManyChangesError, Walk
 from .walk import follow
@@ -51,7 +51,7 @@ class Counts:
     confusion : {"labels", "expected", "blended"}, default="labels"
         What is counted: labels, the probabilities of the true class in their place (over the entries whose label is
         observed), or half of each.
-    link : Link, optional
+    link : TemperatureScaling, optional
         Recalibration that is applied before deciding and counting.
     prior : ndarray of shape (M, K), optional
         Class priors to count for, if they differ from those of the rows: labelled rows are reweighted by true class; if
@@ -79,7 +79,7 @@ class Counts:
 
     source: Source
     confusion: Literal["labels", "expected", "blended"] = "labels"
-    link: Link | None = None
+    link: TemperatureScaling | None = None
     prior: FloatArray | None = None
 
     # -------------------------------------------------------------------------------------------- what is counted

@@ -24,8 +24,10 @@ from ..metrics.averages import Grouping
 from ..metrics.instance import RowMean, RowValues, row_values
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
-from ..rules import Link, Rule, RuleRows, WeightedRule, anonymous_rule, fit_link, prior_shift
-from ..rules.link_fit import LINK_ROWS
+from ..rules.base import Rule, RuleRows
+from ..rules.calibration import TemperatureScaling, prior_shift
+from ..rules.calibration_fit import LINK_ROWS, fit_link
+from ..rules.weighted import WeightedRule, anonymous_rule
 from . import Counts, Oracle
 from .smoothing import pad
 
@@ -153,7 +155,7 @@ class Problem:
             found.setdefault((kind, n_classes == 2), []).append(m)
         return [np.array(outputs, dtype=np.intp) for outputs in found.values()]
 
-    def link(self, recalibrate: bool, by_group: bool = False) -> Link | None:
+    def link(self, recalibrate: bool, by_group: bool = False) -> TemperatureScaling | None:
         """Fit the link, one for all sensitive groups or one for each, and shift it to the known class priors."""
         link = None
         if recalibrate:
@@ -172,7 +174,7 @@ class Problem:
         return link
 
     @cached_property
-    def _calibration(self) -> Link:
+    def _calibration(self) -> TemperatureScaling:
         """The link as the labels have it: of these rows several recipes may want it."""
         rows, n_groups = self.source.sample(LINK_ROWS), self.schema.n_groups
         rows = rows if n_groups == 1 else rows.whole(n_groups)
@@ -181,13 +183,13 @@ class Problem:
         return link if n_groups == 1 else link.of_outputs(np.tile(np.arange(link.n_outputs), n_groups))
 
     @cached_property
-    def _calibration_by_group(self) -> Link:
+    def _calibration_by_group(self) -> TemperatureScaling:
         """The same of every sensitive group by itself."""
         rows = self.source.sample(LINK_ROWS)
         assert rows.codes is not None
         return fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
 
-    def oracle(self, confusion: str = "labels", link: Link | None = None) -> Counts:
+    def oracle(self, confusion: str = "labels", link: TemperatureScaling | None = None) -> Counts:
         """Return the oracle of these rows."""
         return Counts(self.source, confusion, link, self.prior)  # type: ignore[arg-type]  # one of three words
 
@@ -281,7 +283,7 @@ class InMemory(Problem):
         """Return the problem of some of the rows."""
         return replace(self, source=MemorySource(self.source.take(rows), self.schema, self.source.passes))
 
-    def decide(self, rule: Rule, link: Link | None = None) -> NDArray[np.intp]:
+    def decide(self, rule: Rule, link: TemperatureScaling | None = None) -> NDArray[np.intp]:
         """Return the decisions (codes) of a rule that knows no link, behind one."""
         proba = self.source.rows.proba
         return rule.decide(RuleRows(proba if link is None else link.view(proba)))

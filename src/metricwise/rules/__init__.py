@@ -6,10 +6,10 @@ solvers.
 """
 
 from .base import LossMixture, Rule, RuleRows
+from .calibration import TemperatureScaling, prior_shift
+from .calibration_fit import fit_link, fit_links
 from .example_cost import CostRule
 from .grouped import GroupedRule, of_schema
-from .link import Link, prior_shift
-from .link_fit import fit_link, fit_links
 from .load import as_rule, load_rule
 from .metadata import RuleMetadata
 from .mixture import MixtureRule
@@ -19,7 +19,7 @@ from .writer import RuleWriter
 __all__ = [
     "CostRule",
     "GroupedRule",
-    "Link",
+    "TemperatureScaling",
     "LossMixture",
     "MixtureRule",
     "Rule",

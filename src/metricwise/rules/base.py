@@ -22,9 +22,9 @@ from ..core.losses import Loss
 from ..data import Probabilities, Schema, check_abstain_label, check_rows, decode, is_lazy, python_labels, read_proba
 from . import serialize
 from .bare_columns import in_fitted_order, read_single
+from .calibration import TemperatureScaling, recalibrated, shaped_like
 from .codec import SHARED_FIELDS, JsonField
 from .lazy import batches_of, predict_lazily
-from .link import Link, recalibrated, shaped_like
 from .metadata import RuleMetadata, headline
 from .writer import RuleWriter
 
@@ -90,9 +90,9 @@ class LossMixture(NamedTuple):
         return [rule.loss for rule in self.rules]
 
     @property
-    def link(self) -> Link | None:
+    def link(self) -> TemperatureScaling | None:
         """The recalibration of the first rule, which all share unless a rule was put together by hand."""
-        link: Link | None = self.rules[0].link
+        link: TemperatureScaling | None = self.rules[0].link
         return link
 
 
@@ -527,7 +527,7 @@ def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ..
     return True
 
 
-def check_outputs(schema: Schema, link: Link | None) -> None:
+def check_outputs(schema: Schema, link: TemperatureScaling | None) -> None:
     """Check what rules of every kind have in common: outputs, classes, names, and a link of as many."""
     distinct = {id(labels): labels for labels in schema.classes}.values()
     if not schema.classes or any(labels.ndim != 1 or len(labels) < 2 for labels in distinct):

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.errors import InvalidParameter
 from ..core.losses import Loss
 from . import serialize
-from .link import Link
+from .calibration import TemperatureScaling
 from .metadata import INTERVAL_SCHEMA, metadata_schema
 
 __all__ = [
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 Json = Mapping[str, Any]
-Decision = tuple[Loss, Link | None]
+Decision = tuple[Loss, TemperatureScaling | None]
 
 LABEL_SCHEMA: Json = {"type": ["string", "number", "boolean"]}
 _NUMBER: Json = {"type": "number"}
@@ -200,14 +200,14 @@ def _read_loss(value: Any, name: str) -> Loss:
     return Loss(diagonal=diagonal, offset=offset)
 
 
-def _write_link(link: Link, name: str) -> Any:
+def _write_link(link: TemperatureScaling, name: str) -> Any:
     return serialize.plain(link.to_dict(), name)
 
 
-def _read_link(value: Any, name: str) -> Link:
+def _read_link(value: Any, name: str) -> TemperatureScaling:
     document = serialize.read_object(value, name)
     serialize.check_keys(document, ("temperature", "bias", "floor"), name)
-    return Link(
+    return TemperatureScaling(
         serialize.read_numbers(document["temperature"], f"{name}.temperature", 1),
         serialize.read_numbers(document["bias"], f"{name}.bias", 2),
         float(serialize.read_numbers(document["floor"], f"{name}.floor", 0)),

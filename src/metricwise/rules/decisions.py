@@ -15,7 +15,7 @@ from .. import kernels
 from ..core.losses import Loss
 from ..core.rows import Probabilities
 from ..data import table_of
-from .link import Link
+from .calibration import TemperatureScaling
 
 __all__ = ["bisect_changes", "bisect_regions", "decide_costs", "decide_loss"]
 
@@ -62,7 +62,9 @@ def _cut(loss: Loss, span: Any, width: int) -> tuple[FloatArray, ...]:
     return tuple(a[:, :width, :width] for a in arrays)
 
 
-def bisect_changes(loss: Loss, link: Link | None, outputs: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+def bisect_changes(
+    loss: Loss, link: TemperatureScaling | None, outputs: IntArray
+) -> tuple[IntArray, IntArray, FloatArray]:
     """Decisions at p = 0 and p = 1 of binary outputs, and the last p decided as p = 0 is.
 
     The difference of two scores is monotone in p, so that one change at most lies between p = 0 and p = 1. Positive
@@ -84,7 +86,7 @@ def bisect_changes(loss: Loss, link: Link | None, outputs: IntArray) -> tuple[In
     return at_zero, at_one, np.where(at_zero == at_one, np.nan, low.view(np.float64))
 
 
-def bisect_regions(loss: Loss, link: Link | None, output: int) -> tuple[int, int, float, float]:
+def bisect_regions(loss: Loss, link: TemperatureScaling | None, output: int) -> tuple[int, int, float, float]:
     """Decisions at p = 0 and p = 1 of a binary output of three decisions, the last p decided as 0 is, the first as 1.
 
     Every decision is taken along one interval of p: scores are lines in the probability behind the link, which rises.

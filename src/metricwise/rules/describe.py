@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Schema, python_labels
+from .calibration import TemperatureScaling
 from .forms import CutPoints, LossTable, Region, Regions, Threshold, Weights, form_of, scale_places
-from .link import Link
 from .metadata import RuleMetadata
 
 __all__ = ["decision_lines", "link_lines", "mixture_lines"]
@@ -163,7 +163,7 @@ def _table_lines(labels: list[str], full: FloatArray, abstain: str | None = None
     return [f"{what}. Losses of predicting each column:", *table]
 
 
-def link_lines(link: Link | None, schema: Schema, m: int, *, own_costs: bool = False) -> list[str]:
+def link_lines(link: TemperatureScaling | None, schema: Schema, m: int, *, own_costs: bool = False) -> list[str]:
     """Say what the link does before, for output m; with costs of its own for each row, there is no threshold."""
     if link is None:
         return []

@@ -24,10 +24,10 @@ from ..data import (
 from ..data.encoding import python_label
 from . import serialize
 from .base import Rule, RuleRows, check_outputs, same_classes, same_label
+from .calibration import TemperatureScaling, recalibrated
 from .codec import LINK, SHARED_FIELDS, JsonField, nullable, write_value
 from .decisions import decide_costs
 from .describe import link_lines
-from .link import Link, recalibrated
 from .metadata import NO_METADATA, RuleMetadata
 from .writer import RuleWriter
 
@@ -70,7 +70,7 @@ class CostRule(Rule):
     ----------
     classes : tuple of one ndarray of shape (K,)
         Label of each class of the output, in column order.
-    link : Link, optional
+    link : TemperatureScaling, optional
         Recalibration that is applied to the probabilities first.
     normalize : bool, default=False
         Whether `predict` divides each row of probabilities by its sum, so that scores are accepted.
@@ -102,7 +102,7 @@ class CostRule(Rule):
     """
 
     classes: tuple[NDArray[Any], ...]
-    link: Link | None = None
+    link: TemperatureScaling | None = None
     normalize: bool = False
     abstain_label: Any = None
     abstain_cost: float | None = None

@@ -18,6 +18,7 @@ from ..core.losses import Loss
 from ..data import Groups, Probabilities, Schema
 from . import serialize
 from .base import LossMixture, RuleOfParts, RuleRows, same_classes
+from .calibration import recalibrated
 from .codec import (
     DECISIONS_SCHEMA,
     LABEL_SCHEMA,
@@ -34,7 +35,6 @@ from .codec import (
     write_decisions,
     write_value,
 )
-from .link import recalibrated
 from .metadata import NO_METADATA, RuleMetadata
 from .mixture import MixtureRule
 from .weighted import WeightedRule

@@ -24,9 +24,9 @@ from .base import (
     same_classes,
     same_label,
 )
+from .calibration import TemperatureScaling, recalibrated
 from .codec import SEED, WEIGHTS, decisions_field
 from .describe import mixture_lines
-from .link import Link, recalibrated
 from .metadata import NO_METADATA, RuleMetadata
 from .weighted import WeightedRule
 from .writer import RuleWriter
@@ -236,7 +236,7 @@ class MixtureRule(RuleOfParts):
     # ---------------------------------------------------------------------------------------- copies and files
 
     def named(
-        self, schema: Schema, link: Link | None, metadata: RuleMetadata | Mapping[str, Any] | None = None
+        self, schema: Schema, link: TemperatureScaling | None, metadata: RuleMetadata | Mapping[str, Any] | None = None
     ) -> MixtureRule:
         """Return a copy in the user's labels: solvers build rules whose labels are codes."""
         rules = tuple(rule.named(schema, link) for rule in self.rules)

@@ -20,11 +20,11 @@ from ..data import Probabilities, Schema
 from ..data.encoding import python_label
 from . import by_hand
 from .base import LossMixture, Rule, RuleRows, check_outputs, same_classes, same_label
+from .calibration import TemperatureScaling, recalibrated
 from .codec import LINK, LOSS
 from .decisions import bisect_changes, decide_loss
 from .describe import decision_lines
 from .forms import CutPoints, regions_of, scale_of, weights_and_bonuses
-from .link import Link, recalibrated
 from .metadata import NO_METADATA, RuleMetadata
 from .writer import RuleWriter
 
@@ -47,7 +47,7 @@ class WeightedRule(Rule):
         The loss, of leading size 1 (shared by all outputs) or M.
     classes : tuple of M ndarrays
         Label of each class, in column order.
-    link : Link, optional
+    link : TemperatureScaling, optional
         Recalibration that is applied to the probabilities first.
     multioutput : bool, default=False
         Whether predictions are 2-D, as for a 2-D y.
@@ -88,7 +88,7 @@ class WeightedRule(Rule):
 
     loss: Loss
     classes: tuple[NDArray[Any], ...]
-    link: Link | None = None
+    link: TemperatureScaling | None = None
     multioutput: bool = False
     normalize: bool = False
     metadata: RuleMetadata = NO_METADATA
@@ -395,7 +395,7 @@ class WeightedRule(Rule):
     # ---------------------------------------------------------------------------------------- copies and files
 
     def named(
-        self, schema: Schema, link: Link | None, metadata: RuleMetadata | Mapping[str, Any] | None = None
+        self, schema: Schema, link: TemperatureScaling | None, metadata: RuleMetadata | Mapping[str, Any] | None = None
     ) -> WeightedRule:
         """Return a copy with the user's labels; solvers build rules whose labels are codes."""
         return WeightedRule(

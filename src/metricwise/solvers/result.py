@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ..core.losses import Loss
 from ..core.notes import Note, joined_text
-from ..rules import MixtureRule, WeightedRule, anonymous_rule
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule, anonymous_rule
 
 __all__ = ["Certificate", "Outcome", "SolverResult"]
 

@@ -16,7 +16,7 @@ from ..goals.for_outputs import resolve_for
 from ..metrics.aim import Aim
 from ..metrics.resolution import to_maximise
 from ..oracles.problem import Problem, Recipe, mixed
-from ..rules import Rule, RuleRows
+from ..rules.base import Rule, RuleRows
 from ._checks import MetricLike
 
 __all__ = ["Regret", "regret"]

@@ -134,7 +134,7 @@ def ties_diagonal(rng):
 
 
 def ties_linked(rng):
-    link = mw.rules.Link(np.array([0.8]), np.array([[0.0, 0.1, 0.0]]))
+    link = mw.rules.TemperatureScaling(np.array([0.8]), np.array([[0.0, 0.1, 0.0]]))
     return mw.WeightedRule(Loss.argmax(3), (np.array([3, 1, 2]),), link), rounded(rng, 40, 3, 10)
 
 

@@ -21,7 +21,7 @@ from ...inference import Candidate, ConstraintResult, Estimate, Gain
 from ...inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
 from ...inference.uncertainty import count_independent
 from ...oracles.problem import Problem, Recipe
-from ...rules import RuleMetadata
+from ...rules.metadata import RuleMetadata
 from ...solvers.constrained import InfeasibleError
 from ..selection import judging_rows, noticing_copies
 from ..solving import FittedRule, Settings, present

@@ -19,7 +19,7 @@ from ...core.notes import Note, NoteKind
 from ...goals.constraint import Constraint, Limit, Limits
 from ...inference.confidence_limits import Apart, Counted, counted_by
 from ...oracles.problem import Problem, Recipe
-from ...rules import Link
+from ...rules.calibration import TemperatureScaling
 from ...solvers import Outcome, SolverResult
 from ...solvers.constrained import Feasible, InfeasibleError, Point, maximise
 from ...solvers.constrained_single import best_by_labels, best_single
@@ -72,7 +72,7 @@ class _Piece:
     problem : Problem
         Of these outputs.
     recipe : Recipe
-    link : Link or None
+    link : TemperatureScaling or None
     constraints : sequence of Constraint
         Whose outputs are positions among these.
     settings : Settings
@@ -82,7 +82,7 @@ class _Piece:
         self,
         problem: Problem,
         recipe: Recipe,
-        link: Link | None,
+        link: TemperatureScaling | None,
         constraints: Sequence[Constraint],
         settings: Settings,
     ) -> None:
@@ -246,7 +246,7 @@ class Search:
     ----------
     problem : Problem
     recipe : Recipe
-    link : Link or None
+    link : TemperatureScaling or None
     constraints : sequence of Constraint
     settings : Settings
     """
@@ -255,7 +255,7 @@ class Search:
         self,
         problem: Problem,
         recipe: Recipe,
-        link: Link | None,
+        link: TemperatureScaling | None,
         constraints: Sequence[Constraint],
         settings: Settings,
     ) -> None:

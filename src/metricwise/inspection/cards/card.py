@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...data.sources import MemorySource
-from ...rules import MixtureRule, WeightedRule
+from ...rules.mixture import MixtureRule
+from ...rules.weighted import WeightedRule
 from ..details import Curve, Missing, attempt
 from ..view import View
 from .markup import Html, join, table, tag

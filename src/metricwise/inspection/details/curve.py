@@ -19,7 +19,8 @@ from ...fitting.metadata import losses_of
 from ...goals.constraint import Limits
 from ...oracles import Counts
 from ...oracles.problem import Problem, mixed
-from ...rules import MixtureRule, WeightedRule
+from ...rules.mixture import MixtureRule
+from ...rules.weighted import WeightedRule
 from ...solvers.sweep import threshold_loss
 from .rules_along import at_step
 

@@ -19,7 +19,9 @@ from ...goals.spec import GoalSpec
 from ...metrics.aim import Aim
 from ...oracles import Counts
 from ...oracles.problem import InMemory, Problem
-from ...rules import Link, MixtureRule, WeightedRule
+from ...rules.calibration import TemperatureScaling
+from ...rules.mixture import MixtureRule
+from ...rules.weighted import WeightedRule
 from .curve import Curve, count_curve, judge_of
 from .gains import Gains, count_class_gains, count_output_gains
 from .groups import by_group, pool_groups
@@ -236,7 +238,7 @@ class Details:
         return part if whole else replace(part, sampled=rows.n_rows)
 
     @property
-    def link(self) -> Link | None:
+    def link(self) -> TemperatureScaling | None:
         """The link of the rule."""
         return self.rule.flatten().link
 

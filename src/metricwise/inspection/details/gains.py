@@ -19,7 +19,9 @@ from ...metrics import FBeta
 from ...metrics.aim import Aim
 from ...metrics.base import Metric
 from ...oracles.problem import InMemory
-from ...rules import MixtureRule, RuleRows, WeightedRule, anonymous_rule
+from ...rules.base import RuleRows
+from ...rules.mixture import MixtureRule
+from ...rules.weighted import WeightedRule, anonymous_rule
 
 __all__ = ["Gains", "count_class_gains", "count_output_gains"]
 

@@ -12,7 +12,11 @@ from ...data import Schema
 from ...data.sources import SourceBase
 from ...goals.worst import opened
 from ...oracles.problem import Problem
-from ...rules import GroupedRule, Link, MixtureRule, RuleMetadata, WeightedRule
+from ...rules.calibration import TemperatureScaling
+from ...rules.grouped import GroupedRule
+from ...rules.metadata import RuleMetadata
+from ...rules.mixture import MixtureRule
+from ...rules.weighted import WeightedRule
 
 __all__ = ["by_group", "pool_groups"]
 
@@ -71,9 +75,9 @@ def _joined(rules: list[WeightedRule], schema: Schema) -> WeightedRule:
         loss = Loss(full=each([rule.loss.tensor() for rule in rules]))
     link = None
     if any(rule.link is not None for rule in rules):
-        links = [rule.link or Link.identity(n_outputs, width) for rule in rules]
+        links = [rule.link or TemperatureScaling.identity(n_outputs, width) for rule in rules]
         floor = min(one.floor for one in links)
-        link = Link(
+        link = TemperatureScaling(
             np.concatenate([one.temperature for one in links]), np.concatenate([one.bias for one in links]), floor
         )
     return WeightedRule(

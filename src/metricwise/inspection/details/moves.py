@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from ...core.losses import Loss
 from ...oracles.problem import Problem
-from ...rules import MixtureRule, RuleRows, WeightedRule, anonymous_rule
+from ...rules.base import RuleRows
+from ...rules.mixture import MixtureRule
+from ...rules.weighted import WeightedRule, anonymous_rule
 
 __all__ = ["Moves", "count_moves"]
 

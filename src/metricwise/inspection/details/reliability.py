@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...oracles.problem import InMemory
-from ...rules import Link
+from ...rules.calibration import TemperatureScaling
 
 __all__ = ["Bins", "Reliability", "calibration_bins", "count_reliability"]
 
@@ -126,7 +126,7 @@ def calibration_bins(
     return Bins(said[some] / total[some], seen[some] / total[some], total[some])
 
 
-def count_reliability(problem: InMemory, link: Link | None) -> Reliability:
+def count_reliability(problem: InMemory, link: TemperatureScaling | None) -> Reliability:
     """Hold the probabilities of rows in memory, with labels, against what happened, before and behind a link."""
     rows = problem.source.rows
     before = calibration_bins(*_pairs(rows, rows.proba))

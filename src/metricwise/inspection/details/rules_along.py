@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.losses import Loss
-from ...rules import Link, WeightedRule
+from ...rules.calibration import TemperatureScaling
+from ...rules.weighted import WeightedRule
 
 __all__ = ["at_step", "link_at_step"]
 
@@ -51,9 +52,9 @@ def at_step(rule: WeightedRule, step: float) -> WeightedRule:
     return replace(rule, loss=_loss_at(rule.loss, step), link=link_at_step(rule.link, step))
 
 
-def link_at_step(link: Link | None, step: float) -> Link | None:
+def link_at_step(link: TemperatureScaling | None, step: float) -> TemperatureScaling | None:
     """Return the link that has gone so far from none to the one given."""
-    return None if link is None else Link(link.temperature**step, link.bias * step, link.floor)
+    return None if link is None else TemperatureScaling(link.temperature**step, link.bias * step, link.floor)
 
 
 def _loss_at(loss: Loss, step: float) -> Loss:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...core.errors import InvalidParameter, InvalidType, entry_point
 from ...data import decode, python_labels
 from ...evaluation import read_rule
-from ...rules import Rule
+from ...rules.base import Rule
 from ._style import INK, font_for, legend, new_axes, short
 
 __all__ = ["DecisionRegionsDisplay", "regions"]

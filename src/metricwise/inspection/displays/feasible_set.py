@@ -16,7 +16,7 @@ from ...metrics import Recall
 from ...metrics.base import Metric
 from ...oracles import Counts
 from ...oracles.problem import mixed
-from ...rules import WeightedRule
+from ...rules.weighted import WeightedRule
 from ...theory.geometry import FeasibleSet
 from ..view import View
 from ._base import details_of

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.losses import Loss
-from ...rules import MixtureRule, WeightedRule, anonymous_rule
+from ...rules.mixture import MixtureRule
+from ...rules.weighted import WeightedRule, anonymous_rule
 
 __all__ = ["Decomposition", "Exit", "Membership", "Part"]
 

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 import worlds
 from metricwise.data import Probabilities, read_proba
-from metricwise.rules import Link, fit_link, prior_shift
-from metricwise.rules.link_fit import _MIN_TEMPERATURE
+from metricwise.rules import TemperatureScaling, fit_link, prior_shift
+from metricwise.rules.calibration_fit import _MIN_TEMPERATURE
 
 
 def distorted(eta, t, c):
@@ -44,7 +44,7 @@ def test_link_is_its_formula(dtype):
     rng = np.random.default_rng(0)
     eta = rng.dirichlet(np.ones(4), (50, 3)).astype(dtype)
     eta[0, 0] = [1, 0, 0, 0]
-    link = Link(np.array([0.5, 1.0, 2.0]), rng.normal(0, 1, (3, 4)))
+    link = TemperatureScaling(np.array([0.5, 1.0, 2.0]), rng.normal(0, 1, (3, 4)))
     (result,) = link.apply(read_proba(eta, multioutput=True)).blocks
     raised = np.log(np.maximum(eta.astype(float), 1e-6)) * link.temperature[:, None] + link.bias
     np.testing.assert_allclose(result, softmax(raised, axis=2), rtol=1e-6 if dtype == np.float32 else 1e-13)
@@ -53,7 +53,7 @@ def test_link_is_its_formula(dtype):
 
 def test_positive_column_and_both_columns_agree():
     p = np.array([[0.0, 0.3], [0.5, 1.0], [0.9, 1e-9]])
-    link = Link(np.array([0.5, 2.0]), np.array([[0.0, 1.0], [0.5, -0.5]]))
+    link = TemperatureScaling(np.array([0.5, 2.0]), np.array([[0.0, 1.0], [0.5, -0.5]]))
     (one,) = link.apply(read_proba(p, multioutput=True)).blocks
     (both,) = link.apply(read_proba(np.stack([1 - p, p], axis=2), multioutput=True)).blocks
     np.testing.assert_allclose(one, both[:, :, 1], rtol=1e-14)
@@ -66,7 +66,7 @@ def test_padding_stays_zero_and_lists_are_taken_apart():
     padded = np.zeros((20, 3, 5))
     for m, part in enumerate(parts):
         padded[:, m, : sizes[m]] = part
-    link = Link(np.array([0.5, 1.0, 2.0]), rng.normal(0, 1, (3, 4)))
+    link = TemperatureScaling(np.array([0.5, 1.0, 2.0]), rng.normal(0, 1, (3, 4)))
     blocks = link.apply(read_proba(parts, multioutput=True)).blocks
     (whole,) = link.apply(Probabilities((padded,), sizes)).blocks
     assert whole.shape == padded.shape
@@ -77,15 +77,15 @@ def test_padding_stays_zero_and_lists_are_taken_apart():
 
 def test_identity_changes_nothing():
     eta = np.random.default_rng(2).dirichlet(np.ones(3), 100)
-    (result,) = Link.identity(1, 3).apply(read_proba(eta)).blocks
+    (result,) = TemperatureScaling.identity(1, 3).apply(read_proba(eta)).blocks
     np.testing.assert_allclose(result[:, 0], eta, rtol=1e-12)
 
 
 def test_links_compare_by_content():
-    link = Link(np.array([1.0]), np.zeros((1, 2)))
-    assert link == Link.identity(1, 2)
-    assert link != Link(np.array([1.0]), np.zeros((1, 2)), floor=1e-9)
-    assert link != Link(np.array([1.0]), np.ones((1, 2)))
+    link = TemperatureScaling(np.array([1.0]), np.zeros((1, 2)))
+    assert link == TemperatureScaling.identity(1, 2)
+    assert link != TemperatureScaling(np.array([1.0]), np.zeros((1, 2)), floor=1e-9)
+    assert link != TemperatureScaling(np.array([1.0]), np.ones((1, 2)))
     assert link != "link"
 
 
@@ -104,13 +104,15 @@ def test_links_compare_by_content():
     ],
 )
 def test_impossible_links_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=f"^Link: {message}"):
-        Link(*arguments)
+    with pytest.raises(ValueError, match=f"^TemperatureScaling: {message}"):
+        TemperatureScaling(*arguments)
 
 
 def test_link_of_other_outputs_is_refused():
-    with pytest.raises(ValueError, match=r"^Link.apply: proba must have 2 outputs of at most 2 classes, got 1 of 3"):
-        Link.identity(2, 2).apply(read_proba(np.full((5, 3), 1 / 3)))
+    with pytest.raises(
+        ValueError, match=r"^TemperatureScaling.apply: proba must have 2 outputs of at most 2 classes, got 1 of 3"
+    ):
+        TemperatureScaling.identity(2, 2).apply(read_proba(np.full((5, 3), 1 / 3)))
 
 
 # ---------------------------------------------------------------------------------------------------------- fit
@@ -310,7 +312,7 @@ def test_prior_shift_is_bayes_rule():
     link = prior_shift(None, source, target)
     (result,) = link.apply(read_proba(posterior(source))).blocks
     np.testing.assert_allclose(result[:, 0], posterior(target), rtol=1e-10)
-    tempered = prior_shift(Link(np.array([2.0]), np.array([[0.0, 1.0, 0.0]])), source, target)
+    tempered = prior_shift(TemperatureScaling(np.array([2.0]), np.array([[0.0, 1.0, 0.0]])), source, target)
     assert tempered.temperature.tolist() == [2.0]
     difference = tempered.bias[0] - [0.0, 1.0, 0.0] - np.log(target / source)
     np.testing.assert_allclose(difference, difference[0])
@@ -339,4 +341,4 @@ def test_prior_shift_of_absent_classes_and_padding():
 )
 def test_wrong_priors_are_refused(source, target, message):
     with pytest.raises(ValueError, match=f"^prior_shift: {message}"):
-        prior_shift(Link.identity(1, 2), source, target)
+        prior_shift(TemperatureScaling.identity(1, 2), source, target)

@@ -18,7 +18,7 @@ from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
 from ..core.sampling import draw_rows
 from ..data import Probabilities
-from .link import Link
+from .calibration import TemperatureScaling
 
 __all__ = ["LINK_ROWS", "fit_link", "fit_links"]
 
@@ -55,7 +55,7 @@ def fit_link(
     frequency: FloatArray | None = None,
     shrinkage: float = SHRINKAGE,
     max_rows: int = LINK_ROWS,
-) -> Link:
+) -> TemperatureScaling:
     """Fit a temperature and biases that make probabilities agree with labels.
 
     For each output the minimum over t and c of
@@ -85,7 +85,7 @@ def fit_link(
 
     Returns
     -------
-    Link
+    TemperatureScaling
         With biases of mean 0 over the classes of each output. An output without labels, or with one class only,
         keeps its probabilities.
 
@@ -119,7 +119,7 @@ def fit_links(
     frequency: FloatArray | None = None,
     shrinkage: float = SHRINKAGE,
     max_rows: int = LINK_ROWS,
-) -> list[Link]:
+) -> list[TemperatureScaling]:
     """Fit a link to each of R resamples of the rows, as :func:`fit_link` does to the rows of one.
 
     What all of them share is made once: the logits, the sample of rows where there are more than `max_rows`, and with
@@ -142,7 +142,7 @@ def fit_links(
 
     Returns
     -------
-    list of Link
+    list of TemperatureScaling
         One per resample. A class that no label of a resample shows keeps its odds there, and an output of which it
         shows less than two classes its probabilities.
 
@@ -174,7 +174,7 @@ def fit_links(
     return _fit(_Rows(proba, codes, sample_weight, frequency, masks), shrinkage, max_rows)
 
 
-def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[Link]:
+def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[TemperatureScaling]:
     """Return the link of each resample, or that of all rows where there are none."""
     if not (np.isfinite(shrinkage) and shrinkage > 0):
         raise InvalidParameter("shrinkage", "be positive", repr(shrinkage))
@@ -187,12 +187,15 @@ def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[Link]:
         return []
     rows = rows.sample(max_rows)
     rows = replace(rows, proba=rows.proba.recalibrated())
-    links = [Link.identity(proba.n_outputs, proba.width) for _ in range(1 if rows.masks is None else len(rows.masks))]
+    links = [
+        TemperatureScaling.identity(proba.n_outputs, proba.width)
+        for _ in range(1 if rows.masks is None else len(rows.masks))
+    ]
     for k in sorted(set(proba.n_classes.tolist())):
         penalty = _penalty(rows, k, shrinkage)
         for block, span in rows.proba.spans():
             for chosen in _batches(np.flatnonzero(proba.n_classes[span] == k), len(block), k):
-                shared = _Shared.read(rows, block, span.start, chosen, k, Link.floor)
+                shared = _Shared.read(rows, block, span.start, chosen, k, TemperatureScaling.floor)
                 outputs = span.start + chosen
                 for link, theta in zip(links, _resampled(shared, rows.masks, penalty), strict=True):
                     bias = np.concatenate([np.zeros((len(chosen), 1)), theta[:, 1:]], axis=1)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import worlds
 from metricwise.data import Probabilities, read_proba
-from metricwise.rules import Link, fit_link, fit_links
-from metricwise.rules import link_fit as module
+from metricwise.rules import TemperatureScaling, fit_link, fit_links
+from metricwise.rules import calibration_fit as module
 from profiles import examples
 
 
@@ -57,7 +57,7 @@ def test_each_link_is_that_of_its_rows_alone(data):
     assert len(links) == len(case.masks)
     for link, mask in zip(links, case.masks, strict=True):
         if not mask.any():
-            assert link == Link.identity(case.proba.n_outputs, case.proba.width)
+            assert link == TemperatureScaling.identity(case.proba.n_outputs, case.proba.width)
             continue
         alone = case.fit_rows(mask)
         np.testing.assert_allclose(link.temperature, alone.temperature, rtol=1e-7, atol=1e-7)

@@ -17,7 +17,7 @@ from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
 from ..data import Probabilities, is_list_of_outputs
 
-__all__ = ["Link", "prior_shift", "recalibrated", "shaped_like"]
+__all__ = ["TemperatureScaling", "prior_shift", "recalibrated", "shaped_like"]
 
 FloatArray = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ _LARGEST = 1e100  # far beyond anything that is fitted; products and differences
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class TemperatureScaling:
     """Recalibration of probabilities by a temperature and a bias per class.
 
     ``eta' = softmax(t * log(max(eta, floor)) + c)`` for each output.
@@ -49,8 +49,8 @@ class Link:
     --------
     >>> import numpy as np
     >>> from metricwise.data import read_proba
-    >>> from metricwise.rules import Link
-    >>> link = Link(temperature=np.array([1.0]), bias=np.array([[0.0, np.log(4.0)]]))
+    >>> from metricwise.rules import TemperatureScaling
+    >>> link = TemperatureScaling(temperature=np.array([1.0]), bias=np.array([[0.0, np.log(4.0)]]))
     >>> link.apply(read_proba(np.array([[0.5, 0.5]]))).blocks[0]
     array([[[0.2, 0.8]]])
     """
@@ -81,7 +81,7 @@ class Link:
         object.__setattr__(self, "floor", float(self.floor))
 
     @classmethod
-    def identity(cls, n_outputs: int, n_classes: int) -> Link:
+    def identity(cls, n_outputs: int, n_classes: int) -> TemperatureScaling:
         """Return the link that leaves probabilities unchanged, except for the floor."""
         return cls(np.ones(n_outputs), np.zeros((n_outputs, n_classes)))
 
@@ -104,9 +104,9 @@ class Link:
         """Return the link as a dict of JSON types."""
         return {"temperature": self.temperature.tolist(), "bias": self.bias.tolist(), "floor": self.floor}
 
-    def of_outputs(self, outputs: NDArray[np.intp]) -> Link:
+    def of_outputs(self, outputs: NDArray[np.intp]) -> TemperatureScaling:
         """Return the link of some of the outputs, given by position."""
-        return Link(self.temperature[outputs], self.bias[outputs], self.floor)
+        return TemperatureScaling(self.temperature[outputs], self.bias[outputs], self.floor)
 
     @entry_point()
     def view(self, proba: Probabilities) -> Probabilities:
@@ -156,7 +156,7 @@ class Link:
             )
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Link):
+        if not isinstance(other, TemperatureScaling):
             return NotImplemented
         return (
             self.floor == other.floor
@@ -167,7 +167,7 @@ class Link:
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
 
 
-def recalibrated(link: Link | None, proba: Probabilities) -> Probabilities:
+def recalibrated(link: TemperatureScaling | None, proba: Probabilities) -> Probabilities:
     """Return probabilities behind a link, or a copy of them where there is none."""
     if link is not None:
         return link.apply(proba)
@@ -185,7 +185,9 @@ def shaped_like(original: Any, proba: Probabilities, multioutput: bool) -> NDArr
 
 
 @entry_point("prior_shift")
-def prior_shift(link: Link | None, source: ArrayLike, target: ArrayLike, *, floor: float = _FLOOR) -> Link:
+def prior_shift(
+    link: TemperatureScaling | None, source: ArrayLike, target: ArrayLike, *, floor: float = _FLOOR
+) -> TemperatureScaling:
     """Move a link to rows whose class priors are known to differ from those it was fitted on.
 
     Under a shift of the priors alone (the rows of each class look as before), Bayes' rule multiplies the probability
@@ -193,7 +195,7 @@ def prior_shift(link: Link | None, source: ArrayLike, target: ArrayLike, *, floo
 
     Parameters
     ----------
-    link : Link or None
+    link : TemperatureScaling or None
         What to shift; None is the identity.
     source, target : array-like of shape (K,) or (M, K)
         Class priors of the rows behind the probabilities (or behind `link`), and of the rows to come; each output sums
@@ -204,7 +206,7 @@ def prior_shift(link: Link | None, source: ArrayLike, target: ArrayLike, *, floo
 
     Returns
     -------
-    Link
+    TemperatureScaling
 
     Examples
     --------
@@ -216,14 +218,14 @@ def prior_shift(link: Link | None, source: ArrayLike, target: ArrayLike, *, floo
     if source.shape != target.shape:
         raise InvalidParameter("target", f"have the shape of source, {source.shape}", target.shape)
     if link is None:
-        link = Link.identity(*source.shape)
+        link = TemperatureScaling.identity(*source.shape)
     if link.bias.shape != source.shape:
         raise InvalidParameter("source", f"have the shape of the link, {link.bias.shape}", source.shape)
     occurring = source > 0
     shift = np.log(np.maximum(target, floor) / np.maximum(source, floor), where=occurring, out=np.zeros_like(source))
     # Only differences matter: centred over the classes that exist, the numbers stay readable.
     shift -= np.where(occurring, shift.sum(axis=1, keepdims=True) / occurring.sum(axis=1, keepdims=True), 0.0)
-    return Link(link.temperature, link.bias + shift, link.floor)
+    return TemperatureScaling(link.temperature, link.bias + shift, link.floor)
 
 
 def _priors(values: ArrayLike, name: str) -> FloatArray:
