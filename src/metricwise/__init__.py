@@ -74,20 +74,27 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-# Modules that pickles made before they moved ask for.
+# Modules of earlier versions, which pickles may ask for.
 _MOVED = frozenset(
     f"metricwise.{name}"
     for name in (
         *("confusion", "details", "facts", "frontier", "inputs", "losses", "problem", "promises"),
         *("reading", "recorded", "row_costs", "rows", "selection", "sources", "table_files", "uncertainty"),
         *("metrics.constraint", "metrics.constraint_text", "metrics.for_outputs", "metrics.parity"),
-        *("metrics.worst", "rules.cost_rule", "rules.files", "rules.link", "rules.link_fit", "solvers.solution_file"),
+        *(
+            "metrics.worst",
+            "rules.cost_rule",
+            "rules.files",
+            "rules.link",
+            "rules.calibration_fit",
+            "solvers.solution_file",
+        ),
     )
 )
 
 
 class _MovedModules:
-    """The last finder of modules: says what to do with a pickle that asks for a module that has moved."""
+    """The last finder of modules: raises the error of a pickle that asks for a module that has moved."""
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> None:

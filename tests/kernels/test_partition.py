@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 import worlds
 from metricwise.data import read_proba
 from metricwise.kernels import _numpy, _partition
-from metricwise.rules import fit_link, link_fit
+from metricwise.rules import calibration_fit, fit_link
 from profiles import examples
 
 try:
@@ -147,7 +147,7 @@ def test_twins_fit_the_same_link(monkeypatch, k, n):
     links = []
     for twin in (_numpy, _compiled):
         for name in ("log_partition", "relative_logits", "tally"):
-            monkeypatch.setattr(link_fit.kernels, name, getattr(twin, name))
+            monkeypatch.setattr(calibration_fit.kernels, name, getattr(twin, name))
         links.append(fit_link(read_proba(bent), y[:, None]))
     np.testing.assert_allclose(links[0].temperature, links[1].temperature, rtol=1e-10)
     np.testing.assert_allclose(links[0].bias, links[1].bias, atol=1e-10)

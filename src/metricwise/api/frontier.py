@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter, entry_point
+from ..core.errors import InvalidParameter, entry_point, refuses_removed
 from ..core.losses import Loss
 from ..core.progress import Progress, read_verbose
-from ..core.successors import refuses_removed
 from ..data import Frequencies, Labels, RowSpec, shown
 from ..fitting.constraints.resolve import InfeasibleConstraintsError, explain_infeasible
 from ..fitting.constraints.search import Found, NoSingleRuleError, Search

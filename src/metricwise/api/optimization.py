@@ -11,9 +11,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..core.errors import entry_point
+from ..core.errors import entry_point, refuses_removed
 from ..core.progress import Progress, read_verbose
-from ..core.successors import refuses_removed
 from ..data import Frequencies, InTime, Labels, RowSpec
 from ..data.open import open_rows
 from ..fitting.strategy import Strategy

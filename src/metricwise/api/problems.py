@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter, mention
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, mention, shown
 from ..data import Labels, RowSpec, Schema, warn_of_assignment, warn_of_order
 from ..data.open import open_rows
 from ..data.sources import MemorySource, SourceBase

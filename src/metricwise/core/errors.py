@@ -1,52 +1,61 @@
-"""Refusals as data: which parameter, what it must be, what it was, and the remedy.
+"""Errors as data: the parameter, what it must be, what it was, and the remedy.
 
-Whoever refuses a value raises :class:`InvalidParameter` without saying on whose behalf; the entry point that the user
-called adds its name (:class:`entry_point`). Parameters that a sentence names are marked by :func:`mention` and
-:func:`argument`, so that the command line can name options instead. Must not know entry points, nor the command line.
+The entry point that the user called adds its name (:class:`entry_point`). Parameters within a sentence are marked by
+:func:`mention` and :func:`argument`, so that the command line can name its options instead. Must not know which entry
+points there are, nor the command line.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
-from .successors import HOMES
-
-__all__ = [
-    "FileIsThere",
-    "InvalidParameter",
-    "InvalidType",
-    "MissingDependency",
-    "Refusal",
-    "Sentence",
-    "argument",
-    "entry_point",
-    "mention",
-    "refused_by",
-    "warn",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
+
+TAGS_REMEDY = "if these are the tags of each row, pass sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)"
+_MAX_SHOWN = 80  # characters of a value in a message
 
 # Characters of Unicode's private use area, which no text of a user's holds but by accident.
 _START, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"
 _MARKED = re.compile(f"{_START}([^{_END}]*?)(?:{_BETWEEN}([^{_END}]*))?{_END}")
 
-# How what is passed within another argument is written.
+# The argument whose object has a setting, with braces in the place of its value.
+HOMES = {
+    "confusion": "strategy=mw.Strategy(confusion={})",
+    "recalibrate": "strategy=mw.Strategy(recalibrate={})",
+    "solver": "strategy=mw.Strategy(solver={})",
+    "tol": "strategy=mw.Strategy(tol={})",
+    "randomized": "strategy=mw.Strategy(randomized={})",
+    "group_aware": "sensitive_features=mw.Sensitive(values, group_aware={})",
+    "abstain_label": "abstain=mw.Abstention(cost, label={})",
+}
+
+# What to pass instead of keywords that no object has.
+_INSTEAD = {
+    "weight_kind": "pass sample_weight=mw.Frequencies(weight) for weights that count rows",
+    "time": "pass groups=mw.InTime(time)",
+    "zero_division": "pass a metric object, such as mw.metrics.FBeta(zero_division=...)",
+    "missing": "pass y with NaN or None for missing labels, or a masked array: np.ma.masked_equal(y, code)",
+    "normalize": "divide the scores by their sums: proba / proba.sum(axis=-1, keepdims=True)",
+}
+
+# How a setting of an object is written.
 _CONTAINERS = {
     "Sensitive": "mw.Sensitive(values, {})",
     "Table": "mw.Table(path, {})",
     "Abstention": "mw.Abstention(cost, {})",
 }
 
-# The name of the entry point that was called last, and what its first argument was, by which "{class}" is named.
+# The entry point that was called last, and its first argument, whose class replaces "{class}".
 _entered: ContextVar[tuple[str, Any]] = ContextVar("entered", default=("", None))
 
 
@@ -61,8 +70,6 @@ def argument(name: str, value: object = ..., *, text: str = "") -> str:
     "Table.separator" is the parameter of a table, and reads ``mw.Table(path, separator=...)``. `text` is a value in
     words.
     """
-    from .messages import shown  # the command line loads NumPy only where it is needed
-
     return f"{_START}{name}{_BETWEEN}{text if value is ... else shown(value)}{_END}"
 
 
@@ -234,9 +241,7 @@ class FileIsThere(Refusal, FileExistsError):  # noqa: N818  as InvalidParameter
 
 def warn(text: str, category: type[Warning] = UserWarning, *, owner: str = "") -> None:
     """Warn in the name of the owner or of the entry point, at the line of the user's that called it."""
-    from .messages import caller_level
-
-    warnings.warn(category(Sentence(text, owner or _named(*_entered.get()))), stacklevel=caller_level())
+    warnings.warn(category(Sentence(text, owner or _named(*_entered.get()))), stacklevel=_caller_level())
 
 
 class entry_point:  # noqa: N801  a decorator
@@ -283,3 +288,76 @@ def refused_by(owner: str) -> Iterator[None]:
 def _named(template: str, owner: object) -> str:
     """Return the name of an entry point, with the class of the object whose method it is."""
     return template.replace("{class}", (owner if isinstance(owner, type) else type(owner)).__name__)
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message: on one line, cut where it is long; of arrays and tables, type and shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.core.errors import shown
+    >>> shown("yes"), shown(np.float64(0.5)), shown(np.eye(2))
+    ("'yes'", '0.5', 'ndarray of shape (2, 2)')
+    """
+    import numpy as np  # the command line loads NumPy only where it is needed
+
+    if isinstance(value, (np.datetime64, np.timedelta64)):  # as Python's own these may be bare numbers
+        return str(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return f"{type(value).__name__} of shape {shape}"
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes no integers of thousands of digits
+        text = type(value).__name__
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
+
+
+def listed(labels: Iterable[Any]) -> str:
+    """Return labels for a message, as a list.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.core.errors import listed
+    >>> listed(["yes", 2]), listed(np.array(["2020-01-01"], dtype="datetime64[D]"))
+    ("['yes', 2]", '[2020-01-01]')
+    """
+    return f"[{', '.join(map(shown, labels))}]"
+
+
+def _caller_level() -> int:
+    """Return the stack level of the first frame outside this package and scikit-learn."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("metricwise", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def check_removed(owner: str, names: Iterable[str], taken: Iterable[str]) -> None:
+    """Raise a TypeError for keywords that are settings of an object, which says what to pass instead."""
+    for name in names:
+        if name in taken or name not in (*HOMES, *_INSTEAD):
+            continue
+        instead = _INSTEAD.get(name) or f"pass {HOMES[name].format('...')}"
+        raise TypeError(f"{owner}: {name}= is not a parameter; {instead}.")
+
+
+def refuses_removed(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorate what users call: keywords that are settings of an object raise a TypeError. Keeps the signature."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        taken = frozenset(inspect.signature(function).parameters)
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            if not taken.issuperset(kwargs):
+                check_removed(owner, kwargs, taken)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

@@ -1,10 +1,8 @@
-"""What is said to a pickle that asks for a module or a class that has moved."""
+"""The error of a pickle that asks for a module or a class that has moved."""
 
 from __future__ import annotations
 
 from .._version import __version__
-
-__all__ = ["moved_error"]
 
 
 def moved_error(name: str, kind: str = "module") -> ModuleNotFoundError:

@@ -5,7 +5,7 @@ and integer codes. Must not know metrics, rules or solvers, nor import pandas, p
 objects are recognised by what they can do.
 """
 
-from ..core.messages import listed, shown
+from ..core.errors import listed, shown
 from ..core.rows import Dependence, Probabilities
 from .abstention import check_abstain_label, read_abstain_label, split_abstained
 from .arrays import Data, output_names, read_data

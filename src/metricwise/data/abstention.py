@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, shown
 from .encoding import python_label, python_labels
 
 __all__ = ["check_abstain_label", "read_abstain_label", "split_abstained", "with_label"]

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import warn
-from ..core.messages import listed, shown
+from ..core.errors import listed, shown, warn
 from ..core.rows import Probabilities
 from .categories import Scales
 from .encoding import python_labels

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, argument
-from ..core.messages import listed, shown
+from ..core.errors import InvalidParameter, argument, listed, shown
 from ..core.rows import Probabilities
 from .categories import Categories, Scales, categories_of, in_scale_order
 from .encoding import (

@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import InvalidParameter, argument
-from ..core.messages import listed, shown
+from ..core.errors import InvalidParameter, argument, listed, shown
 from .single_column import known_positive
 
 __all__ = [

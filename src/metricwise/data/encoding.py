@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..core.errors import InvalidParameter, InvalidType
-from ..core.messages import TAGS_REMEDY, listed, shown
+from ..core.errors import TAGS_REMEDY, InvalidParameter, InvalidType, listed, shown
 from ..kernels import code_type
 
 __all__ = [

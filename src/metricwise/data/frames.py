@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, warn
-from ..core.messages import listed, shown
+from ..core.errors import InvalidParameter, InvalidType, listed, shown, warn
 from .encoding import are_labels, python_label
 from .tensors import host_array, is_tensor
 

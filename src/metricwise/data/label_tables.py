@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter
-from ..core.messages import TAGS_REMEDY, listed
+from ..core.errors import TAGS_REMEDY, InvalidParameter, listed
 from .categories import as_labels
 from .frames import column_names, columns_of, is_frame, refuse_lazy, shape_of
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..core.errors import InvalidParameter, mention
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, mention, shown
 from ..core.rows import Probabilities, Rows
 from .categories import Scales, categories_of, scales_of
 from .classes import Classes, checked_classes, given_classes, infer_classes, infer_small, is_number, ranges

@@ -11,8 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, mention
-from ..core.messages import listed, shown
+from ..core.errors import InvalidParameter, listed, mention, shown
 from .categories import Scales
 from .classes import checked_classes
 from .encoding import python_labels

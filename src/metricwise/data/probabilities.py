@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..core.errors import InvalidParameter, InvalidType, argument
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, InvalidType, argument, shown
 from ..core.rows import Probabilities
 from .encoding import has_masked, missing_rows
 from .frames import as_array, is_frame, match_columns, refuse_lazy

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention, shown
 from .by_row import RowValues
 from .encoding import is_masked, label_array, python_label, python_labels, sorted_labels, split_missing
 from .frames import column_names, columns_of, is_frame, position_named

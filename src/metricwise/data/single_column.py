@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, argument, mention
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, argument, mention, shown
 from ..core.rows import Probabilities
 from .encoding import python_label, python_labels, shared
 

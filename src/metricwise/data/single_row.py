@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, warn
-from ..core.messages import listed, shown
+from ..core.errors import InvalidParameter, listed, shown, warn
 from .frames import frame_index_names, is_frame, shape_of
 from .probabilities import is_list_of_outputs
 

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, entry_point
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, entry_point, shown
 from .by_row import RowValues
 from .weights import read_column
 

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, entry_point
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..core.rows import Rows
 from .by_row import RowValues
 from .encoding import has_masked, is_masked, split_missing

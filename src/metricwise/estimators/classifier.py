@@ -20,9 +20,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..api.optimization import find_rule
 from ..api.problems import read_seed
-from ..core.errors import InvalidParameter, entry_point
+from ..core.errors import InvalidParameter, check_removed, entry_point, refuses_removed
 from ..core.progress import Progress
-from ..core.successors import check_removed, refuses_removed
 from ..data import (
     Frequencies,
     Groups,

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from ..core.errors import entry_point
-from ..core.successors import refuses_removed
+from ..core.errors import entry_point, refuses_removed
 from ..data import read_sample_weight, warn_of_order
 from ..goals.spec import GoalSpec
 from ..metrics.aim import Aim

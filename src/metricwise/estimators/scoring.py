@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter, entry_point
-from ..core.successors import refuses_removed
+from ..core.errors import InvalidParameter, entry_point, refuses_removed
 from ..data import (
     Scales,
     column_names,

@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter, argument, entry_point
+from ..core.errors import InvalidParameter, argument, entry_point, refuses_removed
 from ..core.losses import Loss
 from ..core.progress import Progress
-from ..core.successors import refuses_removed
 from ..data import Frequencies, InTime, RowSpec, SensitiveFeatures, warn_of_order
 from ..data.sources import MemorySource
 from ..goals.for_outputs import MetricSpec

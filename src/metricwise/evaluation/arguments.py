@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, argument, mention
-from ..core.successors import check_removed
+from ..core.errors import InvalidParameter, InvalidType, argument, check_removed, mention
 from ..data import (
     Data,
     Groups,

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter, InvalidType
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, InvalidType, shown
 from ..rules.base import Rule
 from .graph import Builder
 from .onnx_nodes import decide, key_input, read_positive

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..core.errors import InvalidParameter, entry_point
+from ..core.errors import InvalidParameter, entry_point, shown
 from ..core.files import write_bytes
-from ..core.messages import shown
 from ..rules.base import Rule
 from .appended import behind
 from .graph import Builder

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, shown
 from ..rules.base import Rule
 from .graph import Builder
 from .outputs import Label, check_text, labels_of, needs_extra, of_one_type, output_names

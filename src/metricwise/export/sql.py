@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import InvalidParameter, InvalidType, entry_point
+from ..core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..core.files import write_text
-from ..core.messages import shown
 from ..data.probabilities import sum_tolerance
 from ..rules.base import Rule
 from ..rules.grouped import GroupedRule

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention, shown
 from ..core.params import Parameters
 from ..metrics.base import Metric
 from ..oracles.problem import Recipe

@@ -41,9 +41,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from . import _numpy
-from ._block import Block, LineArrays
+from ._block import Block, LineArrays, LinkArrays
 from ._drawing import low_keys, row_keys, scattered
-from ._link import LinkArrays
 
 __all__ = [
     "Block",

@@ -7,11 +7,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._link import LinkArrays
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 LossArrays = tuple[FloatArray, ...]
+
+
+class LinkArrays(NamedTuple):
+    """What row passes apply to probabilities first: ``softmax(temperature * log(max(eta, floor)) + bias)``."""
+
+    temperature: FloatArray  # (M,)
+    bias: FloatArray  # (M, K)
+    floor: float
+
+    def part(self, outputs: Any, width: int) -> LinkArrays:
+        """Return the link of some outputs, cut to the first classes, or padded where a block has more."""
+        if len(self.temperature) == 1 and self.bias.shape[1] == width and isinstance(outputs, slice):
+            return self  # all of it: one row is served in few microseconds, and cutting takes two of them
+        bias = self.bias[outputs, :width]
+        if bias.shape[1] < width:  # of padding: its probability is 0 whatever the bias
+            bias = np.pad(bias, ((0, 0), (0, width - bias.shape[1])))
+        return LinkArrays(self.temperature[outputs], bias, self.floor)
 
 
 class Block(NamedTuple):

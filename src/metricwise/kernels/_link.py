@@ -1,13 +1,10 @@
-"""The link of the NumPy twins: probabilities of a block recalibrated, with an exp and a log of our own.
+"""Exponential and logarithm of the NumPy kernels, with the same bits as those of `_link.h` on every machine.
 
-Libraries differ in the last bit of exp and log, and a bit decides a tie. These are after fdlibm's formulas, of exactly
-rounded operations in one order, the same as in `_link.h`: both twins see the same bits, on every machine. Each errs by
-less than one unit in the last place.
+Libraries differ in the last bit of exp and log, and a bit decides a tie. These follow fdlibm's formulas, in exactly
+rounded operations of a fixed order; the error is less than one unit in the last place.
 """
 
 from __future__ import annotations
-
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,23 +24,6 @@ _TWO_EXPONENTS = np.uint64(2046)
 _LAST_BITS = np.uint64(0xFFF)
 _SHIFT_ONE = np.uint64(1)
 _TWO_TO_52 = np.uint64(0x4330000000000000)
-
-
-class LinkArrays(NamedTuple):
-    """What row passes apply to probabilities first: ``softmax(temperature * log(max(eta, floor)) + bias)``."""
-
-    temperature: FloatArray  # (M,)
-    bias: FloatArray  # (M, K)
-    floor: float
-
-    def part(self, outputs: Any, width: int) -> LinkArrays:
-        """Return the link of some outputs, cut to the first classes, or padded where a block has more."""
-        if len(self.temperature) == 1 and self.bias.shape[1] == width and isinstance(outputs, slice):
-            return self  # all of it: one row is served in few microseconds, and cutting takes two of them
-        bias = self.bias[outputs, :width]
-        if bias.shape[1] < width:  # of padding: its probability is 0 whatever the bias
-            bias = np.pad(bias, ((0, 0), (0, width - bias.shape[1])))
-        return LinkArrays(self.temperature[outputs], bias, self.floor)
 
 
 def log(x: FloatArray) -> FloatArray:
@@ -120,28 +100,4 @@ def _horner(x: FloatArray, first: float, *others: float) -> FloatArray:
     for coefficient in others[1:]:
         out *= x
         out += coefficient
-    return out
-
-
-def recalibrated(block: FloatArray, n_classes: NDArray[np.intp], link: LinkArrays, positive: bool) -> FloatArray:
-    """Apply a link to a class-major block (K, n, M).
-
-    Parameters
-    ----------
-    positive : bool
-        Whether the probability of class 1 alone was given: class 0 then has the rest, as everywhere.
-    """
-    logits = log(np.maximum(block, link.floor))
-    logits *= link.temperature
-    logits += link.bias.T[:, None, :]
-    if (n_classes < len(block)).any():
-        np.copyto(logits, -np.inf, where=np.arange(len(block))[:, None, None] >= n_classes)
-    logits -= logits.max(axis=0)
-    out = exp(logits)
-    total = out[0].copy()
-    for part in out[1:]:  # in order, as scores are: the result must not depend on the layout of the block
-        total += part
-    out *= 1.0 / total
-    if positive:
-        np.subtract(1.0, out[1], out=out[0])
     return out

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._block import Block, FloatArray, IntArray, LineArrays, LossArrays
+from ._block import Block, FloatArray, IntArray, LineArrays, LinkArrays, LossArrays
 from ._drawing import low_rows as low_rows  # a twin as well
-from ._link import LinkArrays, recalibrated
+from ._link import exp, log
 from ._partition import log_partition as log_partition  # twins as well
 from ._partition import relative_logits as relative_logits
 
@@ -39,7 +39,25 @@ def _by_class(eta: NDArray[Any], n_classes: IntArray, link: LinkArrays | None, w
         block = np.ascontiguousarray(np.moveaxis(eta, 2, 0), dtype=np.float64)
     if len(block) < width:
         block = np.concatenate([block, np.zeros((width - len(block), *block.shape[1:]))])
-    return block if link is None else recalibrated(block, n_classes, link, positive=eta.ndim == 2)
+    return block if link is None else _recalibrated(block, n_classes, link, positive=eta.ndim == 2)
+
+
+def _recalibrated(block: FloatArray, n_classes: IntArray, link: LinkArrays, positive: bool) -> FloatArray:
+    """Apply a link to a class-major block (K, n, M); with `positive`, class 0 gets the rest of class 1."""
+    logits = log(np.maximum(block, link.floor))
+    logits *= link.temperature
+    logits += link.bias.T[:, None, :]
+    if (n_classes < len(block)).any():
+        np.copyto(logits, -np.inf, where=np.arange(len(block))[:, None, None] >= n_classes)
+    logits -= logits.max(axis=0)
+    out = exp(logits)
+    total = out[0].copy()
+    for part in out[1:]:  # in the order of scores: the result must not depend on the layout of the block
+        total += part
+    out *= 1.0 / total
+    if positive:
+        np.subtract(1.0, out[1], out=out[0])
+    return out
 
 
 def _scores(block: FloatArray, loss: LossArrays) -> Iterator[FloatArray]:

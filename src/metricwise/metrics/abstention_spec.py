@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter, entry_point
-from ..core.messages import shown
+from ..core.errors import InvalidParameter, entry_point, shown
 from ..core.params import Parameters
 from .abstention import AbstentionCost
 

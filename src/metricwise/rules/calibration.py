@@ -1,7 +1,7 @@
-"""The link: recalibrated probabilities ``eta' = softmax(t * log(eta) + c)``.
+"""Recalibration of probabilities by temperature scaling, ``eta' = softmax(t * log(eta) + c)``.
 
-Owns the map itself and its change under a known shift of the class priors; how t and c are fitted is in ``link_fit``.
-Must not know losses, metrics or labels.
+Has the map and its change under a shift of the class priors; ``calibration_fit`` fits t and c. Must not know losses,
+metrics or labels.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import InvalidParameter
-from ...core.messages import shown
+from ...core.errors import InvalidParameter, shown
 from ...core.rows import Rows
 from ..arrays import Data
 from ..frames import is_frame, is_lazy

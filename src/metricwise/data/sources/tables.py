@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import InvalidParameter, InvalidType, refused_by
-from ...core.messages import shown
+from ...core.errors import InvalidParameter, InvalidType, refused_by, shown
 from ...core.rows import Rows
 from ...kernels import code_type
 from ..arrays import Data

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...core.errors import InvalidParameter, argument
-from ...core.messages import shown
+from ...core.errors import InvalidParameter, argument, shown
 from .formats import arrow
 
 __all__ = ["HEAD_BYTES", "check_head", "no_number", "read_head"]

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import InvalidParameter, argument
-from ...core.messages import shown
+from ...core.errors import InvalidParameter, argument, shown
 from ..columns import few, labels_of_texts
 from .csv_text import HEAD_BYTES, check_head, no_number, read_head
 from .formats import STANDARD_STREAM, arrow, format_of

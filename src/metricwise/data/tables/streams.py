@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import InvalidParameter, InvalidType, argument, entry_point
-from ...core.messages import shown
+from ...core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
 from ..columns import few
 from .csv_text import check_head, no_number, read_head
 from .formats import arrow, format_of

@@ -6,8 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
-from metricwise.core.errors import Sentence, argument, mention
-from metricwise.core.successors import HOMES, refuses_removed
+from metricwise.core.errors import HOMES, Sentence, argument, mention, refuses_removed
 
 INSTEAD = {
     "confusion": "strategy=mw.Strategy(confusion=...)",
