@@ -10,8 +10,7 @@ from laws.rule_records import THREE, Record
 from metricwise.data import Schema
 from metricwise.rules import Rule, RuleMetadata
 from metricwise.rules.base import check_outputs
-from metricwise.rules.codec import JsonField, write_value
-from metricwise.rules.serialize import read_int, read_numbers
+from metricwise.rules.codec import JsonField, read_int, read_numbers
 
 LABELS = ("<i>low</i>", "mid", "high")
 
@@ -32,8 +31,8 @@ class LeadRule(Rule):
     kind: ClassVar[str] = "lead"
     summary: ClassVar[str] = "The most probable class if it leads by enough."
     fields: ClassVar = (
-        JsonField("lead", {"type": "number"}, write_value, lambda value, name: float(read_numbers(value, name, 0))),
-        JsonField("fallback", {"type": "integer", "minimum": 0}, write_value, read_int),
+        JsonField("lead", {"type": "number"}, lambda value, name: float(read_numbers(value, name, 0))),
+        JsonField("fallback", {"type": "integer", "minimum": 0}, read_int),
     )
 
     def __post_init__(self):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import entry_point
 from ..inspection.view import View
-from ..rules.serialize import dump
+from ..rules.codec import dump
 
 __all__ = ["Solution", "load_solution"]
 

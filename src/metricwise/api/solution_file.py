@@ -20,8 +20,9 @@ from ..core.errors import InvalidParameter
 from ..core.notes import Note, NoteKind, note_list
 from ..inference import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..inspection.view import View
-from ..rules import serialize
+from ..rules import codec
 from ..rules.load import rule_from_dict
+from ..rules.metadata import as_float
 from ..solvers import Certificate, Outcome
 
 __all__ = ["fields_of", "read_fields", "to_document"]
@@ -45,17 +46,17 @@ def to_document(view: View) -> dict[str, Any]:
 
 def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the fields of the solution in a file, or in JSON text, every one of which is checked."""
-    text = serialize.read_text(path, _WHAT)
-    return fields_of(serialize.read_object(serialize.parse(text, _WHAT), _WHAT))
+    text = codec.read_text(path, _WHAT)
+    return fields_of(codec.read_object(codec.parse(text, _WHAT), _WHAT))
 
 
 def fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the solution in a document, every one of which is checked."""
-    read = serialize.read_object(document, _WHAT)
-    serialize.check_envelope(read, FORMAT, VERSION, _WHAT)
+    read = codec.read_object(document, _WHAT)
+    codec.check_envelope(read, FORMAT, VERSION, _WHAT)
     if read["version"] == 1:
         read = _from_first_version(read)
-    serialize.check_keys(read, ("format", "version", *_FIELDS, *_CERTIFICATE), _WHAT)
+    codec.check_keys(read, ("format", "version", *_FIELDS, *_CERTIFICATE), _WHAT)
     fields = {name: kind.read(read[name], name) for name, kind in _FIELDS.items()}
     proved = {name: kind.read(read[name], name) for name, kind in _CERTIFICATE.items()}
     return {**fields, "certificate": Certificate(**proved)}
@@ -63,7 +64,7 @@ def fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _from_first_version(document: dict[str, Any]) -> dict[str, Any]:
     """Return a document of version 1, which had one text instead of notes, as one of version 2."""
-    serialize.check_keys(document, ("format", "version", "status", *(_FIELDS.keys() - {"notes"}), *_CERTIFICATE), _WHAT)
+    codec.check_keys(document, ("format", "version", "status", *(_FIELDS.keys() - {"notes"}), *_CERTIFICATE), _WHAT)
     status = _read_text(document["status"], "status")
     notes = _NOTES.write(note_list(NoteKind.OUTCOME, status))
     return {name: value for name, value in document.items() if name != "status"} | {"notes": notes}
@@ -80,7 +81,7 @@ class _Kind(NamedTuple):
 
 
 def _refuse(name: str, expected: str, value: Any) -> ValueError:
-    return InvalidParameter(name, f"be {expected}", serialize.shown(value))
+    return InvalidParameter(name, f"be {expected}", codec.shown(value))
 
 
 def _write_number(value: float) -> float | str:
@@ -93,7 +94,7 @@ def _write_number(value: float) -> float | str:
 def _read_number(value: Any, name: str) -> float:
     if isinstance(value, str) and value in _NOT_FINITE:
         return _NOT_FINITE[value]
-    number = serialize.as_float(value)
+    number = as_float(value)
     if number is None or not math.isfinite(number):
         raise _refuse(name, "a number, 'NaN', 'Infinity' or '-Infinity'", value)
     return number
@@ -146,21 +147,21 @@ def _read_counted(value: Any, name: str) -> str:
 
 
 def _read_whole(value: Any, name: str) -> int:
-    return serialize.read_int(value, name)
+    return codec.read_int(value, name)
 
 
 def _read_rule(value: Any, name: str) -> Any:
-    return rule_from_dict(serialize.read_object(value, name))
+    return rule_from_dict(codec.read_object(value, name))
 
 
 def _write_group(name: Any) -> list[Any]:
     labels = np.empty(len(name) if isinstance(name, tuple) else 1, dtype=object)
     labels[:] = name if isinstance(name, tuple) else (name,)
-    return serialize.plain_labels(labels, "by_group")
+    return codec.json_labels(labels, "by_group")
 
 
 def _read_group(value: Any, name: str) -> Any:
-    labels = serialize.read_labels(value, name).tolist()
+    labels = codec.read_labels(value, name).tolist()
     return tuple(labels) if len(labels) > 1 else labels[0]
 
 
@@ -182,7 +183,7 @@ def _several(kind: _Kind) -> _Kind:
 
 def _by_name(kind: _Kind) -> _Kind:
     def read(value: Any, name: str) -> dict[str, Any]:
-        return {key: kind.read(one, f"{name}.{key}") for key, one in serialize.read_object(value, name).items()}
+        return {key: kind.read(one, f"{name}.{key}") for key, one in codec.read_object(value, name).items()}
 
     return _Kind(lambda values: {key: kind.write(one) for key, one in values.items()}, read)
 
@@ -191,8 +192,8 @@ def _record(made: type[T], **kinds: _Kind) -> _Kind:
     """A dataclass, all of its fields by name."""
 
     def read(value: Any, name: str) -> T:
-        document = serialize.read_object(value, name)
-        serialize.check_keys(document, list(kinds), name)
+        document = codec.read_object(value, name)
+        codec.check_keys(document, list(kinds), name)
         return made(**{key: kind.read(document[key], f"{name}.{key}") for key, kind in kinds.items()})
 
     return _Kind(lambda one: {key: kind.write(getattr(one, key)) for key, kind in kinds.items()}, read)

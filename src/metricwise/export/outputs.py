@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, MissingDependency
 from ..rules.base import Rule
+from ..rules.codec import json_labels, label_array
 from ..rules.forms import Threshold, form_of
 from ..rules.grouped import GroupedRule
 from ..rules.load import as_rule
-from ..rules.serialize import label_array, plain_labels
 from ..rules.weighted import WeightedRule
 
 __all__ = [
@@ -134,7 +134,7 @@ def output_names(rule: Rule) -> list[str]:
 def labels_of(rule: Rule) -> list[tuple[Label, ...]]:
     """Return the labels of the decisions about each output."""
     seen: dict[int, tuple[Label, ...]] = {}
-    return [seen.setdefault(id(labels), tuple(plain_labels(labels))) for labels in rule.schema.decisions]
+    return [seen.setdefault(id(labels), tuple(json_labels(labels))) for labels in rule.schema.decisions]
 
 
 def of_one_type(labels: Sequence[Label]) -> tuple[Label, ...]:
@@ -150,7 +150,7 @@ def of_one_type(labels: Sequence[Label]) -> tuple[Label, ...]:
 def group_labels(rule: GroupedRule) -> list[tuple[Label, ...]]:
     """Return the name of each group: a label for each column that makes groups."""
     names = [name if isinstance(name, tuple) else (name,) for name in rule.groups]
-    return [tuple(plain_labels(label_array(list(name)), "groups")) for name in names]
+    return [tuple(json_labels(label_array(list(name)), "groups")) for name in names]
 
 
 def check_text(labels: Sequence[Label]) -> None:

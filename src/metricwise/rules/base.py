@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
 from ..core.losses import Loss
 from ..data import Probabilities, Schema, check_abstain_label, check_rows, decode, is_lazy, python_labels, read_proba
-from . import serialize
+from . import codec
 from .bare_columns import in_fitted_order, read_single
 from .calibration import TemperatureScaling, recalibrated, shaped_like
 from .codec import SHARED_FIELDS, JsonField
@@ -412,11 +412,11 @@ class Rule(ABC):
             if not (field.optional and values[field.name] is None)
         }
         return {
-            "format": serialize.FORMAT,
-            "version": serialize.VERSION,
+            "format": codec.FORMAT,
+            "version": codec.VERSION,
             "kind": self.kind,
             **written,
-            "facts": serialize.plain(self.metadata.to_dict(), "facts"),
+            "facts": codec.json_value(self.metadata.to_dict(), "facts"),
         }
 
     @classmethod
@@ -424,12 +424,12 @@ class Rule(ABC):
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """Return the rule from a dict written by `to_dict`; every field is checked."""
         fields = (*cls.shared_fields, *cls.fields)
-        read = serialize.read_object(document, "the rule")
+        read = codec.read_object(document, "the rule")
         required = [field.name for field in fields if not field.optional]
         optional = [field.name for field in fields if field.optional]
-        serialize.check_fields(read, cls.kind, (*required, "facts"), optional)
+        codec.check_fields(read, cls.kind, (*required, "facts"), optional)
         values = {field.name: field.read(read[field.name], field.name) for field in fields if field.name in read}
-        metadata = RuleMetadata.of(serialize.read_facts(read["facts"]))
+        metadata = RuleMetadata.of(codec.json_value(codec.read_object(read["facts"], "facts"), "facts"))
         return cls._from_values({**dict.fromkeys(optional), **values}, metadata)
 
     def _stored_values(self) -> dict[str, Any]:
@@ -448,14 +448,14 @@ class Rule(ABC):
 
         An existing file keeps its permissions, a symbolic link is followed, and a pipe or /dev/stdout is written to.
         """
-        return serialize.dump(self.to_dict(), path)
+        return codec.dump(self.to_dict(), path)
 
     @classmethod
     @entry_point()
     def from_json(cls, path_or_text: str | os.PathLike[str]) -> Self:
         """Load a rule from a JSON file, or from JSON text. No code in it is executed."""
-        document = serialize.parse(serialize.read_text(path_or_text))
-        return cls.from_dict(serialize.read_object(document, "the rule"))
+        document = codec.parse(codec.read_text(path_or_text))
+        return cls.from_dict(codec.read_object(document, "the rule"))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "facts" in state:  # of a pickle that was made before 0.2

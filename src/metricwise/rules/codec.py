@@ -1,46 +1,307 @@
-"""Rules as JSON documents: the fields of every kind, declared once.
+"""Rules as JSON: the text, strict readers of values, and the fields that all kinds of rules share.
 
-Owns the fields, from which a document is written, read and checked, and from which the JSON Schema is generated. Text
-and strict readers of single values are in ``serialize.py``.
+A field declares its JSON Schema beside its reader and writer, so that the schema of files is generated (``load.py``).
+Nothing that is read is ever executed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import errno
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from ..core.errors import InvalidParameter
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import InvalidParameter, InvalidType
 from ..core.losses import Loss
-from . import serialize
+from ..data import python_labels
 from .calibration import TemperatureScaling
-from .metadata import INTERVAL_SCHEMA, metadata_schema
 
-__all__ = [
-    "DECISIONS_SCHEMA",
-    "LABEL_SCHEMA",
-    "LINK",
-    "LOSS",
-    "NAMES_SCHEMA",
-    "SEED",
-    "SHARED_FIELDS",
-    "WEIGHTS",
-    "WEIGHTS_SCHEMA",
-    "Decision",
-    "JsonField",
-    "array_of",
-    "decisions_field",
-    "document_schema",
-    "nullable",
-    "object_of",
-    "read_decisions",
-    "read_weights",
-    "write_decisions",
-    "write_value",
-]
+FORMAT = "metricwise-rule"
+VERSION = 1
+_ENVELOPE = ("format", "version", "kind")
+_MAX_DEPTH = 64  # of lists and objects in metadata; Python's own limit depends on the caller
+_MAX_BITS = 10_000  # of an integer; Python writes and reads some 4,300 digits
+_MAX_SHOWN_PATH = 400  # characters of a path that messages show whole
 
 Json = Mapping[str, Any]
+Label = str | int | float | bool
 Decision = tuple[Loss, TemperatureScaling | None]
+
+
+# ------------------------------------------------------------------------------------------------------- write
+
+
+def json_labels(labels: NDArray[Any], field: str = "classes") -> list[Label]:
+    """Return labels as the JSON types that keep them apart: text, integers, floats and booleans."""
+    values = python_labels(labels)
+    for value in values:
+        if type(value) not in (str, int, float, bool):
+            raise InvalidType(
+                field,
+                "be text, integers, floats or booleans to be written as JSON",
+                f"{value!r} ({type(value).__name__})",
+                "convert the labels, for instance with str()",
+            )
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidParameter(field, "be finite to be written as JSON", repr(value))
+        if isinstance(value, int):
+            _check_size(value, field)
+    return values
+
+
+def _check_size(value: int, field: str) -> None:
+    if value.bit_length() > _MAX_BITS:
+        raise InvalidParameter(field, "hold integers of moderate size", f"one of {value.bit_length()} bits")
+
+
+def json_value(value: Any, field: str, depth: int = _MAX_DEPTH) -> Any:
+    """Return `value` in JSON's own types, or refuse it; `depth` is how far lists and objects may still nest."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int):
+        _check_size(value, field)
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        raise InvalidParameter(field, "be finite to be written as JSON", repr(value))
+    if depth == 0:
+        top = field.partition(".")[0]
+        raise InvalidParameter(top, problem=f"{top} must nest lists and objects at most {_MAX_DEPTH} deep, got more")
+    if isinstance(value, np.ndarray):
+        return json_value(value.tolist(), field, depth)
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: json_value(item, f"{field}.{key}", depth - 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_value(item, field, depth - 1) for item in value]
+    raise InvalidType(field, "hold JSON values under text keys", type(value).__name__)
+
+
+def dump(document: Mapping[str, Any], path: str | os.PathLike[str] | None) -> str:
+    """Return the JSON text of a rule; with `path`, also write it there."""
+    text = _json_text(document)
+    if path is not None:
+        from ..core.files import write_text
+
+        write_text(path, text)
+    return text
+
+
+def _json_text(document: Mapping[str, Any]) -> str:
+    import json
+
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair, which needs an escape
+        text = json.dumps(document, indent=2, allow_nan=False)
+    # Rows of numbers on one line, for readability; strings cannot contain line breaks.
+    return re.sub(r"\[\n\s*([^\[\]{}\"]*?)\n\s*\]", lambda row: f"[{' '.join(row[1].split())}]", text) + "\n"
+
+
+# -------------------------------------------------------------------------------------------------------- read
+
+
+def read_text(source: str | os.PathLike[str], what: str = "the rule") -> str:
+    """Return `source` if it is JSON text, else the content of the file; messages name it `what`."""
+    if isinstance(source, str) and source.lstrip().startswith(("{", "[")):
+        return source
+    if not isinstance(source, (str, os.PathLike)):
+        raise InvalidType(what, "be a path or JSON text", type(source).__name__)
+    if not os.fspath(source):
+        raise InvalidParameter(what, "be a path or JSON text", "an empty text")
+    from pathlib import Path
+
+    try:
+        return Path(source).read_text(encoding="utf-8-sig")  # editors may add a mark
+    except UnicodeDecodeError:
+        raise InvalidParameter(
+            "", problem=f"{os.fspath(source)} must be a JSON file in UTF-8, got other bytes"
+        ) from None
+    except (OSError, ValueError) as error:  # ValueError: the character NUL, which no path has
+        if isinstance(error, OSError) and error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
+            raise
+        name = str(os.fspath(source))
+        name = name if name.isprintable() and len(name) <= _MAX_SHOWN_PATH else shown(name).strip("'")
+        raise FileNotFoundError(
+            errno.ENOENT, f"No such file, nor JSON text of {what}, which starts with '{{'", name
+        ) from None
+
+
+def parse(text: str, what: str = "the rule") -> Any:
+    """Parse JSON strictly: no NaN, no infinity, no key twice."""
+    import json
+
+    def refuse_constant(name: str) -> NoReturn:
+        raise _RefusedError(f"numbers must be finite, got {name}.")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        document: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in document:
+                raise _RefusedError(f"each field must be given once, got {shown(key)} twice.")
+            document[key] = value
+        return document
+
+    try:
+        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
+    except _RefusedError as error:
+        raise InvalidParameter("", problem=str(error)) from None
+    except json.JSONDecodeError as error:
+        raise InvalidParameter(
+            what,
+            "be JSON",
+            f"text that is truncated or invalid at line {error.lineno}, column {error.colno} ({error.msg})",
+        ) from None
+    except (RecursionError, ValueError):  # nested without end, or an integer of thousands of digits
+        raise InvalidParameter(what, "be JSON without very deep nesting or very long numbers", "one of these") from None
+
+
+class _RefusedError(Exception):
+    """Valid JSON for Python, but not for a rule."""
+
+
+def read_object(value: Any, field: str) -> dict[str, Any]:
+    """Check that a field is a JSON object."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        _refuse(field, "an object", value)
+    return dict(value)
+
+
+def check_envelope(document: dict[str, Any], form: str, newest: int, what: str) -> None:
+    """Check the format and the version of a document."""
+    if document.get("format") != form:
+        _refuse("format", repr(form), document.get("format"))
+    version = document.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        _refuse("version", f"an integer from 1 to {newest}", version)
+    if version > newest:
+        raise InvalidParameter(
+            "version",
+            f"be at most {newest}",
+            shown(version),
+            f"{what} was written by a newer version of metricwise; upgrade metricwise",
+        )
+
+
+def check_fields(document: dict[str, Any], kind: str, required: Iterable[str], optional: Iterable[str] = ()) -> None:
+    """Check that a document is a rule of a kind and has exactly its fields; optional ones may be left out."""
+    check_envelope(document, FORMAT, VERSION, "the rule")
+    if document.get("kind") != kind:
+        _refuse("kind", repr(kind), document.get("kind"))
+    present = [name for name in optional if name in document]
+    check_keys(document, (*_ENVELOPE, *required, *present), "the rule")
+
+
+def check_keys(document: dict[str, Any], names: Sequence[str], field: str) -> None:
+    """Check that an object has exactly these fields."""
+    for name in names:
+        if name not in document:
+            raise InvalidParameter(field, f"have the field {name!r}", shown(sorted(document)))
+    unknown = sorted(set(document) - set(names))
+    if unknown:
+        raise InvalidParameter(field, f"have only the fields {list(names)}", f"also {shown(unknown[0])}")
+
+
+def read_bool(value: Any, field: str) -> bool:
+    """Check that a field is true or false."""
+    if not isinstance(value, bool):
+        _refuse(field, "true or false", value)
+    return value
+
+
+def read_int(value: Any, field: str) -> int:
+    """Check that a field is an integer."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        _refuse(field, "an integer", value)
+    return value
+
+
+def read_list(value: Any, field: str) -> list[Any]:
+    """Check that a field is a list that is not empty."""
+    if not isinstance(value, list) or not value:
+        _refuse(field, "a non-empty list", value)
+    return value
+
+
+def read_numbers(value: Any, field: str, ndim: int) -> NDArray[np.float64]:
+    """Read nested lists of finite numbers as an array of `ndim` dimensions."""
+    _check_nested(value, field, ndim)
+    try:
+        array = np.array(value, dtype=np.float64)
+    except ValueError:
+        _refuse(field, f"a regular array of {ndim} dimensions", value)
+    except OverflowError:  # an integer that no float is as large as
+        raise InvalidParameter(field, "hold numbers of up to 1.8e308", "a larger one") from None
+    if not np.isfinite(array).all():  # 1e999 is valid JSON
+        raise InvalidParameter(field, "be finite", "NaN or infinity")
+    return array
+
+
+def _check_nested(value: Any, field: str, ndim: int) -> None:
+    if ndim == 0:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            _refuse(field, "made of numbers", value)
+        return
+    for item in read_list(value, field):
+        _check_nested(item, field, ndim - 1)
+
+
+def read_labels(value: Any, field: str) -> NDArray[Any]:
+    """Read the labels of one output; mixed types stay apart."""
+    labels = read_list(value, field)
+    for label in labels:
+        if not isinstance(label, (str, int, float)) or (isinstance(label, float) and not math.isfinite(label)):
+            _refuse(field, "made of text, finite numbers or booleans", label)
+    return label_array(labels)
+
+
+def read_label(value: Any, field: str = "abstain_label") -> Label:
+    """Read one label."""
+    return python_labels(read_labels([value], field))[0]  # type: ignore[no-any-return]  # checked there
+
+
+def label_array(labels: list[Any]) -> NDArray[Any]:
+    """Labels as a 1-D array; an object array where NumPy would change the type of one of them."""
+    if len({type(label) for label in labels}) == 1:
+        array = np.array(labels)
+        # NumPy cuts trailing NULs off text and turns some pairs of integers into floats.
+        if array.tolist() == labels and all(type(a) is type(b) for a, b in zip(array.tolist(), labels, strict=True)):
+            return array
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def read_names(value: Any, field: str) -> tuple[str, ...]:
+    """Check that a field is a list of distinct texts."""
+    names = read_list(value, field)
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        _refuse(field, "a list of distinct texts", value)
+    return tuple(names)
+
+
+def _refuse(field: str, expected: str, value: Any) -> NoReturn:
+    raise InvalidParameter(field, f"be {expected}", shown(value))
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, cut where it is long."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested without end, or an integer of thousands of digits
+        return f"a {type(value).__name__} too large to show"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+# ------------------------------------------------------------------------------------------------------------- fields
 
 LABEL_SCHEMA: Json = {"type": ["string", "number", "boolean"]}
 _NUMBER: Json = {"type": "number"}
@@ -48,30 +309,17 @@ _NUMBER: Json = {"type": "number"}
 
 @dataclass(frozen=True)
 class JsonField:
-    """A field of a rule's document.
-
-    Parameters
-    ----------
-    name : str
-    schema : mapping
-        JSON Schema of what stands under the name.
-    write : callable
-        From the value and the name to JSON values.
-    read : callable
-        From JSON values and the name to the value; refuses everything else.
-    optional : bool
-        Whether the field is left out of documents where the value is None.
-    """
+    """A field of a rule's document: JSON Schema, reader and writer of its value; left out if optional and None."""
 
     name: str
     schema: Json
-    write: Callable[[Any, str], Any]
     read: Callable[[Any, str], Any]
+    write: Callable[[Any, str], Any] = json_value
     optional: bool = False
 
 
 def nullable(read: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    """Return a reader or writer that lets None pass."""
+    """Return a reader that accepts None."""
     return lambda value, name: None if value is None else read(value, name)
 
 
@@ -91,21 +339,16 @@ def object_of(properties: Json, description: str = "", optional: Sequence[str] =
     }
 
 
-def write_value(value: Any, name: str) -> Any:
-    """Return a value in JSON's own types."""
-    return serialize.plain(value, name)
-
-
 # ------------------------------------------------------------------------------------------- outputs and their classes
 
 
 def _write_classes(classes: Any, name: str) -> Any:
-    return [serialize.plain_labels(labels, name) for labels in classes]
+    return [json_labels(labels, name) for labels in classes]
 
 
 def _read_classes(value: Any, name: str) -> Any:
-    each = serialize.read_list(value, name)
-    return tuple(serialize.read_labels(labels, f"{name}[{m}]") for m, labels in enumerate(each))
+    outputs = read_list(value, name)
+    return tuple(read_labels(labels, f"{name}[{m}]") for m, labels in enumerate(outputs))
 
 
 CLASSES = JsonField(
@@ -114,14 +357,13 @@ CLASSES = JsonField(
         "description": "For each output, the label of each class, in the order of the columns of probabilities.",
         **array_of({"type": "array", "minItems": 2, "items": LABEL_SCHEMA}),
     },
-    _write_classes,
     _read_classes,
+    _write_classes,
 )
 MULTIOUTPUT = JsonField(
     "multioutput",
     {"description": "Whether decisions about a row are a list, one for each output.", "type": "boolean"},
-    write_value,
-    serialize.read_bool,
+    read_bool,
 )
 NORMALIZE = JsonField(
     "normalize",
@@ -129,11 +371,10 @@ NORMALIZE = JsonField(
         "description": "Whether the rule takes non-negative scores, and divides each row by its sum first.",
         "type": "boolean",
     },
-    write_value,
-    serialize.read_bool,
+    read_bool,
 )
 NAMES_SCHEMA: Json = {"oneOf": [{"type": "null"}, array_of({"type": "string"}, uniqueItems=True)]}
-OUTPUT_NAMES = JsonField("output_names", NAMES_SCHEMA, write_value, nullable(serialize.read_names))
+OUTPUT_NAMES = JsonField("output_names", NAMES_SCHEMA, nullable(read_names))
 ABSTAIN_LABEL = JsonField(
     "abstain_label",
     {
@@ -141,8 +382,7 @@ ABSTAIN_LABEL = JsonField(
         "classes. Left out where the rule never abstains.",
         **LABEL_SCHEMA,
     },
-    write_value,
-    serialize.read_label,
+    read_label,
     optional=True,
 )
 SHARED_FIELDS = (CLASSES, MULTIOUTPUT, NORMALIZE, OUTPUT_NAMES, ABSTAIN_LABEL)
@@ -150,7 +390,7 @@ SHARED_FIELDS = (CLASSES, MULTIOUTPUT, NORMALIZE, OUTPUT_NAMES, ABSTAIN_LABEL)
 
 # --------------------------------------------------------------------------------------------------- losses and links
 
-_LOSS_SCHEMA: Json = {
+LOSS_SCHEMA: Json = {
     "oneOf": [
         object_of(
             {"full": array_of(array_of(array_of(_NUMBER)))},
@@ -163,7 +403,7 @@ _LOSS_SCHEMA: Json = {
         ),
     ]
 }
-_LINK_SCHEMA: Json = {
+LINK_SCHEMA: Json = {
     "oneOf": [
         {"type": "null"},
         object_of(
@@ -180,42 +420,42 @@ _LINK_SCHEMA: Json = {
 
 def _write_loss(loss: Loss, name: str) -> Any:
     names = ("diagonal", "offset") if loss.is_diagonal else ("full",)
-    return {key: serialize.plain(array, f"{name}.{key}") for key, array in zip(names, loss.arrays, strict=True)}
+    return {key: json_value(array, f"{name}.{key}") for key, array in zip(names, loss.arrays, strict=True)}
 
 
 def _read_loss(value: Any, name: str) -> Loss:
-    document = serialize.read_object(value, name)
+    document = read_object(value, name)
     if "full" in document:
-        serialize.check_keys(document, ("full",), name)
-        full = serialize.read_numbers(document["full"], f"{name}.full", 3)
+        check_keys(document, ("full",), name)
+        full = read_numbers(document["full"], f"{name}.full", 3)
         if full.shape[1] != full.shape[2]:
             raise InvalidParameter(f"{name}.full", "have square matrices", f"shape {full.shape}")
         return Loss(full=full)
-    serialize.check_keys(document, ("diagonal", "offset"), name)
-    diagonal = serialize.read_numbers(document["diagonal"], f"{name}.diagonal", 2)
-    offset = serialize.read_numbers(document["offset"], f"{name}.offset", 2)
+    check_keys(document, ("diagonal", "offset"), name)
+    diagonal = read_numbers(document["diagonal"], f"{name}.diagonal", 2)
+    offset = read_numbers(document["offset"], f"{name}.offset", 2)
     if diagonal.shape != offset.shape:
         must = f"have the shape of {name}.diagonal, {diagonal.shape}"
         raise InvalidParameter(f"{name}.offset", must, offset.shape)
     return Loss(diagonal=diagonal, offset=offset)
 
 
-def _write_link(link: TemperatureScaling, name: str) -> Any:
-    return serialize.plain(link.to_dict(), name)
+def _write_link(link: TemperatureScaling | None, name: str) -> Any:
+    return None if link is None else json_value(link.to_dict(), name)
 
 
 def _read_link(value: Any, name: str) -> TemperatureScaling:
-    document = serialize.read_object(value, name)
-    serialize.check_keys(document, ("temperature", "bias", "floor"), name)
+    document = read_object(value, name)
+    check_keys(document, ("temperature", "bias", "floor"), name)
     return TemperatureScaling(
-        serialize.read_numbers(document["temperature"], f"{name}.temperature", 1),
-        serialize.read_numbers(document["bias"], f"{name}.bias", 2),
-        float(serialize.read_numbers(document["floor"], f"{name}.floor", 0)),
+        read_numbers(document["temperature"], f"{name}.temperature", 1),
+        read_numbers(document["bias"], f"{name}.bias", 2),
+        float(read_numbers(document["floor"], f"{name}.floor", 0)),
     )
 
 
-LOSS = JsonField("loss", {"$ref": "#/$defs/loss"}, _write_loss, _read_loss)
-LINK = JsonField("link", {"$ref": "#/$defs/link"}, nullable(_write_link), nullable(_read_link))
+LOSS = JsonField("loss", {"$ref": "#/$defs/loss"}, _read_loss, _write_loss)
+LINK = JsonField("link", {"$ref": "#/$defs/link"}, nullable(_read_link), _write_link)
 
 
 # ------------------------------------------------------------------------------------------------- several rules, drawn
@@ -235,66 +475,27 @@ def write_decisions(decisions: Sequence[Decision], name: str) -> Any:
 
 def read_decisions(value: Any, name: str) -> tuple[Decision, ...]:
     """Read a list of losses and links."""
-    documents = serialize.read_list(value, name)
+    documents = read_list(value, name)
     for r, document in enumerate(documents):
         field = f"{name}[{r}]"
-        serialize.check_keys(serialize.read_object(document, field), ("loss", "link"), field)
+        check_keys(read_object(document, field), ("loss", "link"), field)
     return tuple((LOSS.read(part["loss"], "loss"), LINK.read(part["link"], "link")) for part in documents)
 
 
 def decisions_field(name: str, description: str) -> JsonField:
     """Return the field of rules that share outputs and classes: a loss and a link for each."""
-    return JsonField(name, {"description": description, **DECISIONS_SCHEMA}, write_decisions, read_decisions)
+    return JsonField(name, {"description": description, **DECISIONS_SCHEMA}, read_decisions, write_decisions)
 
 
 def read_weights(value: Any, name: str) -> Any:
     """Read shares for all outputs or for each."""
-    shares = serialize.read_list(value, name)
-    return serialize.read_numbers(shares, name, 2 if isinstance(shares[0], list) else 1)
+    shares = read_list(value, name)
+    return read_numbers(shares, name, 2 if isinstance(shares[0], list) else 1)
 
 
 WEIGHTS = JsonField(
     "weights",
     {"description": "Probabilities of the rules, for all outputs or for each.", "oneOf": list(WEIGHTS_SCHEMA)},
-    write_value,
     read_weights,
 )
-SEED = JsonField("seed", {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}, write_value, serialize.read_int)
-
-
-# ------------------------------------------------------------------------------------------------------------- schema
-
-
-def document_schema(kinds: Mapping[str, tuple[str, Sequence[JsonField]]]) -> dict[str, Any]:
-    """Return the JSON Schema of all documents, draft 2020-12.
-
-    Parameters
-    ----------
-    kinds : mapping
-        From the name of each kind to its description and its fields.
-    """
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:metricwise:rule:{serialize.VERSION}",
-        "title": "A decision rule of metricwise",
-        "description": "For each output, predict the class of least score, the first of them where several tie.",
-        "oneOf": [{"$ref": f"#/$defs/{kind}"} for kind in kinds],
-        "$defs": {
-            **{kind: _kind_schema(kind, description, fields) for kind, (description, fields) in kinds.items()},
-            "loss": _LOSS_SCHEMA,
-            "link": _LINK_SCHEMA,
-            "interval": INTERVAL_SCHEMA,
-            "facts": metadata_schema(),
-        },
-    }
-
-
-def _kind_schema(kind: str, description: str, fields: Sequence[JsonField]) -> dict[str, Any]:
-    properties = {
-        "format": {"const": serialize.FORMAT},
-        "version": {"const": serialize.VERSION},
-        "kind": {"const": kind},
-        **{field.name: field.schema for field in fields},
-        "facts": {"$ref": "#/$defs/facts"},
-    }
-    return object_of(properties, description, [field.name for field in fields if field.optional])
+SEED = JsonField("seed", {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}, read_int)

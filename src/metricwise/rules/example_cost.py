@@ -22,10 +22,9 @@ from ..data import (
     table_of,
 )
 from ..data.encoding import python_label
-from . import serialize
 from .base import Rule, RuleRows, check_outputs, same_classes, same_label
 from .calibration import TemperatureScaling, recalibrated
-from .codec import LINK, SHARED_FIELDS, JsonField, nullable, write_value
+from .codec import LINK, SHARED_FIELDS, JsonField, nullable, read_numbers
 from .decisions import decide_costs
 from .describe import link_lines
 from .metadata import NO_METADATA, RuleMetadata
@@ -38,18 +37,13 @@ IntArray = NDArray[np.intp]
 T = TypeVar("T")
 
 
-def _read_abstain_cost(value: Any, name: str) -> float:
-    return float(serialize.read_numbers(value, name, 0))
-
-
 _ABSTAIN_COST = JsonField(
     "abstain_cost",
     {
         "description": "What an abstention costs; null where the costs of each row say it, or the rule never abstains.",
         "type": ["number", "null"],
     },
-    write_value,
-    nullable(_read_abstain_cost),
+    nullable(lambda value, name: float(read_numbers(value, name, 0))),
 )
 _ONE_OUTPUT: dict[str, Any] = {"multioutput": {"const": False}, "output_names": {"type": "null"}}
 _SHARED_FIELDS = tuple(

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ..data import kept_order, python_labels
 from .decisions import bisect_regions
-from .metadata import RuleMetadata
-from .serialize import as_float
+from .metadata import RuleMetadata, as_float
 
 __all__ = [
     "Region",

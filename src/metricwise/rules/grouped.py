@@ -16,7 +16,6 @@ from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..data import Groups, Probabilities, Schema
-from . import serialize
 from .base import LossMixture, RuleOfParts, RuleRows, same_classes
 from .calibration import recalibrated
 from .codec import (
@@ -28,12 +27,18 @@ from .codec import (
     Decision,
     JsonField,
     array_of,
+    check_keys,
+    json_labels,
+    json_value,
     nullable,
     object_of,
     read_decisions,
+    read_labels,
+    read_list,
+    read_names,
+    read_object,
     read_weights,
     write_decisions,
-    write_value,
 )
 from .metadata import NO_METADATA, RuleMetadata
 from .mixture import MixtureRule
@@ -63,13 +68,13 @@ Part = tuple[tuple[Decision, ...], Any]  # the rules of a group, and their share
 
 def _write_part(part: Part, name: str) -> Any:
     decisions, weights = part
-    weights = serialize.plain(weights, f"{name}.weights")
+    weights = json_value(weights, f"{name}.weights")
     return {"rules": write_decisions(decisions, f"{name}.rules"), "weights": weights}
 
 
 def _read_part(value: Any, name: str) -> Part:
-    document = serialize.read_object(value, name)
-    serialize.check_keys(document, ("rules", "weights"), name)
+    document = read_object(value, name)
+    check_keys(document, ("rules", "weights"), name)
     decisions = read_decisions(document["rules"], f"{name}.rules")
     if document["weights"] is not None:
         return decisions, read_weights(document["weights"], f"{name}.weights")
@@ -83,12 +88,12 @@ def _write_parts(parts: Sequence[Part], name: str) -> Any:
 
 
 def _read_parts(value: Any, name: str) -> tuple[Part, ...]:
-    return tuple(_read_part(part, f"{name}[{g}]") for g, part in enumerate(serialize.read_list(value, name)))
+    return tuple(_read_part(part, f"{name}[{g}]") for g, part in enumerate(read_list(value, name)))
 
 
 def _write_groups(groups: Sequence[Any], name: str) -> Any:
     each = [list(group) if isinstance(group, tuple) else [group] for group in groups]
-    return [serialize.plain_labels(_objects(labels), name) for labels in each]
+    return [json_labels(_objects(labels), name) for labels in each]
 
 
 def _objects(labels: Sequence[Any]) -> Any:
@@ -98,8 +103,8 @@ def _objects(labels: Sequence[Any]) -> Any:
 
 
 def _read_groups(value: Any, name: str) -> tuple[Any, ...]:
-    each = serialize.read_list(value, name)
-    labels = [serialize.read_labels(group, f"{name}[{g}]").tolist() for g, group in enumerate(each)]
+    each = read_list(value, name)
+    labels = [read_labels(group, f"{name}[{g}]").tolist() for g, group in enumerate(each)]
     return tuple(tuple(group) if len(group) > 1 else group[0] for group in labels)
 
 
@@ -110,14 +115,13 @@ _FIELDS = (
             "description": "For each group its name: a label for each column that makes groups.",
             **array_of(array_of(LABEL_SCHEMA)),
         },
-        _write_groups,
         _read_groups,
+        _write_groups,
     ),
     JsonField(
         "features",
         {"description": "Names of the columns that make groups.", **NAMES_SCHEMA},
-        write_value,
-        nullable(serialize.read_names),
+        nullable(read_names),
     ),
     JsonField(
         "rules",
@@ -126,8 +130,8 @@ _FIELDS = (
             "output.",
             **array_of(_PART_SCHEMA),
         },
-        _write_parts,
         _read_parts,
+        _write_parts,
     ),
     JsonField(
         "other",
@@ -136,8 +140,8 @@ _FIELDS = (
             "refused.",
             **_PART_SCHEMA,
         },
-        _write_part,
         _read_part,
+        _write_part,
         optional=True,
     ),
     SEED,

@@ -1,7 +1,4 @@
-"""Reading a rule of whichever kind from a file.
-
-Owns the list of kinds; each kind declares and checks its own fields.
-"""
+"""Loading rules of all kinds, and the JSON Schema of rule files. Has the list of kinds."""
 
 from __future__ import annotations
 
@@ -10,11 +7,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..core.errors import InvalidParameter, argument, entry_point
-from . import serialize
+from . import codec
 from .base import Rule
-from .codec import document_schema
 from .example_cost import CostRule
 from .grouped import GroupedRule
+from .metadata import INTERVAL_SCHEMA, metadata_schema
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 
@@ -54,11 +51,11 @@ def load_rule(path: str | os.PathLike[str]) -> Rule:
     >>> mw.load_rule(text).predict([0.6])
     array(['yes'], dtype='<U3')
     """
-    document = serialize.read_object(serialize.parse(serialize.read_text(path)), "the rule")
+    document = codec.read_object(codec.parse(codec.read_text(path)), "the rule")
     kind = document.get("kind")
-    if document.get("format") == serialize.FORMAT and not (isinstance(kind, str) and kind in KINDS):
+    if document.get("format") == codec.FORMAT and not (isinstance(kind, str) and kind in KINDS):
         *most, last = map(repr, KINDS)
-        raise InvalidParameter("kind", f"be {', '.join(most)} or {last}", serialize.shown(kind))
+        raise InvalidParameter("kind", f"be {', '.join(most)} or {last}", codec.shown(kind))
     return rule_from_dict(document)
 
 
@@ -82,7 +79,32 @@ def rule_schema() -> dict[str, Any]:
     >>> mw.export.rule_schema()["title"]
     'A decision rule of metricwise'
     """
-    return document_schema({name: (kind.summary, (*kind.shared_fields, *kind.fields)) for name, kind in KINDS.items()})
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:metricwise:rule:{codec.VERSION}",
+        "title": "A decision rule of metricwise",
+        "description": "For each output, predict the class of least score, the first of them where several tie.",
+        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in KINDS],
+        "$defs": {
+            **{name: _kind_schema(kind) for name, kind in KINDS.items()},
+            "loss": codec.LOSS_SCHEMA,
+            "link": codec.LINK_SCHEMA,
+            "interval": INTERVAL_SCHEMA,
+            "facts": metadata_schema(),
+        },
+    }
+
+
+def _kind_schema(kind: type[Rule]) -> dict[str, Any]:
+    fields = (*kind.shared_fields, *kind.fields)
+    properties = {
+        "format": {"const": codec.FORMAT},
+        "version": {"const": codec.VERSION},
+        "kind": {"const": kind.kind},
+        **{field.name: field.schema for field in fields},
+        "facts": {"$ref": "#/$defs/facts"},
+    }
+    return codec.object_of(properties, kind.summary, [field.name for field in fields if field.optional])
 
 
 def rule_from_dict(document: Mapping[str, Any]) -> Rule:

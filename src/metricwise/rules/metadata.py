@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from .serialize import as_float
-
 __all__ = ["INTERVAL_SCHEMA", "NO_METADATA", "RuleMetadata", "headline", "metadata_schema"]
 
 Json = Mapping[str, Any]
@@ -207,6 +205,16 @@ _SCHEMAS: dict[str, Json] = {
 
 
 NO_METADATA = RuleMetadata()
+
+
+def as_float(value: Any) -> float | None:
+    """Return a number as a float; None for other values, and for integers beyond the range of floats."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def metadata_schema() -> dict[str, Any]:
