@@ -163,7 +163,7 @@ def test_probabilities_of_any_container(proba):
     solution = solve(proba, Y)
     assert solution.value == REFERENCE.value
     assert np.array_equal(solution.rule.predict(proba), REFERENCE.rule.predict(PROBA))
-    if getattr(proba, "columns", [0])[0] not in (2, "2"):  # else an array has its columns: see test_bare_columns.py
+    if getattr(proba, "columns", [0])[0] not in (2, "2"):  # else an array has its columns: see test_reading.py
         assert np.array_equal(solution.rule.predict(PROBA), REFERENCE.rule.predict(PROBA))
 
 

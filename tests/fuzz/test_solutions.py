@@ -33,7 +33,7 @@ def test_a_solution_is_worth_what_it_says(target, chunk):
             dressed = case.dressed(case.proba_layout)
             solution = optimize(case, dressed)
             labels = solution.rule.predict(dressed)
-            if solution.rule.metadata.column_order:  # arrays are then taken as the frame was: test_bare_columns.py
+            if solution.rule.metadata.column_order:  # arrays are then taken as the frame was: test_reading.py
                 solution = replace(solution, rule=solution.rule.with_metadata(column_order=None))
             assert labels.shape == (case.codes[:, 0] if case.one_output else case.codes).shape
             predicted = encode(labels, case.names)

@@ -22,7 +22,7 @@ from ..data import (
     python_labels,
 )
 from ..data.tables import Arrays, Columns, open_table
-from ..rules.bare_columns import says_single
+from ..rules.reading import says_single
 from .errors import note
 from .options import ColumnOptions, LabelOptions
 from .rows import (

@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .rows import Probabilities
 
-__all__ = ["distributions", "expected_confusion", "from_distribution", "from_predictions", "merge", "normalize", "pool"]
-
 FloatArray = NDArray[np.float64]
 
 

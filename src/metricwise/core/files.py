@@ -20,8 +20,6 @@ _HAS_LOCKS = os.name == "posix"  # on Windows a file that is open cannot be remo
 if _HAS_LOCKS:
     import fcntl
 
-__all__ = ["replacing", "write_bytes", "write_text"]
-
 _STREAMS = {"stdin": 0, "stdout": 1, "stderr": 2}
 _NAME_KEPT = 40  # characters; names have at most 255 bytes
 

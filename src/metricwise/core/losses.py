@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Loss", "diagonal_form"]
-
 FloatArray = NDArray[np.float64]
 
 # Entries of A and B are sums of a few numbers of order one: what differs by less than this is rounding.

@@ -12,8 +12,6 @@ from typing import cast
 
 from .errors import Sentence
 
-__all__ = ["Note", "NoteKind", "joined_text", "note_list"]
-
 
 class NoteKind(Enum):
     """What a note is about.

@@ -7,8 +7,6 @@ from typing import Any, TypeVar, cast
 
 from .errors import InvalidParameter
 
-__all__ = ["Parameters"]
-
 T = TypeVar("T", bound="Parameters")
 
 

@@ -18,8 +18,6 @@ import numpy as np
 
 from .errors import InvalidParameter
 
-__all__ = ["Progress", "read_verbose"]
-
 _PATIENCE = 1.0  # seconds before anything is shown
 _EVERY = 0.1  # seconds between two looks of the line
 _UNASKED = 0.25  # seconds after which the line is looked at where nobody ticks

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from .. import kernels
 from .sampling import number_copies
 
-__all__ = ["GLANCE", "Dependence", "Probabilities", "Rows"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 KeyArray = NDArray[np.uint64]

@@ -48,9 +48,9 @@ from ..metrics.abstention import AbstentionCost
 from ..metrics.abstention_spec import Abstention, read_abstain
 from ..metrics.aim import Aim
 from ..oracles.problem import InMemory
-from ..rules.bare_columns import says_single
 from ..rules.base import Rule, same_classes
 from ..rules.load import as_rule
+from ..rules.reading import says_single
 
 __all__ = [
     "Rule",

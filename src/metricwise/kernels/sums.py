@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["sums_to_zero"]
-
 FloatArray = NDArray[np.float64]
 
 

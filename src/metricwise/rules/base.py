@@ -19,25 +19,14 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
 from ..core.losses import Loss
-from ..data import Probabilities, Schema, check_abstain_label, check_rows, decode, is_lazy, python_labels, read_proba
+from ..data import Probabilities, Schema, check_abstain_label, decode, is_lazy, python_labels
 from . import codec
-from .bare_columns import in_fitted_order, read_single
 from .calibration import TemperatureScaling, recalibrated, shaped_like
 from .codec import SHARED_FIELDS, JsonField
 from .lazy import batches_of, predict_lazily
 from .metadata import RuleMetadata, headline
+from .reading import read_probabilities
 from .writer import RuleWriter
-
-__all__ = [
-    "LossMixture",
-    "Rule",
-    "RuleOfParts",
-    "RuleRows",
-    "check_outputs",
-    "last_column",
-    "same_classes",
-    "same_label",
-]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -329,31 +318,10 @@ class Rule(ABC):
 
     def read(self, proba: Any, pos_label: Any = None) -> Probabilities:
         """Read probabilities for this rule, and check that they are of its outputs and classes."""
-        schema, metadata = self.schema, self.metadata
         if self.needs and is_lazy(proba):
-            needs = ", ".join(sorted(self.needs))
-            raise InvalidType(
-                "proba",
-                "be in memory",
-                f"a Dask collection, and the rule also needs {needs}",
-                "compute it first",
-            )
-        check_rows(proba, schema.classes, schema.multioutput)
-        _check_outputs(proba, schema)
-        if metadata.column_order is not None:
-            proba = in_fitted_order(proba, metadata, schema.classes)
-        result = read_proba(
-            proba,
-            multioutput=schema.multioutput,
-            classes=schema.classes if schema.multioutput else schema.classes[0],
-            columns=schema.output_names,
-            normalize=schema.normalize,
-        )
-        if result.n_classes.tobytes() != schema.n_classes.tobytes():
-            raise InvalidParameter(
-                "proba", f"have {_counts(schema.n_classes)}, as the rule has", _counts(result.n_classes)
-            )
-        return read_single(result, metadata, schema.classes, pos_label) if result.blocks[0].ndim == 2 else result
+            needs = f"a Dask collection, and the rule also needs {', '.join(sorted(self.needs))}"
+            raise InvalidType("proba", "be in memory", needs, "compute it first")
+        return read_probabilities(proba, self.schema, self.metadata, pos_label)
 
     def read_groups(self, sensitive_features: Any, n_rows: int) -> IntArray | None:
         """Read the sensitive group of each row; None for a rule that decides without it."""
@@ -555,24 +523,3 @@ def _checked_start(start: Any) -> int:
     if isinstance(start, bool) or not isinstance(start, (int, np.integer)) or start < 0:
         raise InvalidParameter("start", "be a row position from 0", repr(start))
     return int(start)
-
-
-def _check_outputs(proba: Any, schema: Schema) -> None:
-    """Refuse another number of outputs before anything is matched to the classes of an output that is not there."""
-    if not schema.multioutput:
-        return
-    if isinstance(proba, (list, tuple)):
-        arrays = len(proba) > 0 and len(getattr(proba[0], "shape", ())) == 2
-        n_outputs = len(proba) if arrays else schema.n_outputs
-    else:
-        shape = getattr(proba, "shape", ())
-        n_outputs = shape[1] if isinstance(shape, tuple) and len(shape) > 1 else schema.n_outputs
-    if n_outputs != schema.n_outputs:
-        raise InvalidParameter("proba", f"have {schema.n_outputs} outputs, as the rule has", n_outputs)
-
-
-def _counts(n_classes: IntArray) -> str:
-    if len(n_classes) == 1:
-        return f"{n_classes[0]} classes"
-    shown = n_classes.tolist() if len(n_classes) <= 10 else [*n_classes[:10].tolist(), "..."]
-    return f"{len(n_classes)} outputs of {shown} classes"

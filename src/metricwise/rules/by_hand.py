@@ -23,8 +23,6 @@ from ..data.encoding import python_label, sorted_labels
 from ..data.probabilities import per_output
 from ..data.single_column import known_positive
 
-__all__ = ["by_cut_points", "by_thresholds", "by_weights"]
-
 FloatArray = NDArray[np.float64]
 Fields = dict[str, Any]
 

@@ -17,8 +17,6 @@ from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
 from ..data import Probabilities, is_list_of_outputs
 
-__all__ = ["TemperatureScaling", "prior_shift", "recalibrated", "shaped_like"]
-
 FloatArray = NDArray[np.float64]
 
 _FLOOR = 1e-6

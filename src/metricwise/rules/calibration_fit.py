@@ -20,8 +20,6 @@ from ..core.sampling import draw_rows
 from ..data import Probabilities
 from .calibration import TemperatureScaling
 
-__all__ = ["LINK_ROWS", "fit_link", "fit_links"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]

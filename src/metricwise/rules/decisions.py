@@ -15,9 +15,6 @@ from .. import kernels
 from ..core.losses import Loss
 from ..core.rows import Probabilities
 from ..data import table_of
-from .calibration import TemperatureScaling
-
-__all__ = ["bisect_changes", "bisect_regions", "decide_costs", "decide_loss"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -63,7 +60,7 @@ def _cut(loss: Loss, span: Any, width: int) -> tuple[FloatArray, ...]:
 
 
 def bisect_changes(
-    loss: Loss, link: TemperatureScaling | None, outputs: IntArray
+    loss: Loss, link: kernels.LinkArrays | None, outputs: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Decisions at p = 0 and p = 1 of binary outputs, and the last p decided as p = 0 is.
 
@@ -71,7 +68,7 @@ def bisect_changes(
     floats are ordered like their bits: halving those reaches neighbouring floats in 62 steps.
     """
     arrays, two = _cut(loss, outputs, 2), np.full(len(outputs), 2, dtype=np.intp)
-    first = None if link is None else link.arrays.part(outputs, 2)
+    first = None if link is None else link.part(outputs, 2)
 
     def decide(p: FloatArray) -> IntArray:
         return kernels.decide(kernels.Block(p[None, :], two, link=first), arrays).reshape(-1)
@@ -86,14 +83,14 @@ def bisect_changes(
     return at_zero, at_one, np.where(at_zero == at_one, np.nan, low.view(np.float64))
 
 
-def bisect_regions(loss: Loss, link: TemperatureScaling | None, output: int) -> tuple[int, int, float, float]:
+def bisect_regions(loss: Loss, link: kernels.LinkArrays | None, output: int) -> tuple[int, int, float, float]:
     """Decisions at p = 0 and p = 1 of a binary output of three decisions, the last p decided as 0 is, the first as 1.
 
     Every decision is taken along one interval of p: scores are lines in the probability behind the link, which rises.
     """
     index = np.array([output])
     arrays, two, three = _cut(loss, index, 3), np.array([2], dtype=np.intp), np.array([3], dtype=np.intp)
-    behind = None if link is None else link.arrays.part(index, 3)
+    behind = None if link is None else link.part(index, 3)
 
     def decide(bits: int) -> int:
         p = np.array([[bits]], dtype=np.int64).view(np.float64)

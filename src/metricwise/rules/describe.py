@@ -16,8 +16,6 @@ from .calibration import TemperatureScaling
 from .forms import CutPoints, LossTable, Region, Regions, Threshold, Weights, form_of, scale_places
 from .metadata import RuleMetadata
 
-__all__ = ["decision_lines", "link_lines", "mixture_lines"]
-
 FloatArray = NDArray[np.float64]
 
 _MANY_OUTPUTS = 8  # more than these are summarised

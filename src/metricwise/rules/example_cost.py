@@ -30,8 +30,6 @@ from .describe import link_lines
 from .metadata import NO_METADATA, RuleMetadata
 from .writer import RuleWriter
 
-__all__ = ["CostRule"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")

@@ -15,21 +15,6 @@ from ..data import kept_order, python_labels
 from .decisions import bisect_regions
 from .metadata import RuleMetadata, as_float
 
-__all__ = [
-    "Region",
-    "readable_weights",
-    "regions_of",
-    "scale_of",
-    "scale_places",
-    "weights_and_bonuses",
-    "CutPoints",
-    "LossTable",
-    "Regions",
-    "Threshold",
-    "Weights",
-    "form_of",
-]
-
 FloatArray = NDArray[np.float64]
 
 _ROUNDING = 1e-12  # of the largest loss: what differs by less is no difference
@@ -205,7 +190,7 @@ def regions_of(rule: Any, m: int) -> tuple[Region, ...]:
         first, last, below = (array[m] for array in rule.changes)
         first, last, above = int(first), int(last), float(np.nextafter(below, np.inf))
     else:
-        first, last, below, above = bisect_regions(rule.loss, rule.link, m)
+        first, last, below, above = bisect_regions(rule.loss, None if rule.link is None else rule.link.arrays, m)
     if first == last:
         return (Region(labels[first], 0.0, 1.0),)
     after, before = float(np.nextafter(below, 1.0)), float(np.nextafter(above, 0.0))

@@ -45,8 +45,6 @@ from .mixture import MixtureRule
 from .weighted import WeightedRule
 from .writer import RuleWriter
 
-__all__ = ["GroupedRule", "abstaining", "of_schema"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")

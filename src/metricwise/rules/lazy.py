@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, InvalidType
 from ..data import Schema, decode, host_array, is_tensor, shared_array
 
-__all__ = ["batches_of", "predict_lazily"]
-
 _ENTRIES = 1 << 21  # of a batch
 
 Predict = Callable[..., NDArray[Any]]

@@ -15,8 +15,6 @@ from .metadata import INTERVAL_SCHEMA, metadata_schema
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 
-__all__ = ["KINDS", "as_rule", "load_rule", "rule_from_dict", "rule_schema"]
-
 KINDS: dict[str, type[Rule]] = {kind.kind: kind for kind in (WeightedRule, MixtureRule, GroupedRule, CostRule)}
 """All kinds of rules by their names in files."""
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["INTERVAL_SCHEMA", "NO_METADATA", "RuleMetadata", "headline", "metadata_schema"]
-
 Json = Mapping[str, Any]
 
 _TEXT: Json = {"type": "string"}

@@ -31,8 +31,6 @@ from .metadata import NO_METADATA, RuleMetadata
 from .weighted import WeightedRule
 from .writer import RuleWriter
 
-__all__ = ["MixtureRule", "uniforms"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")

@@ -28,8 +28,6 @@ from .forms import CutPoints, regions_of, scale_of, weights_and_bonuses
 from .metadata import NO_METADATA, RuleMetadata
 from .writer import RuleWriter
 
-__all__ = ["WeightedRule", "anonymous_rule"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
@@ -291,7 +289,8 @@ class WeightedRule(Rule):
         result = (np.full(self.n_outputs, np.nan), np.full(self.n_outputs, np.nan), np.full(self.n_outputs, np.nan))
         binary = np.flatnonzero(self.schema.n_decisions == 2)
         if len(binary):
-            for array, values in zip(result, bisect_changes(self.loss, self.link, binary), strict=True):
+            link = None if self.link is None else self.link.arrays
+            for array, values in zip(result, bisect_changes(self.loss, link, binary), strict=True):
                 array[binary] = values
         return result
 

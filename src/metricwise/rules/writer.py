@@ -6,8 +6,6 @@ from typing import Any, Generic, TypeVar
 
 from ..core.errors import InvalidType, argument
 
-__all__ = ["RuleWriter"]
-
 T = TypeVar("T")
 
 

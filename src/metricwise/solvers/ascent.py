@@ -15,8 +15,6 @@ from .hull import Hull, ask, conclude, line_search, pick, starting_losses
 from .needs import Needs
 from .result import Outcome, SolverResult
 
-__all__ = ["Ascent"]
-
 _GRID = np.linspace(-1.0, 1.0, 9)
 _ZOOMS = 3
 _SAMPLE = 1 << 13  # rows among which starts are compared, if there are many more

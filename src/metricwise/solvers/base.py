@@ -25,18 +25,6 @@ from ..oracles.base import Oracle, Walk
 from .needs import Needs
 from .result import Outcome, SolverResult
 
-__all__ = [
-    "BaseSolver",
-    "Iterative",
-    "Solver",
-    "concave_bound",
-    "finish",
-    "finish_walk",
-    "nothing",
-    "run",
-    "settle",
-]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 

@@ -14,8 +14,6 @@ from .needs import Needs
 from .ratios import certify, loss_at, ratio_of
 from .result import Outcome, SolverResult
 
-__all__ = ["Bisection"]
-
 
 @dataclass(frozen=True, eq=False)
 class _State:

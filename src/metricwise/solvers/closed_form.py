@@ -13,8 +13,6 @@ from .needs import Needs
 from .ratios import ratio_of
 from .result import Outcome, SolverResult
 
-__all__ = ["ClosedForm"]
-
 
 @dataclass(frozen=True)
 class ClosedForm(BaseSolver):

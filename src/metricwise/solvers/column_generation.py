@@ -14,8 +14,6 @@ from .hull import Hull, ask, conclude, starting_losses
 from .needs import Needs
 from .result import Outcome, SolverResult
 
-__all__ = ["ColumnGeneration"]
-
 _MEMORY = 6  # past steps that the equalising iteration learns from
 _FIRST_STEP = 4.0  # recalls move by about a quarter per unit of log weight
 _LONGEST = 1.0

@@ -17,8 +17,6 @@ from .needs import Needs
 from .ratios import certify, loss_at, ratio_of
 from .result import Outcome, SolverResult
 
-__all__ = ["Dinkelbach"]
-
 
 @dataclass(frozen=True, eq=False)
 class _State:

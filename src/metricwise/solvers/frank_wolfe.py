@@ -14,9 +14,6 @@ from .hull import Hull, ask, conclude, correct, starting_losses
 from .needs import Needs
 from .result import Outcome, SolverResult
 
-__all__ = ["FrankWolfe"]
-
-
 _MANY, _FEW = 200, 10
 _ROUGH = 5e-5  # tolerance from which on vertices serve better than the best point among few of them
 

@@ -21,8 +21,6 @@ from ..oracles.base import Oracle
 from .base import FloatArray, finish
 from .result import Outcome, SolverResult
 
-__all__ = ["Hull", "conclude", "correct", "line_search", "starting_losses"]
-
 _GRID = np.linspace(0.0, 1.0, 17)
 _ROUNDS = 5  # each narrows the step eightfold
 _COARSE = np.linspace(0.0, 1.0, 5)  # where every value is a call of the user's function

@@ -19,8 +19,6 @@ from .base import FloatArray, IntArray, settle
 from .hull import mixed_confusion
 from .result import Outcome, SolverResult
 
-__all__ = ["Part", "join"]
-
 # From the best to the worst: all of a result is no better than its worst part.
 _OUTCOMES = (Outcome.OPTIMAL, Outcome.LOCAL, Outcome.NOT_CONVERGED)
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Levels", "best_levels"]
-
 Levels = dict[Any, float]
 
 _GRID = 6  # steps across a window, which then closes around the best

@@ -15,8 +15,6 @@ import numpy as np
 from ..core.errors import InvalidParameter, argument
 from ..metrics.objective import Objective
 
-__all__ = ["Form", "Needs", "has_form"]
-
 Form = Literal["linear", "ratio", "concave", "minimum", "any"]
 
 

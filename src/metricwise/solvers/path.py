@@ -15,8 +15,6 @@ from .needs import Needs
 from .ratios import RatioScore, bounding_losses, certify_walk, empty_at_last, falls_short, line_of, loss_at, ratio_of
 from .result import SolverResult
 
-__all__ = ["Path"]
-
 _LISTED = 1 << 20  # entries whose changes may all be put in order
 
 

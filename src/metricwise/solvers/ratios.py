@@ -13,19 +13,6 @@ from ..oracles.base import Line, Oracle
 from .base import FloatArray
 from .result import SolverResult
 
-__all__ = [
-    "RatioScore",
-    "bounding_losses",
-    "certify",
-    "certify_walk",
-    "falls_short",
-    "empty_at_last",
-    "line_of",
-    "loss_at",
-    "ratio_bound",
-    "ratio_of",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class RatioScore:

@@ -18,8 +18,6 @@ from ..core.notes import Note, joined_text
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule, anonymous_rule
 
-__all__ = ["Certificate", "Outcome", "SolverResult"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 

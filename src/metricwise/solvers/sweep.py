@@ -20,8 +20,6 @@ from .needs import Needs
 from .ratios import RatioScore, bounding_losses, certify_walk, line_of
 from .result import Outcome, SolverResult
 
-__all__ = ["Sweep", "hull_losses", "sweep_within"]
-
 # Class 1 iff p > t, exactly so in floating point: score 0 against t - p. Of two columns that do not sum to 1, p is the
 # share of the second in their sum.
 _CONSTANT = Loss(diagonal=np.array([[0.0, -1.0]]), offset=np.zeros((1, 2)))

@@ -1,7 +1,6 @@
-"""Columns without names, as a rule takes them: as those of its fit stood, a single one as that of the second class.
+"""Reading of probabilities for a rule: columns with and without names, and single columns.
 
-Owns how columns without names are assigned to the classes of a rule, and what is said where that may not be what was
-meant. Must not know how a rule decides.
+Must not know how a rule decides.
 """
 
 from __future__ import annotations
@@ -12,14 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import argument, warn
+from ..core.errors import InvalidParameter, argument, warn
 from ..data import (
     Probabilities,
+    Schema,
+    check_rows,
     column_places,
     has_names,
     is_list_of_outputs,
     listed,
     python_labels,
+    read_proba,
     second_is_positive,
     shown,
     with_both_columns,
@@ -28,24 +30,52 @@ from ..data.encoding import sorted_labels
 from ..data.frames import as_array
 from .metadata import RuleMetadata
 
-__all__ = ["in_fitted_order", "read_single", "says_single"]
-
-_MOST_LISTED = 3  # orders of outputs, beyond which some are left out of a message
+_MAX_LISTED = 3  # orders of outputs in a message
 
 
-def in_fitted_order(proba: Any, metadata: RuleMetadata, classes: Sequence[NDArray[Any]]) -> Any:
-    """Return columns without names, which stand as those that the rule was fitted to did, in the order of its classes.
+def read_probabilities(proba: Any, schema: Schema, metadata: RuleMetadata, pos_label: Any = None) -> Probabilities:
+    """Read probabilities for a rule, and check that they are of its outputs and classes."""
+    check_rows(proba, schema.classes, schema.multioutput)
+    _check_outputs(proba, schema)
+    if metadata.column_order is not None:
+        proba = _in_fitted_order(proba, metadata, schema.classes)
+    result = read_proba(
+        proba,
+        multioutput=schema.multioutput,
+        classes=schema.classes if schema.multioutput else schema.classes[0],
+        columns=schema.output_names,
+        normalize=schema.normalize,
+    )
+    if result.n_classes.tobytes() != schema.n_classes.tobytes():
+        raise InvalidParameter("proba", f"have {_counts(schema.n_classes)}, as the rule has", _counts(result.n_classes))
+    return _read_single(result, metadata, schema.classes, pos_label) if result.blocks[0].ndim == 2 else result
 
-    Columns with names, and single ones, are returned as they are. If the columns of the fit were not sorted, a warning
-    names their order.
 
-    Parameters
-    ----------
-    proba : array-like, or list of M array-likes
-        As the caller gave it.
-    metadata : RuleMetadata
-        Of the rule, with its `column_order`.
-    classes : sequence of M ndarrays
+def _check_outputs(proba: Any, schema: Schema) -> None:
+    """Check the number of outputs, before columns are matched to classes."""
+    if not schema.multioutput:
+        return
+    if isinstance(proba, (list, tuple)):
+        arrays = len(proba) > 0 and len(getattr(proba[0], "shape", ())) == 2
+        n_outputs = len(proba) if arrays else schema.n_outputs
+    else:
+        shape = getattr(proba, "shape", ())
+        n_outputs = shape[1] if isinstance(shape, tuple) and len(shape) > 1 else schema.n_outputs
+    if n_outputs != schema.n_outputs:
+        raise InvalidParameter("proba", f"have {schema.n_outputs} outputs, as the rule has", n_outputs)
+
+
+def _counts(n_classes: NDArray[np.intp]) -> str:
+    if len(n_classes) == 1:
+        return f"{n_classes[0]} classes"
+    shown = n_classes.tolist() if len(n_classes) <= 10 else [*n_classes[:10].tolist(), "..."]
+    return f"{len(n_classes)} outputs of {shown} classes"
+
+
+def _in_fitted_order(proba: Any, metadata: RuleMetadata, classes: Sequence[NDArray[Any]]) -> Any:
+    """Return columns without names, which stand in the order of the fit, in the order of the rule's classes.
+
+    Other columns are returned unchanged. If the columns of the fit were not sorted, a warning names their order.
     """
     class_labels = [python_labels(labels) for labels in classes]
     orders = _column_orders(metadata.column_order, class_labels)
@@ -72,13 +102,13 @@ def in_fitted_order(proba: Any, metadata: RuleMetadata, classes: Sequence[NDArra
         said = list(dict.fromkeys(map(listed, unsorted)))
         warn(
             "the rule was fitted to columns with names, and these have none: they are taken in the same "
-            f"order, {', '.join(said[:_MOST_LISTED])}; pass a data frame with names to be sure."
+            f"order, {', '.join(said[:_MAX_LISTED])}; pass a data frame with names to be sure."
         )
     return turned
 
 
 def _column_orders(stored: Any, classes: list[list[Any]]) -> list[list[Any]] | None:
-    """Return the order of the columns of each output, that of its classes where none is stored; None for nonsense."""
+    """Return the order of the columns of each output, by default that of its classes; None if it is invalid."""
     if not isinstance(stored, (list, tuple)) or len(stored) != len(classes):
         return None
     orders = [labels if order is None else order for order, labels in zip(stored, classes, strict=True)]
@@ -90,24 +120,14 @@ def _column_orders(stored: Any, classes: list[list[Any]]) -> list[list[Any]] | N
 
 
 def says_single(metadata: RuleMetadata, classes: Sequence[NDArray[Any]]) -> bool:
-    """Whether a single column is known to be that of the second class: unless a rule was fitted to two of words."""
+    """Whether a single column is known to be that of the second class."""
     return metadata.single_column is not False or second_is_positive(classes)
 
 
-def read_single(
+def _read_single(
     proba: Probabilities, metadata: RuleMetadata, classes: Sequence[NDArray[Any]], pos_label: Any
 ) -> Probabilities:
-    """Return single columns as the probabilities of the second classes, or of `pos_label`; warn where nothing says it.
-
-    Parameters
-    ----------
-    proba : Probabilities
-        Of single columns.
-    metadata : RuleMetadata
-        Of the rule.
-    classes : sequence of M ndarrays
-    pos_label : object, list of M objects, or None
-    """
+    """Return single columns as the probabilities of the second classes or of `pos_label`; warn if that is ambiguous."""
     if pos_label is not None:
         return with_both_columns(proba, column_places(classes, pos_label))
     if not says_single(metadata, classes):
