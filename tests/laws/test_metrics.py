@@ -9,7 +9,7 @@ from laws.metric_cases import degenerate_counts, interior, same_priors
 from laws.metric_records import EVERY, NAMES, RECORDS, having, make
 from laws.solver_promises import objective_of
 from metricwise import metrics
-from metricwise.solvers.needs import has_form
+from metricwise.solvers.base import has_form
 from profiles import examples
 
 SEEDS = st.integers(0, 2**32 - 1)

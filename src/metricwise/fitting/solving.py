@@ -22,7 +22,7 @@ from ..rules.metadata import RuleMetadata
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
 from ..solvers import SOLVERS, Certificate, Outcome, Solver, SolverResult, make_solver
-from ..solvers.base import BaseSolver, settle
+from ..solvers.base import BaseSolver, count_rule
 from ..solvers.joined import Part, join
 
 __all__ = ["WIDE", "FittedRule", "Settings", "choose_solver", "fit", "present", "solve"]
@@ -199,7 +199,7 @@ def fit(
     if found is None:
         result = _maximise(problem, recipe, solver, oracle, objective)
     else:
-        result = settle(oracle, objective, found[0].loss, status="", outcome=Outcome.LOCAL)
+        result = count_rule(oracle, objective, found[0].loss, status="", outcome=Outcome.LOCAL)
     return present(problem, recipe, oracle, objective, result, metadata, read_before)
 
 

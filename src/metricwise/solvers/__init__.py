@@ -9,13 +9,12 @@ from typing import Any
 
 from ..core.errors import InvalidParameter
 from .ascent import Ascent
-from .base import BaseSolver, Solver
+from .base import BaseSolver, Needs, Solver
 from .bisection import Bisection
 from .closed_form import ClosedForm
 from .column_generation import ColumnGeneration
 from .dinkelbach import Dinkelbach
 from .frank_wolfe import FrankWolfe
-from .needs import Needs
 from .path import Path
 from .result import Certificate, Outcome, SolverResult
 from .sweep import Sweep

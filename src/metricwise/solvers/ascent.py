@@ -10,9 +10,8 @@ import numpy as np
 from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, FloatArray, run
-from .hull import Hull, ask, conclude, line_search, pick, starting_losses
-from .needs import Needs
+from .base import BaseSolver, FloatArray, Needs, run
+from .hull import Hull, conclude, count_vertices, line_search, pick, starting_losses
 from .result import Outcome, SolverResult
 
 _GRID = np.linspace(-1.0, 1.0, 9)
@@ -88,7 +87,7 @@ class Ascent(BaseSolver):
 
     def init(self, oracle: Oracle, objective: Objective) -> _State:
         losses = (*starting_losses(objective), *self._random_losses(objective))
-        vertices = ask(oracle, objective, losses)[None]
+        vertices = count_vertices(oracle, objective, losses)[None]
         best = objective.total(objective.values_at(vertices[0]).max(axis=0))
         return _State((losses,), vertices, np.ones(vertices.shape[:3]), True, (best,))
 
@@ -109,7 +108,7 @@ class Ascent(BaseSolver):
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
         points = state.points
         losses = tuple(objective.loss_of(slope) for slope in objective.slopes_at(points))
-        vertices = ask(oracle, objective, losses)
+        vertices = count_vertices(oracle, objective, losses)
         move = vertices - points
         length = line_search(objective, points, move, np.ones(points.shape[:2]))
         before = objective.values_at(points)
@@ -138,7 +137,7 @@ class Ascent(BaseSolver):
         if sample is not oracle:
             # The hill is found; its top is looked for among ever more rows, to a small part of the sampling error.
             for rows in (oracle.sample(min(_FINER * sample.n_rows, oracle.n_rows)), oracle):
-                vertices = ask(rows, objective, hull.losses[-1:])
+                vertices = count_vertices(rows, objective, hull.losses[-1:])
                 hull = Hull(hull.losses[-1:], vertices, np.ones(vertices.shape[:2]))
                 tol = max(self.tol, _OF_ERROR / rows.n_rows**0.5)
                 hull = self._polish(rows, objective, hull, tol)
@@ -179,7 +178,7 @@ class Ascent(BaseSolver):
         for _ in range(self.max_iter):
             vertex = hull.vertices[-1]
             loss = objective.loss_of(objective.slopes_at(vertex))
-            following = ask(oracle, objective, [loss])[0]
+            following = count_vertices(oracle, objective, [loss])[0]
             better = objective.values_at(following) > objective.values_at(vertex) + tol
             if not better.any():
                 break
@@ -198,7 +197,7 @@ class Ascent(BaseSolver):
         for _ in range(_ZOOMS):
             shares = np.clip(middle + width * _GRID[:, None], 0.0, 1.0)
             losses = [_between(first, second, share) for share in shares]
-            vertices = ask(oracle, objective, losses)
+            vertices = count_vertices(oracle, objective, losses)
             values = objective.values_at(vertices)
             which, groups = values.argmax(axis=0), np.arange(len(middle))
             middle, width = shares[which, groups], width / 4

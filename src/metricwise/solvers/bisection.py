@@ -9,8 +9,7 @@ import numpy as np
 
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, FloatArray, finish, run
-from .needs import Needs
+from .base import BaseSolver, FloatArray, Needs, finish, run
 from .ratios import certify, loss_at, ratio_of
 from .result import Outcome, SolverResult
 

@@ -8,8 +8,7 @@ from typing import ClassVar
 from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, finish
-from .needs import Needs
+from .base import BaseSolver, Needs, finish
 from .ratios import ratio_of
 from .result import Outcome, SolverResult
 

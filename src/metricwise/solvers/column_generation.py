@@ -9,9 +9,8 @@ import numpy as np
 
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, FloatArray, IntArray, run
-from .hull import Hull, ask, conclude, starting_losses
-from .needs import Needs
+from .base import BaseSolver, FloatArray, IntArray, Needs, run
+from .hull import Hull, conclude, count_vertices, starting_losses
 from .result import Outcome, SolverResult
 
 _MEMORY = 6  # past steps that the equalising iteration learns from
@@ -91,7 +90,7 @@ class ColumnGeneration(BaseSolver):
 
     def step(self, oracle: Oracle, objective: Objective, state: _State) -> _State:
         loss = objective.loss_of(state.dual)
-        reached = ask(oracle, objective, [loss])[0]  # a vertex is the values of its parts
+        reached = count_vertices(oracle, objective, [loss])[0]  # a vertex is the values of its parts
         bounds = np.sum(state.dual * reached, axis=1)
         better = bounds < state.bounds
         center = np.where(better[:, None], state.dual, state.center)

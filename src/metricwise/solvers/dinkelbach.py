@@ -12,8 +12,7 @@ from ..core.losses import Loss
 from ..core.notes import NoteKind, note_list
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Oracle
-from .base import BaseSolver, FloatArray, finish, run
-from .needs import Needs
+from .base import BaseSolver, FloatArray, Needs, finish, run
 from .ratios import certify, loss_at, ratio_of
 from .result import Outcome, SolverResult
 

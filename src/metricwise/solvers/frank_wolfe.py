@@ -9,9 +9,8 @@ import numpy as np
 
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, run
-from .hull import Hull, ask, conclude, correct, starting_losses
-from .needs import Needs
+from .base import BaseSolver, Needs, run
+from .hull import Hull, conclude, correct, count_vertices, starting_losses
 from .result import Outcome, SolverResult
 
 _MANY, _FEW = 200, 10
@@ -85,7 +84,7 @@ class FrankWolfe(BaseSolver):
         point = state.hull.point
         slope = objective.slopes_at(point)
         loss = objective.loss_of(slope)
-        vertex = ask(oracle, objective, [loss])[0]
+        vertex = count_vertices(oracle, objective, [loss])[0]
         rise = np.sum(slope * (vertex - point), axis=-1)
         gap = objective.total(np.maximum(rise, 0.0))
         bound = min(state.bound, state.history[-1] + gap)

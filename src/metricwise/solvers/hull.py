@@ -51,7 +51,7 @@ class Hull:
     @classmethod
     def start(cls, oracle: Oracle, objective: Objective, losses: Sequence[Loss]) -> Hull:
         """Ask for the first vertices in one pass; the point is the best of them."""
-        vertices = ask(oracle, objective, losses)
+        vertices = count_vertices(oracle, objective, losses)
         best = np.argmax(objective.values_at(vertices), axis=0)
         weights = (np.arange(len(losses))[:, None] == best).astype(np.float64)
         return cls(tuple(losses), vertices, weights)
@@ -76,7 +76,7 @@ class Hull:
         return pick(self.losses, which), values.max(axis=0)
 
 
-def ask(oracle: Oracle, objective: Objective, losses: Sequence[Loss]) -> FloatArray:
+def count_vertices(oracle: Oracle, objective: Objective, losses: Sequence[Loss]) -> FloatArray:
     """Return the summaries (R, G, D) of the confusions of losses of groups, in one pass.
 
     With very many classes in several, for the confusions of all losses need not fit into memory together; or without

@@ -15,7 +15,7 @@ from ..core.losses import Loss
 from ..core.notes import Note, NoteKind, joined_text
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import FloatArray, IntArray, settle
+from .base import FloatArray, IntArray, count_rule
 from .hull import mixed_confusion
 from .result import Outcome, SolverResult
 
@@ -94,7 +94,7 @@ def _count(oracle: Oracle, objective: Objective, parts: Sequence[Part]) -> Solve
     """Count the rules of all parts together, with the kernel that predicts."""
     n_rules = max((len(part.result.losses) for part in parts), default=1)
     losses = [_loss(objective, parts, r) for r in range(n_rules)]
-    first = settle(oracle, objective, losses[0], status="", outcome=Outcome.OPTIMAL)
+    first = count_rule(oracle, objective, losses[0], status="", outcome=Outcome.OPTIMAL)
     if n_rules == 1:
         return first
     shares = np.eye(1, n_rules).repeat(len(objective.n_classes), axis=0)

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Oracle, Walk
-from .base import BaseSolver, finish_walk, nothing
-from .needs import Needs
+from .base import BaseSolver, Needs, finish_walk, no_losses
 from .ratios import RatioScore, bounding_losses, certify_walk, empty_at_last, falls_short, line_of, loss_at, ratio_of
 from .result import SolverResult
 
@@ -83,7 +82,7 @@ class Path(BaseSolver):
             value=lambda pooled: ratio.value(*ratio.at(pooled)),
             n_candidates=self.n_candidates,
             status="Optimal over the losses g B - A for all g.",
-            beside=partial(bounding_losses, objective, ratio) if oracle.certified else nothing,
+            beside=partial(bounding_losses, objective, ratio) if oracle.certified else no_losses,
         )
         hoped = values[walk.best(values)]
         result = replace(result, level=g, upper_bound=None if oracle.certified else result.value)

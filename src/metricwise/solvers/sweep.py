@@ -15,8 +15,7 @@ from ..core.notes import NoteKind, note_list
 from ..goals.constraint import BoundConstraint, Limit, Limits
 from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
-from .base import BaseSolver, FloatArray, IntArray, concave_bound, finish_walk, nothing
-from .needs import Needs
+from .base import BaseSolver, FloatArray, IntArray, Needs, concave_bound, finish_walk, no_losses
 from .ratios import RatioScore, bounding_losses, certify_walk, line_of
 from .result import Outcome, SolverResult
 
@@ -103,7 +102,7 @@ class Sweep(BaseSolver):
         """Return the rule at the best threshold of every group."""
         walk, values, everywhere = self._walk(oracle, objective)
         ratio = objective.ratio
-        bounding = partial(bounding_losses, objective, ratio) if oracle.certified and ratio is not None else nothing
+        bounding = partial(bounding_losses, objective, ratio) if oracle.certified and ratio is not None else no_losses
         result, threshold, others = finish_walk(
             oracle,
             objective,
