@@ -291,15 +291,7 @@ def _named(template: str, owner: object) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message: on one line, cut where it is long; of arrays and tables, type and shape.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from metricwise.core.errors import shown
-    >>> shown("yes"), shown(np.float64(0.5)), shown(np.eye(2))
-    ("'yes'", '0.5', 'ndarray of shape (2, 2)')
-    """
+    """Return a value for a message: on one line, cut where it is long; of arrays and tables, type and shape."""
     import numpy as np  # the command line loads NumPy only where it is needed
 
     if isinstance(value, (np.datetime64, np.timedelta64)):  # as Python's own these may be bare numbers
@@ -317,15 +309,7 @@ def shown(value: Any) -> str:
 
 
 def listed(labels: Iterable[Any]) -> str:
-    """Return labels for a message, as a list.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from metricwise.core.errors import listed
-    >>> listed(["yes", 2]), listed(np.array(["2020-01-01"], dtype="datetime64[D]"))
-    ("['yes', 2]", '[2020-01-01]')
-    """
+    """Return labels for a message, as a list."""
     return f"[{', '.join(map(shown, labels))}]"
 
 

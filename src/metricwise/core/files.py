@@ -1,7 +1,4 @@
-"""Writing a text, or bytes, to where a path leads: whole or not at all into a file, straight into anything else.
-
-Owns what becomes of the file that is there. Loaded where a rule meets a file: most never do.
-"""
+"""Writing of text and bytes: a file is replaced completely or not at all, streams and devices are written to."""
 
 from __future__ import annotations
 
@@ -30,15 +27,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write bytes; a file that is there keeps its permissions, a link stays a link, a device or a pipe what it is.
-
-    Parameters
-    ----------
-    path : path
-        A file is replaced in one step, so that readers see the old content or the new one, and a failure leaves the
-        old one. Pipes, terminals, other devices, and streams of this process have no old content: they are written to.
-    content : bytes
-    """
+    """Write bytes; a file that is there keeps its permissions, a link stays a link, a device or a pipe what it is."""
     path = Path(path)
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
@@ -84,15 +73,6 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
     A writer that was killed leaves its unfinished file. The next one that writes to the same path removes it, and knows
     by the lock, which ends with its process, that nobody is writing to it.
-
-    Parameters
-    ----------
-    path : Path
-        Of a file, behind all links.
-
-    Yields
-    ------
-    binary file
     """
     try:
         old = path.stat()

@@ -1,15 +1,13 @@
 """Loss tensors and their structure.
 
-Owns the one parameter of every decision rule: a loss ``L[m, i, j]``, what it costs to predict class j where class i
-is true, in one of two forms. Must not know metrics, data or solvers.
+``L[m, i, j]`` is the loss of predicting class j where class i is true, in one of two forms. Must not know metrics, data
+or solvers.
 
 * *full*: the score of class j is ``sum_i L[i, j] * eta_i``, summed over i = 0..K-1 in that order, in float64;
-* *diagonal plus offset*: the score of class j is ``d_j * eta_j + v_j * s`` with s the sum of the row: 1, or nearly so
-  where probabilities are rounded. Without s the two forms of a loss would differ there, and the short one would not be
-  the rule that minimises <L, C>.
+* *diagonal plus offset*: the score of class j is ``d_j * eta_j + v_j * s`` with s the sum of the row, which is 1
+  up to rounding. Without s the two forms would decide rounded probabilities differently.
 
-Terms that depend on the true class alone (``u_i``) move all scores of a row alike, so they are dropped: losses are
-equal *modulo row constants*.
+Terms that depend on the true class alone (``u_i``) shift all scores of a row equally and are dropped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Notes: what the user should know of a result, as sentences with a kind each.
-
-Whoever must act on a note asks for its kind; the text is for people. Must not know who writes notes.
-"""
+"""Notes: sentences about a result, each with a kind. Programs read the kind, people the text."""
 
 from __future__ import annotations
 

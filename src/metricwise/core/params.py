@@ -1,4 +1,4 @@
-"""Settings in an object that stands in the constructor of a scikit-learn estimator."""
+"""Base of objects of settings that scikit-learn can clone and search over."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""A sign of life from whatever takes longer than a second.
+"""Progress messages for calls longer than a second.
 
-Owns when something is shown, and how: one line on a terminal or in a notebook that is written over and wiped in the
-end, or one line per stage elsewhere. Must not know what is being done.
+One line on a terminal or in a notebook, which is overwritten and removed at the end; elsewhere one line per stage.
 """
 
 from __future__ import annotations
@@ -53,14 +52,6 @@ class Progress:
         True: show it. False: never. None: on a terminal and in a notebook only.
     stream : text stream, optional
         Where to; standard error by default.
-
-    Examples
-    --------
-    >>> import sys
-    >>> from metricwise.core.progress import Progress
-    >>> with Progress("optimize", 2, verbose=False) as progress:
-    ...     progress.stage("fitting")
-    ...     progress.tick()
     """
 
     _first: ClassVar[Progress | None] = None  # the one that is shown

@@ -22,13 +22,6 @@ def sums_to_zero(start: float | FloatArray, change: FloatArray) -> FloatArray:
     Returns
     -------
     ndarray of shape (..., T + 1)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from metricwise.kernels.sums import sums_to_zero
-    >>> sums_to_zero(0.6, np.array([-0.1, -0.2, -0.3]))
-    array([0.6, 0.5, 0.3, 0. ])
     """
     first = np.asarray(start, dtype=np.float64)[..., None]
     ahead = np.cumsum(np.concatenate([first, change], axis=-1), axis=-1)

@@ -1,8 +1,7 @@
 """Decision rules: what to predict from probabilities.
 
-Owns the rules that solvers find (weighted, mixtures of weighted ones, one for each sensitive group), the rule for costs
-per row, the link that recalibrates probabilities before them, and their JSON. Must not know metrics, oracles or
-solvers.
+Weighted rules, mixtures of them, rules by sensitive group and by costs per row, their recalibration and their JSON.
+Must not know metrics, oracles or solvers.
 """
 
 from .base import LossMixture, Rule, RuleRows

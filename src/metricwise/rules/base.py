@@ -1,8 +1,7 @@
-"""What every kind of rule is and does: it reads probabilities, decides rows, describes itself and is a JSON file.
+"""The base class of all kinds of rules.
 
-Owns the seam between rules and everything that uses them. A kind is a frozen dataclass that derives from :class:`Rule`
-and stands in the list of ``load.py``; the rest of the library asks a rule for what it can do, never which kind it is.
-Must not know metrics, oracles or solvers.
+A kind is a frozen dataclass that derives from :class:`Rule` and is listed in ``load.py``. Callers ask a rule what it
+can do, never which kind it is. Must not know metrics, oracles or solvers.
 """
 
 from __future__ import annotations
@@ -267,12 +266,6 @@ class Rule(ABC):
 
     def decide_each(self, rows: RuleRows, n_groups: int = 1) -> tuple[list[IntArray], FloatArray]:
         """Return the decisions of each rule that is drawn from, and their shares.
-
-        Parameters
-        ----------
-        rows : RuleRows
-        n_groups : int, default=1
-            How often outputs are repeated: once for every sensitive group.
 
         Returns
         -------

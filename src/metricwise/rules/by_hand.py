@@ -1,7 +1,6 @@
-"""Rules that people have already: thresholds, class weights, cut points of the expected grade.
+"""Rules from thresholds, class weights or cut points of the expected grade.
 
-Owns the reading of these, and the loss that decides by them. Returns the fields of a rule, for the rule itself to be
-made of. Must not know metrics or data.
+Returns the fields of a :class:`.WeightedRule`. Must not know metrics or data.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Fitting the link: temperature and bias of each output by penalised maximum likelihood.
+"""Fit of temperature scaling by penalised maximum likelihood.
 
-Owns one damped Newton method, batched over outputs of equally many classes and over resamples of their rows; the sums
-over rows are the kernels'. Must not know losses or metrics.
+One damped Newton method, batched over outputs with equally many classes and over resamples of their rows; kernels sum
+over rows. Must not know losses or metrics.
 """
 
 from __future__ import annotations
@@ -87,10 +87,6 @@ def fit_link(
         With biases of mean 0 over the classes of each output. An output without labels, or with one class only,
         keeps its probabilities.
 
-    See Also
-    --------
-    fit_links : The same for many resamples of the rows at once.
-
     Examples
     --------
     >>> import numpy as np
@@ -124,43 +120,11 @@ def fit_links(
     five or more outputs the link that they are shrunk towards, which is that of all rows. Each fit starts from that of
     all rows, from where two or three steps are enough.
 
-    Parameters
-    ----------
-    proba : Probabilities
-    codes : integer ndarray of shape (N, M)
-        -1 where the label is missing.
-    sample_weight : ndarray of shape (N,), optional
-    masks : bool ndarray of shape (R, N)
-        Rows of each resample. A row of True gives the link of all rows along with the others.
-    frequency : ndarray of shape (N,), optional
-        How many rows a row stands for; see :func:`fit_link`.
-    shrinkage : float, default=1.0
-    max_rows : int, default=20_000
-        Of all rows together.
-
     Returns
     -------
     list of TemperatureScaling
         One per resample. A class that no label of a resample shows keeps its odds there, and an output of which it
         shows less than two classes its probabilities.
-
-    See Also
-    --------
-    fit_link : One link, of all rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from metricwise.data import read_proba
-    >>> from metricwise.rules import fit_links
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.random(20_000)
-    >>> labels = (rng.random(20_000) < truth).astype(int)
-    >>> overconfident = truth**2 / (truth**2 + (1 - truth) ** 2)
-    >>> halves = rng.random((3, 20_000)) < 0.5
-    >>> links = fit_links(read_proba(overconfident), labels[:, None], masks=halves)
-    >>> [round(float(link.temperature[0]), 1) for link in links]
-    [0.5, 0.5, 0.5]
     """
     masks = np.asarray(masks)
     if masks.dtype != np.bool_ or masks.ndim != 2 or masks.shape[1] != proba.n_rows:

@@ -1,7 +1,4 @@
-"""From a loss and probabilities to codes, and where binary decisions change.
-
-Owns the one way in which rules call the kernels, block by block. Must not know labels.
-"""
+"""Decision codes from a loss and probabilities, and where binary decisions change. Must not know labels."""
 
 from __future__ import annotations
 

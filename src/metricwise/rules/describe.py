@@ -1,7 +1,4 @@
-"""Rules in plain words.
-
-Owns the sentences of ``describe()``. Reads weighted rules, which lie above, through their public names only.
-"""
+"""The sentences of ``describe()``. Reads weighted rules through their public names only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The rule for costs that differ from row to row: the decision of least expected cost, by the costs of its own row.
-
-Owns how costs and probabilities of a row become a decision in the user's labels. Must not know where costs come from.
-"""
+"""The rule for example-dependent costs: for each row, the decision of least expected cost. Must not know metrics."""
 
 from __future__ import annotations
 

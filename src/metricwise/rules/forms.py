@@ -1,7 +1,6 @@
-"""Rules in numbers: weights and bonuses of classes, cut points of grades, regions of a probability.
+"""The form of a rule: threshold, regions, weights and bonuses, cut points or a table of losses.
 
-Owns the numbers that ``describe()`` prints, derived from the loss; sentences are in ``description.py``. All but the
-regions are about the probabilities behind the link.
+All but thresholds and regions refer to the recalibrated probabilities. Sentences are in ``describe.py``.
 """
 
 from __future__ import annotations
@@ -74,15 +73,7 @@ class LossTable(NamedTuple):
 def form_of(
     rule: Any, output: int, metadata: RuleMetadata | None = None
 ) -> Threshold | Weights | CutPoints | LossTable | Regions:
-    """Return the simplest form of what a rule decides about an output.
-
-    Parameters
-    ----------
-    rule : WeightedRule
-    output : int
-    metadata : RuleMetadata, optional
-        Of the rule that this one is a part of, with the order of the classes.
-    """
+    """Return the simplest form of what a rule decides about an output."""
     k, extra = int(rule.n_classes[output]), rule.schema.n_extra
     if k == 2:
         if extra:

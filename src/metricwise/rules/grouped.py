@@ -1,7 +1,4 @@
-"""Rules that see which sensitive group a row is in: one rule for each group.
-
-Owns which rule decides a row, and the groups that it knows. Must not know why groups are decided differently.
-"""
+"""Rules that depend on the sensitive group of a row: one rule for each group."""
 
 from __future__ import annotations
 
@@ -208,16 +205,7 @@ class GroupedRule(RuleOfParts):
 
     @classmethod
     def of(cls, rule: FlatRule, schema: Schema, groups: Groups) -> GroupedRule:
-        """Return the rule of M outputs by group, of a rule whose outputs come once for every group.
-
-        Parameters
-        ----------
-        rule : WeightedRule or MixtureRule
-            Of G * M outputs, one group after the other.
-        schema : Schema
-            Of the M outputs.
-        groups : Groups
-        """
+        """Return the rule of M outputs by group, of a rule whose outputs come once for every group."""
         parts = np.arange(len(groups.names) * schema.n_outputs).reshape(len(groups.names), -1)
         rules = tuple(_of_outputs(rule, outputs, schema) for outputs in parts)
         return cls(rules, groups.names, groups.features, rule.metadata)

@@ -1,8 +1,4 @@
-"""Predictions for what is not an array in memory: Dask collections, lazily, and tensors, a batch at a time.
-
-Owns how a collection of probabilities becomes a collection of labels. Nothing is imported for it: a collection knows
-how to apply a function to its chunks.
-"""
+"""Predictions for Dask collections, lazily, and for tensors, batch by batch. Imports neither library."""
 
 from __future__ import annotations
 
@@ -22,22 +18,7 @@ Predict = Callable[..., NDArray[Any]]
 
 
 def predict_lazily(predict: Predict, schema: Schema, proba: Any, *, draws: bool = False) -> Any:
-    """Return the labels of a Dask collection as one, with its chunks; nothing is computed.
-
-    Parameters
-    ----------
-    predict : callable
-        From the probabilities of some rows to their labels; if it draws, with the position of the first as `start`.
-    schema : Schema
-        Of the rule.
-    proba : Dask array or data frame, or list of arrays
-    draws : bool, default=False
-        Whether predictions depend on the positions of rows.
-
-    Returns
-    -------
-    Dask array of shape (N,) or (N, M), or Dask series or data frame with the index of the probabilities
-    """
+    """Return the labels of a Dask collection as one, with its chunks; nothing is computed."""
     empty = decode(np.zeros((0, schema.n_outputs), dtype=np.intp), schema.decisions)
     empty = empty if schema.multioutput else empty[:, 0]
     first = proba[0] if isinstance(proba, (list, tuple)) else proba

@@ -119,18 +119,6 @@ def as_rule(rule: Any, inputs: Collection[str] = ("sensitive_features",)) -> Rul
     rule : Rule, path, JSON text, or a document from `to_dict`
     inputs : collection of str
         What the caller can give to the rule besides probabilities; rules that need more are refused.
-
-    Returns
-    -------
-    Rule
-
-    Examples
-    --------
-    >>> import metricwise as mw
-    >>> from metricwise.rules.load import as_rule
-    >>> rule = mw.WeightedRule.from_thresholds(0.3)
-    >>> as_rule(rule.to_dict()) == as_rule(rule.to_json()) == as_rule(rule)
-    True
     """
     if not isinstance(rule, Rule):
         rule = rule_from_dict(rule) if isinstance(rule, Mapping) else load_rule(rule)

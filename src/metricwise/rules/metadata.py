@@ -1,8 +1,4 @@
-"""What a rule knows of where it comes from, one typed field for each thing that the library writes.
-
-Owns the fields, their JSON Schema and what of a file fits them. Nothing here changes a decision about probabilities of
-the classes. Must not know how a rule is found.
-"""
+"""Metadata of rules: typed fields with their JSON Schema. Must not know how a rule is found."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Randomised rules: for each row and output, one of several weighted rules is drawn.
+"""Randomised rules: one of several weighted rules is drawn for each row and output.
 
-Owns the draw, which depends on the seed, the row's position and the output only, and the exact class distribution.
-Must not know why a mixture is wanted.
+A draw depends on the seed, the position of the row and the output only.
 """
 
 from __future__ import annotations
@@ -50,19 +49,7 @@ def _mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def uniforms(seed: int, start: int, n_rows: int, n_outputs: int) -> FloatArray:
-    """Return a number in [0, 1) for each row and output, a function of (seed, start + row, output) alone.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_outputs)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from metricwise.rules.mixture import uniforms
-    >>> np.array_equal(uniforms(7, 2, 3, 2), uniforms(7, 0, 5, 2)[2:])
-    True
-    """
+    """Return a number in [0, 1) for each row and output, a function of (seed, start + row, output) alone."""
     return uniforms_at(seed, np.arange(start, start + n_rows, dtype=np.uint64), n_outputs)
 
 

@@ -1,7 +1,6 @@
-"""The weighted rule: predict the class of least expected loss.
+"""The weighted rule: predict the class of least expected loss, after an optional recalibration.
 
-Owns how a loss, optionally behind a link, becomes decisions in the user's labels, and what the rule is in other words:
-a threshold, class weights. Must not know metrics, solvers, or where the loss comes from.
+Must not know metrics, solvers, or where the loss comes from.
 """
 
 from __future__ import annotations
@@ -425,21 +424,7 @@ class WeightedRule(Rule):
 
 
 def anonymous_rule(loss: Loss, n_classes: NDArray[Any]) -> WeightedRule:
-    """Return the rule of a loss with codes as labels, which is what solvers build.
-
-    Parameters
-    ----------
-    loss : Loss
-    n_classes : integer ndarray of shape (M,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from metricwise.core.losses import Loss
-    >>> from metricwise.rules import anonymous_rule
-    >>> anonymous_rule(Loss.argmax(3), np.array([3])).predict([[0.2, 0.5, 0.3]])
-    array([1])
-    """
+    """Return the rule of a loss with codes as labels, which is what solvers build."""
     schema = Schema.of_codes(n_classes)
     return WeightedRule(loss, schema.classes, multioutput=schema.multioutput)
 

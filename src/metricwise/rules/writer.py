@@ -1,4 +1,4 @@
-"""What writes rules down for other systems or for people: one method for each kind, and one refusal for all others."""
+"""Base of writers of rules: exports and cards. One method for each kind, and an error for kinds without one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Solvers: ways to walk the set of reachable confusions, one file per algorithm.
+"""Solvers, one file per algorithm.
 
-Each is a frozen dataclass of settings with ``solve(oracle, objective) -> SolverResult``, and declares what it needs. A
-solver asks the objective what form it has, never which metric it is, and sees rows only through the oracle. Solvers do
-not import one another.
+Each is a frozen dataclass of settings with ``solve(oracle, objective) -> SolverResult`` and declares what it needs. A
+solver asks the objective for its form, never for its metric, and sees rows only through the oracle. Solvers do not
+import one another.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Everything else: ascent in confusion space from several starts."""
+"""Ascent in confusion space from several starts, for metrics of any form."""
 
 from __future__ import annotations
 

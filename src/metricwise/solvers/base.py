@@ -66,14 +66,7 @@ _SERVED_BY: dict[Form, str] = {
 
 
 def has_form(objective: Objective, form: Form) -> bool:
-    """Say whether an objective has a form; a linear one is also a ratio, and increasing transforms are looked through.
-
-    Parameters
-    ----------
-    objective : Objective
-    form : {"linear", "ratio", "concave", "minimum", "any"}
-        "concave" means smooth as well, which a minimum is not.
-    """
+    """Whether an objective has a form; a linear one is also a ratio, and increasing transforms are ignored."""
     return _HAS[form](objective)
 
 

@@ -1,4 +1,4 @@
-"""Linear metrics: the best rule is known without looking at a single row."""
+"""Linear metrics: the best rule in closed form, without a pass over rows."""
 
 from __future__ import annotations
 

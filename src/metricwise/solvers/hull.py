@@ -1,8 +1,7 @@
-"""Points among the vertices found: what the solvers of concave and general metrics share.
+"""Convex combinations of the vertices that a solver has counted.
 
-A vertex is the confusion of one weighted rule; a convex combination of vertices is the confusion of a mixture of
-rules. Of both only what the objective looks at is kept, its summary, which is linear in the confusion: some K numbers
-for most metrics, not K^2. Everything here is algebra on those; rows are not looked at.
+A vertex is the confusion of one weighted rule, a combination that of a mixture of rules. Only the summary that the
+objective needs is kept of both: about K numbers for most metrics. Must not know rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""One result of several: outputs of different metrics are solved apart, each part by the solver that fits it.
+"""Join of the results of outputs with different metrics, which are solved separately.
 
-Under macro-averaging outputs never interact, so that the best rules of the parts together are the best rule. Owns the
-join. Must not know any one algorithm.
+Under macro-averaging outputs do not interact: the best rules of the parts are the best rule. Must not know algorithms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The common level of gaps that are linear at a fixed one: a search, zoom by zoom."""
+"""Search for the common level of gaps that are linear at a fixed level."""
 
 from __future__ import annotations
 
@@ -41,13 +41,6 @@ def best_levels(
     Returns
     -------
     dict
-
-    Examples
-    --------
-    >>> from metricwise.solvers.levels import best_levels
-    >>> found = best_levels(lambda levels: -(levels["a"] - 0.3) ** 2, {"a": (0.0, 1.0)}, {"a": (0.5, 0.6)})
-    >>> round(found["a"], 1)
-    0.3
     """
     levels = {key: (low + high) / 2 for key, (low, high) in observed.items()} if before is None else dict(before)
     best = value(levels)

@@ -1,4 +1,4 @@
-"""The exact path: every rule of the family ``g B - A``, g over the whole real line."""
+"""The exact path: all rules of the family ``g B - A`` for real g."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ratio solvers share: the line of losses ``g B - A``, and the bound that a point on it proves."""
+"""Shared by solvers of ratios: the line of losses ``g B - A``, and the upper bound that a point on it proves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What a solver knows when it is done: losses and their shares, what was counted for them, and what is proved.
+"""The result of a solver: losses, shares, their confusion, and what is proved.
 
-Owns the result of a solver. Rules in the user's labels, estimates for new rows and constraints are added above. Must
-not know any one algorithm, nor rows.
+Must not know algorithms, nor rows.
 """
 
 from __future__ import annotations

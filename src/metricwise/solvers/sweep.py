@@ -225,18 +225,7 @@ class _Within:
 
 
 def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candidates: int = 16) -> SolverResult | None:
-    """Return the best of all thresholds that keep constraints, None where none does.
-
-    Parameters
-    ----------
-    oracle : Oracle
-    objective : Objective
-        Of binary outputs that all share one confusion.
-    limits : Limits
-        Constraints on that confusion.
-    n_candidates : int, default=16
-        Thresholds that are counted where rounding makes the best one differ from the running sums.
-    """
+    """Return the best of all thresholds that keep constraints, None where none does."""
     assert limits.shared(objective.grouping.share)
     bound = tuple(constraint.bound for constraint in limits.constraints if isinstance(constraint, Limit))
     grouping, score = objective.grouping, _Within(objective, bound)
@@ -277,15 +266,6 @@ def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> lis
     Those on the upper hull of the curve of every block: no functional of its confusion that likes hits is larger at
     another threshold. Where the outputs of a block do not count alike, so that it has no such curve, thresholds all
     along it instead.
-
-    Parameters
-    ----------
-    oracle : Oracle
-        Of binary outputs.
-    block : ndarray of shape (M,), int
-        Outputs that follow one threshold.
-    shared : bool, default=False
-        Whether outputs of a block do not count alike.
 
     Returns
     -------
