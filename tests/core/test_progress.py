@@ -231,8 +231,8 @@ def test_of_two_at_a_time_one_is_shown(clock):
 
 
 def test_a_long_stage_without_a_tick_is_shown(monkeypatch):
-    monkeypatch.setattr("metricwise.core.progress._PATIENCE", 0.05)
-    monkeypatch.setattr("metricwise.core.progress._UNASKED", 0.01)
+    monkeypatch.setattr("metricwise.core.progress._DELAY", 0.05)
+    monkeypatch.setattr("metricwise.core.progress._WATCH_INTERVAL", 0.01)
     stream = Terminal()
     with Progress("fit", 1, None, stream) as progress:
         progress.stage("fitting 5 folds")
@@ -248,8 +248,8 @@ def watchers():
 
 
 def test_threads_share_one_line_and_leave_no_watcher(monkeypatch):
-    monkeypatch.setattr("metricwise.core.progress._PATIENCE", 0.0)
-    monkeypatch.setattr("metricwise.core.progress._UNASKED", 0.01)
+    monkeypatch.setattr("metricwise.core.progress._DELAY", 0.0)
+    monkeypatch.setattr("metricwise.core.progress._WATCH_INTERVAL", 0.01)
     interval, errors = sys.getswitchinterval(), []
 
     def work():

@@ -87,7 +87,9 @@ class Heard:
 @pytest.mark.parametrize("n", [300, 40_000])
 @pytest.mark.parametrize("metric", [Precision(index=1, zero_division=1.0), ClassAverage(Precision())])
 def test_the_last_interval_of_a_sweep_is_empty(counted, n, metric, monkeypatch):
-    monkeypatch.setattr("metricwise.solvers.sweep._FEW", 0)  # all intervals are listed, not those near the best alone
+    monkeypatch.setattr(
+        "metricwise.solvers.sweep._MAX_SEPARATE_GROUPS", 0
+    )  # all intervals are listed, not those near the best alone
     proba, y, weight = weighted_rows(n, 2, 0)
     oracle = Heard(oracle_of(proba, y, weight, counted))
     grouping = group_outputs("micro", oracle.weight, oracle.n_classes, np.ones(1))

@@ -81,7 +81,7 @@ def test_several_outputs(average):
     for metric in ("mcc", "min_recall"):
         call = lambda metric=metric: mw.optimize(p, y, metric, average=average, strategy=mw.Strategy(**LABELS))  # noqa: E731
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("metricwise.solvers.sweep._FEW", 0)
+            patch.setattr("metricwise.solvers.sweep._MAX_SEPARATE_GROUPS", 0)
             listed = call()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(walking, "_ALL_ROWS", 0)

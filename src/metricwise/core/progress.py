@@ -17,9 +17,9 @@ import numpy as np
 
 from .errors import InvalidParameter
 
-_PATIENCE = 1.0  # seconds before anything is shown
-_EVERY = 0.1  # seconds between two looks of the line
-_UNASKED = 0.25  # seconds after which the line is looked at where nobody ticks
+_DELAY = 1.0  # seconds before anything is shown
+_MIN_INTERVAL = 0.1  # seconds between two updates of the line
+_WATCH_INTERVAL = 0.25  # seconds between updates without ticks
 _WIDTH = 20
 _SCREEN_ERRORS = (OSError, ValueError, AttributeError)  # of a stream that is full, closed or replaced
 
@@ -99,7 +99,7 @@ class Progress:
 
     def _watch(self) -> None:
         """Show the line while a stage takes long and nobody ticks."""
-        while not self._done.wait(_UNASKED):
+        while not self._done.wait(_WATCH_INTERVAL):
             try:
                 self._look()
             except Exception:  # a screen that another thread cannot write to; the ticks go on
@@ -107,7 +107,7 @@ class Progress:
 
     def _look(self) -> None:
         now = time.perf_counter()
-        if now - self._start < _PATIENCE or now - self._last < _EVERY or not self._name:
+        if now - self._start < _DELAY or now - self._last < _MIN_INTERVAL or not self._name:
             return
         with self._lock, suppress(*_SCREEN_ERRORS):
             if not self._done.is_set():

@@ -20,7 +20,7 @@ from ..data import Probabilities, is_list_of_outputs
 FloatArray = NDArray[np.float64]
 
 _FLOOR = 1e-6
-_LARGEST = 1e100  # far beyond anything that is fitted; products and differences below it are numbers
+_MAX_PARAMETER = 1e100  # far beyond anything that is fitted; products and differences below it are numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +70,8 @@ class TemperatureScaling:
         if not np.isfinite(bias).all():
             raise InvalidParameter("bias", "be finite", "NaN or infinity")
         for name, values in (("temperature", temperature), ("bias", bias)):
-            if values.size and np.abs(values).max() > _LARGEST:
-                raise InvalidParameter(name, f"be at most {_LARGEST:g}", f"{np.abs(values).max():.6g}")
+            if values.size and np.abs(values).max() > _MAX_PARAMETER:
+                raise InvalidParameter(name, f"be at most {_MAX_PARAMETER:g}", f"{np.abs(values).max():.6g}")
         if not 0 < self.floor < 0.5:
             raise InvalidParameter("floor", "lie between 0 and 0.5", repr(self.floor))
         object.__setattr__(self, "temperature", temperature)

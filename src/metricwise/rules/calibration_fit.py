@@ -33,13 +33,13 @@ SHRINKAGE = 1.0
 # With 100 labels of 0.3 to 10 % positives and 500 or 2,000 rows, the macro-F1 of the rules was then as good as or
 # better than with the output's own shrinkage, whether the probabilities were calibrated, overconfident or
 # class-balanced (by at most 0.003, at 500 rows).
-_SHARING = 5
+_MIN_POOLED_OUTPUTS = 5
 _SHARED_STRENGTH = 5.0
 LINK_ROWS = 20_000  # fix K + 1 numbers, if the rarest class has enough of them
-_POOL = 100_000  # entries that the common link is fitted to, before those are sampled by class
+_MAX_POOLED_ENTRIES = 100_000  # entries that the common link is fitted to, before those are sampled by class
 _MIN_TEMPERATURE = 0.05
-_BATCH = 1 << 20  # logits of outputs that are fitted together
-_ROOM = 1 << 21  # numbers of Hessians that are held at once
+_MAX_BATCH_LOGITS = 1 << 20  # logits of outputs that are fitted together
+_MAX_HESSIAN_ENTRIES = 1 << 21  # numbers of Hessians that are held at once
 _MAX_STEPS = 50
 _TOL = 1e-9  # nats of penalised likelihood left to gain, of all rows together
 
@@ -190,10 +190,10 @@ class _Rows:
 
     def pooled(self, outputs: IntArray, k: int) -> _Rows:
         """Return the entries of outputs of k classes as the rows of one output."""
-        outputs = outputs[:_POOL]
+        outputs = outputs[:_MAX_POOLED_ENTRIES]
         of_these = Probabilities(tuple(self.proba.output(m) for m in outputs), self.proba.n_classes[outputs])
         rows = _Rows(of_these, self.codes[:, outputs], self.weight, self.frequency)
-        rows = rows.sample(max(1, _POOL // len(outputs)))
+        rows = rows.sample(max(1, _MAX_POOLED_ENTRIES // len(outputs)))
         parts = [part if part.ndim == 2 else part[:, :, :k] for part in rows.proba.blocks]
         together = Probabilities((np.concatenate(parts),), np.array([k], dtype=np.intp))
 
@@ -223,7 +223,7 @@ class _Penalty:
 def _penalty(rows: _Rows, k: int, shrinkage: float) -> _Penalty:
     """Shrink towards no change; where many outputs have k classes, towards the link that fits them all together."""
     outputs = np.flatnonzero(rows.proba.n_classes == k)
-    if len(outputs) < _SHARING:
+    if len(outputs) < _MIN_POOLED_OUTPUTS:
         return _Penalty(np.eye(1, k)[0], shrinkage)
     pool = rows.pooled(outputs, k)
     link = fit_link(pool.proba, pool.codes, pool.weight, frequency=pool.frequency, shrinkage=shrinkage)
@@ -232,7 +232,7 @@ def _penalty(rows: _Rows, k: int, shrinkage: float) -> _Penalty:
 
 
 def _batches(outputs: IntArray, n_rows: int, k: int) -> list[IntArray]:
-    size = max(1, min(_BATCH // (n_rows * (k - 1)), _ROOM // (k * k)))
+    size = max(1, min(_MAX_BATCH_LOGITS // (n_rows * (k - 1)), _MAX_HESSIAN_ENTRIES // (k * k)))
     return [outputs[start : start + size] for start in range(0, len(outputs), size)]
 
 
@@ -281,7 +281,7 @@ def _resampled(shared: _Shared, masks: BoolArray | None, penalty: _Penalty) -> I
     if masks is None:
         yield everywhere
         return
-    step = max(1, _ROOM // (n_outputs * k * k))
+    step = max(1, _MAX_HESSIAN_ENTRIES // (n_outputs * k * k))
     for start in range(0, len(masks), step):
         some = np.ascontiguousarray(masks[start : start + step])
         theta = _newton(_Problem.read(shared, some, penalty), np.tile(everywhere, (len(some), 1)))

@@ -15,8 +15,8 @@ from .metadata import RuleMetadata
 
 FloatArray = NDArray[np.float64]
 
-_MANY_OUTPUTS = 8  # more than these are summarised
-_MANY_CLASSES = 12
+_MAX_OUTPUTS = 8  # more than these are summarised
+_MAX_CLASSES = 12
 
 
 def mixture_lines(rules: tuple[Any, ...], weights: FloatArray, metadata: RuleMetadata) -> list[str]:
@@ -39,7 +39,7 @@ def decision_lines(rule: Any, metadata: RuleMetadata) -> list[str]:
     if shared and (rule.link is None or rule.width > 2):
         lines = [f"The same for each of {rule.n_outputs} outputs:", *_output_lines(rule, 0, metadata)]
         return lines if rule.link is None else [*lines, *_link_summary(rule)]
-    if rule.n_outputs <= _MANY_OUTPUTS:
+    if rule.n_outputs <= _MAX_OUTPUTS:
         lines = _shared_threshold(rule) if shared else []
         for m in range(rule.n_outputs):
             name = rule.output_names[m] if rule.output_names is not None else m
@@ -127,14 +127,14 @@ def _weight_lines(labels: list[str], weight: FloatArray, bonus: FloatArray) -> l
 def _listed(labels: list[str], values: FloatArray) -> str:
     # Adding 0 turns -0 into 0.
     pairs = [f"{label}: {value + 0.0:.4g}" for label, value in zip(labels, values, strict=True)]
-    if len(pairs) > _MANY_CLASSES:
-        pairs = [*pairs[:_MANY_CLASSES], f"and {len(pairs) - _MANY_CLASSES} more"]
+    if len(pairs) > _MAX_CLASSES:
+        pairs = [*pairs[:_MAX_CLASSES], f"and {len(pairs) - _MAX_CLASSES} more"]
     return ", ".join(pairs)
 
 
 def _cut_lines(labels: list[str], grades: FloatArray, cuts: FloatArray) -> list[str]:
-    shown = [f"{cut + 0.0:.4g}" for cut in cuts[:_MANY_CLASSES]]
-    more = [f"and {len(cuts) - _MANY_CLASSES} more"] if len(cuts) > _MANY_CLASSES else []
+    shown = [f"{cut + 0.0:.4g}" for cut in cuts[:_MAX_CLASSES]]
+    more = [f"and {len(cuts) - _MAX_CLASSES} more"] if len(cuts) > _MAX_CLASSES else []
     return [
         f"Predict by the expected grade, rounded at the cut points {', '.join([*shown, *more])}.",
         f"Grades: {_listed(labels, grades)}.",
@@ -144,7 +144,7 @@ def _cut_lines(labels: list[str], grades: FloatArray, cuts: FloatArray) -> list[
 def _table_lines(labels: list[str], full: FloatArray, abstain: str | None = None) -> list[str]:
     """A table of losses, (K, K), or (K, K + 1) where the rule may abstain."""
     columns = labels if abstain is None else [*labels, abstain]
-    if len(labels) > _MANY_CLASSES:
+    if len(labels) > _MAX_CLASSES:
         return [f"Predict the class of least expected loss, by a table of {len(labels)} x {len(columns)} losses."]
     # Row constants change no decision: each row is shown against its least loss.
     cells = [[f"{value:.4g}" for value in row - row.min()] for row in full]

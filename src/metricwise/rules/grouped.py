@@ -39,7 +39,7 @@ from .codec import (
 )
 from .metadata import NO_METADATA, RuleMetadata
 from .mixture import MixtureRule
-from .weighted import WeightedRule
+from .weighted import WeightedRule, rule_of_schema
 from .writer import RuleWriter
 
 FloatArray = NDArray[np.float64]
@@ -360,15 +360,7 @@ def abstaining(schema: Schema) -> WeightedRule:
     """Return the rule that always abstains, for a schema that has a label for that."""
     full = np.ones((schema.n_outputs, schema.decision_width, schema.decision_width))
     full[np.arange(schema.n_outputs), :, schema.n_decisions - 1] = 0.0
-    return WeightedRule(
-        Loss(full=full),
-        schema.classes,
-        None,
-        schema.multioutput,
-        schema.normalize,
-        output_names=schema.output_names,
-        abstain_label=schema.abstain_label,
-    )
+    return rule_of_schema(Loss(full=full), schema)
 
 
 def of_schema(rule: FlatRule, schema: Schema) -> FlatRule:
@@ -390,15 +382,7 @@ def _of_outputs(rule: FlatRule, outputs: IntArray, schema: Schema) -> FlatRule:
         return MixtureRule(rules, weights[0] if (weights == weights[0]).all() else weights, rule.seed)
     loss = rule.loss.map(lambda a: a if len(a) == 1 else a[outputs])
     link = None if rule.link is None else rule.link.of_outputs(outputs)
-    return WeightedRule(
-        loss,
-        schema.classes,
-        link,
-        schema.multioutput,
-        schema.normalize,
-        output_names=schema.output_names,
-        abstain_label=schema.abstain_label,
-    )
+    return rule_of_schema(loss, schema, link)
 
 
 def _decisions_of(rule: FlatRule) -> Part:

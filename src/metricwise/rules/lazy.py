@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, InvalidType
 from ..data import Schema, decode, host_array, is_tensor, shared_array
 
-_ENTRIES = 1 << 21  # of a batch
+_BATCH_ENTRIES = 1 << 21  # of a batch
 
 Predict = Callable[..., NDArray[Any]]
 
@@ -89,5 +89,5 @@ def batches_of(proba: Any) -> Iterator[tuple[int, NDArray[Any]]] | None:
     """Return the batches of a tensor that NumPy cannot share, as arrays, each with its position; None for others."""
     if not is_tensor(proba) or not len(proba.shape) or shared_array(proba) is not None:
         return None
-    step = max(1, _ENTRIES // int(np.prod(proba.shape[1:])))
+    step = max(1, _BATCH_ENTRIES // int(np.prod(proba.shape[1:])))
     return ((at, host_array(proba[at : at + step])) for at in range(0, max(int(proba.shape[0]), 1), step))

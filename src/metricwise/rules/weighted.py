@@ -396,16 +396,7 @@ class WeightedRule(Rule):
         self, schema: Schema, link: TemperatureScaling | None, metadata: RuleMetadata | Mapping[str, Any] | None = None
     ) -> WeightedRule:
         """Return a copy with the user's labels; solvers build rules whose labels are codes."""
-        return WeightedRule(
-            self.loss,
-            schema.classes,
-            link,
-            schema.multioutput,
-            schema.normalize,
-            RuleMetadata.of(metadata or {}),
-            schema.output_names,
-            schema.abstain_label,
-        )
+        return rule_of_schema(self.loss, schema, link, metadata)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, WeightedRule):
@@ -423,10 +414,20 @@ class WeightedRule(Rule):
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
 
 
+def rule_of_schema(
+    loss: Loss,
+    schema: Schema,
+    link: TemperatureScaling | None = None,
+    metadata: RuleMetadata | Mapping[str, Any] | None = None,
+) -> WeightedRule:
+    """Return the rule of a loss for the outputs and classes of a schema."""
+    shared = {name: getattr(schema, name) for name in ("multioutput", "normalize", "output_names", "abstain_label")}
+    return WeightedRule(loss, schema.classes, link, metadata=RuleMetadata.of(metadata or {}), **shared)
+
+
 def anonymous_rule(loss: Loss, n_classes: NDArray[Any]) -> WeightedRule:
     """Return the rule of a loss with codes as labels, which is what solvers build."""
-    schema = Schema.of_codes(n_classes)
-    return WeightedRule(loss, schema.classes, multioutput=schema.multioutput)
+    return rule_of_schema(loss, Schema.of_codes(n_classes))
 
 
 # ------------------------------------------------------------------------------------------------------ checks

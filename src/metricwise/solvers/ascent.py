@@ -16,10 +16,10 @@ from .result import Outcome, SolverResult
 
 _GRID = np.linspace(-1.0, 1.0, 9)
 _ZOOMS = 3
-_SAMPLE = 1 << 13  # rows among which starts are compared, if there are many more
-_OFTEN = 400  # rows per class that a sample should have: half of it goes to all classes alike
-_FINER = 8  # times as many rows, before all of them
-_OF_ERROR = 0.02  # a gain this small, over the root of the number of rows, is noise
+_SAMPLE_ROWS = 1 << 13  # rows among which starts are compared, if there are many more
+_MIN_CLASS_ROWS = 400  # rows per class that a sample should have: half of it goes to all classes alike
+_SAMPLE_GROWTH = 8  # times as many rows, before all of them
+_NOISE_FRACTION = 0.02  # a gain this small, over the root of the number of rows, is noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +136,10 @@ class Ascent(BaseSolver):
         history = state.history
         if sample is not oracle:
             # The hill is found; its top is looked for among ever more rows, to a small part of the sampling error.
-            for rows in (oracle.sample(min(_FINER * sample.n_rows, oracle.n_rows)), oracle):
+            for rows in (oracle.sample(min(_SAMPLE_GROWTH * sample.n_rows, oracle.n_rows)), oracle):
                 vertices = count_vertices(rows, objective, hull.losses[-1:])
                 hull = Hull(hull.losses[-1:], vertices, np.ones(vertices.shape[:2]))
-                tol = max(self.tol, _OF_ERROR / rows.n_rows**0.5)
+                tol = max(self.tol, _NOISE_FRACTION / rows.n_rows**0.5)
                 hull = self._polish(rows, objective, hull, tol)
             history = (objective.total(objective.values_at(hull.vertices[-1])),)
         settled = "Converged" if not state.moved else f"Still improving after {self.max_iter} steps (raise max_iter)"
@@ -209,7 +209,7 @@ class Ascent(BaseSolver):
 
 def _enough_rows(objective: Objective, n_rows: int) -> int:
     """So many rows that a sample of them shows every class often; all, if that is not much fewer."""
-    enough = max(_SAMPLE, _OFTEN * int((objective.priors > 0).sum(axis=1).max()))
+    enough = max(_SAMPLE_ROWS, _MIN_CLASS_ROWS * int((objective.priors > 0).sum(axis=1).max()))
     return enough if 4 * enough <= n_rows else n_rows
 
 

@@ -13,12 +13,12 @@ from .base import BaseSolver, FloatArray, IntArray, Needs, run
 from .hull import Hull, conclude, count_vertices, starting_losses
 from .result import Outcome, SolverResult
 
-_MEMORY = 6  # past steps that the equalising iteration learns from
+_N_PAST_STEPS = 6  # past steps that the equalising iteration learns from
 _FIRST_STEP = 4.0  # recalls move by about a quarter per unit of log weight
-_LONGEST = 1.0
-_ENOUGH = 1e-4  # parts as equal as this: the linear programme does the rest
-_STEPS = 200
-_WORK = 1 << 15  # parts of all steps together
+_MAX_STEP = 1.0
+_EQUALITY_TOL = 1e-4  # parts as equal as this: the linear programme does the rest
+_MAX_STEPS = 200
+_MAX_PARTS = 1 << 15  # parts of all steps together
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class ColumnGeneration(BaseSolver):
         spread = float(
             np.max(np.where(real, reached, -np.inf).max(axis=1) - np.where(real, reached, np.inf).min(axis=1))
         )
-        if len(state.history) < self.equalize and spread > _ENOUGH:
+        if len(state.history) < self.equalize and spread > _EQUALITY_TOL:
             dual = _equalized(trail, objective.n_parts)
             return replace(state, dual=dual, trail=trail, history=(*state.history, state.history[-1]))
         return self._master(oracle, objective, state)
@@ -127,7 +127,9 @@ class ColumnGeneration(BaseSolver):
 
     def done(self, state: _State) -> bool:
         n_parts = state.dual.shape[1]
-        most = max(min(_STEPS, _WORK // n_parts), self.equalize + 1) if self.max_iter is None else self.max_iter
+        most = (
+            max(min(_MAX_STEPS, _MAX_PARTS // n_parts), self.equalize + 1) if self.max_iter is None else self.max_iter
+        )
         return state.gap <= self.tol or len(state.history) > most
 
     def search(self, oracle: Oracle, objective: Objective) -> SolverResult:
@@ -197,7 +199,7 @@ def _programme(vertices: FloatArray, n_parts: IntArray) -> tuple[FloatArray, Flo
 
 def _equalized(trail: tuple[tuple[FloatArray, FloatArray], ...], n_parts: IntArray) -> FloatArray:
     """Next weights of an iteration that raises the weight of parts below their mean; Anderson's acceleration."""
-    points, parts = (np.stack(steps, axis=1) for steps in zip(*trail[-_MEMORY:], strict=True))  # (G, steps, P)
+    points, parts = (np.stack(steps, axis=1) for steps in zip(*trail[-_N_PAST_STEPS:], strict=True))  # (G, steps, P)
     real = np.arange(points.shape[2]) < n_parts[:, None, None]
     mean = np.sum(parts, axis=2, where=real, keepdims=True) / n_parts[:, None, None]
     below = np.where(real, _FIRST_STEP * (mean - parts), 0.0)
@@ -207,7 +209,7 @@ def _equalized(trail: tuple[tuple[FloatArray, FloatArray], ...], n_parts: IntArr
         changes = np.diff(below, axis=1).transpose(0, 2, 1)
         mix = np.linalg.pinv(changes, rcond=1e-8) @ below[:, -1, :, None]
         following = following - ((np.diff(points, axis=1).transpose(0, 2, 1) + changes) @ mix)[..., 0]
-    log = points[:, -1] + np.clip(following - points[:, -1], -_LONGEST, _LONGEST)
+    log = points[:, -1] + np.clip(following - points[:, -1], -_MAX_STEP, _MAX_STEP)
     log = np.where(real[:, 0], log, -np.inf)
     weight = np.where(real[:, 0], np.exp(np.clip(log - log.max(axis=1, keepdims=True), -12.0, 0.0)), 0.0)
     return np.asarray(weight / weight.sum(axis=1, keepdims=True))

@@ -21,12 +21,12 @@ from .base import FloatArray, finish
 from .result import Outcome, SolverResult
 
 _GRID = np.linspace(0.0, 1.0, 17)
-_ROUNDS = 5  # each narrows the step eightfold
-_COARSE = np.linspace(0.0, 1.0, 5)  # where every value is a call of the user's function
-_FEW_ROUNDS = 2
+_N_ZOOMS = 5  # each narrows the step eightfold
+_COARSE_GRID = np.linspace(0.0, 1.0, 5)  # where every value is a call of the user's function
+_N_COARSE_ZOOMS = 2
 _NEGLIGIBLE = 1e-12
-_CELLS = 1 << 21  # of confusion matrices that are asked for together
-_WIDE = 64  # classes, beyond which whole matrices are not asked for without need
+_MAX_CELLS = 1 << 21  # of confusion matrices that are asked for together
+_MAX_FULL_CLASSES = 64  # classes, beyond which whole matrices are not asked for without need
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +81,12 @@ def count_vertices(oracle: Oracle, objective: Objective, losses: Sequence[Loss])
     With very many classes in several, for the confusions of all losses need not fit into memory together; or without
     any, where the objective can do without.
     """
-    if objective.width > _WIDE and objective.of_shares:
+    if objective.width > _MAX_FULL_CLASSES and objective.of_shares:
         shares = oracle.shares([objective.spread(loss) for loss in losses])
         return np.stack(
             [objective.summarise_shares(objective.grouping.pool(output_shares)) for output_shares in shares]
         )
-    together = max(1, _CELLS // (len(objective.n_classes) * objective.width**2))
+    together = max(1, _MAX_CELLS // (len(objective.n_classes) * objective.width**2))
     summaries = []
     for start in range(0, len(losses), together):
         tensors = oracle.confusions([objective.spread(loss) for loss in losses[start : start + together]])
@@ -131,7 +131,7 @@ def line_search(objective: Objective, start: FloatArray, step: FloatArray, longe
         eighth of it where values are costly.
     """
     low, high = np.zeros_like(longest), longest
-    steps, rounds = (_COARSE, _FEW_ROUNDS) if objective.costly else (_GRID, _ROUNDS)
+    steps, rounds = (_COARSE_GRID, _N_COARSE_ZOOMS) if objective.costly else (_GRID, _N_ZOOMS)
     grid = steps.reshape((-1,) + (1,) * longest.ndim)
     for _ in range(rounds):
         lengths = low + grid * (high - low)
@@ -260,7 +260,7 @@ def thin(objective: Objective, hull: Hull, tol: float) -> Hull:
 def mixed_confusion(oracle: Oracle, losses: Sequence[Loss], shares: FloatArray) -> FloatArray:
     """Return the confusion tensor (M, K, K) of a mixture of rules, with shares (M, R); few of them at a time."""
     k = losses[0].n_classes
-    together = max(1, _CELLS // (len(shares) * k * k))
+    together = max(1, _MAX_CELLS // (len(shares) * k * k))
     out = np.zeros((len(shares), k, k))
     for start in range(0, len(losses), together):
         some = slice(start, start + together)

@@ -11,8 +11,8 @@ Levels = dict[Any, float]
 
 _GRID = 6  # steps across a window, which then closes around the best
 _ZOOMS = 4
-_WIDEST = 0.25  # of the range, beyond what is known
-_NEAR = 0.05  # likewise, around levels that were good before
+_WINDOW = 0.25  # of the range, beyond what is known
+_NARROW_WINDOW = 0.05  # likewise, around levels that were good before
 _ROUNDS = 2  # of several levels, one after the other
 
 
@@ -48,7 +48,7 @@ def best_levels(
         start = best
         for key, (least, most) in ranges.items():
             low, high = observed[key]
-            more = _WIDEST * (most - least) if before is None else _NEAR * (most - least)
+            more = _WINDOW * (most - least) if before is None else _NARROW_WINDOW * (most - least)
             center, half = (low + high) / 2 if before is None else levels[key], (high - low) / 2 + more
             half = half if before is None else more
             for _ in range(_ZOOMS):

@@ -14,7 +14,7 @@ from .base import BaseSolver, Needs, finish_walk, no_losses
 from .ratios import RatioScore, bounding_losses, certify_walk, empty_at_last, falls_short, line_of, loss_at, ratio_of
 from .result import SolverResult
 
-_LISTED = 1 << 20  # entries whose changes may all be put in order
+_MAX_LISTED_ENTRIES = 1 << 20  # entries whose changes may all be put in order
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Path(BaseSolver):
         score = RatioScore(ratio)
         line = line_of(objective, ratio, constant, slope, empty_at_last(objective, ratio))
         result, short = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12, score))
-        if short and oracle.n_rows * len(objective.n_classes) <= _LISTED:
+        if short and oracle.n_rows * len(objective.n_classes) <= _MAX_LISTED_ENTRIES:
             # Where rounding decides what the running sums count, the best may lie in what the search has left out.
             other, _ = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12))
             return max(result, other, key=lambda candidate: candidate.value)

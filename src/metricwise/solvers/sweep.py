@@ -24,18 +24,18 @@ from .result import Outcome, SolverResult
 _CONSTANT = Loss(diagonal=np.array([[0.0, -1.0]]), offset=np.zeros((1, 2)))
 _SLOPE = Loss(diagonal=np.zeros((1, 2)), offset=np.array([[0.0, 1.0]]))
 _PREDICTED_ONE = np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
-_CHUNK = 1 << 16
-_FEW = 8  # groups, each of which is searched in passes of its own; of more, all intervals are listed in one
-_RUN = 64  # intervals that are ruled out together
-_ALL = 1 << 10  # intervals that are sooner looked at than ruled out
+_CHUNK_INTERVALS = 1 << 16
+_MAX_SEPARATE_GROUPS = 8  # groups that are searched in separate passes; of more, all intervals are listed in one pass
+_RUN_LENGTH = 64  # intervals that are bounded together
+_MAX_UNPRUNED = 1 << 10  # intervals that are evaluated without bounds
 _ROUNDING = 1e-12
-_ALONG = 200  # thresholds that are tried where no hull says which
-# Intervals of a metric whose every value is a call of the user's function:
-_MANY = 256  # are looked at one by one, and of more
-_COARSE = 64  # so many first, then
-_HILLS = 3  # around so many of the best
-_FINER = 8  # times as close
-_SOME = (
+_MAX_CURVE_POINTS = 200  # thresholds that are tried where there is no hull
+# Metrics that call a function of the user for every value:
+_MAX_SLOW_VALUES = 256  # intervals that are all evaluated; of more,
+_COARSE_POINTS = 64  # are evaluated on a first grid, then
+_N_MAXIMA = 3  # best of them are refined
+_REFINEMENT = 8  # times as finely
+_INCOMPLETE = (
     "The best of the thresholds that were tried: the metric is a function that is too slow to evaluate at all of them."
 )
 
@@ -112,7 +112,7 @@ class Sweep(BaseSolver):
             loss=threshold_loss,
             value=objective.values if ratio is None else lambda pooled: ratio.value(*ratio.at(pooled)),
             n_candidates=self.n_candidates,
-            status="Optimal over all thresholds." if everywhere else _SOME,
+            status="Optimal over all thresholds." if everywhere else _INCOMPLETE,
             outcome=Outcome.OPTIMAL if everywhere else Outcome.LOCAL,
             beside=bounding,
         )
@@ -149,7 +149,7 @@ class Sweep(BaseSolver):
         ones = np.repeat(_PREDICTED_ONE[None], n_groups, axis=0)
         vanishing = np.ones((n_groups, 2), dtype=bool)
         line = Line(group, grouping.share, constant, slope, ones, vanishing)
-        if objective.rising and n_groups <= _FEW:
+        if objective.rising and n_groups <= _MAX_SEPARATE_GROUPS:
             walks = []
             for g in range(n_groups):
                 part = oracle.walk(line.take(slice(g, g + 1)), 0.0, _Corner(objective, g))
@@ -164,13 +164,13 @@ class Sweep(BaseSolver):
         for g in range(n_groups):
             intervals = order[ends[g] : ends[g + 1]]
             value = partial(_values, objective, g)
-            if objective.costly and len(intervals) > _MANY:
+            if objective.costly and len(intervals) > _MAX_SLOW_VALUES:
                 values[intervals], everywhere = _values_near_best(value, walk.values[intervals]), False
                 continue
-            if objective.rising and len(intervals) > _ALL:
+            if objective.rising and len(intervals) > _MAX_UNPRUNED:
                 intervals = intervals[_promising(_Corner(objective, g), walk.values[intervals])]
-            for start in range(0, len(intervals), _CHUNK):
-                some = intervals[start : start + _CHUNK]
+            for start in range(0, len(intervals), _CHUNK_INTERVALS):
+                some = intervals[start : start + _CHUNK_INTERVALS]
                 values[some] = value(walk.values[some])
         return walk, values, everywhere
 
@@ -232,10 +232,10 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
     group = np.where(grouping.share > 0, grouping.group, -1)
     line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
     walk = oracle.walk(line, 0.0, score if objective.rising or objective.ratio is not None else None)
-    everywhere = not objective.costly or len(walk.group) <= _MANY
+    everywhere = not objective.costly or len(walk.group) <= _MAX_SLOW_VALUES
     if everywhere:
-        chunks = range(0, len(walk.group), _CHUNK)
-        values = np.concatenate([score.value(walk.values[start : start + _CHUNK]) for start in chunks])
+        chunks = range(0, len(walk.group), _CHUNK_INTERVALS)
+        values = np.concatenate([score.value(walk.values[start : start + _CHUNK_INTERVALS]) for start in chunks])
     else:
         values = np.full(len(walk.group), -np.inf)
         order = np.argsort(walk.lower, kind="stable")
@@ -254,7 +254,7 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
         n_candidates=n_candidates,
         status=f"Optimal over all thresholds that satisfy {limits.called}."
         if everywhere
-        else f"{_SOME} Those that were tried satisfy {limits.called}.",
+        else f"{_INCOMPLETE} Those that were tried satisfy {limits.called}.",
         outcome=Outcome.OPTIMAL if everywhere else Outcome.LOCAL,
     )
     return replace(result, threshold=threshold, upper_bound=result.value if everywhere else None)
@@ -292,7 +292,7 @@ def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> lis
 
 
 def _along(n: int) -> IntArray:
-    return np.unique(np.linspace(0, n - 1, min(n, _ALONG)).astype(np.intp))
+    return np.unique(np.linspace(0, n - 1, min(n, _MAX_CURVE_POINTS)).astype(np.intp))
 
 
 def _upper_hull(points: FloatArray) -> IntArray:
@@ -315,11 +315,11 @@ def _values(objective: Objective, group: int, predicted_one: FloatArray) -> Floa
 
 def _promising(corner: _Corner, predicted_one: FloatArray) -> IntArray:
     """Intervals in a row among which the best of them are: along the thresholds both shares fall."""
-    begin = np.arange(0, len(predicted_one), _RUN)
-    first, last = predicted_one[begin], predicted_one[np.minimum(begin + _RUN, len(predicted_one)) - 1]
+    begin = np.arange(0, len(predicted_one), _RUN_LENGTH)
+    first, last = predicted_one[begin], predicted_one[np.minimum(begin + _RUN_LENGTH, len(predicted_one)) - 1]
     best = corner.value(first).max()
     worth = corner.bound(last, first) >= best - _ROUNDING
-    return np.flatnonzero(np.repeat(worth, _RUN)[: len(predicted_one)])
+    return np.flatnonzero(np.repeat(worth, _RUN_LENGTH)[: len(predicted_one)])
 
 
 def _values_near_best(value: Callable[[FloatArray], FloatArray], predicted_one: FloatArray) -> FloatArray:
@@ -327,15 +327,15 @@ def _values_near_best(value: Callable[[FloatArray], FloatArray], predicted_one: 
     values = np.full(len(predicted_one), -np.inf)
     if len(values) == 0:
         return values
-    step = -(-len(values) // _COARSE)
+    step = -(-len(values) // _COARSE_POINTS)
     trial = np.arange(0, len(values), step)
     while True:
         new = trial[np.isneginf(values[trial])]
         values[new] = value(predicted_one[new])
         if step == 1:
             return values
-        best = np.argsort(-values, kind="stable")[:_HILLS]
-        finer = max(1, step // _FINER)
+        best = np.argsort(-values, kind="stable")[:_N_MAXIMA]
+        finer = max(1, step // _REFINEMENT)
         near = best[:, None] + np.arange(-step, step + 1, finer)
         trial, step = np.unique(np.clip(near, 0, len(values) - 1)), finer
 
