@@ -13,7 +13,7 @@ from ._version import __version__
 
 _HOME = {
     "optimize": "api.optimization",
-    "Table": "data.tables",
+    "Table": "data.tables.reading",
     "predict_table": "api.table_prediction",
     "evaluate": "evaluation",
     "trade_off": "api.frontier",

@@ -11,8 +11,7 @@ import typer
 
 from ..core.errors import InvalidParameter
 from .errors import note
-from .options import OutputOptions, Rule, takes
-from .targets import Output, saved
+from .options import Output, OutputOptions, Rule, saved, takes
 
 __all__ = ["export"]
 
@@ -70,7 +69,7 @@ def export(
     As an ONNX model, an SQL expression, or Python source without dependencies: .onnx, .sql or .py.
     """
     from .. import export as exports
-    from .rule_rows import read_rule
+    from .rows import read_rule
 
     kind = _format(output, to)
     of_sql = {"--column": sql.column, "--dialect": sql.dialect, "--draw": sql.draw}

@@ -10,14 +10,24 @@ import typer
 
 from ..core.errors import InvalidParameter
 from .errors import note, with_options
-from .options import AimOptions, ColumnOptions, Json, LabelOptions, OutputOptions, Table, takes
+from .options import (
+    AimOptions,
+    ColumnOptions,
+    Json,
+    LabelOptions,
+    Output,
+    OutputOptions,
+    Table,
+    read_abstain,
+    saved,
+    takes,
+)
 from .printing import interval, print_json, print_table, say, signed
-from .targets import Output, saved
 
 if TYPE_CHECKING:
-    from .rows import Labelled
+    from .rows import LabelledRows
 
-__all__ = ["fit", "read_abstain", "trade_off"]
+__all__ = ["fit", "trade_off"]
 
 
 @dataclass(frozen=True)
@@ -65,15 +75,12 @@ def fit(
     out-of-fold rows.
     """
     from .. import optimize
-    from .large import is_large, read_large
-    from .rows import read_labelled
+    from .rows import in_batches
 
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
-        if is_large(table) and not columns.sensitive_features:
-            rows = read_large(table, columns, labels, aim.classes, aim.order, _class_named(aim))
-        else:
-            rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
+        batches = in_batches(table) and not columns.sensitive_features
+        rows = _read_rows(table, columns, labels, aim, progress.tick, batches=batches)
     arguments = _arguments(aim, rows, columns)
     arguments["sensitive_features"] = _sensitive(arguments.get("sensitive_features"), fitting)
     _say_positive(arguments["metric"], rows)
@@ -87,13 +94,26 @@ def fit(
     note(f"the rule is in {output}." if output != "-" else "the rule is on the standard output.")
 
 
-def _arguments(aim: AimOptions, rows: Labelled, columns: ColumnOptions, against: str | None = None) -> dict[str, Any]:
+def _read_rows(
+    table: str, columns: ColumnOptions, labels: LabelOptions, aim: AimOptions, tick: Any, *, batches: bool = False
+) -> LabelledRows:
+    from ..metrics.class_names import text_class
+    from .rows import read_labelled
+
+    class_named = text_class(aim.metric[0]) if len(aim.metric) == 1 else None
+    listed = {"classes": aim.classes, "order": aim.order}
+    return read_labelled(table, columns, labels, listed, tick, class_named, batches=batches)
+
+
+def _arguments(
+    aim: AimOptions, rows: LabelledRows, columns: ColumnOptions, against: str | None = None
+) -> dict[str, Any]:
     """Return what options say, as `optimize` and `trade_off` take it."""
     from .. import Strategy
     from ..goals.spec import GoalSpec
     from .costs import read_costs
 
-    costs = read_costs(aim.cost, rows.known, columns.separator)
+    costs = read_costs(aim.cost, rows.labels, columns.separator)
     bounded = {} if against is None else {"against": costs.metric(against)}
     metric, record = costs.metric(_metric(aim.metric, rows.targets)), costs.metrics(aim.record)
     costs.check_used()
@@ -141,7 +161,7 @@ def _sensitive(values: Any, fitting: FitOptions) -> Any:
     return Sensitive(values, unknown or "refuse", not group_blind)
 
 
-def _abstention(aim: AimOptions, rows: Labelled) -> Any:
+def _abstention(aim: AimOptions, rows: LabelledRows) -> Any:
     """Return whether the rule may abstain, at which cost and by which label."""
     from .. import Abstention
 
@@ -155,13 +175,6 @@ def _abstention(aim: AimOptions, rows: Labelled) -> Any:
             remedy="pass --abstain yes or the cost of an abstention as well",
         )
     return Abstention(cost, rows.label(aim.abstain_label))
-
-
-def _class_named(aim: AimOptions) -> str | None:
-    """Return the class that the only metric names."""
-    from ..metrics.class_names import text_class
-
-    return text_class(aim.metric[0]) if len(aim.metric) == 1 else None
 
 
 def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
@@ -185,9 +198,9 @@ def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
     return given[0]
 
 
-def _say_positive(metric: Any, rows: Labelled) -> None:
+def _say_positive(metric: Any, rows: LabelledRows) -> None:
     """Say which class a metric of one class is of, where nobody has."""
-    from ..data import shown
+    from ..core.messages import shown
     from ..metrics.resolution import metric_meant, target_kind
 
     if rows.options.get("pos_label") is not None or not isinstance(metric, str):
@@ -199,16 +212,6 @@ def _say_positive(metric: Any, rows: Labelled) -> None:
     for name, one in zip(rows.targets, rows.columns, strict=False):
         if wants and not one.single and set(one.classes) in ({0, 1}, {-1, 1}):
             note(f"positive class of {shown(name)}: {shown(max(one.classes))}.")
-
-
-def read_abstain(text: str | None) -> float | bool | None:
-    """Return the cost of an abstention, True for none, None where nothing is said of it."""
-    if text is None or text.lower() in ("yes", "true"):
-        return None if text is None else True
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidParameter("abstain", problem=f"--abstain must be a cost, or yes, got {text!r}") from None
 
 
 def _confidence(text: str) -> float | None:
@@ -223,7 +226,7 @@ def _confidence(text: str) -> float | None:
 
 
 def _write_rule(rule: Any, output: str, force: bool) -> None:
-    from ..data.tables import check_target
+    from ..data.tables.writing import check_target
 
     if output == "-":
         sys.stdout.write(rule.to_json())
@@ -305,7 +308,6 @@ def trade_off(
     """
     from .. import trade_off as trace
     from ..core.progress import Progress
-    from .rows import read_labelled
 
     if columns.sensitive_features:
         raise InvalidParameter(
@@ -313,7 +315,7 @@ def trade_off(
         )
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
+        rows = _read_rows(table, columns, labels, aim, progress.tick)
         arguments = _arguments(aim, rows, columns, against)
         for name in ("groups", "time"):
             if getattr(labels, name) is not None:

@@ -7,28 +7,38 @@ their fields.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from ..core.errors import InvalidParameter
 from .errors import add_options
 
+if TYPE_CHECKING:
+    from ..core.progress import Progress
+
 __all__ = [
     "AimOptions",
     "ColumnOptions",
     "JudgeOptions",
     "LabelOptions",
+    "Output",
     "OutputOptions",
     "Rule",
     "Table",
     "Json",
+    "read_abstain",
+    "saved",
     "takes",
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="The file to write; - is the standard output.")
+]
 Rule = Annotated[str, typer.Argument(metavar="RULE", help="A rule: a JSON file written by fit or from Python.")]
 Table = Annotated[
     str,
@@ -148,13 +158,13 @@ class LabelOptions:
 
     def weights(self, values: Any) -> Any:
         """Return weights, or the name of their column, as the library takes them."""
-        from ..data import Frequencies
+        from ..data.weights import Frequencies
 
         return Frequencies(values) if self.weight_kind == "frequency" else values
 
     @property
-    def known(self) -> list[str]:
-        """Columns that are no probabilities."""
+    def columns(self) -> list[str]:
+        """Columns that are not probabilities."""
         return [name for name in (*(self.target or ()), self.weight, self.groups, self.time) if name is not None]
 
 
@@ -284,7 +294,7 @@ def takes(*records: type) -> Callable[[Callable[..., None]], Callable[..., None]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
-        own = list(inspect.signature(command).parameters.values())[len(records) :]
+        others = list(inspect.signature(command).parameters.values())[len(records) :]
         parameters = []
         for record in records:
             types = get_type_hints(record, include_extras=True)
@@ -296,15 +306,40 @@ def takes(*records: type) -> Callable[[Callable[..., None]], Callable[..., None]
                     )
                 )
         add_options(parameter.name for parameter in parameters)
-        parameters += [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in own]
+        parameters += [other.replace(annotation=hints[other.name], kind=other.KEYWORD_ONLY) for other in others]
 
-        def call(**given: Any) -> None:
-            made = [record(**{field.name: given.pop(field.name) for field in fields(record)}) for record in records]
-            command(*made, **given)
+        def call(**options: Any) -> None:
+            made = [record(**{field.name: options.pop(field.name) for field in fields(record)}) for record in records]
+            command(*made, **options)
 
         vars(call)["__signature__"] = inspect.Signature(parameters)
         call.__name__, call.__doc__ = command.__name__, command.__doc__
-        call.__annotations__ = {one.name: one.annotation for one in parameters}
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return call
 
     return decorate
+
+
+@contextmanager
+def saved(output: str, force: bool, json: bool, title: str, n_stages: int) -> Iterator[Progress]:
+    """Check that the output can be written before any work is done, and show the progress."""
+    from ..core.progress import Progress
+    from ..data.tables.writing import check_target
+
+    if json and output == "-":
+        raise InvalidParameter(
+            "json", problem="--json and --output - both write to the standard output", remedy="pass a file to --output"
+        )
+    check_target(output, force=force)
+    with Progress(title, n_stages) as progress:
+        yield progress
+
+
+def read_abstain(text: str | None) -> float | bool | None:
+    """Return the cost of an abstention, True if there is none, None if --abstain is not given."""
+    if text is None or text.lower() in ("yes", "true"):
+        return None if text is None else True
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter("abstain", problem=f"--abstain must be a cost, or yes, got {text!r}") from None

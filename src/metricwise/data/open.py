@@ -62,7 +62,7 @@ def open_rows(spec: RowSpec, engine: Engine | None = None) -> tuple[Schema, Sour
         return data.schema, _checked(source)
     if is_table(spec.proba, spec.y):
         from .sources.tables import read_table_source
-        from .tables import Table
+        from .tables.reading import Table
 
         table = spec.proba if isinstance(spec.proba, Table) else Table(spec.proba)
         data, batches = read_table_source(table, spec)

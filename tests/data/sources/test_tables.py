@@ -18,7 +18,8 @@ import pytest
 import metricwise as mw
 import worlds
 from laws.engine_promises import check_agreement
-from metricwise.data.tables import open_stream, streams
+from metricwise.data.tables import reading
+from metricwise.data.tables.reading import open_table
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
 CLASSES = np.array(["high", "low", "mid"])
@@ -37,8 +38,8 @@ def table_of(eta, y, names=CLASSES, target="grade", **others):
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Batches of some rows, so that small tables have several."""
-    monkeypatch.setattr(streams, "_FEWEST", 64)
-    monkeypatch.setattr(streams, "_MOST", 64)
+    monkeypatch.setattr(reading, "_MIN_BATCH", 64)
+    monkeypatch.setattr(reading, "_MAX_BATCH", 64)
 
 
 def write(table, folder, form):
@@ -368,7 +369,7 @@ def test_a_file_that_changes(tmp_path, when, monkeypatch):
     table = table_of(*draw())
     path = tmp_path / "a.parquet"
     pq.write_table(table, path, row_group_size=50)
-    scans, own = [], streams._scan
+    scans, own = [], reading._scan
 
     def scan(source, names, n_rows):
         scans.append(names)
@@ -380,7 +381,7 @@ def test_a_file_that_changes(tmp_path, when, monkeypatch):
             time.sleep(0.01)
             pq.write_table(table.slice(0, 400), path)
 
-    monkeypatch.setattr(streams, "_scan", scan)
+    monkeypatch.setattr(reading, "_scan", scan)
     with pytest.raises(RuntimeError, match=r"a.parquet: the file has changed since it was first read.*call again"):
         call(path)
 
@@ -389,16 +390,16 @@ def test_rows_that_come_in_another_order_every_time(monkeypatch):
     eta, y = draw(30_000)
     table = table_of(eta, y)
     rng = np.random.default_rng(0)
-    own = streams._Frames._read
+    own = reading._Frame.scan
 
     def shuffled(self, columns, n_rows):
         order = rng.permutation(table.num_rows)
         self._data = table.take(pa.array(order))
         return own(self, columns, n_rows)
 
-    monkeypatch.setattr(streams._Frames, "_read", shuffled)
-    monkeypatch.setattr(streams, "_FEWEST", 1 << 14)
-    monkeypatch.setattr(streams, "_MOST", 1 << 14)
+    monkeypatch.setattr(reading._Frame, "scan", shuffled)
+    monkeypatch.setattr(reading, "_MIN_BATCH", 1 << 14)
+    monkeypatch.setattr(reading, "_MAX_BATCH", 1 << 14)
     with pytest.raises(RuntimeError, match=r"a different order in every pass.*sort the query"):
         mw.optimize(mw.Table(table, proba_prefix="p_"), "grade", "macro_f1")
 
@@ -424,9 +425,9 @@ def test_what_is_no_table(tmp_path):
         mw.Table("a.parquet", memory_limit=10)
     reader = pa.RecordBatchReader.from_batches(pa.schema([]), [])
     with pytest.raises(TypeError, match=r"which is exhausted after one pass"):
-        open_stream(mw.Table(reader))
+        open_table(mw.Table(reader))
     with pytest.raises(TypeError, match=r"data must be a path, a dataset, a query or a data frame"):
-        open_stream(mw.Table(7))
+        open_table(mw.Table(7))
     with pytest.raises(FileNotFoundError, match=r"nowhere.parquet"):
         mw.optimize(tmp_path / "nowhere.parquet", "grade", "macro_f1")
     for name in ("a.parquet", "b.csv"):
