@@ -14,9 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metricwise.core.rows import Rows
-from metricwise.data import PieceReader, ProbabilityColumns, Schema
-from metricwise.data.sources import ChunkedSource, MemorySource, tables
+from metricwise.core.schema import Schema
+from metricwise.data.arrays import PieceReader
+from metricwise.data.columns import ProbabilityColumns
+from metricwise.data.sources import tables
+from metricwise.data.sources.chunked import ChunkedSource
 from metricwise.data.sources.dask import DaskSource, call
+from metricwise.data.sources.memory import MemorySource
 from metricwise.data.tables.reading import Table, open_table
 from metricwise.oracles import Counts
 

@@ -12,7 +12,7 @@ from engines import counts
 from kernels.bare import Bare
 from metricwise import kernels as twins
 from metricwise.core.losses import Loss
-from metricwise.data import Probabilities, read_proba
+from metricwise.data.probabilities import Probabilities, read_proba
 from metricwise.kernels import LinkArrays, _link
 from metricwise.rules import Link, RuleRows, WeightedRule
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import worlds
-from metricwise.data import read_proba
+from metricwise.data.probabilities import read_proba
 from metricwise.kernels import _numpy, _partition
 from metricwise.rules import fit_link, link_fit
 from profiles import examples

@@ -7,7 +7,7 @@ from scipy.special import logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
 
 import worlds
-from metricwise.data import Probabilities, read_proba
+from metricwise.data.probabilities import Probabilities, read_proba
 from metricwise.rules import Link, fit_link, prior_shift
 from metricwise.rules.link_fit import _MIN_TEMPERATURE
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import worlds
-from metricwise.data import Probabilities, read_proba
+from metricwise.data.probabilities import Probabilities, read_proba
 from metricwise.rules import Link, fit_link, fit_links
 from metricwise.rules import link_fit as module
 from profiles import examples

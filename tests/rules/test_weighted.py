@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metricwise.core.losses import Loss
-from metricwise.data import Probabilities, Schema, read_proba
+from metricwise.core.schema import Schema
+from metricwise.data.probabilities import Probabilities, read_proba
 from metricwise.rules import Link, RuleRows, WeightedRule, anonymous_rule
 
 YES_NO = (np.array(["no", "yes"]),)

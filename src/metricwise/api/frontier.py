@@ -14,9 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
+from ..core.messages import shown
 from ..core.progress import Progress, read_verbose
 from ..core.successors import refuses_removed
-from ..data import Frequencies, Labels, RowSpec, shown
+from ..data.labels import Labels
+from ..data.row_spec import Frequencies, RowSpec
 from ..fitting.constraints.resolve import InfeasibleConstraintsError, explain_infeasible
 from ..fitting.constraints.search import Found, NoSingleRuleError, Search
 from ..fitting.metadata import metadata_of

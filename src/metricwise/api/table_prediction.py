@@ -10,8 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..core.errors import InvalidParameter, InvalidType, entry_point
+from ..core.labels import python_labels
+from ..core.messages import shown
 from ..core.progress import Progress, read_verbose
-from ..data import Piece, PieceReader, ProbabilityColumns, python_labels, shown
+from ..data.arrays import PieceReader
+from ..data.columns import ProbabilityColumns
+from ..data.row_spec import Piece
 from ..data.sources.tables import proba_of, rule_columns
 from ..data.tables.formats import arrow
 from ..data.tables.reading import Table, TableReader, batch_rows, open_table

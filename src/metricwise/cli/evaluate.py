@@ -109,8 +109,8 @@ def compare(
 def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> Any:
     """Return the rule of thresholds for the outputs and classes of another rule."""
     from .. import WeightedRule
+    from ..core.labels import python_labels
     from ..data.columns import match_label
-    from ..data.encoding import python_labels
     from .rows import target_names
 
     classes = [python_labels(labels) for labels in rule.classes]
@@ -145,8 +145,8 @@ def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> 
 
 def _by_weights(rule: Any, given: str) -> Any:
     from .. import WeightedRule
+    from ..core.labels import python_labels
     from ..data.columns import match_label
-    from ..data.encoding import python_labels
 
     if rule.multioutput:
         raise InvalidParameter(
@@ -261,7 +261,7 @@ def report(
 
 def _metrics_for(judged: JudgeOptions, rule: Any, separator: str | None = None) -> list[Any]:
     """Return metrics: those given, each for all outputs, or one for each of them; else the one that a rule is for."""
-    from ..data.encoding import python_labels
+    from ..core.labels import python_labels
     from .costs import read_costs
 
     costs = read_costs(judged.cost, python_labels(rule.classes[0]), separator)

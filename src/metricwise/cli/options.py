@@ -158,7 +158,7 @@ class LabelOptions:
 
     def weights(self, values: Any) -> Any:
         """Return weights, or the name of their column, as the library takes them."""
-        from ..data.weights import Frequencies
+        from ..data.row_spec import Frequencies
 
         return Frequencies(values) if self.weight_kind == "frequency" else values
 

@@ -6,7 +6,7 @@ A table is opened once per command; which columns were used is reported on stand
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InvalidParameter, refused_by
+from ..core.labels import python_labels
 from ..core.messages import shown
 from ..data.columns import (
     NoColumnsError,
@@ -25,12 +26,11 @@ from ..data.columns import (
     probability_columns,
     tables_of_columns,
 )
-from ..data.encoding import python_labels
+from ..data.row_spec import InTime
 from ..data.single_column import positive_labels
 from ..data.sources.tables import sorted_or_same, survey_labels
 from ..data.tables.formats import STANDARD_STREAM, file_format
 from ..data.tables.reading import MEMORY_LIMIT, Arrays, Table, TableReader, open_file, open_table
-from ..data.time_order import InTime
 from ..rules.bare_columns import says_single
 from .errors import note
 from .options import ColumnOptions, LabelOptions
@@ -372,7 +372,7 @@ def read_labelled(
     path: str,
     columns: ColumnOptions,
     labels: LabelOptions,
-    listed: dict[str, Sequence[str] | None],
+    listed: Mapping[str, Sequence[str] | None],
     tick: Callable[[], None],
     class_named: str | None = None,
     *,
@@ -394,7 +394,7 @@ def read_labelled(
     batches : bool, default=False
         Whether only the labels are read, and the rows stay where they are: proba is then a Table.
     """
-    names = labels.target or []
+    names: Sequence[str] = labels.target or []
     if batches:
         note(f"{path} is larger than {MEMORY_LIMIT >> 20} MB and is read in batches.")
         labels.check()

@@ -12,10 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
+from ..core.labels import python_label, python_labels
 from ..core.messages import shown
-from .encoding import python_label, python_labels
 
-__all__ = ["check_abstain_label", "read_abstain_label", "split_abstained", "with_label"]
+__all__ = [
+    "check_abstain_label",
+    "read_abstain_label",
+    "split_abstained",
+]
 
 _DEFAULTS = {"U": "abstain", "i": -1, "u": -1, "b": -1, "f": -1.0}
 
@@ -89,19 +93,6 @@ def _is_label(values: NDArray[Any], label: Any) -> NDArray[np.bool_]:
     if isinstance(label, bool):
         flat = [value is label for value in python_labels(values.reshape(-1))]
     return np.array(flat, dtype=bool).reshape(values.shape)
-
-
-def with_label(classes: NDArray[Any], label: Any) -> NDArray[Any]:
-    """Return the labels of all decisions, that of an abstention last; as objects where one type would change some."""
-    kinds: dict[str, type] = {"U": str, "i": int, "u": int, "f": float}
-    if type(label) is kinds.get(classes.dtype.kind):
-        joined = np.concatenate([classes, np.array([label])])
-        kept = joined.tolist() == [*classes.tolist(), label] and type(joined.tolist()[0]) is type(label)
-        if kept and joined.dtype != object:  # as of an integer beyond 64 bits
-            return joined
-    out = np.empty(len(classes) + 1, dtype=object)
-    out[:-1], out[-1] = python_labels(classes), label
-    return out
 
 
 def _kind(classes: NDArray[Any]) -> str:

@@ -8,21 +8,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.labels import drop_missing, unique
 from ..core.rows import Probabilities, Rows
-from .classes import classes_from_columns, name_classes, named_order
-from .encoding import drop_missing, unique
-from .frames import column_names, columns_of, is_frame, position_named, surplus_columns
-from .label_tables import check_one_column, is_two_dimensional, read_table, table_columns
+from ..core.schema import Schema
+from .classes import name_classes, read_order
+from .column_classes import classes_from_columns, named_order
+from .frames import (
+    check_one_column,
+    column_names,
+    columns_of,
+    is_frame,
+    is_two_dimensional,
+    position_named,
+    read_table,
+    surplus_columns,
+    table_columns,
+)
 from .labels import Labels, make_rows, read_labels
-from .order import read_order
 from .probabilities import read_proba
-from .row_spec import RowSpec
-from .schema import Schema
+from .row_spec import Piece, RowSpec
 from .single_column import is_single, positive_last
-from .time_order import read_time
-from .weights import check_frequencies, count_by_weight, read_groups, read_sample_weight
+from .weights import (
+    check_frequencies,
+    count_by_weight,
+    read_groups,
+    read_piece_groups,
+    read_piece_weight,
+    read_sample_weight,
+    read_time,
+)
 
-__all__ = ["Data", "output_names", "read_data"]
+__all__ = [
+    "Data",
+    "PieceReader",
+    "output_names",
+    "read_data",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,3 +180,99 @@ def output_names(proba: Any, y: Any) -> list[Any] | None:
     names = column_names(proba) if is_frame(proba) else []
     distinct = len(set(map(str, names))) == len(names)
     return names if names and distinct and not position_named(names) else None
+
+
+# --------------------------------------------------------------------------------------------- rows in pieces
+
+
+@dataclass(frozen=True, eq=False)
+class PieceReader:
+    """Reads pieces of one whole, each as rows of the same outputs and classes.
+
+    Parameters
+    ----------
+    schema : Schema
+    multioutput : bool or None
+        Whether y is 2-D; None without one.
+    classes : object
+        Of every column of the probabilities, where the user or the names of the columns say so.
+    columns : list or None
+        Names of the outputs, by which the columns of multilabel data frames are matched.
+    counts_rows : bool, default=False
+        Whether weights say how many rows each row stands for.
+
+    See Also
+    --------
+    PieceReader.of : settle these from a few rows and the labels that occur.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.data.arrays import PieceReader
+    >>> from metricwise.data.row_spec import Piece
+    >>> from metricwise.data.row_spec import RowSpec
+    >>> head = RowSpec(np.array([[0.2, 0.8]]), np.array(["no", "yes"]))
+    >>> reader = PieceReader.of(head)
+    >>> rows = reader.rows(Piece(np.array([[0.6, 0.4], [0.3, 0.7]]), np.array(["yes", "yes"])), start=1000)
+    >>> rows.codes.ravel().tolist(), rows.start
+    ([1, 1], 1000)
+    """
+
+    schema: Schema
+    multioutput: bool | None
+    classes: Any
+    columns: list[Any] | None
+    counts_rows: bool = False
+
+    @classmethod
+    def of(cls, head: RowSpec) -> PieceReader:
+        """Settle what the whole is of.
+
+        Parameters
+        ----------
+        head : RowSpec
+            The first row or more of the probabilities; and in the place of labels the distinct ones of all rows, as
+            many as there are, missing ones among them. Of weights it is enough that there are some.
+        """
+        several = None if head.y is None else is_two_dimensional(head.y)
+        n_rows = 1 if head.y is None else len(head.y)
+        proba = _repeated(head.proba, n_rows)
+        weight = None if head.weight is None else np.ones(n_rows)
+        data = read_data(replace(head, proba=proba, sample_weight=weight, groups=None))
+        known = classes_from_columns(proba, head.y, head.classes, several)
+        columns = output_names(proba, head.y) if several else None
+        return cls(data.schema, several, known, columns, head.counts_rows)
+
+    def rows(self, piece: Piece, start: int = 0, *, check: bool = True) -> Rows:
+        """Read a piece that begins at a row of the whole; `check` is False if its numbers have been checked before."""
+        proba = read_proba(
+            piece.proba,
+            multioutput=self.multioutput,
+            classes=self.classes,
+            columns=self.columns,
+            normalize=self.schema.normalize,
+            first_row=start,
+            check=check,
+        )
+        names = list(self.schema.classes) if self.multioutput else self.schema.classes[0]
+        labels = piece.y
+        if labels is not None and not isinstance(labels, Labels):
+            labels = read_labels(labels, proba, names, whole=False)
+        weight = read_piece_weight(piece.weight, proba.n_rows)
+        rows = Rows(proba, None if labels is None else labels.codes, weight, start=start)
+        if weight is not None and self.counts_rows:
+            check_frequencies(weight)
+            rows = count_by_weight(rows, weight)
+        if piece.groups is not None:
+            rows = replace(rows, cluster=read_piece_groups(piece.groups, proba.n_rows))
+        return rows
+
+
+def _repeated(proba: Any, n_rows: int) -> Any:
+    """The first row of probabilities so many times."""
+    if isinstance(proba, (list, tuple)):
+        return [_repeated(one, n_rows) for one in proba]
+    rows = np.zeros(n_rows, dtype=np.intp)
+    if hasattr(proba, "iloc"):
+        return proba.iloc[rows]
+    return proba.take(rows) if hasattr(proba, "to_pydict") else np.asarray(proba)[rows]

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import warn
+from ..core.labels import Scales, python_labels
 from ..core.messages import listed, shown
 from ..core.rows import Probabilities
-from .categories import Scales
-from .encoding import python_labels
 
-__all__ = ["warn_of_assignment"]
+__all__ = [
+    "warn_of_assignment",
+]
 
 IntArray = NDArray[np.intp]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import InvalidParameter, argument
+from ..core.labels import known_positive
 from ..core.messages import listed, shown
-from .single_column import known_positive
 
 __all__ = [
     "NoColumnsError",
@@ -197,7 +197,7 @@ def probability_columns(
 
     Examples
     --------
-    >>> from metricwise.data import probability_columns
+    >>> from metricwise.data.columns import probability_columns
     >>> probability_columns(["id", "a", "b"], ["a", "b"]).columns
     ('a', 'b')
     >>> found = probability_columns(["id", "p_1", "p_2", "p_3"], [1, 3], output="stars")

@@ -12,30 +12,31 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, mention
-from ..core.messages import shown
-from ..core.rows import Probabilities, Rows
-from .categories import Scales, categories_of, scales_of
-from .classes import Classes, checked_classes, given_classes, infer_classes, infer_small, is_number, ranges
-from .encoding import (
-    BoolArray,
+from ..core.labels import (
+    Scales,
     check_labels,
-    code_type,
     drop_missing,
-    encode_column,
     is_range,
     label_array,
-    recode,
-    seen_numbers,
+    per_output,
     shared,
-    small_numbers,
     split_missing,
     unique,
-    whole_codes,
 )
-from .label_tables import read_table, table_columns, table_shape
-from .probabilities import per_output
+from ..core.messages import shown
+from ..core.rows import Probabilities, Rows
+from ..kernels import code_type
+from .classes import Classes, checked_classes, given_classes, infer_classes, infer_small, is_number, ranges
+from .encoding import BoolArray, encode_column, recode, seen_numbers, small_numbers, whole_codes
+from .frames import categories_of, read_table, scales_of, table_columns, table_shape
 
-__all__ = ["Labels", "make_rows", "observed_labels", "read_labels", "read_pair"]
+__all__ = [
+    "Labels",
+    "make_rows",
+    "observed_labels",
+    "read_labels",
+    "read_pair",
+]
 
 
 @dataclass(frozen=True, eq=False)

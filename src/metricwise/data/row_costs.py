@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType
-from .encoding import has_masked
+from ..core.labels import has_masked
 
-__all__ = ["read_row_costs", "table_of"]
+__all__ = [
+    "read_row_costs",
+    "table_of",
+]
 
 FloatArray = NDArray[np.float64]
 

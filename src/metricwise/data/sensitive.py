@@ -8,104 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention
+from ..core.errors import InvalidParameter, argument, mention
+from ..core.labels import is_masked, label_array, python_label, python_labels, sorted_labels, split_missing
 from ..core.messages import shown
-from .by_row import RowValues
-from .encoding import is_masked, label_array, python_label, python_labels, sorted_labels, split_missing
 from .frames import column_names, columns_of, is_frame, position_named
+from .row_spec import RowSpec, Sensitive
 
-__all__ = ["Groups", "Sensitive", "SensitiveFeatures", "read_sensitive_features"]
+__all__ = [
+    "Groups",
+    "SensitiveFeatures",
+    "read_sensitive_features",
+]
 
 IntArray = NDArray[np.intp]
 
 _PARAMETER = "sensitive_features"
-_UNKNOWN = ("refuse", "abstain", "blind")
-
-
-@dataclass(frozen=True, eq=False)
-class Sensitive(RowValues):
-    """The sensitive group of every row, whether a rule may use it, and what becomes of rows of other groups.
-
-    Can be passed as `sensitive_features` wherever a rule is fitted. What rows are predicted needs their groups only.
-
-    Parameters
-    ----------
-    values : array-like of shape (N,) or (N, F)
-        The group of every row, by name or number; several columns are combined.
-    unknown : {"refuse", "abstain", "blind"}, default="refuse"
-        What a rule by group does about rows whose group is missing, or was not among the rows that it was fitted to:
-        raise an error; abstain, if the rule may; or decide by one rule for all such rows. That rule is fitted to the
-        same rows without their groups, for the same metric and for the constraints that are not about groups. No
-        constraint is promised for such rows.
-    group_aware : bool, default=True
-        Whether the rule may use the group of a row. If True, the rule has one loss per group: it is a
-        :class:`metricwise.GroupedRule`, whose `predict` takes `sensitive_features`. If False, one rule serves all
-        groups; it is found by a local search.
-
-    See Also
-    --------
-    metricwise.optimize : Takes it as `sensitive_features`.
-    metricwise.GroupedRule : The rule, with the rule for other groups in `other`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import metricwise as mw
-    >>> rng = np.random.default_rng(0)
-    >>> group, p = np.repeat(["a", "b"], 200), rng.random(400)
-    >>> y = (rng.random(400) < p).astype(int)
-    >>> known = mw.Sensitive(group, unknown="blind")
-    >>> rule = mw.optimize(p, y, "f1", subject_to="demographic_parity <= 0.3", sensitive_features=known).rule
-    >>> rule.unknown, rule.predict([0.9, 0.1], sensitive_features=["c", None]).tolist()
-    ('blind', [1, 0])
-    """
-
-    values: Any
-    unknown: str = "refuse"
-    group_aware: bool = True
-
-    by_row: ClassVar[str] = "values"
-
-    @entry_point("{class}")
-    def __post_init__(self) -> None:
-        if isinstance(self.values, Sensitive):
-            raise InvalidType("values", "be the groups of rows", "a Sensitive")
-        unknown: Any = self.unknown
-        if not isinstance(unknown, str) or unknown not in _UNKNOWN:
-            raise InvalidParameter("unknown", "be 'refuse', 'abstain' or 'blind'", shown(self.unknown))
-        if not isinstance(self.group_aware, (bool, np.bool_)):
-            raise InvalidParameter("group_aware", "be True or False", shown(self.group_aware))
-        if unknown != "refuse" and not self.group_aware:
-            raise InvalidParameter(
-                "unknown",
-                problem=(
-                    f"{argument('unknown', unknown)} is only for rules that use the group, but "
-                    f"{mention('group_aware')} is False, so the rule decides rows of any group"
-                ),
-                remedy="leave unknown out",
-            )
-
-    @classmethod
-    def of(cls, values: Any) -> Sensitive:
-        """Return what was given for `sensitive_features`, with the default for unknown groups if it says nothing."""
-        return values if isinstance(values, Sensitive) else cls(values)
-
-    def check(self, *, may_abstain: bool) -> None:
-        """Refuse what cannot become of rows of unknown groups."""
-        if self.unknown == "abstain" and not may_abstain:
-            raise InvalidParameter(
-                "unknown",
-                problem=f"{argument('Sensitive.unknown', 'abstain')} needs a rule that may abstain",
-                remedy=(
-                    f"pass {argument('abstain', True)} or the cost of an abstention as well, or use "
-                    f"{argument('Sensitive.unknown', 'blind')}"
-                ),
-            )
 
 
 @dataclass(frozen=True)
@@ -199,6 +121,11 @@ class SensitiveFeatures:
 
     codes: IntArray
     groups: Groups
+
+
+def read_sensitive(spec: RowSpec, n_rows: int) -> SensitiveFeatures | None:
+    """Read the sensitive group of every row, None if there are no sensitive features."""
+    return None if spec.sensitive is None else read_sensitive_features(spec.sensitive.values, n_rows)
 
 
 def read_sensitive_features(values: Any, n_rows: int) -> SensitiveFeatures:

@@ -23,17 +23,10 @@ from ..api.problems import read_seed
 from ..core.errors import InvalidParameter, entry_point
 from ..core.progress import Progress
 from ..core.successors import check_removed, refuses_removed
-from ..data import (
-    Frequencies,
-    Groups,
-    RowSpec,
-    SensitiveFeatures,
-    check_frequencies,
-    read_groups,
-    read_sample_weight,
-    read_time,
-    warn_of_order,
-)
+from ..data.frames import warn_of_order
+from ..data.row_spec import Frequencies, RowSpec
+from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive
+from ..data.weights import check_frequencies, read_groups, read_sample_weight, read_time
 from ..fitting.example_costs import refuse_beside_costs
 from ..fitting.strategy import Strategy
 from ..goals.spec import Goal, GoalSpec
@@ -326,7 +319,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         X, y = indexable(X, y)
         target = read_target(y, self.classes)
         rows = self._read_rows(RowSpec(None, None, sample_weight, groups, sensitive_features, cost), target)
-        features = rows.read_sensitive(count_rows(X))
+        features = read_sensitive(rows, count_rows(X))
         routed = self._route(rows, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)

@@ -17,7 +17,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from ..core.errors import entry_point
 from ..core.successors import refuses_removed
-from ..data import read_sample_weight, warn_of_order
+from ..data.frames import warn_of_order
+from ..data.weights import read_sample_weight
 from ..goals.spec import GoalSpec
 from ..metrics.aim import Aim
 from ._alternation import Folds, alternate

@@ -14,34 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, mention
+from ..core.labels import Scales, python_labels
+from ..core.messages import listed, shown
+from ..core.schema import Schema
 from ..core.successors import check_removed
-from ..data import (
-    Data,
-    Groups,
-    InTime,
-    Probabilities,
-    RowSpec,
-    Scales,
-    Schema,
-    SensitiveFeatures,
-    column_names,
-    is_frame,
-    is_lazy,
-    is_table,
-    is_two_dimensional,
-    kept_order,
-    listed,
-    output_names,
-    position_named,
-    python_labels,
-    read_data,
-    read_output_weight,
-    read_sensitive_features,
-    shown,
-    warn_of_assignment,
-)
+from ..data.arrays import Data, output_names, read_data
+from ..data.assignment import warn_of_assignment
+from ..data.classes import kept_order
+from ..data.frames import column_names, is_frame, is_lazy, is_table, is_two_dimensional, position_named
 from ..data.open import open_rows
-from ..data.sources import MemorySource
+from ..data.probabilities import Probabilities
+from ..data.row_spec import InTime, RowSpec
+from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive_features
+from ..data.sources.memory import MemorySource
+from ..data.weights import read_output_weight
 from ..goals.judged import positive_of, read_aims
 from ..goals.spec import GoalSpec
 from ..inference.dependence import in_stretches

@@ -17,9 +17,14 @@ from numpy.typing import NDArray
 from ..core.confusion import distributions
 from ..core.errors import InvalidParameter, InvalidType, mention
 from ..core.losses import Loss
-from ..data import Probabilities, RowSpec, SensitiveFeatures, is_two_dimensional, read_pair, shown
+from ..core.messages import shown
+from ..data.frames import is_two_dimensional
+from ..data.labels import read_pair
 from ..data.open import open_rows
-from ..data.sources import MemorySource
+from ..data.probabilities import Probabilities
+from ..data.row_spec import RowSpec
+from ..data.sensitive import SensitiveFeatures
+from ..data.sources.memory import MemorySource
 from ..inference.judging import Decisions
 from ..rules import Rule, RuleRows, WeightedRule, load_rule
 from ..rules.load import rule_from_dict

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, mention
-from ..data import Scales, positive_labels, shown
+from ..core.labels import Scales
+from ..core.messages import shown
+from ..data.single_column import positive_labels
 from ..metrics.base import Metric
 from ..metrics.functions import with_caches
 from ..metrics.naming import PerOutput, check_classes, check_same_classes, pooled, with_positive

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, mention
-from ..data import Schema, python_labels, shown
+from ..core.labels import python_labels
+from ..core.messages import shown
+from ..core.schema import Schema
 from ..metrics.abstention import Abstained, AbstentionCost
 from ..metrics.base import FractionalLinear, Linear, Metric
 from ..metrics.naming import same_classes

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ..core.confusion import distributions
 from ..core.losses import Loss
-from ..data import Dependence, stretches
-from ..data.sources import MemorySource
+from ..data.sources.memory import MemorySource
+from ..data.weights import Dependence, stretches
 from ..oracles.problem import InMemory, argmax_rule
 from ..rules import anonymous_rule
 from .uncertainty import influence

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
-from ..data import shown
+from ..core.messages import shown
 
 __all__ = ["AverageName", "Grouping", "check_average", "group_outputs"]
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention
-from ..data import shown
+from ..core.messages import shown
 from ._free import centred, row_slopes
 
 __all__ = ["FractionalLinear", "Increasing", "Linear", "Metric"]

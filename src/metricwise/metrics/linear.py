@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, argument, entry_point, mention
-from ..data import shown
-from ..data.encoding import python_label
+from ..core.labels import python_label
+from ..core.messages import shown
 from ._common import (
     EMPTY,
     FloatArray,

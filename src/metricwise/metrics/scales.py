@@ -13,7 +13,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, mention
-from ..data import listed, python_labels
+from ..core.labels import python_labels
+from ..core.messages import listed
 from ._common import scale_of
 from .base import Metric
 from .naming import PerOutput

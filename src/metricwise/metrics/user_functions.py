@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, InvalidType
-from ..data import shown
+from ..core.messages import shown
 from .base import FloatArray, Metric, as_value, differences
 from .functions import WEIGHT, from_labels, function_name, loss_by_name, takes_labels, unclear_direction
 

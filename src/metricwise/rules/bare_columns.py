@@ -13,19 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import argument, warn
-from ..data import (
-    Probabilities,
-    column_places,
-    has_names,
-    is_list_of_outputs,
-    listed,
-    python_labels,
-    second_is_positive,
-    shown,
-    with_both_columns,
-)
-from ..data.encoding import sorted_labels
-from ..data.frames import as_array
+from ..core.labels import python_labels, sorted_labels
+from ..core.messages import listed, shown
+from ..core.schema import second_is_positive
+from ..data.frames import as_array, has_names, is_list_of_outputs
+from ..data.probabilities import Probabilities
+from ..data.single_column import column_places, with_both_columns
 from .metadata import RuleMetadata
 
 __all__ = ["in_fitted_order", "read_single", "says_single"]

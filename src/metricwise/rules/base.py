@@ -18,8 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
+from ..core.labels import decode, python_labels
 from ..core.losses import Loss
-from ..data import Probabilities, Schema, check_abstain_label, check_rows, decode, is_lazy, python_labels, read_proba
+from ..core.schema import Schema
+from ..data.abstention import check_abstain_label
+from ..data.frames import is_lazy
+from ..data.probabilities import Probabilities, read_proba
+from ..data.single_row import check_rows
 from . import serialize
 from .bare_columns import in_fitted_order, read_single
 from .codec import SHARED_FIELDS, JsonField

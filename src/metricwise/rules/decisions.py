@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.losses import Loss
 from ..core.rows import Probabilities
-from ..data import table_of
+from ..data.row_costs import table_of
 from .link import Link
 
 __all__ = ["bisect_changes", "bisect_regions", "decide_costs", "decide_loss"]

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
-from ..data import Groups, Probabilities, Schema
+from ..core.schema import Schema
+from ..data.probabilities import Probabilities
+from ..data.sensitive import Groups
 from . import serialize
 from .base import LossMixture, RuleOfParts, RuleRows, same_classes
 from .codec import (

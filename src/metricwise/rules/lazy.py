@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType
-from ..data import Schema, decode, host_array, is_tensor, shared_array
+from ..core.labels import decode
+from ..core.schema import Schema
+from ..data.frames import host_array, is_tensor, shared_array
 
 __all__ = ["batches_of", "predict_lazily"]
 

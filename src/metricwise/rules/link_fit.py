@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
 from ..core.sampling import draw_rows
-from ..data import Probabilities
+from ..data.probabilities import Probabilities
 from .link import Link
 
 __all__ = ["LINK_ROWS", "fit_link", "fit_links"]
@@ -96,7 +96,7 @@ def fit_link(
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.data import read_proba
+    >>> from metricwise.data.probabilities import read_proba
     >>> from metricwise.rules import fit_link
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random(20_000)
@@ -153,7 +153,7 @@ def fit_links(
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.data import read_proba
+    >>> from metricwise.data.probabilities import read_proba
     >>> from metricwise.rules import fit_links
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random(20_000)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point
-from ..data import Probabilities, Schema
+from ..core.schema import Schema
+from ..data.probabilities import Probabilities
 from .base import (
     LossMixture,
     RuleOfParts,

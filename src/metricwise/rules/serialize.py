@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType
-from ..data import python_labels
+from ..core.labels import python_labels
 
 __all__ = [
     "FORMAT",

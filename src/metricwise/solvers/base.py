@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..core.losses import Loss
 from ..core.moved import moved_error
 from ..core.notes import NoteKind, note_list
-from ..data.sources.passes import in_passes
+from ..data.sources.base import in_passes
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle, Walk
 from .needs import Needs

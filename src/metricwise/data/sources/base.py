@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Protocol, Self, TypeVar
 
@@ -14,11 +14,18 @@ from numpy.typing import NDArray
 
 from ...core.rows import GLANCE, Probabilities, Rows
 from ...core.sampling import Found, Strata, by_keys, count_rows, number_copies, numbered
+from ...core.schema import Schema
 from ...kernels import tally
-from ..schema import Schema
-from .passes import Passes
 
-__all__ = ["LazySource", "Source", "SourceBase", "changed", "join_rows"]
+__all__ = [
+    "LazySource",
+    "Passes",
+    "Source",
+    "SourceBase",
+    "changed",
+    "in_passes",
+    "join_rows",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -29,6 +36,54 @@ _KEPT = 20_000  # rows of a sample that is asked for more than once, and kept
 _HELD = 1 << 20  # rows whose keys may all be held
 _OF_LABELS = ("class_weights", "class_rows", "_shown")
 _RUN = 16  # neighbours, which cost less to read than rows one by one
+
+
+@dataclass(eq=False)
+class Passes:
+    """Counter of entries, one per row and output, that have been read so far.
+
+    Rows times outputs entries make one pass, so that a pass over a sample or over some of the outputs counts as a
+    fraction.
+
+    Parameters
+    ----------
+    whole : Passes, optional
+        A counter to which all entries are also added, for example that of the fit that an oracle serves.
+    entries : int
+        Number of entries so far.
+    listener : callable, optional
+        Function that is called at every read.
+
+    See Also
+    --------
+    SourceBase : Counts its passes.
+
+    Examples
+    --------
+    >>> from metricwise.data.sources.base import Passes, in_passes
+    >>> fit = Passes()
+    >>> Passes(fit).add(300)
+    >>> Passes(fit).add(110)
+    >>> fit.entries, in_passes(fit.entries, n_rows=100, n_outputs=2)
+    (410, 2)
+    """
+
+    whole: Passes | None = None
+    entries: int = 0
+    listener: Callable[[], None] | None = None
+
+    def add(self, entries: int) -> None:
+        """Count entries that are being read."""
+        self.entries += entries
+        if self.listener is not None:
+            self.listener()
+        if self.whole is not None:
+            self.whole.add(entries)
+
+
+def in_passes(entries: int, n_rows: int, n_outputs: int) -> int:
+    """Return how many passes over all rows and outputs so many entries are, to the nearest whole one."""
+    return round(entries / max(n_rows * n_outputs, 1))
 
 
 class Source(Protocol):

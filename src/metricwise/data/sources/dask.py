@@ -16,11 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.rows import Rows
-from ..schema import Schema
-from .base import LazySource, changed, join_rows
-from .passes import Passes
+from ...core.schema import Schema
+from .base import LazySource, Passes, changed, join_rows
 
-__all__ = ["DaskSource", "add_up", "call", "compute", "leaf"]
+__all__ = [
+    "DaskSource",
+    "add_up",
+    "call",
+    "compute",
+    "leaf",
+]
 
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
@@ -53,7 +58,8 @@ class DaskSource(LazySource):
     --------
     >>> import dask
     >>> import numpy as np
-    >>> from metricwise.data import Schema, read_proba
+    >>> from metricwise.core.schema import Schema
+    >>> from metricwise.data.probabilities import read_proba
     >>> from metricwise.core.rows import Rows
     >>> from metricwise.data.sources.dask import DaskSource
     >>> rows = Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]]))

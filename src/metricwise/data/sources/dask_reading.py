@@ -15,18 +15,19 @@ import numpy as np
 from ...core.errors import InvalidParameter
 from ...core.messages import shown
 from ...core.rows import Rows
-from ..arrays import Data
+from ..encoding import distinct_values
 from ..frames import is_frame, is_lazy
-from ..pieces import Piece, PieceReader, distinct_values
-from ..row_spec import RowSpec
+from ..row_spec import Piece, ReadHead, RowReader, RowSpec
 from .dask import DaskSource, add_up, call, compute, leaf
 
-__all__ = ["read_collection"]
+__all__ = [
+    "read_collection",
+]
 
 _ABSENT, _UNEQUAL = -1, -2  # in the place of a number of rows: of what is not given, of arrays that differ
 
 
-def read_collection(spec: RowSpec) -> tuple[Data, DaskSource]:
+def read_collection(spec: RowSpec, read_head: ReadHead) -> DaskSource:
     """Open a Dask collection; see :func:`metricwise.optimize`.
 
     Parameters
@@ -35,11 +36,8 @@ def read_collection(spec: RowSpec) -> tuple[Data, DaskSource]:
         Its y, weights and groups are Dask collections in chunks like those of the probabilities; what is in memory is
         cut so.
 
-    Returns
-    -------
-    Data
-        Of rows that stand for all.
-    DaskSource
+    read_head : callable
+        Returns the reader of all rows by a row of probabilities and the labels that occur.
     """
     if spec.time is not None:
         raise InvalidParameter(
@@ -52,7 +50,7 @@ def read_collection(spec: RowSpec) -> tuple[Data, DaskSource]:
     summary = compute(add_up([call(_Summary.of, piece) for piece in raw], _Summary.add))
     sizes = _checked_sizes(summary.sizes, list(given))
     head = replace(spec, proba=summary.head, y=_joined_labels(summary.labels, summary.frame))
-    reader, data = PieceReader.of(head)
+    reader = read_head(head)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     sent = leaf(reader)
     pieces = tuple(
@@ -62,18 +60,18 @@ def read_collection(spec: RowSpec) -> tuple[Data, DaskSource]:
     source = DaskSource(
         pieces,
         np.append(filled, starts[-1]),
-        data.schema,
+        reader.schema,
         has_labels=spec.y is not None,
         has_weights=spec.weight is not None,
     )
-    return data, source
+    return source
 
 
 def _piece(proba: Any, y: Any, weight: Any, groups: Any) -> Piece:
     return Piece(proba, y, weight, groups)
 
 
-def _rows(piece: Piece, reader: PieceReader, start: int) -> Rows:
+def _rows(piece: Piece, reader: RowReader, start: int) -> Rows:
     return reader.rows(piece, start)
 
 

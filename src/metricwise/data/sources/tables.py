@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, InvalidType, refused_by
+from ...core.labels import python_labels
 from ...core.messages import shown
 from ...core.rows import Rows
 from ...kernels import code_type
-from ..arrays import Data
 from ..columns import (
     ProbabilityColumns,
     all_classes,
@@ -29,22 +29,27 @@ from ..columns import (
     probability_columns,
     tables_of_columns,
 )
-from ..encoding import python_labels
 from ..labels import Labels
-from ..pieces import Piece, PieceReader
-from ..row_spec import RowSpec
+from ..row_spec import Piece, ReadHead, RowReader, RowSpec
 from ..tables.reading import MEMORY_LIMIT, Table, TableReader, batch_rows, check_numbers, open_table
 from .chunked import ChunkedSource, Read
 
-__all__ = ["TableChunks", "proba_of", "read_table_source", "rule_columns", "survey_labels"]
+__all__ = [
+    "TableChunks",
+    "proba_of",
+    "read_table_source",
+    "rule_columns",
+    "sorted_or_same",
+    "survey_labels",
+]
 
 _MAX_LABELS = 10_000  # distinct ones of a column
 _TRIAL_SHARE = 16  # the first batch, which shows the bytes of a row, is smaller by this factor
 _ITEM_BYTES = 256  # of a change along a line, with the arrays made of it
 
 
-def read_table_source(table: Table, spec: RowSpec) -> tuple[Data, ChunkedSource]:
-    """Open a table whose y, weights and groups are names of columns; the data are of rows that stand for all."""
+def read_table_source(table: Table, spec: RowSpec, read_head: ReadHead) -> ChunkedSource:
+    """Open a table whose y, weights and groups are names of columns; see `read_collection`."""
     y, weight = spec.y, spec.weight
     names = _target_names(y)
     if spec.time is not None:
@@ -65,10 +70,10 @@ def read_table_source(table: Table, spec: RowSpec) -> tuple[Data, ChunkedSource]
     proba, labels, classes = _head(first, columns, targets, declared, isinstance(y, (list, tuple)))
     singles = [output.classes[1] if output.single else None for output in columns]
     positive = singles if len(singles) > 1 else singles[0]
-    reader, data = PieceReader.of(replace(spec, proba=proba, y=labels, classes=classes, pos_label=positive))
+    reader = read_head(replace(spec, proba=proba, y=labels, classes=classes, pos_label=positive))
     layout = _Layout(reader, columns, tuple(targets), weight, spec.groups, opened.title)
     chunks = TableChunks(opened, layout, n_rows, n_batch)
-    return data, ChunkedSource(chunks, data.schema, most=table.memory_limit // _ITEM_BYTES)
+    return ChunkedSource(chunks, reader.schema, most=table.memory_limit // _ITEM_BYTES)
 
 
 def _target_names(y: Any) -> list[str]:
@@ -304,7 +309,7 @@ def _probability_columns(
 class _Layout:
     """Which columns of a batch are what."""
 
-    reader: PieceReader
+    reader: RowReader
     proba: Sequence[ProbabilityColumns]
     targets: tuple[_Target, ...]
     weight: str | None
@@ -368,7 +373,7 @@ class _Layout:
         return np.asarray(table[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
 
 
-def proba_of(batch: Any, columns: Sequence[ProbabilityColumns], reader: PieceReader) -> Any:
+def proba_of(batch: Any, columns: Sequence[ProbabilityColumns], reader: RowReader) -> Any:
     """Return the probabilities of a batch in the order of the classes, as arrays."""
     if columns[0].single:
         if not reader.multioutput:

@@ -25,7 +25,16 @@ from ...core.messages import shown
 from ..columns import few, labels_of_texts
 from .formats import STANDARD_STREAM, Csv, FileFormat, arrow, file_format
 
-__all__ = ["MEMORY_LIMIT", "Arrays", "Table", "TableReader", "batch_rows", "open_file", "open_table"]
+__all__ = [
+    "MEMORY_LIMIT",
+    "Arrays",
+    "Table",
+    "TableReader",
+    "batch_rows",
+    "check_numbers",
+    "open_file",
+    "open_table",
+]
 
 MEMORY_LIMIT = 1 << 28
 _MIN_MEMORY_LIMIT = 1 << 20

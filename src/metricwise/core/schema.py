@@ -1,4 +1,4 @@
-"""What the probabilities are of: outputs, classes, names; what a rule must know of the rows that it is for."""
+"""Outputs, classes and names: what a rule must know of the rows that it is for."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .abstention import with_label
-from .categories import Scales
-from .encoding import shared
-from .single_column import second_is_positive
+from .labels import Scales, known_positive, python_label, python_labels, shared
 
-__all__ = ["Schema"]
+__all__ = [
+    "Schema",
+    "second_is_positive",
+    "with_label",
+]
+
 
 IntArray = NDArray[np.intp]
 
@@ -55,7 +57,7 @@ class Schema:
 
     Examples
     --------
-    >>> from metricwise.data import Schema
+    >>> from metricwise.core.schema import Schema
     >>> schema = Schema([["no", "yes"], ["low", "mid", "high"]], multioutput=True)
     >>> schema.n_outputs, schema.width, schema.n_classes.tolist()
     (2, 3, [2, 3])
@@ -146,3 +148,24 @@ class Schema:
     def decision_width(self) -> int:
         """D, the most decisions about an output: rows and columns of its confusion and its loss."""
         return self.width + self.n_extra
+
+
+def with_label(classes: NDArray[Any], label: Any) -> NDArray[Any]:
+    """Return the labels of all decisions, that of an abstention last; as objects where one type would change some."""
+    kinds: dict[str, type] = {"U": str, "i": int, "u": int, "f": float}
+    if type(label) is kinds.get(classes.dtype.kind):
+        joined = np.concatenate([classes, np.array([label])])
+        kept = joined.tolist() == [*classes.tolist(), label] and type(joined.tolist()[0]) is type(label)
+        if kept and joined.dtype != object:  # as of an integer beyond 64 bits
+            return joined
+    out = np.empty(len(classes) + 1, dtype=object)
+    out[:-1], out[-1] = python_labels(classes), label
+    return out
+
+
+def second_is_positive(classes: Sequence[NDArray[Any]]) -> bool:
+    """Whether the second class of every output is known to be the positive one by its labels."""
+    return all(
+        len(labels) == 2 and known_positive(python_labels(labels)) == python_label(labels[1])
+        for labels in {id(labels): labels for labels in classes}.values()
+    )
