@@ -36,7 +36,7 @@ class CostTable:
     def metric(self, name: Any) -> Any:
         """Return the metric of a name, or a dict of names; names that need nothing stay as they are."""
         if isinstance(name, dict):
-            return {output: self.metric(own) for output, own in name.items()}
+            return {output: self.metric(output_metric) for output, output_metric in name.items()}
         if not isinstance(name, str) or needed_parameter(name) is None:
             return name
         if name == Cost.name and self._metric is not None:

@@ -90,8 +90,8 @@ def compare(
 
     loaded = read_rule(rule)
     against, threshold, weights = other.against, other.threshold, other.class_weights
-    given = [name for name in (against, threshold, weights) if name]
-    if len(given) != 1:
+    others = [name for name in (against, threshold, weights) if name]
+    if len(others) != 1:
         raise InvalidParameter(
             "against",
             problem="give exactly one thing to compare the rule with: --against RULE, --threshold or --class-weights",
@@ -106,7 +106,7 @@ def compare(
     _judge((loaded, rival), title, table, columns, labels, judged, json)
 
 
-def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> Any:
+def _by_thresholds(rule: Any, texts: list[str], pos_label: list[str] | None) -> Any:
     """Return the rule of thresholds for the outputs and classes of another rule."""
     from .. import WeightedRule
     from ..core.labels import python_labels
@@ -121,29 +121,31 @@ def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> 
             remedy="use --class-weights or --against",
         )
     positive = (
-        None if not pos_label else [match_label(text, own) for text, own in zip(pos_label, classes, strict=False)]
+        None
+        if not pos_label
+        else [match_label(text, output_labels) for text, output_labels in zip(pos_label, classes, strict=False)]
     )
     if not rule.multioutput:
-        numbers: Any = _number(given[0], "--threshold")
-        if len(given) > 1:
+        numbers: Any = _number(texts[0], "--threshold")
+        if len(texts) > 1:
             raise InvalidParameter(
-                "threshold", problem=f"--threshold must be given once for a single output, got {len(given)}"
+                "threshold", problem=f"--threshold must be given once for a single output, got {len(texts)}"
             )
         return WeightedRule.from_thresholds(numbers, classes=classes[0], pos_label=positive and positive[0])
-    names, pairs = target_names(rule), [text.partition("=") for text in given]
+    names, pairs = target_names(rule), [text.partition("=") for text in texts]
     if sorted(name for name, _, _ in pairs) != sorted(names):
         raise InvalidParameter(
             "threshold",
             problem=f"--threshold must be given as OUTPUT=NUMBER for each of the outputs {', '.join(names)}",
         )
-    found = {name: _number(text, "--threshold") for name, _, text in pairs}
+    thresholds = {name: _number(text, "--threshold") for name, _, text in pairs}
     label = positive[0] if positive and len(positive) == 1 else positive
     return WeightedRule.from_thresholds(
-        [found[name] for name in names], classes=classes, pos_label=label, output_names=rule.schema.output_names
+        [thresholds[name] for name in names], classes=classes, pos_label=label, output_names=rule.schema.output_names
     )
 
 
-def _by_weights(rule: Any, given: str) -> Any:
+def _by_weights(rule: Any, weight_list: str) -> Any:
     from .. import WeightedRule
     from ..core.labels import python_labels
     from ..data.columns import match_label
@@ -153,9 +155,9 @@ def _by_weights(rule: Any, given: str) -> Any:
             "class_weights", problem="--class-weights is only for rules with a single output", remedy="use --against"
         )
     classes = python_labels(rule.classes[0])
-    pairs = [text.rpartition("=") for text in given.split(",")]
-    found = {match_label(name, classes): _number(text, "--class-weights") for name, _, text in pairs}
-    return WeightedRule.from_weights(found, classes=classes)
+    pairs = [text.rpartition("=") for text in weight_list.split(",")]
+    weights = {match_label(name, classes): _number(text, "--class-weights") for name, _, text in pairs}
+    return WeightedRule.from_weights(weights, classes=classes)
 
 
 def _number(text: str, option: str) -> float:
@@ -265,21 +267,21 @@ def _metrics_for(judged: JudgeOptions, rule: Any, separator: str | None = None) 
     from .costs import read_costs
 
     costs = read_costs(judged.cost, python_labels(rule.classes[0]), separator)
-    found = costs.metrics(_metric_names(judged.metric, rule))
-    assert found is not None
+    metrics = costs.metrics(_metric_names(judged.metric, rule))
+    assert metrics is not None
     costs.check_used()
-    return found
+    return metrics
 
 
-def _metric_names(given: list[str] | None, rule: Any) -> list[Any]:
+def _metric_names(texts: list[str] | None, rule: Any) -> list[Any]:
     """Return the names of metrics, a dict of those of each output among them."""
     from .rows import target_names
 
-    if given:
-        named = [text.partition("=") for text in given]
+    if texts:
+        named = [text.partition("=") for text in texts]
         if sorted(name for name, sign, _ in named if sign) == sorted(target_names(rule)):
             return [{name: metric for name, _, metric in named}]
-        return list(given)
+        return list(texts)
     name = rule.metadata.metric
     if not isinstance(name, str):
         raise InvalidParameter(

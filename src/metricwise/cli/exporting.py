@@ -73,8 +73,8 @@ def export(
 
     kind = _format(output, to)
     of_sql = {"--column": sql.column, "--dialect": sql.dialect, "--draw": sql.draw}
-    for needed, given in (("sql", of_sql), ("onnx", {"--append-to": append_to, "--dtype": dtype})):
-        odd = [option for option, value in given.items() if value and kind != needed]
+    for needed, options in (("sql", of_sql), ("onnx", {"--append-to": append_to, "--dtype": dtype})):
+        odd = [option for option, value in options.items() if value and kind != needed]
         if odd:
             raise InvalidParameter("", problem=f"{odd[0]} is only for {needed}, not for {kind}", remedy="leave it out")
     if dtype and append_to:
@@ -130,4 +130,4 @@ def _flat(rule: Any, columns: Any) -> Any:
         return None
     if not rule.multioutput:
         return columns[0]
-    return [own[0] if len(own) == 1 else own for own in columns]
+    return [output_columns[0] if len(output_columns) == 1 else output_columns for output_columns in columns]

@@ -177,9 +177,9 @@ def _abstention(aim: AimOptions, rows: LabelledRows) -> Any:
     return Abstention(cost, rows.label(aim.abstain_label))
 
 
-def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
+def _metric(texts: list[str], targets: tuple[str, ...]) -> Any:
     """Return one metric for all targets, or a metric for each."""
-    named = [text.partition("=") for text in given]
+    named = [text.partition("=") for text in texts]
     if len(targets) > 1 and all(name in targets and sign for name, sign, _ in named):
         lacking = [target for target in targets if target not in [name for name, _, _ in named]]
         if lacking:
@@ -189,13 +189,13 @@ def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
                 remedy=f"there is none for {lacking[0]!r}",
             )
         return {name: metric for name, _, metric in named}
-    if len(given) > 1:
+    if len(texts) > 1:
         raise InvalidParameter(
             "metric",
-            problem=f"--metric must be given once, got {len(given)}",
+            problem=f"--metric must be given once, got {len(texts)}",
             remedy="use --record METRIC for further metrics to print, or TARGET=METRIC for each of several targets",
         )
-    return given[0]
+    return texts[0]
 
 
 def _say_positive(metric: Any, rows: LabelledRows) -> None:
@@ -209,9 +209,9 @@ def _say_positive(metric: Any, rows: LabelledRows) -> None:
         wants = metric_meant(metric, target_kind(2, len(rows.targets) > 1), class_named=True).metric.wants_positive
     except (ValueError, TypeError):  # which optimize will say
         return
-    for name, one in zip(rows.targets, rows.columns, strict=False):
-        if wants and not one.single and set(one.classes) in ({0, 1}, {-1, 1}):
-            note(f"positive class of {shown(name)}: {shown(max(one.classes))}.")
+    for name, columns in zip(rows.targets, rows.columns, strict=False):
+        if wants and not columns.single and set(columns.classes) in ({0, 1}, {-1, 1}):
+            note(f"positive class of {shown(name)}: {shown(max(columns.classes))}.")
 
 
 def _confidence(text: str) -> float | None:
@@ -250,8 +250,10 @@ def _document(solution: Any) -> dict[str, Any]:
         "baseline": solution.baseline,
         "gain": numbers(solution.gain),
         "value_on_new_rows": numbers(solution.value_on_new_rows),
-        "recorded": {name: vars(one) for name, one in solution.recorded.items()},
-        "constraints": [{**vars(one), "on_new_rows": numbers(one.on_new_rows)} for one in solution.constraints],
+        "recorded": {name: vars(result) for name, result in solution.recorded.items()},
+        "constraints": [
+            {**vars(result), "on_new_rows": numbers(result.on_new_rows)} for result in solution.constraints
+        ],
         "threshold": getattr(solution.rule, "threshold", None),
         "classes": list(solution.rule.classes),
         "targets": metadata.targets,
@@ -268,8 +270,8 @@ def _print_solution(solution: Any) -> None:
     metadata = solution.rule.metadata
     losses = losses_known(solution.rule)
     measured = {
-        as_read(name, None, losses)[0]: [as_read(name, x, losses)[1] for x in (one.value, one.baseline)]
-        for name, one in {metadata.metric: solution, **solution.recorded}.items()
+        as_read(name, None, losses)[0]: [as_read(name, x, losses)[1] for x in (result.value, result.baseline)]
+        for name, result in {metadata.metric: solution, **solution.recorded}.items()
     }
     print_table(
         [f"on these {metadata.rows:,} rows", "rule", "argmax", "difference"],
@@ -283,9 +285,11 @@ def _print_solution(solution: Any) -> None:
         verb = "saved" if metadata.metric in losses else "over argmax"
         over = "" if solution.gain is None else f", {interval(solution.gain, difference=True)} {verb}"
         say(f"On new rows, with 95 % intervals: {interval(new)}{over}.")
-    for one in solution.constraints:
-        sure = "" if one.confidence is None else f", satisfied on new rows with a confidence of {one.confidence:.3g}"
-        say(f"{one.name}: {one.value:.4f} on these rows{sure}.")
+    for result in solution.constraints:
+        sure = (
+            "" if result.confidence is None else f", satisfied on new rows with a confidence of {result.confidence:.3g}"
+        )
+        say(f"{result.name}: {result.value:.4f} on these rows{sure}.")
     say(f"\n{solution.rule.describe()}")
     if solution.status:
         say(with_options(solution.status))
@@ -326,11 +330,15 @@ def trade_off(
             )
         arguments.pop("groups", None)
         progress.stage("tracing")
-        found = trace(rows.proba, rows.y, ceiling=ceiling, n_points=points, **arguments)
+        frontier = trace(rows.proba, rows.y, ceiling=ceiling, n_points=points, **arguments)
     if json:
-        baseline = {found.metric: found.baseline[0], found.against: found.baseline[1], **found.recorded_baseline}
-        print_json({"points": found.to_dict(), "argmax": baseline})
+        baseline = {
+            frontier.metric: frontier.baseline[0],
+            frontier.against: frontier.baseline[1],
+            **frontier.recorded_baseline,
+        }
+        print_json({"points": frontier.to_dict(), "argmax": baseline})
         return
-    traced = found.to_dict()
+    traced = frontier.to_dict()
     lines = zip(*(values.tolist() for values in traced.values()), strict=True)
     print_table(list(traced), [[f"{value:.4f}" for value in line] for line in lines])

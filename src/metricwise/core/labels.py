@@ -71,8 +71,8 @@ def shared(arrays: Iterable[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
     arrays = tuple(arrays)
     if len(set(map(id, arrays))) <= 1:
         return arrays
-    found: dict[Any, NDArray[Any]] = {}
-    return tuple(found.setdefault((array.dtype.str, array.shape, array.tobytes()), array) for array in arrays)
+    distinct: dict[Any, NDArray[Any]] = {}
+    return tuple(distinct.setdefault((array.dtype.str, array.shape, array.tobytes()), array) for array in arrays)
 
 
 def label_array(labels: Any) -> NDArray[Any]:
@@ -155,8 +155,8 @@ def unique(values: NDArray[Any]) -> tuple[list[Any], IntArray]:
     if values.dtype.kind in "iu" and len(values) > 0 and int(values.max()) - int(values.min()) < _FEW_LABELS:
         wide = values.astype(np.int64) if values.dtype.kind == "i" else values  # small signed types overflow
         shifted = (wide - wide.min()).astype(np.intp)
-        seen = np.bincount(shifted) > 0
-        return (np.flatnonzero(seen) + int(values.min())).tolist(), (np.cumsum(seen) - 1)[shifted]
+        occurs = np.bincount(shifted) > 0
+        return (np.flatnonzero(occurs) + int(values.min())).tolist(), (np.cumsum(occurs) - 1)[shifted]
     if values.dtype.kind != "O":
         labels, inverse = np.unique(values, return_inverse=True)
         return python_labels(labels), inverse.reshape(-1)
@@ -259,6 +259,6 @@ def known_positive(labels: Iterable[Any]) -> Any:
     >>> known_positive([-1, 1]), known_positive([True, False]), known_positive(["0", "1"])
     (1, True, None)
     """
-    known = list(labels)
-    numbers = all(isinstance(label, (Number, np.bool_)) and not isinstance(label, complex) for label in known)
-    return max(known) if numbers and len(known) == 2 and set(known) in _KNOWN_PAIRS else None
+    pair = list(labels)
+    numbers = all(isinstance(label, (Number, np.bool_)) and not isinstance(label, complex) for label in pair)
+    return max(pair) if numbers and len(pair) == 2 and set(pair) in _KNOWN_PAIRS else None

@@ -113,7 +113,7 @@ class Schema:
         if (self.n_classes == 2).all() and not second_is_positive(self.classes):
             facts["single_column"] = self.single
         if self.column_order is not None:
-            facts["column_order"] = [None if own is None else list(own) for own in self.column_order]
+            facts["column_order"] = [None if order is None else list(order) for order in self.column_order]
         return facts
 
     @cached_property
@@ -131,8 +131,8 @@ class Schema:
         """Label of each decision about each output: its classes, followed by that of an abstention."""
         if self.abstain_label is None:
             return self.classes
-        made = {id(own): with_label(own, self.abstain_label) for own in self.classes}
-        return tuple([made[id(own)] for own in self.classes])
+        made = {id(labels): with_label(labels, self.abstain_label) for labels in self.classes}
+        return tuple([made[id(labels)] for labels in self.classes])
 
     @property
     def n_outputs(self) -> int:

@@ -21,6 +21,8 @@ from .frames import (
     is_two_dimensional,
     position_named,
     read_table,
+    repeat_first_row,
+    select_columns,
     surplus_columns,
     table_columns,
 )
@@ -77,27 +79,27 @@ def read_data(spec: RowSpec) -> Data:
     Data
     """
     proba, y, classes = spec.proba, spec.y, spec.classes
-    known = y if isinstance(y, Labels) else None
+    read_before = y if isinstance(y, Labels) else None
     multioutput = _several(y)
-    if multioutput and known is None:
+    if multioutput and read_before is None:
         check_one_column(y, proba)
-    declared = classes is not None or known is not None
-    if known is None:
+    declared = classes is not None or read_before is not None
+    if read_before is None:
         classes = classes_from_columns(proba, y, classes, multioutput)
     else:
-        classes = known.classes if multioutput else known.classes[0]
+        classes = read_before.classes if multioutput else read_before.classes[0]
     columns = output_names(proba, y) if multioutput else None
     shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns}
     try:
         read = proba if isinstance(proba, Probabilities) else read_proba(proba, normalize=spec.normalize, **shape)
     except (ValueError, TypeError) as error:
         surplus = None if declared else _surplus(proba, y, spec.normalize, shape)
-        misfit = surplus if surplus or y is None or known is not None else _misfit(proba, y, shape)
+        misfit = surplus if surplus or y is None or read_before is not None else _misfit(proba, y, shape)
         raise misfit or error from None
-    labels = known if known is not None or y is None else read_labels(y, read, classes)
+    labels = read_before if read_before is not None or y is None else read_labels(y, read, classes)
     names = labels.classes if labels is not None else name_classes(classes, read)
     single = is_single(read)
-    if single and known is None:
+    if single and read_before is None:
         names, codes, turned = positive_last(names, None if labels is None else labels.codes, spec.pos_label)
         if labels is not None and codes is not None and turned:
             labels = replace(labels, classes=names, codes=codes, counts=None)
@@ -138,22 +140,21 @@ def _surplus(proba: Any, y: Any, normalize: bool, shape: dict[str, Any]) -> Exce
 
     These are columns that y does not show; without y, those whose values can be no probabilities.
     """
-    if not is_frame(proba) or shape["multioutput"] or position_named(column_names(proba)):
+    names = column_names(proba) if is_frame(proba) else []
+    if not names or shape["multioutput"] or position_named(names) or len(set(map(str, names))) < len(names):
         return None
-    names = column_names(proba)
     if y is None:
         columns = map(np.asarray, columns_of(proba))
-        further = [name for name, own in zip(names, columns, strict=True) if not _may_be_probabilities(own)]
+        further = [name for name, values in zip(names, columns, strict=True) if not _may_be_probabilities(values)]
     else:
         (labels,) = table_columns(read_table(y)[0])
-        seen = set(map(str, unique(drop_missing(labels))[0]))
-        further = [name for name in names if str(name) not in seen]
+        observed = set(map(str, unique(drop_missing(labels))[0]))
+        further = [name for name in names if str(name) not in observed]
     kept = [name for name in names if name not in further]
     if not further or len(kept) < 2:
         return None
-    some = proba.select(kept) if hasattr(proba, "select") else proba[kept]
     try:
-        read_proba(some, normalize=normalize, **{**shape, "classes": kept})
+        read_proba(select_columns(proba, kept), normalize=normalize, **{**shape, "classes": kept})
     except (ValueError, TypeError):
         return None
     return surplus_columns(proba, further, kept, kind="class" if y is None else "label of y")
@@ -239,9 +240,9 @@ class PieceReader:
         proba = _repeated(head.proba, n_rows)
         weight = None if head.weight is None else np.ones(n_rows)
         data = read_data(replace(head, proba=proba, sample_weight=weight, groups=None))
-        known = classes_from_columns(proba, head.y, head.classes, several)
+        classes = classes_from_columns(proba, head.y, head.classes, several)
         columns = output_names(proba, head.y) if several else None
-        return cls(data.schema, several, known, columns, head.counts_rows)
+        return cls(data.schema, several, classes, columns, head.counts_rows)
 
     def rows(self, piece: Piece, start: int = 0, *, check: bool = True) -> Rows:
         """Read a piece that begins at a row of the whole; `check` is False if its numbers have been checked before."""
@@ -269,10 +270,9 @@ class PieceReader:
 
 
 def _repeated(proba: Any, n_rows: int) -> Any:
-    """The first row of probabilities so many times."""
+    """Return copies of the first row of probabilities."""
     if isinstance(proba, (list, tuple)):
-        return [_repeated(one, n_rows) for one in proba]
-    rows = np.zeros(n_rows, dtype=np.intp)
-    if hasattr(proba, "iloc"):
-        return proba.iloc[rows]
-    return proba.take(rows) if hasattr(proba, "to_pydict") else np.asarray(proba)[rows]
+        return [_repeated(output, n_rows) for output in proba]
+    if is_frame(proba):
+        return repeat_first_row(proba, n_rows)
+    return np.asarray(proba)[np.zeros(n_rows, dtype=np.intp)]

@@ -54,18 +54,21 @@ def ranges(n_classes: IntArray, boolean: bool = False) -> Classes:
 
 def name_classes(classes: Any, proba: Probabilities) -> Classes:
     """Return the labels of every output where there is no y: those given, or 0..K_m-1."""
-    found = ranges(proba.n_classes)
+    positions = ranges(proba.n_classes)
     if classes is None:
-        return found
-    given = given_classes(classes, proba)
-    return shared(plain if own is None else own for own, plain in zip(given, found, strict=True))
+        return positions
+    checked = given_classes(classes, proba)
+    return shared(
+        default if output_classes is None else output_classes
+        for output_classes, default in zip(checked, positions, strict=True)
+    )
 
 
 def given_classes(classes: Any, proba: Probabilities) -> tuple[NDArray[Any] | None, ...]:
     """Check the classes of each output; None for an output that they are not known of."""
     items = per_output(classes, proba.n_outputs)
-    known = iter(checked_classes([labels for labels in items if labels is not None]))
-    arrays = tuple(None if labels is None else next(known) for labels in items)
+    checked = iter(checked_classes([labels for labels in items if labels is not None]))
+    arrays = tuple(None if labels is None else next(checked) for labels in items)
     counts = proba.n_classes.tolist()
     distinct = {(id(labels), k): (labels, k) for labels, k in zip(arrays, counts, strict=True) if labels is not None}
     for labels, k in distinct.values():
@@ -109,13 +112,13 @@ def infer_small(labels: IntArray, n_classes: int, floating: bool, zero_known: bo
 
 
 def infer_classes(
-    seen: NDArray[Any], n_classes: int, categories: Categories | None, zero_known: Callable[[], bool], output: str
+    observed: NDArray[Any], n_classes: int, categories: Categories | None, zero_known: Callable[[], bool], output: str
 ) -> NDArray[Any]:
     """Return the classes of the columns of an array by the labels of its output, or ask for them.
 
     Parameters
     ----------
-    seen : ndarray
+    observed : ndarray
         The labels that are not missing.
     n_classes : int
         K_m.
@@ -126,13 +129,13 @@ def infer_classes(
     output : str
         For messages.
     """
-    labels = unique(seen)[0]
-    if n_classes == 2 and (seen.dtype.kind == "b" or (labels and all(isinstance(label, bool) for label in labels))):
+    labels = unique(observed)[0]
+    if n_classes == 2 and (observed.dtype.kind == "b" or (labels and all(isinstance(label, bool) for label in labels))):
         return np.array([False, True])
     if categories is not None:
-        known = python_labels(categories.labels)
-        if len(labels) == n_classes or len(known) == n_classes:
-            return _of_categories(labels if len(labels) == n_classes else known, categories, output)
+        category_labels = python_labels(categories.labels)
+        if len(labels) == n_classes or len(category_labels) == n_classes:
+            return _of_categories(labels if len(labels) == n_classes else category_labels, categories, output)
     if len(labels) == n_classes:
         return label_array(labels)
     if _are_codes(labels, n_classes, zero_known):
@@ -170,15 +173,15 @@ def is_number(value: Any) -> bool:
 
 def _of_categories(labels: list[Any], categories: Categories, output: str) -> NDArray[Any]:
     """Return the labels of a categorical column, sorted; ask where that is not the order of its scale."""
-    plain = sorted_labels(labels)
+    in_order = sorted_labels(labels)
     scale = in_scale_order(labels, categories)
-    if scale is None or scale == plain:
-        return label_array(plain)
+    if scale is None or scale == in_order:
+        return label_array(in_order)
     raise InvalidParameter(
         "proba",
         problem=(
             f"{output} is an ordered categorical, {' < '.join(map(shown, scale))}, and the columns of proba "
-            f"have no names: they may be in that order, or sorted as in scikit-learn, {listed(plain)}. Pass "
+            f"have no names: they may be in that order, or sorted as in scikit-learn, {listed(in_order)}. Pass "
             f"{argument('classes')} with the label of each column (for a scikit-learn model, "
             "classes=model.classes_), or proba as a data frame with named columns"
         ),
@@ -215,7 +218,7 @@ def read_order(order: Any, classes: Sequence[NDArray[Any]], declared: Scales | N
     if order is None:
         return declared
     items = per_output(order, len(classes), "order")
-    found: list[tuple[Any, ...] | None] = []
+    scales: list[tuple[Any, ...] | None] = []
     for m, (labels, item) in enumerate(zip(classes, items, strict=True)):
         other = None if declared is None else declared[m]
         scale = other if item is None else _checked(item, labels, len(classes) > 1, m)
@@ -228,20 +231,20 @@ def read_order(order: Any, classes: Sequence[NDArray[Any]], declared: Scales | N
                 ),
                 remedy="leave order out, or pass y.astype(str)",
             )
-        found.append(scale)
-    return tuple(found) if any(scale is not None for scale in found) else None
+        scales.append(scale)
+    return tuple(scales) if any(scale is not None for scale in scales) else None
 
 
 def _checked(item: Any, classes: NDArray[Any], several: bool, m: int) -> tuple[Any, ...]:
     """Return the order of one output, which must hold each of its classes once."""
     (array,) = checked_classes([item], "order")
-    scale, known = tuple(python_labels(array)), python_labels(classes)
-    if len(scale) != len(known) or set(scale) != set(known):
+    scale, labels = tuple(python_labels(array)), python_labels(classes)
+    if len(scale) != len(labels) or set(scale) != set(labels):
         where = f" of output {m}" if several else ""
         remedy = "; for outputs without an order, pass a list with None in their place" if several else ""
         raise InvalidParameter(
             "order",
-            f"hold each of the classes{where} once, from the lowest to the highest: {', '.join(map(shown, known))}",
+            f"hold each of the classes{where} once, from the lowest to the highest: {', '.join(map(shown, labels))}",
             f"{listed(scale)}{remedy}",
         )
     return scale
@@ -253,15 +256,17 @@ def kept_order(metadata: Any, classes: Sequence[NDArray[Any]]) -> Scales | None:
     Rules of earlier versions say `ordered`, for each output: whether its classes are in their order.
     """
     orders, flags = metadata.order, metadata.ordered
-    known = [python_labels(labels) for labels in classes]
-    if not isinstance(orders, (list, tuple)) or len(orders) != len(known):
-        fits = isinstance(flags, (list, tuple)) and len(flags) == len(known)
-        orders = [labels if flag is True else None for labels, flag in zip(known, flags, strict=True)] if fits else ()
-    found = tuple(
+    class_labels = [python_labels(labels) for labels in classes]
+    if not isinstance(orders, (list, tuple)) or len(orders) != len(class_labels):
+        fits = isinstance(flags, (list, tuple)) and len(flags) == len(class_labels)
+        orders = (
+            [labels if flag is True else None for labels, flag in zip(class_labels, flags, strict=True)] if fits else ()
+        )
+    scales = tuple(
         tuple(scale) if isinstance(scale, (list, tuple)) and _same_labels(scale, labels) else None
-        for scale, labels in zip(orders, known, strict=False)
+        for scale, labels in zip(orders, class_labels, strict=False)
     )
-    return found if any(scale is not None for scale in found) else None
+    return scales if any(scale is not None for scale in scales) else None
 
 
 def _same_labels(scale: Sequence[Any], labels: Sequence[Any]) -> bool:

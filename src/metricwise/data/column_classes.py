@@ -54,11 +54,11 @@ def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | N
     if len(labels) != len(frames):  # another number of outputs: read_labels says so
         return None
     declared = (None if y is None else categories_of(y)) or [None] * len(frames)
-    found = [
-        _labels_of_columns(column_names(frame), own, categories) if _is_named(frame) else None
-        for frame, own, categories in zip(frames, labels, declared, strict=True)
+    named_classes = [
+        _labels_of_columns(column_names(frame), output_labels, categories) if _is_named(frame) else None
+        for frame, output_labels, categories in zip(frames, labels, declared, strict=True)
     ]
-    return found[0] if outputs is None else found
+    return named_classes[0] if outputs is None else named_classes
 
 
 def named_order(proba: Any, classes: Sequence[NDArray[Any]]) -> Scales | None:
@@ -77,8 +77,14 @@ def named_order(proba: Any, classes: Sequence[NDArray[Any]]) -> Scales | None:
         if there is no other.
     """
     frames = proba if is_list_of_outputs(proba) else [proba]
-    found = [_order_of(frame, python_labels(own)) for frame, own in zip(frames, classes, strict=False)]
-    return tuple(found) if len(found) == len(classes) and any(own is not None for own in found) else None
+    orders = [
+        _order_of(frame, python_labels(output_classes)) for frame, output_classes in zip(frames, classes, strict=False)
+    ]
+    return (
+        tuple(orders)
+        if len(orders) == len(classes) and any(output_classes is not None for output_classes in orders)
+        else None
+    )
 
 
 def _order_of(frame: Any, labels: list[Any]) -> tuple[Any, ...] | None:
@@ -100,17 +106,17 @@ def _labels_of_columns(names: list[Any], column: Any, categories: Categories | N
     """Return the labels that the columns of a frame are named by; those of y where the names are others."""
     if column is None:
         return names
-    seen = drop_missing(column)
-    check_labels(seen, "y")
-    labels = unique(seen)[0]
+    observed = drop_missing(column)
+    check_labels(observed, "y")
+    labels = unique(observed)[0]
     # A table read from a file has text for column names whatever the labels are.
     declared = [] if categories is None else python_labels(categories.labels)
     by_text = {str(label): label for label in [*declared, *labels]}
     if set(labels) <= set(names):
-        found = names
+        column_labels = names
     elif set(map(str, labels)) <= set(map(str, names)):
-        found = [by_text.get(str(name), name) for name in names]
+        column_labels = [by_text.get(str(name), name) for name in names]
     else:
         return labels
     # Sorted as labels always are: which class is the positive one must not hang on the order of the columns.
-    return in_scale_order(found, categories) or sorted_labels(found)
+    return in_scale_order(column_labels, categories) or sorted_labels(column_labels)

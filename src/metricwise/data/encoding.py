@@ -76,30 +76,30 @@ def seen_numbers(numbers: NDArray[np.int8], width: int) -> BoolArray:
     return np.asarray(kernels.tally(numbers, None, width) > 0)
 
 
-def recode(numbers: NDArray[np.int8], seen: BoolArray, classes: Sequence[NDArray[Any]]) -> NDArray[Any] | None:
+def recode(numbers: NDArray[np.int8], occurs: BoolArray, classes: Sequence[NDArray[Any]]) -> NDArray[Any] | None:
     """Turn small numbers into codes, their positions among the classes of their output; None if one has no code.
 
     Parameters
     ----------
     numbers : ndarray of shape (N, M)
         Small numbers, -1 where one is missing, which it stays.
-    seen : ndarray of shape (M, width)
+    occurs : ndarray of shape (M, width)
         What `seen_numbers` says of them.
     classes : sequence of M ndarrays
         Equal ones as one object.
     """
     which, distinct = distinct_arrays(classes)
     none = -2
-    table = np.full((len(distinct), seen.shape[1] + 1), none, dtype=code_type(max(map(len, distinct))))
+    table = np.full((len(distinct), occurs.shape[1] + 1), none, dtype=code_type(max(map(len, distinct))))
     table[:, -1] = -1  # where the number -1 looks
     for row, labels in zip(table, distinct, strict=True):
         for code, label in enumerate(labels.tolist()):
-            if _is_number(label) and label in range(seen.shape[1]):
+            if _is_number(label) and label in range(occurs.shape[1]):
                 row[int(label)] = code
-    own = table[which, :-1]
-    if (own[seen] == none).any():
+    codes_of_numbers = table[which, :-1]
+    if (codes_of_numbers[occurs] == none).any():
         return None
-    if (own == np.arange(own.shape[1]))[seen].all():
+    if (codes_of_numbers == np.arange(codes_of_numbers.shape[1]))[occurs].all():
         return numbers.astype(table.dtype, copy=False)
     out = np.empty(numbers.shape, dtype=table.dtype)
     for rows in _row_blocks(numbers):
@@ -119,14 +119,14 @@ def encode_column(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the codes of a column and its classes: those given, or what `infer` makes of the labels seen."""
     values, mask = split_missing(column)
-    seen = values[~mask]
-    check_labels(seen, output)
+    observed = values[~mask]
+    check_labels(observed, output)
     if classes is None:
-        classes = infer(seen)
+        classes = infer(observed)
     codes = np.full(len(values), -1, dtype=np.intp)
-    seen, keys = _in_one_unit(seen, classes)
+    observed, keys = _in_one_unit(observed, classes)
     lookup = {label: code for code, label in enumerate(python_labels(keys))}
-    labels, inverse = unique(seen)
+    labels, inverse = unique(observed)
     try:
         codes[~mask] = np.array([lookup[label] for label in labels], dtype=np.intp)[inverse]
     except KeyError as error:
@@ -176,11 +176,11 @@ def distinct_values(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
     if whole.dtype.kind != "O":
         return np.unique(whole)
-    found: dict[Any, Any] = {}
+    distinct: dict[Any, Any] = {}
     for label in whole.tolist():
-        found.setdefault(_key(label), label)
-    out = np.empty(len(found), dtype=object)
-    out[:] = list(found.values())
+        distinct.setdefault(_key(label), label)
+    out = np.empty(len(distinct), dtype=object)
+    out[:] = list(distinct.values())
     return out
 
 

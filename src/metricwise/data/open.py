@@ -96,7 +96,7 @@ def _mapped(values: Any) -> Any:
 def _shared(proba: Any) -> Any:
     """Return tensors of other libraries as arrays of the same memory, where NumPy can share it."""
     if isinstance(proba, (list, tuple)) and len(proba) and is_tensor(proba[0]):
-        return [host_array(one) for one in proba]
+        return [host_array(tensor) for tensor in proba]
     array = shared_array(proba) if is_tensor(proba) else None
     return proba if array is None else array
 

@@ -207,14 +207,14 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any) -> IntArray:
     if classes is None or len(widths) == 1 or blocks[0].ndim == 2:
         return widths
     listed = per_output(classes, len(widths))
-    given = np.array([k if names is None else len(names) for names, k in zip(listed, widths, strict=True)], np.intp)
-    if (given > widths).any():
-        m = int(np.argmax(given > widths))
+    n_labels = np.array([k if names is None else len(names) for names, k in zip(listed, widths, strict=True)], np.intp)
+    if (n_labels > widths).any():
+        m = int(np.argmax(n_labels > widths))
         raise InvalidParameter(
             "classes",
-            problem=f"classes of output {m} must have one label per column of proba, {widths[m]}, got {given[m]}",
+            problem=f"classes of output {m} must have one label per column of proba, {widths[m]}, got {n_labels[m]}",
         )
-    return given
+    return n_labels
 
 
 def _check_values(proba: Probabilities, first_row: int) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, argument, mention
 from ..core.labels import is_masked, label_array, python_label, python_labels, sorted_labels, split_missing
 from ..core.messages import shown
-from .frames import column_names, columns_of, is_frame, position_named
+from .frames import column_names, columns_of, is_frame, position_named, select_columns
 from .row_spec import RowSpec, Sensitive
 
 __all__ = [
@@ -80,12 +80,12 @@ class Groups:
             )
         distinct, of_row = _combined(columns)
         place = {name: g for g, name in enumerate(self.names)}
-        known = np.array([place.get(name, -1) for name in distinct], dtype=np.intp)[of_row]
+        codes = np.array([place.get(name, -1) for name in distinct], dtype=np.intp)[of_row]
         if others:
             self._check_types([name for name in distinct if name not in place])
-            return np.where(known < 0, len(self.names), known)
-        if (known < 0).any():
-            row = int(np.argmax(known < 0))
+            return np.where(codes < 0, len(self.names), codes)
+        if (codes < 0).any():
+            row = int(np.argmax(codes < 0))
             raise InvalidParameter(
                 _PARAMETER,
                 f"name groups that the rule knows, {shown(list(self.names))}",
@@ -95,7 +95,7 @@ class Groups:
                     f"{argument('Sensitive.unknown', 'blind')}"
                 ),
             )
-        return known
+        return codes
 
     def _check_types(self, others: list[Any]) -> None:
         """Refuse names that differ from those of known groups in their type alone, such as '1' and 1."""
@@ -182,8 +182,7 @@ def _in_order(values: Any, features: tuple[str, ...] | None) -> Any:
             shown(list(names)),
             f"pass {_PARAMETER}.to_numpy() to match them by position",
         )
-    wanted = [names[name] for name in features]
-    return values.select(wanted) if hasattr(values, "select") else values[wanted]
+    return select_columns(values, [names[name] for name in features])
 
 
 def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
@@ -197,9 +196,9 @@ def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
         columns = (
             [array] if array.ndim == 1 else [array[:, f] for f in range(array.shape[1])] if array.ndim == 2 else []
         )
-    arrays = [one if is_masked(one) else np.asarray(one) for one in columns]
-    if not arrays or any(one.shape != (n_rows,) for one in arrays):
-        found = (
+    arrays = [column if is_masked(column) else np.asarray(column) for column in columns]
+    if not arrays or any(column.shape != (n_rows,) for column in arrays):
+        shape = (
             (len(arrays[0]), len(arrays))
             if len(arrays) > 1
             else np.shape(arrays[0])
@@ -207,12 +206,12 @@ def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
             else "that is not a table"
         )
         raise InvalidParameter(
-            _PARAMETER, f"have one value for each of the {n_rows} rows, or one per row and feature", f"shape {found}"
+            _PARAMETER, f"have one value for each of the {n_rows} rows, or one per row and feature", f"shape {shape}"
         )
-    for at, one in enumerate(arrays):
-        gone = split_missing(one)[1]
+    for at, column in enumerate(arrays):
+        gone = split_missing(column)[1]
         if gone.any() and missing:
-            arrays[at] = np.asarray(one).astype(object)
+            arrays[at] = np.asarray(column).astype(object)
             arrays[at][gone] = None
         elif gone.any():
             raise InvalidParameter(
@@ -239,7 +238,10 @@ def _combined(columns: list[Any]) -> tuple[list[Any], IntArray]:
     if len(columns) == 1:
         return labels[0], codes[0]
     pairs, of_row = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
-    names = [tuple(own[place] for own, place in zip(labels, pair, strict=True)) for pair in pairs.tolist()]
+    names = [
+        tuple(column_labels[place] for column_labels, place in zip(labels, pair, strict=True))
+        for pair in pairs.tolist()
+    ]
     return names, of_row.reshape(-1).astype(np.intp)
 
 
@@ -251,8 +253,8 @@ def _coded(column: Any) -> tuple[list[Any], IntArray]:
         return python_labels(distinct), codes.reshape(-1).astype(np.intp)
     numbers: dict[Any, int] = {}
     try:
-        found = [numbers.setdefault(python_label(value), len(numbers)) for value in values]
+        row_codes = [numbers.setdefault(python_label(value), len(numbers)) for value in values]
     except TypeError:
         odd = next(value for value in values if getattr(value, "__hash__", None) is None)
         raise InvalidParameter(_PARAMETER, "hold names or numbers", shown(odd)) from None
-    return list(numbers), np.array(found, dtype=np.intp)
+    return list(numbers), np.array(row_codes, dtype=np.intp)

@@ -39,11 +39,13 @@ def positive_labels(pos_label: Any, n_outputs: int, hint: str = "") -> list[Any]
     `hint` follows "outputs" in the message that refuses others.
     """
     column = getattr(pos_label, "ndim", 0) == 1
-    given = python_labels(np.asarray(pos_label)) if column else python_label(pos_label)
-    labels = list(given) if isinstance(given, (list, tuple)) else [given] * n_outputs
+    label_or_list = python_labels(np.asarray(pos_label)) if column else python_label(pos_label)
+    labels = list(label_or_list) if isinstance(label_or_list, (list, tuple)) else [label_or_list] * n_outputs
     if len(labels) != n_outputs or not all(isinstance(label, Hashable) for label in labels):
         raise InvalidParameter(
-            "pos_label", f"be one label, or a list with one for each of the {n_outputs} outputs{hint}", shown(given)
+            "pos_label",
+            f"be one label, or a list with one for each of the {n_outputs} outputs{hint}",
+            shown(label_or_list),
         )
     return labels
 

@@ -75,7 +75,7 @@ def _read_numbers(weight: Any, size: int, parameter: str, what: str) -> FloatArr
 def check_sum(total: float, largest: float | None, parameter: str = "sample_weight") -> None:
     """Refuse weights whose sum, or the square of it, is no number."""
     if not _LEAST_SUM < total < _LARGEST_SUM:
-        known = "" if largest is None else f", {largest:.6g}"
+        amount = "" if largest is None else f", {largest:.6g}"
         raise InvalidParameter(
             parameter,
             (
@@ -83,7 +83,7 @@ def check_sum(total: float, largest: float | None, parameter: str = "sample_weig
                 "of weights overflow or underflow"
             ),
             f"{total:.6g}",
-            f"divide the weights by the largest{known}: only their ratios matter",
+            f"divide the weights by the largest{amount}: only their ratios matter",
         )
 
 

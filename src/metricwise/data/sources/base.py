@@ -273,8 +273,8 @@ class SourceBase(ABC):
         find = self._find(strata, seed)
 
         def below(keys: KeyArray) -> Found:
-            found = self.ask_all(lambda rows: [find(rows, keys)], operator.add)
-            rows, numbers, stratum = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+            parts = self.ask_all(lambda rows: [find(rows, keys)], operator.add)
+            rows, numbers, stratum = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
             return rows, numbers, stratum
 
         drawn = strata.draw(n_rows, below)
@@ -310,13 +310,13 @@ class SourceBase(ABC):
         def find(rows: Rows, keys: KeyArray) -> Found:
             stratum = _stratum(strata, rows)
             if not alike:
-                own, numbers = rows.low(stratum, keys, seed)
+                places, numbers = rows.low(stratum, keys, seed)
             elif held is not None:
-                own, numbers = by_keys(held[rows.start : rows.start + rows.n_rows])(stratum, keys, seed)
+                places, numbers = by_keys(held[rows.start : rows.start + rows.n_rows])(stratum, keys, seed)
             else:
                 copies = numbered(rows.hashes(), np.arange(rows.start, rows.start + rows.n_rows))
-                own, numbers = by_keys(copies)(stratum, keys, seed)
-            return own + rows.start, numbers, stratum[own]
+                places, numbers = by_keys(copies)(stratum, keys, seed)
+            return places + rows.start, numbers, stratum[places]
 
         return find
 
@@ -351,8 +351,8 @@ class LazySource(SourceBase):
         schema = self.schema.of_outputs(outputs)
         some = self.map(lambda rows: rows.of_outputs(outputs))
         other = replace(some, schema=schema)  # type: ignore[type-var]  # a dataclass by contract
-        known = {name: counted[outputs, : schema.width] for name, counted in self._known().items()}
-        vars(other).update(known)
+        counts = {name: counted[outputs, : schema.width] for name, counted in self._known().items()}
+        vars(other).update(counts)
         return other
 
     def by_group(self, n_groups: int) -> Self:
@@ -363,7 +363,7 @@ class LazySource(SourceBase):
 
 def changed(rows: Rows, changes: Sequence[Callable[[Rows], Rows]]) -> Rows:
     """Return rows after all changes."""
-    return reduce(lambda one, change: change(one), changes, rows)
+    return reduce(lambda changed_rows, change: change(changed_rows), changes, rows)
 
 
 def join_rows(parts: Sequence[Rows]) -> Rows:

@@ -153,13 +153,13 @@ class ChunkedSource(LazySource):
 
     def take(self, rows: IntArray) -> Rows:
         """Return the rows at ascending positions, in memory."""
-        found = []
+        parts = []
         for read in self._reads():
             chunk = changed(read(), self.changes)
             begin, end = np.searchsorted(rows, (chunk.start, chunk.start + chunk.n_rows))
             if begin < end:
-                found.append(chunk.take(rows[begin:end] - chunk.start))
-        return join_rows(found)
+                parts.append(chunk.take(rows[begin:end] - chunk.start))
+        return join_rows(parts)
 
 
 def _answers(answer: Callable[[Read], T], reads: Iterator[Read]) -> Iterator[T]:

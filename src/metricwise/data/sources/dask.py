@@ -108,8 +108,8 @@ class DaskSource(LazySource):
         """Return the rows at ascending positions, in memory."""
         ends = np.searchsorted(rows, self.starts)
         some = np.flatnonzero(np.diff(ends))
-        wanted = [_Taken(rows[ends[p] : ends[p + 1]] - self.starts[p]) for p in some]
-        parts = [self._asked([self.pieces[p]], own)[0] for p, own in zip(some, wanted, strict=True)]
+        takes = [_Taken(rows[ends[p] : ends[p + 1]] - self.starts[p]) for p in some]
+        parts = [self._asked([self.pieces[p]], take)[0] for p, take in zip(some, takes, strict=True)]
         return join_rows(compute(add_up([call(_listed, part) for part in parts], operator.add)))
 
     def _asked(self, pieces: Sequence[Any], ask: Callable[[Rows], Any]) -> list[Any]:

@@ -559,9 +559,9 @@ def _read_arrays(path: str) -> Arrays:
                 raise InvalidParameter("", problem="no array")
             file.seek(0)
             read = np.load(file, allow_pickle=False)
-            found = dict(read) if hasattr(read, "files") else {"": read}
+            arrays = dict(read) if hasattr(read, "files") else {"": read}
     except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
         objects = "Object arrays" in str(error)
         said = "it holds Python objects, which are not read" if objects else "it is damaged, or of another kind"
         raise InvalidParameter("", problem=f"this is not a NumPy array file: {said}", owner=path) from None
-    return Arrays(path, found)
+    return Arrays(path, arrays)
