@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 
 from .labels import Scales, known_positive, python_label, python_labels, shared
 
-__all__ = [
-    "Schema",
-    "second_is_positive",
-    "with_label",
-]
+__all__ = ["Schema", "second_is_positive", "with_label"]
 
 
 IntArray = NDArray[np.intp]

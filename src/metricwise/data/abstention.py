@@ -15,11 +15,7 @@ from ..core.errors import InvalidParameter
 from ..core.labels import python_label, python_labels
 from ..core.messages import shown
 
-__all__ = [
-    "check_abstain_label",
-    "read_abstain_label",
-    "split_abstained",
-]
+__all__ = ["check_abstain_label", "read_abstain_label", "split_abstained"]
 
 _DEFAULTS = {"U": "abstain", "i": -1, "u": -1, "b": -1, "f": -1.0}
 

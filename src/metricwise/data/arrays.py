@@ -40,12 +40,7 @@ from .weights import (
     read_time,
 )
 
-__all__ = [
-    "Data",
-    "PieceReader",
-    "output_names",
-    "read_data",
-]
+__all__ = ["Data", "PieceReader", "output_names", "read_data"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,7 @@ from ..core.labels import Scales, python_labels
 from ..core.messages import listed, shown
 from ..core.rows import Probabilities
 
-__all__ = [
-    "warn_of_assignment",
-]
+__all__ = ["warn_of_assignment"]
 
 IntArray = NDArray[np.intp]
 

@@ -19,10 +19,7 @@ from ..core.labels import (
 )
 from .frames import categories_of, column_names, has_names, is_frame, is_list_of_outputs, read_table, table_columns
 
-__all__ = [
-    "classes_from_columns",
-    "named_order",
-]
+__all__ = ["classes_from_columns", "named_order"]
 
 
 def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | None) -> Any:

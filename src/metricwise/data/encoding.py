@@ -18,14 +18,7 @@ from ..core.labels import check_labels, distinct_arrays, python_labels, split_mi
 from ..core.messages import listed, shown
 from ..kernels import code_type
 
-__all__ = [
-    "distinct_values",
-    "encode_column",
-    "recode",
-    "seen_numbers",
-    "small_numbers",
-    "whole_codes",
-]
+__all__ = ["distinct_values", "encode_column", "recode", "seen_numbers", "small_numbers", "whole_codes"]
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]

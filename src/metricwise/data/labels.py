@@ -30,13 +30,7 @@ from .classes import Classes, checked_classes, given_classes, infer_classes, inf
 from .encoding import BoolArray, encode_column, recode, seen_numbers, small_numbers, whole_codes
 from .frames import categories_of, read_table, scales_of, table_columns, table_shape
 
-__all__ = [
-    "Labels",
-    "make_rows",
-    "observed_labels",
-    "read_labels",
-    "read_pair",
-]
+__all__ = ["Labels", "make_rows", "observed_labels", "read_labels", "read_pair"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,7 @@ from .sources.base import SourceBase
 from .sources.memory import MemorySource
 from .weights import check_sum
 
-__all__ = [
-    "Engine",
-    "open_rows",
-]
+__all__ = ["Engine", "open_rows"]
 
 Engine = Callable[[Rows, Schema], SourceBase]
 

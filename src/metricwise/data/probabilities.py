@@ -15,11 +15,7 @@ from ..core.messages import shown
 from ..core.rows import Probabilities
 from .frames import as_array, is_frame, is_list_of_outputs, match_columns, refuse_lazy
 
-__all__ = [
-    "Probabilities",
-    "read_proba",
-    "sum_tolerance",
-]
+__all__ = ["Probabilities", "read_proba", "sum_tolerance"]
 
 IntArray = NDArray[np.intp]
 

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, InvalidType
 from ..core.labels import has_masked
 
-__all__ = [
-    "read_row_costs",
-    "table_of",
-]
+__all__ = ["read_row_costs", "table_of"]
 
 FloatArray = NDArray[np.float64]
 

@@ -16,15 +16,7 @@ from ..core.messages import shown
 from ..core.rows import Rows
 from ..core.schema import Schema
 
-__all__ = [
-    "Frequencies",
-    "InTime",
-    "Piece",
-    "RowSpec",
-    "RowValues",
-    "Sensitive",
-    "take_rows",
-]
+__all__ = ["Frequencies", "InTime", "Piece", "RowSpec", "RowValues", "Sensitive", "take_rows"]
 
 
 T = TypeVar("T", bound="RowValues")

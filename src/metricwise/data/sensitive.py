@@ -19,11 +19,7 @@ from ..core.messages import shown
 from .frames import column_names, columns_of, is_frame, position_named, select_columns
 from .row_spec import RowSpec, Sensitive
 
-__all__ = [
-    "Groups",
-    "SensitiveFeatures",
-    "read_sensitive_features",
-]
+__all__ = ["Groups", "SensitiveFeatures", "read_sensitive_features"]
 
 IntArray = NDArray[np.intp]
 

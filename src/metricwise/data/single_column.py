@@ -19,13 +19,7 @@ from ..core.labels import known_positive, python_label, python_labels, shared
 from ..core.messages import shown
 from ..core.rows import Probabilities
 
-__all__ = [
-    "column_places",
-    "is_single",
-    "positive_labels",
-    "positive_last",
-    "with_both_columns",
-]
+__all__ = ["column_places", "is_single", "positive_labels", "positive_last", "with_both_columns"]
 
 
 def is_single(proba: Probabilities) -> bool:

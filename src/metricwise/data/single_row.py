@@ -15,9 +15,7 @@ from ..core.errors import InvalidParameter, warn
 from ..core.messages import listed, shown
 from .frames import frame_index_names, is_frame, is_list_of_outputs, shape_of
 
-__all__ = [
-    "check_rows",
-]
+__all__ = ["check_rows"]
 
 _TOLERANCE = 1e-6  # what float32 leaves of a sum of 1
 

@@ -1,8 +1,10 @@
 """Tables in batches: the answer of arrays in memory, from every format, and a sentence where a file is broken."""
 
 import os
+import sqlite3
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -12,13 +14,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.feather
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
 import metricwise as mw
 import worlds
 from laws.engine_promises import check_agreement
-from metricwise.data.tables import reading
+from metricwise.data.tables import formats, reading
 from metricwise.data.tables.reading import open_table
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
@@ -213,6 +216,55 @@ def test_counts_walks_and_samples_agree_with_memory(confusion):
     # The law of all engines, on fewer examples: a pass opens a file.
     for seed, layout in enumerate(["binary", "list", "list"]):  # columns are an array for each output
         check_agreement("parquet", confusion, seed, layout, (seed % 2 == 0, seed % 2 == 1, seed == 2))
+
+
+class SqliteRows(reading.TableReader):
+    """The rows of a SQLite query: what an engine with columns must be."""
+
+    title = "the query"
+
+    def __init__(self, connection, query):
+        self.connection, self.query = connection, query
+        self.names = tuple(column[0] for column in connection.execute(query).description)
+
+    def scan(self, columns, n_rows):
+        quoted = ", ".join(f'"{name}"' for name in columns)
+        cursor = self.connection.execute(f"select {quoted} from ({self.query})")
+        while rows := cursor.fetchmany(n_rows):
+            yield pa.record_batch([pa.array(values) for values in zip(*rows, strict=True)], list(columns))
+
+
+def test_a_reader_of_ones_own_is_an_engine():
+    eta, y = draw()
+    whole = mw.optimize(eta, CLASSES[y], "macro_f1", strategy=mw.Strategy(**RECIPE))
+    connection = sqlite3.connect(":memory:")
+    table_of(eta, y).to_pandas().to_sql("oof", connection, index=False)
+    table = mw.Table(SqliteRows(connection, "select * from oof order by id"), proba_prefix="p_")
+    assert mw.optimize(table, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).value == whole.value
+
+
+def test_a_format_is_a_class_and_an_ending(tmp_path, monkeypatch):
+    class Orc(formats.FileFormat):
+        title = "ORC"
+
+        def schema(self, path):
+            return pyarrow.orc.ORCFile(path).schema
+
+        def dataset_format(self, schema):
+            return "orc"
+
+        def writer(self, file, schema):
+            opened = pyarrow.orc.ORCWriter(file)
+            return SimpleNamespace(write_table=opened.write, close=opened.close)
+
+    monkeypatch.setitem(formats.FORMATS, ".orc", Orc)
+    eta, y = draw()
+    rule = mw.optimize(eta, CLASSES[y], "macro_f1", strategy=mw.Strategy(**RECIPE)).rule
+    pyarrow.orc.write_table(table_of(eta, y), tmp_path / "rows.orc")
+    assert call(tmp_path / "rows.orc").rule.predict(eta).tolist() == rule.predict(eta).tolist()
+    mw.predict_table(rule, mw.Table(tmp_path / "rows.orc", proba_prefix="p_"), tmp_path / "decided.orc", column="call")
+    decided = pyarrow.orc.read_table(tmp_path / "decided.orc").column("call").to_pylist()
+    assert decided == rule.predict(eta).tolist()
 
 
 # -------------------------------------------------------------------------------------------------- from table to table

@@ -17,15 +17,7 @@ from ...core.sampling import Found, Strata, by_keys, count_rows, number_copies, 
 from ...core.schema import Schema
 from ...kernels import tally
 
-__all__ = [
-    "LazySource",
-    "Passes",
-    "Source",
-    "SourceBase",
-    "changed",
-    "in_passes",
-    "join_rows",
-]
+__all__ = ["LazySource", "Passes", "Source", "SourceBase", "changed", "in_passes", "join_rows"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

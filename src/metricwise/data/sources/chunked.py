@@ -19,10 +19,7 @@ from ...core.schema import Schema
 from ...kernels import work_alone
 from .base import LazySource, Passes, changed, join_rows
 
-__all__ = [
-    "ChunkedSource",
-    "Chunks",
-]
+__all__ = ["ChunkedSource", "Chunks"]
 
 IntArray = NDArray[np.intp]
 T = TypeVar("T")

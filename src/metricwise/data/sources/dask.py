@@ -19,13 +19,7 @@ from ...core.rows import Rows
 from ...core.schema import Schema
 from .base import LazySource, Passes, changed, join_rows
 
-__all__ = [
-    "DaskSource",
-    "add_up",
-    "call",
-    "compute",
-    "leaf",
-]
+__all__ = ["DaskSource", "add_up", "call", "compute", "leaf"]
 
 IntArray = NDArray[np.intp]
 T = TypeVar("T")

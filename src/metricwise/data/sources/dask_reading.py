@@ -20,9 +20,7 @@ from ..frames import is_frame, is_lazy
 from ..row_spec import Piece, ReadHead, RowReader, RowSpec
 from .dask import DaskSource, add_up, call, compute, leaf
 
-__all__ = [
-    "read_collection",
-]
+__all__ = ["read_collection"]
 
 _ABSENT, _UNEQUAL = -1, -2  # in the place of a number of rows: of what is not given, of arrays that differ
 

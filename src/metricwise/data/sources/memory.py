@@ -15,9 +15,7 @@ from ...core.sampling import by_keys, draw_rows, number_copies
 from ...core.schema import Schema
 from .base import Passes, SourceBase
 
-__all__ = [
-    "MemorySource",
-]
+__all__ = ["MemorySource"]
 
 IntArray = NDArray[np.intp]
 KeyArray = NDArray[np.uint64]

@@ -34,14 +34,7 @@ from ..row_spec import Piece, ReadHead, RowReader, RowSpec
 from ..tables.reading import MEMORY_LIMIT, Table, TableReader, batch_rows, check_numbers, open_table
 from .chunked import ChunkedSource, Read
 
-__all__ = [
-    "TableChunks",
-    "proba_of",
-    "read_table_source",
-    "rule_columns",
-    "sorted_or_same",
-    "survey_labels",
-]
+__all__ = ["TableChunks", "proba_of", "read_table_source", "rule_columns", "sorted_or_same", "survey_labels"]
 
 _MAX_LABELS = 10_000  # distinct ones of a column
 _TRIAL_SHARE = 16  # the first batch, which shows the bytes of a row, is smaller by this factor

@@ -19,9 +19,7 @@ from ..frames import host_array
 from ..row_spec import Piece, ReadHead, RowReader, RowSpec
 from .chunked import ChunkedSource, Read
 
-__all__ = [
-    "read_tensor",
-]
+__all__ = ["read_tensor"]
 
 _ENTRIES = 1 << 21  # of a batch
 

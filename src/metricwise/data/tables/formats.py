@@ -15,17 +15,7 @@ from typing import Any
 from ...core.errors import InvalidParameter, MissingDependency, argument
 from ...core.messages import shown
 
-__all__ = [
-    "ARRAYS",
-    "FORMATS",
-    "STANDARD_STREAM",
-    "Csv",
-    "Feather",
-    "FileFormat",
-    "Parquet",
-    "arrow",
-    "file_format",
-]
+__all__ = ["ARRAYS", "FORMATS", "STANDARD_STREAM", "Csv", "Feather", "FileFormat", "Parquet", "arrow", "file_format"]
 
 STANDARD_STREAM = "-"
 _HEAD_BYTES = 1 << 16

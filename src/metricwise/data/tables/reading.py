@@ -1,7 +1,7 @@
 """Tables of named columns: one reader for files, datasets, queries and data frames.
 
 Small tables are read whole (`read`), large ones batch by batch in every pass (`batches`), by the same `TableReader`.
-To add an engine with columns, write a subclass and add it to `open_table`. Must not know which column is what.
+An engine with columns is a subclass, which `Table` takes as data. Must not know which column is what.
 """
 
 from __future__ import annotations
@@ -25,16 +25,7 @@ from ...core.messages import shown
 from ..columns import few, labels_of_texts
 from .formats import STANDARD_STREAM, Csv, FileFormat, arrow, file_format
 
-__all__ = [
-    "MEMORY_LIMIT",
-    "Arrays",
-    "Table",
-    "TableReader",
-    "batch_rows",
-    "check_numbers",
-    "open_file",
-    "open_table",
-]
+__all__ = ["MEMORY_LIMIT", "Arrays", "Table", "TableReader", "batch_rows", "check_numbers", "open_file", "open_table"]
 
 MEMORY_LIMIT = 1 << 28
 _MIN_MEMORY_LIMIT = 1 << 20
@@ -93,7 +84,7 @@ class Table:
 
 
 class TableReader(ABC):
-    """Columns of a table, whole or batch by batch.
+    """Columns of a table, whole or batch by batch. Subclasses set `title` and `names`, and implement `scan`.
 
     Attributes
     ----------
@@ -239,6 +230,8 @@ def batch_rows(row_bytes: int, memory_limit: int) -> int:
 def open_table(table: Table) -> TableReader:
     """Open a table, and read the names of its columns."""
     data = table.data
+    if isinstance(data, TableReader):
+        return data
     if isinstance(data, arrow().RecordBatchReader):
         raise InvalidType(
             "data",

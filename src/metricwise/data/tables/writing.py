@@ -21,12 +21,7 @@ from ...core.files import replacing, write_bytes
 from ..columns import few
 from .formats import STANDARD_STREAM, Csv, FileFormat, arrow, file_format
 
-__all__ = [
-    "TableWriter",
-    "arrow_column",
-    "check_target",
-    "write_table",
-]
+__all__ = ["TableWriter", "arrow_column", "check_target", "write_table"]
 
 _BATCH = 1 << 16  # rows of CSV between two calls of `tick`
 
