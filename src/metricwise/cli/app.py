@@ -12,12 +12,13 @@ from typer.core import TyperGroup
 from .._version import __version__
 from .apply import apply
 from .bare import demo, versions
-from .errors import BAD_INPUT, guarded, note
+from .errors import BAD_INPUT, guarded
 from .evaluate import compare, evaluate, report
 from .explain import explain
 from .exporting import export
 from .fitting import fit, trade_off
 from .listing import metrics
+from .printing import note
 
 __all__ = ["app", "run"]
 

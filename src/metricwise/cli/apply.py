@@ -8,9 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import InvalidParameter
-from .errors import note
 from .options import ColumnOptions, Json, Output, OutputOptions, Rule, Table, saved, takes
-from .printing import print_json
+from .printing import note, print_json
 
 __all__ = ["apply"]
 
@@ -94,7 +93,7 @@ def _apply_in_batches(
     json: bool,
 ) -> None:
     """Decide about a table that does not fit in memory."""
-    from .. import predict_table
+    from ..api.table_prediction import predict_table
     from ..data.tables.reading import open_table
     from .rows import table_of_options, target_names
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import InvalidParameter
-from .errors import note
 from .options import (
     ColumnOptions,
     Json,
@@ -23,7 +22,7 @@ from .options import (
     saved,
     takes,
 )
-from .printing import interval, print_json, print_table, say
+from .printing import interval, note, print_json, print_table, say
 
 __all__ = ["compare", "evaluate", "report"]
 
@@ -108,9 +107,9 @@ def compare(
 
 def _by_thresholds(rule: Any, texts: list[str], pos_label: list[str] | None) -> Any:
     """Return the rule of thresholds for the outputs and classes of another rule."""
-    from .. import WeightedRule
     from ..core.labels import python_labels
     from ..data.columns import match_label
+    from ..rules.weighted import WeightedRule
     from .rows import target_names
 
     classes = [python_labels(labels) for labels in rule.classes]
@@ -146,9 +145,9 @@ def _by_thresholds(rule: Any, texts: list[str], pos_label: list[str] | None) -> 
 
 
 def _by_weights(rule: Any, weight_list: str) -> Any:
-    from .. import WeightedRule
     from ..core.labels import python_labels
     from ..data.columns import match_label
+    from ..rules.weighted import WeightedRule
 
     if rule.multioutput:
         raise InvalidParameter(
@@ -176,9 +175,9 @@ def _judge(
     judged: JudgeOptions,
     json: bool,
 ) -> None:
-    from .. import evaluate as judge
     from ..core.progress import Progress
     from ..data.tables.reading import open_file
+    from ..evaluation import evaluate as judge
     from ..evaluation import own_average
     from .rows import read_labels_for_rule, read_other_columns
 

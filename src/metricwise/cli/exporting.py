@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import InvalidParameter
-from .errors import note
 from .options import Output, OutputOptions, Rule, saved, takes
+from .printing import note
 
 __all__ = ["export"]
 

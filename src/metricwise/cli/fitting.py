@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import InvalidParameter
-from .errors import note, with_options
 from .options import (
     AimOptions,
     ColumnOptions,
@@ -21,8 +20,9 @@ from .options import (
     read_abstain,
     saved,
     takes,
+    with_options,
 )
-from .printing import interval, print_json, print_table, say, signed
+from .printing import interval, note, print_json, print_table, say, signed
 
 if TYPE_CHECKING:
     from .rows import LabelledRows
@@ -74,7 +74,7 @@ def fit(
     The table has probabilities and labels. Use probabilities of rows that the model was not trained on: held-out or
     out-of-fold rows.
     """
-    from .. import optimize
+    from ..api.optimization import optimize
     from .rows import in_batches
 
     with saved(output, written.force, json, "fit", 1) as progress:
@@ -109,7 +109,7 @@ def _arguments(
     aim: AimOptions, rows: LabelledRows, columns: ColumnOptions, against: str | None = None
 ) -> dict[str, Any]:
     """Return what options say, as `optimize` and `trade_off` take it."""
-    from .. import Strategy
+    from ..fitting.strategy import Strategy
     from ..goals.spec import GoalSpec
     from .costs import read_costs
 
@@ -132,7 +132,7 @@ def _arguments(
 
 def _sensitive(values: Any, fitting: FitOptions) -> Any:
     """Return the sensitive groups, with whether a rule may use them and what becomes of rows of others."""
-    from .. import Sensitive
+    from ..data.row_spec import Sensitive
 
     unknown, group_blind = fitting.unknown_group, fitting.group_blind
     if values is None:
@@ -163,7 +163,7 @@ def _sensitive(values: Any, fitting: FitOptions) -> Any:
 
 def _abstention(aim: AimOptions, rows: LabelledRows) -> Any:
     """Return whether the rule may abstain, at which cost and by which label."""
-    from .. import Abstention
+    from ..metrics.abstention_spec import Abstention
 
     cost = read_abstain(aim.abstain)
     if aim.abstain_label is None:
@@ -310,7 +310,7 @@ def trade_off(
 
     Prints the best value of --metric at every bound on --against: how much of one must be given up for the other.
     """
-    from .. import trade_off as trace
+    from ..api.frontier import trade_off as trace
     from ..core.progress import Progress
 
     if columns.sensitive_features:

@@ -6,16 +6,17 @@ their fields.
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from ..core.errors import InvalidParameter
-from .errors import add_options
+from ..core.errors import InvalidParameter, Refusal, Sentence
 
 if TYPE_CHECKING:
     from ..core.progress import Progress
@@ -33,6 +34,8 @@ __all__ = [
     "read_abstain",
     "saved",
     "takes",
+    "in_options",
+    "with_options",
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
@@ -343,3 +346,95 @@ def read_abstain(text: str | None) -> float | bool | None:
         return float(text)
     except ValueError:
         raise InvalidParameter("abstain", problem=f"--abstain must be a cost, or yes, got {text!r}") from None
+
+
+# ------------------------------------------------------------------------------- parameters of the library as options
+
+# Parameters of the library that are named otherwise here. Options of commands add themselves by their names.
+_OPTIONS = {
+    "Abstention.label": "--abstain-label",
+    "metrics.metric_names()": "metricwise metrics",
+    "random_state": "--seed",
+    "sample_weight": "--weight",
+    "Sensitive.unknown": "--unknown-group",
+    "Table.proba": "--proba",
+    "Table.proba_prefix": "--proba-prefix",
+    "Table.separator": "--separator",
+}
+_COLUMNS = {"y": "the column of labels", "proba": "the probabilities"}
+_TRUE = {"abstain": " yes"}  # options that take a value for True
+_PLACEHOLDERS = {"order": " LOWEST,...,HIGHEST", "pos_label": " CLASS"}  # for values that a sentence describes
+
+
+def add_options(names: Iterable[str]) -> None:
+    """Let sentences name options: those of the parameters that have the same names."""
+    for name in names:
+        _OPTIONS.setdefault(name, f"--{name.replace('_', '-')}")
+
+
+def in_options(refusal: Refusal) -> str:
+    """Return a refusal of the library with its parameters as options, on one line.
+
+    Parameters
+    ----------
+    refusal : Refusal
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import metricwise.cli.app  # whose options add themselves
+    >>> from metricwise.cli.options import in_options
+    >>> from metricwise.core.errors import InvalidParameter, argument
+    >>> in_options(InvalidParameter("classes", problem="a column has no label", remedy=f"pass {argument('classes')}"))
+    'a column has no label; pass --classes.'
+    """
+    text = with_options(refusal.sentence)
+    text = text if text.endswith((".", "?")) else f"{text.removesuffix(':')}."
+    return f"{_OPTIONS.get(refusal.owner, refusal.owner)}: {text}" if refusal.owner else text
+
+
+def with_options(sentence: str) -> str:
+    """Return a sentence of the library with the parameters that it names as options.
+
+    Parameters
+    ----------
+    sentence : str
+        A :class:`metricwise.core.errors.Sentence`; other text is returned as it is.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import metricwise.cli.app  # whose options add themselves
+    >>> from metricwise.cli.options import with_options
+    >>> from metricwise.core.errors import Sentence, argument
+    >>> with_options(Sentence(f"A mixture would add 0.01 (set {argument('randomized', True)} to get it)."))
+    'A mixture would add 0.01 (set --randomized to get it).'
+    """
+    if not isinstance(sentence, Sentence):
+        return sentence
+    text = sentence.render(_as_option)
+    return f"{_OPTIONS[sentence.owner]}: {text}" if sentence.owner in _OPTIONS else text
+
+
+def _as_option(name: str, value: str | None) -> str:
+    """Return how a parameter, with its value as Python writes it, is given on the command line."""
+    if value is None and name in _COLUMNS:
+        return _COLUMNS[name]
+    option = _OPTIONS.get(name)
+    if option is None:
+        return name if value is None else f"{name}={value}"
+    if not value:
+        return option
+    if value == "True":
+        return option + _TRUE.get(name, "")
+    if value.startswith("range("):
+        return f"{option} {','.join(map(str, range(*ast.literal_eval(f'({value[6:-1]},)'))))}"
+    if "..." in value:
+        return option + _PLACEHOLDERS[name]
+    return f"{option} {shlex.quote(str(ast.literal_eval(value)))}"

@@ -32,8 +32,8 @@ from ..data.sources.tables import sorted_or_same, survey_labels
 from ..data.tables.formats import STANDARD_STREAM, file_format
 from ..data.tables.reading import MEMORY_LIMIT, Arrays, Table, TableReader, open_file, open_table
 from ..rules.bare_columns import says_single
-from .errors import note
 from .options import ColumnOptions, LabelOptions
+from .printing import note
 
 __all__ = [
     "LabelledRows",
@@ -454,7 +454,7 @@ def _check_two_classes(targets: Sequence[_Target]) -> None:
 
 def read_rule(path: str, *, any_kind: bool = False) -> Any:
     """Read a rule from a file; one that takes more than probabilities, such as costs of rows, only if `any_kind`."""
-    from .. import load_rule
+    from ..rules.load import load_rule
 
     if not Path(path).is_file():
         raise InvalidParameter("", problem="there is no such file", remedy="pass the JSON file of a rule", owner=path)
