@@ -42,6 +42,10 @@ class FileFormat(ABC):
         Name in messages.
     has_texts : bool
         Whether all columns are text until they are read as numbers or labels.
+
+    See Also
+    --------
+    metricwise.data.tables.reading.TableReader : Reads the columns of files.
     """
 
     title: str

@@ -95,6 +95,10 @@ class TableReader(ABC):
         Whether all columns are text until they are read as numbers or labels.
     lasting : bool
         Whether it is noticed if a later pass has other rows.
+
+    See Also
+    --------
+    metricwise.Table : Takes a reader as data.
     """
 
     title: str
